@@ -1,0 +1,53 @@
+"""Errors by who must act: `Rejected` the caller, `Unavailable` time; anything else is a fault of ours."""
+
+CODE_LIMIT = 64
+MESSAGE_LIMIT = 2_000
+DETAILS_LIMIT = 100
+DETAIL_LIMIT = 500
+
+
+def shown(text: str, limit: int = MESSAGE_LIMIT) -> str:
+    """Return the text made safe for a terminal or a log line: unprintable characters escaped, at most `limit` long."""
+    # Cut before escaping too: a hostile text of 100 MB must not be walked to show its first line.
+    whole = text[: limit + 1]
+    if not whole.isprintable():
+        whole = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in whole)
+    return whole if len(whole) <= limit else whole[: limit - 1] + "…"
+
+
+class WmsError(Exception):
+    """The root of what this system raises on purpose."""
+
+
+class Rejected(WmsError):  # noqa: N818 - an outcome said in the field's word, not an error of ours
+    """The caller asked for what cannot be; asking the same again brings the same answer.
+
+    `code` is for programs (`UPPER_CASE`), `message` says what is wrong, `remedy` what to do, `details` hold one line a
+    problem where there are several. All are bounded and printable.
+    """
+
+    def __init__(self, code: str, message: str, remedy: str = "", details: tuple[str, ...] = ()) -> None:
+        self.code = shown(code, CODE_LIMIT)
+        self.message = shown(message)
+        self.remedy = shown(remedy)
+        self.details = _bounded(details)
+        super().__init__(self.code, self.message, self.remedy, self.details)
+
+    def __str__(self) -> str:
+        head = f"{self.message} ({self.code})"
+        remedy = [f"  remedy: {self.remedy}"] if self.remedy else []
+        return "\n".join([head, *(f"  {line}" for line in self.details), *remedy])
+
+
+class Unavailable(WmsError):  # noqa: N818 - likewise
+    """Something needed is not there just now; the same request may well succeed later."""
+
+    def __init__(self, message: str) -> None:
+        self.message = shown(message)
+        super().__init__(self.message)
+
+
+def _bounded(details: tuple[str, ...]) -> tuple[str, ...]:
+    kept = tuple(shown(line, DETAIL_LIMIT) for line in details[:DETAILS_LIMIT])
+    rest = len(details) - len(kept)
+    return (*kept, f"and {rest} more") if rest else kept

@@ -1,0 +1,43 @@
+"""Names and numbers of things: one type an id, so that the type checker keeps them apart."""
+
+import hashlib
+import re
+from typing import NewType
+
+JobId = NewType("JobId", int)
+TaskQueueId = NewType("TaskQueueId", int)
+Epoch = NewType("Epoch", int)
+"""Counts the attempts to give one job away; a lease names it, and any other epoch is a lost lease."""
+
+PilotId = NewType("PilotId", str)
+SiteName = NewType("SiteName", str)
+CeName = NewType("CeName", str)
+CommandId = NewType("CommandId", str)
+"""Chosen by the user's tool; a second command with the same id takes no effect."""
+RequestId = NewType("RequestId", str)
+"""Chosen by the job agent for one match request."""
+ReportId = NewType("ReportId", str)
+"""Chosen by the job agent for one report, which it repeats until it is acknowledged."""
+InstanceId = NewType("InstanceId", str)
+"""One running process of a service."""
+SandboxId = NewType("SandboxId", str)
+"""The SHA-256 of a sandbox's bytes, in lower-case hexadecimal."""
+
+SLUG_LIMIT = 80
+_HASH_DIGITS = 12
+_PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
+_HASHED = re.compile(rf".*-[0-9a-f]{{{_HASH_DIGITS}}}")
+_FOREIGN = re.compile(r"[^a-z0-9]+")
+
+
+def slug(name: str) -> str:
+    """Return the name as a part of a topic's name: `a-z0-9-`, at most 80 long, and never the same for two names.
+
+    A plain name stays as it is. Any other is lowered and cleaned, and a hash of the original is added; so is one to a
+    plain name that looks as if it carried such a hash, since it could be the slug of another.
+    """
+    if len(name) <= SLUG_LIMIT and _PLAIN.fullmatch(name) and not _HASHED.fullmatch(name):
+        return name
+    clean = _FOREIGN.sub("-", name.lower())[: SLUG_LIMIT - _HASH_DIGITS - 1].strip("-") or "x"
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{clean}-{digest[:_HASH_DIGITS]}"
