@@ -1,0 +1,58 @@
+# Everything a developer runs. `make setup` needs Python 3.11 or later and a package registry, nothing else.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null && { echo $$p; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup run check format test test-all chaos bench docs lock clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+setup: $(STAMP) ## a virtual environment from the hashed lock file
+
+$(STAMP): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "wms needs Python 3.11, 3.12 or 3.13 on the PATH"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: setup ## start a whole system, run a real workload through it, verify the result
+	$(BIN)/wms demo
+
+check: setup ## format, lint, types, import contracts, generated pages
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m docs.generate --check
+
+format: setup ## let the formatter and the linter mend what they can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: setup ## the quick suite
+	$(BIN)/pytest -m "not slow and not chaos"
+
+test-all: setup ## every test
+	$(BIN)/pytest
+
+CHAOS_SECONDS ?= 600
+chaos: setup ## kill parts for CHAOS_SECONDS seconds while jobs run, then audit
+	$(BIN)/python -m tests.chaos --seconds $(CHAOS_SECONDS)
+
+bench: setup ## the benchmarks; each prints one JSON object
+	$(BIN)/python -m bench
+
+docs: setup ## write the generated pages
+	$(BIN)/python -m docs.generate
+
+lock: setup ## resolve the dependencies anew
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra local --group dev \
+		pyproject.toml --output-file requirements.lock --no-annotate --no-header
+
+clean: ## remove what setup made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""The processes of wms, one package each."""

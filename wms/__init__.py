@@ -1,0 +1,1 @@
+"""A workload management system."""

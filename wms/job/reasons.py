@@ -1,0 +1,77 @@
+"""Why a job is where it is: coded reasons, in the field's words, each with what to do about it.
+
+A reason is a code that programs can branch on and a text for people. Codes never change their meaning; a new
+meaning is a new code.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Code(StrEnum):
+    """The codes that histories, attempts and refusals carry."""
+
+    ACCEPTED = "ACCEPTED"
+    QUEUED = "QUEUED"
+    OFFERED = "OFFERED"
+    STARTED = "STARTED"
+    DONE = "DONE"
+    EXIT_CODE = "EXIT_CODE"
+    SIGNAL = "SIGNAL"
+    NOT_STARTED = "NOT_STARTED"
+    CPU_LIMIT = "CPU_LIMIT"
+    WALL_LIMIT = "WALL_LIMIT"
+    MEMORY_LIMIT = "MEMORY_LIMIT"
+    DISK_LIMIT = "DISK_LIMIT"
+    INPUT_FAILED = "INPUT_FAILED"
+    OUTPUT_FAILED = "OUTPUT_FAILED"
+    AGENT_ERROR = "AGENT_ERROR"
+    PILOT_STOPPED = "PILOT_STOPPED"
+    OFFER_EXPIRED = "OFFER_EXPIRED"
+    OFFER_DECLINED = "OFFER_DECLINED"
+    LEASE_EXPIRED = "LEASE_EXPIRED"
+    TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
+    KILLED_BY_USER = "KILLED_BY_USER"
+    HELD_BY_USER = "HELD_BY_USER"
+    RELEASED = "RELEASED"
+    RESCHEDULED_BY_USER = "RESCHEDULED_BY_USER"
+    REMOVED_BY_USER = "REMOVED_BY_USER"
+
+
+ADVICE: dict[Code, str] = {
+    Code.EXIT_CODE: "the program itself ended with an error: read its output with `wms logs` or `wms output`",
+    Code.SIGNAL: "the program was ended by a signal that wms did not send: read its output with `wms logs`",
+    Code.NOT_STARTED: "the program could not be started: check `executable` and what the input sandbox holds",
+    Code.CPU_LIMIT: "ask for more with --cpu-time",
+    Code.WALL_LIMIT: "ask for more with --wall-time",
+    Code.MEMORY_LIMIT: "ask for more with --memory",
+    Code.DISK_LIMIT: "ask for more with --disk, or write less",
+    Code.INPUT_FAILED: "the input sandbox could not be fetched or unpacked: submit it again",
+    Code.OUTPUT_FAILED: "the outputs could not be stored: is the output sandbox within its limit?",
+    Code.TOO_MANY_ATTEMPTS: "every attempt was lost: `wms logs` shows where; `wms reschedule` tries again",
+}
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """A coded reason with its text for people."""
+
+    code: Code
+    text: str = ""
+
+
+RETRYABLE = frozenset(
+    {
+        Code.OFFER_EXPIRED,
+        Code.OFFER_DECLINED,
+        Code.LEASE_EXPIRED,
+        Code.PILOT_STOPPED,
+        Code.AGENT_ERROR,
+        Code.INPUT_FAILED,
+        Code.OUTPUT_FAILED,
+    }
+)
+"""Reasons that are the system's or the site's, not the payload's: the job is tried again."""
+
+UNCOUNTED = frozenset({Code.OFFER_EXPIRED, Code.OFFER_DECLINED})
+"""Reasons for which the pilot never had the job, so that the attempt does not count against the job's bound."""

@@ -1,0 +1,180 @@
+"""The job state machine, as one table: `{state: {event: state}}`.
+
+The states and moves are those of DIRAC's JobStatus, so that an operator who knows one knows the other. Four
+things are added, because DIRAC's users miss them: **Held**, with a coded reason; a **Waiting** job may fail
+(nothing can ever run it) or be held; a **Matched** or **Stalled** job may be rescheduled when its lease
+runs out; a **Rescheduled** job may be held. An event that the table does not name for a state is refused and
+changes nothing. The diagram in `docs/states.md`, the CHECK constraints of the `job` and `job_event` tables and
+the property tests are all made from this table.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+
+class State(StrEnum):
+    """Where a job is in its life."""
+
+    SUBMITTING = "Submitting"
+    RECEIVED = "Received"
+    CHECKING = "Checking"
+    SCOUTING = "Scouting"
+    STAGING = "Staging"
+    WAITING = "Waiting"
+    MATCHED = "Matched"
+    RESCHEDULED = "Rescheduled"
+    RUNNING = "Running"
+    STALLED = "Stalled"
+    COMPLETING = "Completing"
+    COMPLETED = "Completed"
+    HELD = "Held"
+    DONE = "Done"
+    FAILED = "Failed"
+    KILLED = "Killed"
+    DELETED = "Deleted"
+
+
+class Event(StrEnum):
+    """What may happen to a job."""
+
+    RECEIVE = "receive"
+    CHECK = "check"
+    SCOUT = "scout"
+    STAGE = "stage"
+    ENQUEUE = "enqueue"
+    MATCH = "match"
+    START = "start"
+    STALL = "stall"
+    RESUME = "resume"
+    COMPLETE = "complete"
+    DELIVER = "deliver"
+    FINISH = "finish"
+    FAIL = "fail"
+    KILL = "kill"
+    RESCHEDULE = "reschedule"
+    HOLD = "hold"
+    RELEASE = "release"
+    REMOVE = "remove"
+
+
+_S, _E = State, Event
+
+TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = MappingProxyType(
+    {
+        _S.SUBMITTING: {
+            _E.RECEIVE: _S.RECEIVED,
+            _E.CHECK: _S.CHECKING,
+            _E.KILL: _S.KILLED,
+            _E.REMOVE: _S.DELETED,
+        },
+        _S.RECEIVED: {
+            _E.SCOUT: _S.SCOUTING,
+            _E.CHECK: _S.CHECKING,
+            _E.STAGE: _S.STAGING,
+            _E.ENQUEUE: _S.WAITING,
+            _E.HOLD: _S.HELD,
+            _E.FAIL: _S.FAILED,
+            _E.KILL: _S.KILLED,
+            _E.REMOVE: _S.DELETED,
+        },
+        _S.CHECKING: {
+            _E.SCOUT: _S.SCOUTING,
+            _E.STAGE: _S.STAGING,
+            _E.ENQUEUE: _S.WAITING,
+            _E.RESCHEDULE: _S.RESCHEDULED,
+            _E.HOLD: _S.HELD,
+            _E.FAIL: _S.FAILED,
+            _E.KILL: _S.KILLED,
+            _E.REMOVE: _S.DELETED,
+        },
+        _S.SCOUTING: {
+            _E.CHECK: _S.CHECKING,
+            _E.STALL: _S.STALLED,
+            _E.FAIL: _S.FAILED,
+            _E.KILL: _S.KILLED,
+        },
+        _S.STAGING: {
+            _E.CHECK: _S.CHECKING,
+            _E.ENQUEUE: _S.WAITING,
+            _E.HOLD: _S.HELD,
+            _E.FAIL: _S.FAILED,
+            _E.KILL: _S.KILLED,
+        },
+        _S.WAITING: {
+            _E.MATCH: _S.MATCHED,
+            _E.RESCHEDULE: _S.RESCHEDULED,
+            _E.HOLD: _S.HELD,
+            _E.FAIL: _S.FAILED,
+            _E.KILL: _S.KILLED,
+            _E.REMOVE: _S.DELETED,
+        },
+        _S.MATCHED: {
+            _E.START: _S.RUNNING,
+            _E.RESCHEDULE: _S.RESCHEDULED,
+            _E.FAIL: _S.FAILED,
+            _E.KILL: _S.KILLED,
+        },
+        _S.RESCHEDULED: {
+            _E.ENQUEUE: _S.WAITING,
+            _E.RECEIVE: _S.RECEIVED,
+            _E.HOLD: _S.HELD,
+            _E.FAIL: _S.FAILED,
+            _E.KILL: _S.KILLED,
+            _E.REMOVE: _S.DELETED,
+        },
+        _S.RUNNING: {
+            _E.STALL: _S.STALLED,
+            _E.COMPLETE: _S.COMPLETING,
+            _E.FINISH: _S.DONE,
+            _E.RESCHEDULE: _S.RESCHEDULED,
+            _E.RECEIVE: _S.RECEIVED,
+            _E.FAIL: _S.FAILED,
+            _E.KILL: _S.KILLED,
+        },
+        _S.STALLED: {
+            _E.RESUME: _S.RUNNING,
+            _E.RESCHEDULE: _S.RESCHEDULED,
+            _E.FAIL: _S.FAILED,
+            _E.KILL: _S.KILLED,
+        },
+        _S.COMPLETING: {
+            _E.STALL: _S.STALLED,
+            _E.DELIVER: _S.COMPLETED,
+            _E.FINISH: _S.DONE,
+            _E.FAIL: _S.FAILED,
+            _E.KILL: _S.KILLED,
+        },
+        _S.COMPLETED: {_E.FINISH: _S.DONE, _E.FAIL: _S.FAILED},
+        _S.HELD: {
+            _E.RELEASE: _S.WAITING,
+            _E.FAIL: _S.FAILED,
+            _E.KILL: _S.KILLED,
+            _E.REMOVE: _S.DELETED,
+        },
+        _S.DONE: {_E.REMOVE: _S.DELETED},
+        _S.FAILED: {_E.RESCHEDULE: _S.RESCHEDULED, _E.REMOVE: _S.DELETED},
+        _S.KILLED: {_E.REMOVE: _S.DELETED},
+        _S.DELETED: {},
+    }
+)
+
+FIRST: Final = frozenset({State.SUBMITTING, State.RECEIVED})
+"""The states in which a job may begin."""
+
+ENDED: Final = frozenset({State.DONE, State.FAILED, State.KILLED, State.DELETED})
+"""The states in which nothing runs or waits for the job any more."""
+
+AT_A_PILOT: Final = frozenset({State.MATCHED, State.RUNNING, State.STALLED, State.COMPLETING, State.COMPLETED})
+"""The states in which a pilot has, or may have, the job: exactly those that go with a lease."""
+
+
+def after(state: State, event: Event) -> State | None:
+    """Return the state that `event` leads to from `state`, or None where the table refuses it."""
+    return TRANSITIONS[state].get(event)
+
+
+def sources(event: Event) -> tuple[State, ...]:
+    """Return every state from which `event` is legal."""
+    return tuple(state for state, moves in TRANSITIONS.items() if event in moves)

@@ -1,0 +1,30 @@
+"""`wms.queue.changes`: what came into the task queues and left them, for the matchers' indexes. One partition.
+
+A hint, never the truth: a matcher that misses one finds the job at its next load, and one that believes in a job
+that is gone has its claim refused by Postgres.
+"""
+
+import msgspec
+
+from wms.ids import JobId, TaskQueueId
+from wms.taskqueue.grouping import Requirements
+
+TOPIC = "wms.queue.changes"
+
+
+class Entered(msgspec.Struct, frozen=True, kw_only=True, tag="entered"):
+    """Jobs wait in a queue now. The requirements come along for a matcher that does not know the queue yet."""
+
+    tq_id: TaskQueueId
+    requirements: Requirements
+    user_priority: float
+    job_ids: tuple[JobId, ...]
+
+
+class Left(msgspec.Struct, frozen=True, kw_only=True, tag="left"):
+    """Jobs that wait no more and that no matcher took: killed, held, removed."""
+
+    job_ids: tuple[JobId, ...]
+
+
+Change = Entered | Left

@@ -1,0 +1,52 @@
+"""`wms.job.commands`: what users ask to be done. Key: the owner, so that one user's commands keep their order."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from wms.ids import CommandId
+from wms.job.state import State
+
+TOPIC = "wms.job.commands"
+
+Short = Annotated[str, msgspec.Meta(max_length=200)]
+
+SUBMIT_LIMIT = 2_000
+"""Descriptions in one Submit; a tool splits more over several, with a command id each."""
+
+
+class Selector(msgspec.Struct, frozen=True, kw_only=True):
+    """Which jobs are meant: those for which every named part holds. A selector that names nothing selects nothing."""
+
+    ids: Annotated[tuple[tuple[int, int], ...], msgspec.Meta(max_length=1_000)] = ()
+    """Ranges of job ids, both ends included."""
+    owner: Short | None = None
+    states: Annotated[tuple[State, ...], msgspec.Meta(max_length=32)] = ()
+    site: Short | None = None
+    name: Short | None = None
+    """A pattern with `*` and `?`."""
+    everything: bool = False
+    """Every job that the asker may act on; must be said, never a default."""
+
+
+class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
+    """Take these jobs. All of them are taken or none; the same id with the same body is taken once."""
+
+    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    jobs: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(min_length=1, max_length=SUBMIT_LIMIT)]
+    """Job descriptions as JSON objects; read one by one, so that every error of every one can be named."""
+    client: Short = ""
+    """Which of the user's tools waits for the reply."""
+
+
+class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
+    """Do this to the selected jobs; those for whose state it is illegal are left as they are and named."""
+
+    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    action: Literal["kill", "hold", "release", "reschedule", "remove"]
+    selector: Selector
+    reason: Annotated[str, msgspec.Meta(max_length=500)] = ""
+    client: Short = ""
+
+
+Command = Submit | Control

@@ -1,0 +1,72 @@
+"""`wms.job.queries`: what users ask to be told. Key: the owner. Nothing here changes anything."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from wms.messages.commands import Selector, Short
+
+TOPIC = "wms.job.queries"
+
+PAGE_LIMIT = 1_000
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """What all queries carry: an id that the reply repeats, and the tool that waits for it."""
+
+    query_id: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    client: Short = ""
+
+
+class ListJobs(Query, frozen=True, kw_only=True, tag="list-jobs"):
+    """A page of jobs by ascending id (descending with `newest`), after `after`."""
+
+    selector: Selector
+    after: int | None = None
+    newest: bool = False
+    limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
+
+
+class CountJobs(Query, frozen=True, kw_only=True, tag="count-jobs"):
+    """How many of the selected jobs are in each state."""
+
+    selector: Selector
+
+
+class ShowJob(Query, frozen=True, kw_only=True, tag="show-job"):
+    """One job whole: description, attempts, history with reasons."""
+
+    job_id: int
+
+
+class WhyJob(Query, frozen=True, kw_only=True, tag="why-job"):
+    """Why the job is where it is, and for a waiting one which clause keeps it from each computing element."""
+
+    job_id: int
+
+
+class PeekJob(Query, frozen=True, kw_only=True, tag="peek-job"):
+    """The last bytes that the job has printed so far: from its pilot while it runs, else from its last attempt."""
+
+    job_id: int
+    stream: Literal["stdout", "stderr"] = "stdout"
+    offset: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """From this byte on; without it the last `limit` bytes."""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=65_536)] = 16_384
+
+
+class ListQueues(Query, frozen=True, kw_only=True, tag="list-queues"):
+    """The task queues with waiting jobs: requirements, jobs, priority."""
+
+
+class ListSites(Query, frozen=True, kw_only=True, tag="list-sites"):
+    """The sites and computing elements that advertise themselves now."""
+
+
+class ListPilots(Query, frozen=True, kw_only=True, tag="list-pilots"):
+    """The pilots, alive ones first."""
+
+    ended: bool = False
+
+
+Asked = ListJobs | CountJobs | ShowJob | WhyJob | PeekJob | ListQueues | ListSites | ListPilots

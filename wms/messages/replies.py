@@ -1,0 +1,262 @@
+"""`wms.user.<owner>.inbox`: answers to one user's tools. Key: the tool (`client`), which passes over the others'."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from wms.ids import CommandId, slug
+
+INBOX_PREFIX = "wms.user."
+
+
+def inbox(owner: str) -> str:
+    """Return the topic of the owner's inbox. The owner is the token's, so that no answer goes to another."""
+    return f"{INBOX_PREFIX}{slug(owner)}.inbox"
+
+
+class Submitted(msgspec.Struct, frozen=True, kw_only=True, tag="submitted"):
+    """The jobs are taken and durable; their ids are these ranges, in the order of the descriptions."""
+
+    command_id: CommandId
+    client: str
+    ids: tuple[tuple[int, int], ...]
+    repeated: bool = False
+    """This command had been taken before; nothing new was submitted."""
+    warnings: tuple[str, ...] = ()
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
+    """The command or query was refused whole, and changed nothing."""
+
+    reply_to: str
+    """The command's or query's id."""
+    client: str
+    code: str
+    message: str
+    remedy: str = ""
+    details: tuple[str, ...] = ()
+
+
+class Unchanged(msgspec.Struct, frozen=True):
+    """A job that a Control left as it was."""
+
+    job_id: int
+    why: str
+
+
+class Controlled(msgspec.Struct, frozen=True, kw_only=True, tag="controlled"):
+    """What a Control did."""
+
+    command_id: CommandId
+    client: str
+    changed: int
+    unchanged: tuple[Unchanged, ...] = ()
+    """At most a hundred of them."""
+    unchanged_total: int = 0
+    repeated: bool = False
+
+
+class JobLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A job as a list shows it."""
+
+    job_id: int
+    name: str
+    owner: str
+    owner_group: str
+    vo: str
+    state: str
+    reason: str
+    site: str | None
+    attempts: int
+    submitted_at: datetime
+    changed_at: datetime
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One time a job was given to a pilot."""
+
+    epoch: int
+    pilot_id: str
+    site: str
+    ce: str
+    offered_at: datetime
+    accepted_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    outcome: str | None
+    reason: str | None
+    reason_text: str | None
+    exit_code: int | None
+    signal: int | None
+    cpu_seconds: float | None
+    wall_seconds: float | None
+    max_rss_bytes: int | None
+    disk_bytes: int | None
+    output_sha256: str | None
+    output_bytes: int | None
+
+
+class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One move of a job."""
+
+    seq: int
+    at: datetime
+    event: str
+    state: str
+    epoch: int
+    reason: str
+    text: str
+    source: str
+
+
+class JobPage(msgspec.Struct, frozen=True, kw_only=True, tag="job-page"):
+    """Answers ListJobs; `after` is the id to go on from, None at the end."""
+
+    query_id: str
+    client: str
+    jobs: tuple[JobLine, ...]
+    after: int | None
+
+
+class JobCounts(msgspec.Struct, frozen=True, kw_only=True, tag="job-counts"):
+    """Answers CountJobs."""
+
+    query_id: str
+    client: str
+    counts: dict[str, int]
+
+
+class JobDetail(msgspec.Struct, frozen=True, kw_only=True, tag="job-detail"):
+    """Answers ShowJob."""
+
+    query_id: str
+    client: str
+    job: JobLine
+    array_index: int | None
+    description: dict[str, Any]
+    attempts: tuple[Attempt, ...]
+    history: tuple[HistoryLine, ...]
+
+
+class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What one computing element says to one job."""
+
+    site: str
+    ce: str
+    fits: bool
+    clauses: tuple[str, ...] = ()
+    """Every requirement that fails there, in words."""
+    pilots: int = 0
+    free_slots: int = 0
+
+
+class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):
+    """Answers WhyJob: a sentence first, the evidence after it."""
+
+    query_id: str
+    client: str
+    job_id: int
+    state: str
+    code: str
+    summary: str
+    advice: str = ""
+    ahead: int | None = None
+    """Jobs waiting in the same task queue, this one not counted."""
+    elements: tuple[CeVerdict, ...] = ()
+
+
+class JobOutput(msgspec.Struct, frozen=True, kw_only=True, tag="job-output"):
+    """Answers PeekJob; `offset` is that of the first byte in `text`, `size` what the job has printed so far."""
+
+    query_id: str
+    client: str
+    job_id: int
+    stream: str
+    offset: int
+    size: int
+    text: str
+    live: bool
+    """The job was still running when this was read."""
+
+
+class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A task queue as a list shows it."""
+
+    tq_id: int
+    owner: str
+    owner_group: str
+    vo: str
+    cpu_segment: int
+    waiting: int
+    requirements: dict[str, Any]
+
+
+class Queues(msgspec.Struct, frozen=True, kw_only=True, tag="queues"):
+    """Answers ListQueues, fullest first."""
+
+    query_id: str
+    client: str
+    queues: tuple[QueueLine, ...]
+
+
+class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A computing element as a list shows it."""
+
+    site: str
+    ce: str
+    dispatcher: str
+    advertised_at: datetime
+    expires_at: datetime
+    fresh: bool
+    ad: dict[str, Any]
+    pilots: int
+    running_jobs: int
+
+
+class Sites(msgspec.Struct, frozen=True, kw_only=True, tag="sites"):
+    """Answers ListSites."""
+
+    query_id: str
+    client: str
+    sites: tuple[SiteLine, ...]
+
+
+class PilotLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot as a list shows it."""
+
+    pilot_id: str
+    site: str
+    ce: str
+    vo: str
+    state: str
+    slots: int
+    busy: int
+    jobs_done: int
+    submitted_at: datetime
+    seen_at: datetime | None
+    reason: str
+
+
+class Pilots(msgspec.Struct, frozen=True, kw_only=True, tag="pilots"):
+    """Answers ListPilots."""
+
+    query_id: str
+    client: str
+    pilots: tuple[PilotLine, ...]
+
+
+Client = Annotated[str, msgspec.Meta(max_length=200)]
+Reply = (
+    Submitted
+    | Refused
+    | Controlled
+    | JobPage
+    | JobCounts
+    | JobDetail
+    | JobWhy
+    | JobOutput
+    | Queues
+    | Sites
+    | Pilots
+)

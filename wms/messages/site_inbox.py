@@ -1,0 +1,90 @@
+"""`wms.site.<site>.inbox`: what job agents of one site are told. Key: the pilot, which passes over the others'."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId, slug
+
+PREFIX = "wms.site."
+
+Held = tuple[JobId, Epoch]
+"""One lease: the job and the epoch that a pilot holds it under."""
+
+
+def inbox(site: str) -> str:
+    """Return the topic of the site's inbox."""
+    return f"{PREFIX}{slug(site)}.inbox"
+
+
+class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job held for the pilot: its own only once its acceptance has been granted."""
+
+    job_id: JobId
+    epoch: Epoch
+    owner: str
+    owner_group: str
+    vo: str
+    description: msgspec.Raw
+    array_index: int | None = None
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True, tag="offer"):
+    """Jobs for the request, held for `hold_seconds` from when the request was sent."""
+
+    pilot_id: PilotId
+    request_id: RequestId
+    jobs: tuple[OfferedJob, ...]
+    hold_seconds: float
+
+
+class NoMatch(msgspec.Struct, frozen=True, kw_only=True, tag="no-match"):
+    """Nothing fits, why, and when to ask again."""
+
+    pilot_id: PilotId
+    request_id: RequestId
+    code: str
+    reason: str
+    retry_after_seconds: float
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
+    """What became of a report. A job in no list was reported to no effect, and needs none."""
+
+    pilot_id: PilotId
+    report_id: ReportId
+    granted: tuple[Held, ...] = ()
+    """Leases that are the pilot's for `lease_seconds`, counted from when it sent the report."""
+    lost: tuple[Held, ...] = ()
+    """Leases that are not the pilot's: stop at once, nothing more is accepted for them."""
+    kill: tuple[Held, ...] = ()
+    """Leases that are still the pilot's, but whose jobs are to be killed now."""
+    recorded: tuple[Held, ...] = ()
+    """Results that are durable."""
+    lease_seconds: float = 0.0
+    drain: bool = False
+
+
+class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill"):
+    """Kill these jobs now; repeated in every Answer until their end is reported."""
+
+    pilot_id: PilotId
+    jobs: tuple[Held, ...]
+
+
+class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
+    """Report what the job has printed; the answer goes back as `Peeked` with this `reply_to`."""
+
+    pilot_id: PilotId
+    job_id: JobId
+    epoch: Epoch
+    stream: Literal["stdout", "stderr"]
+    offset: int | None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=65_536)]
+    query_id: str
+    client: str
+    asker: str
+    """The owner of the inbox that the output goes to."""
+
+
+ToAgent = Offer | NoMatch | Answer | Kill | Peek
