@@ -166,7 +166,9 @@ FIRST: Final = frozenset({State.SUBMITTING, State.RECEIVED})
 ENDED: Final = frozenset({State.DONE, State.FAILED, State.KILLED, State.DELETED})
 """The states in which nothing runs or waits for the job any more."""
 
-AT_A_PILOT: Final = frozenset({State.MATCHED, State.RUNNING, State.STALLED, State.COMPLETING, State.COMPLETED})
+AT_A_PILOT: Final = frozenset(
+    {State.MATCHED, State.RUNNING, State.STALLED, State.COMPLETING, State.COMPLETED}
+)
 """The states in which a pilot has, or may have, the job: exactly those that go with a lease."""
 
 

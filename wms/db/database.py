@@ -1,0 +1,141 @@
+"""The pool of connections, and the transaction that a handler is given: state and messages in one commit."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+import msgspec
+
+from wms.db.sql import load
+from wms.errors import Unavailable
+from wms.messages.wire import encode
+
+if TYPE_CHECKING:
+    Connection = asyncpg.Connection[asyncpg.Record]
+    Pool = asyncpg.Pool[asyncpg.Record]
+else:
+    Connection = asyncpg.Connection
+    Pool = asyncpg.Pool
+
+SQL = load(__file__)
+
+RETRIED = (
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+    asyncpg.LockNotAvailableError,
+)
+"""What ends a whole transaction through no fault of its own: begin it again."""
+
+GONE = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+)
+"""What says that the database is not there: whether a commit under way took effect is unknown."""
+
+
+class Parcel(msgspec.Struct, frozen=True):
+    """One outbox row: messages of one transaction to one topic."""
+
+    outbox_id: int
+    topic: str
+    keys: Sequence[bytes]
+    payloads: Sequence[bytes]
+
+
+class Transaction:
+    """A database transaction with an outbox: what is sent goes out if, and only if, it commits."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._outgoing: dict[str, tuple[list[bytes], list[bytes]]] = {}
+
+    def send(self, topic: str, key: str, message: msgspec.Struct) -> None:
+        """Send the message once the transaction has committed. Rejected if it is too large."""
+        keys, payloads = self._outgoing.setdefault(topic, ([], []))
+        payloads.append(encode(message))
+        keys.append(key.encode())
+
+    async def fetch(self, query: str, *args: Any) -> list[asyncpg.Record]:
+        """Return all rows of a named block."""
+        return await self.connection.fetch(query, *args)
+
+    async def fetchrow(self, query: str, *args: Any) -> asyncpg.Record | None:
+        """Return the first row of a named block, or None."""
+        return await self.connection.fetchrow(query, *args)
+
+    async def fetchval(self, query: str, *args: Any) -> Any:
+        """Return the first column of the first row of a named block, or None."""
+        return await self.connection.fetchval(query, *args)
+
+    async def execute(self, query: str, *args: Any) -> int:
+        """Run a named block; return how many rows it touched."""
+        status = await self.connection.execute(query, *args)
+        return int(status.rpartition(" ")[2]) if status[-1:].isdigit() else 0
+
+    async def now(self) -> datetime:
+        """Return the database's time at the transaction's start: the only clock that leases know."""
+        now = await self.connection.fetchval(SQL["now"])
+        assert isinstance(now, datetime)
+        return now
+
+    async def _post(self) -> list[Parcel]:
+        parcels = []
+        for topic, (keys, payloads) in self._outgoing.items():
+            outbox_id = await self.connection.fetchval(SQL["post"], topic, keys, payloads)
+            parcels.append(Parcel(outbox_id, topic, keys, payloads))
+        return parcels
+
+
+class Database:
+    """A pool of connections to one Postgres."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self.on_posted: Callable[[list[Parcel]], None] = lambda _: None
+        """Told of what a committed transaction sent: the relay's fast path."""
+
+    @classmethod
+    async def connect(cls, url: str, *, size: int = 6, application: str = "wms") -> "Database":
+        """Open the pool, or raise Unavailable."""
+        try:
+            pool = await asyncpg.create_pool(
+                url,
+                min_size=1,
+                max_size=size,
+                timeout=10,
+                command_timeout=60,
+                server_settings={
+                    "application_name": application[:60],
+                    "idle_in_transaction_session_timeout": "60000",
+                    "lock_timeout": "20000",
+                },
+            )
+        except GONE as error:
+            raise Unavailable(f"no connection to Postgres: {error}") from error
+        return cls(pool)
+
+    async def close(self) -> None:
+        """Close every connection, by force if they do not go."""
+        try:
+            await asyncio.wait_for(self._pool.close(), 5)
+        except TimeoutError:
+            self._pool.terminate()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """Begin; commit at the end of the block and post what was sent, roll back on any error."""
+        async with self._pool.acquire() as connection:
+            async with connection.transaction():
+                tx = Transaction(connection)
+                yield tx
+                parcels = await tx._post()  # noqa: SLF001 - the other half of this class
+        if parcels:
+            self.on_posted(parcels)

@@ -1,0 +1,128 @@
+"""Applies migrations: plain SQL files, forward only, one starter at a time, each file's digest remembered.
+
+`NNNN_pre_*.sql` is safe before the new code runs, `NNNN_post_*.sql` after the last of the old is gone. A file whose
+first line is `-- no transaction` runs outside one (CREATE INDEX CONCURRENTLY). Starters poll for the lock instead of
+waiting in it: a session that waits holds a snapshot that a concurrent index build would wait for in turn.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import asyncpg
+import msgspec
+
+from wms.db.database import GONE, Connection
+from wms.errors import Rejected, Unavailable
+
+_LOCK = 7100
+_CREATE = """
+    create table if not exists schema_migration (
+        name text primary key, digest text not null, applied_at timestamptz not null default now()
+    )
+"""
+
+
+class Migration(msgspec.Struct, frozen=True):
+    """One file."""
+
+    name: str
+    sql: str
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its text."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether it runs inside a transaction."""
+        return not self.sql.startswith("-- no transaction")
+
+
+def migrations() -> tuple[Migration, ...]:
+    """Return all migrations that this version knows, in order."""
+    return tuple(sorted(_read(), key=lambda migration: migration.name))
+
+
+def _read() -> Iterator[Migration]:
+    packaged = resources.files("wms.db") / "migrations"
+    folder = packaged if packaged.is_dir() else Path(__file__).parents[2] / "migrations"
+    for entry in folder.iterdir():
+        if entry.name.endswith(".sql"):
+            yield Migration(entry.name.removesuffix(".sql"), entry.read_text("utf-8"))
+
+
+async def migrate(url: str) -> list[str]:
+    """Bring the schema up to date; return the names of what was applied. Safe when many start at once."""
+    connection = await _connect(url)
+    try:
+        while not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):
+            await asyncio.sleep(0.1)
+        await connection.execute(_CREATE)
+        applied = await _applied(connection)
+        _check_known(applied)
+        return [
+            await _apply(connection, migration) for migration in migrations() if migration.name not in applied
+        ]
+    finally:
+        await connection.close()
+
+
+async def check(url: str) -> None:
+    """Raise Rejected if the schema is not the one that this version works with, and say what to run."""
+    connection = await _connect(url)
+    try:
+        exists = await connection.fetchval("select to_regclass('schema_migration')")
+        applied = await _applied(connection) if exists else {}
+    finally:
+        await connection.close()
+    _check_known(applied)
+    missing = [migration.name for migration in migrations() if migration.name not in applied]
+    if missing:
+        raise Rejected("SCHEMA_OLD", f"the database lacks {', '.join(missing)}", "run `wms migrate`")
+
+
+async def _connect(url: str) -> Connection:
+    try:
+        return await asyncpg.connect(url, timeout=10)
+    except GONE as error:
+        raise Unavailable(f"no connection to Postgres: {error}") from error
+
+
+async def _applied(connection: Connection) -> dict[str, str]:
+    rows = await connection.fetch("select name, digest from schema_migration")
+    return {row["name"]: row["digest"] for row in rows}
+
+
+def _check_known(applied: dict[str, str]) -> None:
+    known = {migration.name: migration.digest for migration in migrations()}
+    newer = sorted(applied.keys() - known.keys())
+    if newer:
+        raise Rejected(
+            "SCHEMA_NEW", f"the database has {', '.join(newer)}", "run a version of wms that knows it"
+        )
+    edited = sorted(name for name, digest in applied.items() if known[name] != digest)
+    if edited:
+        raise Rejected(
+            "SCHEMA_DRIFT", f"{', '.join(edited)} changed after it was applied", "write a new migration"
+        )
+
+
+async def _apply(connection: Connection, migration: Migration) -> str:
+    if migration.in_transaction:
+        async with connection.transaction():
+            await connection.execute(migration.sql)
+            await _record(connection, migration)
+    else:
+        await connection.execute(migration.sql)
+        await _record(connection, migration)
+    return migration.name
+
+
+async def _record(connection: Connection, migration: Migration) -> None:
+    await connection.execute(
+        "insert into schema_migration (name, digest) values ($1, $2)", migration.name, migration.digest
+    )

@@ -1,0 +1,33 @@
+"""Named points at which a test may have the process killed: between a commit, a send and an offset.
+
+`WMS_FAULTPOINT=name` or `name:count` in the environment arms one: the process kills itself with SIGKILL when it comes
+there for the count-th time. Without the variable a point costs one dictionary look-up.
+"""
+
+import os
+import signal
+
+POINTS = frozenset(
+    {
+        "consumer.before_commit",
+        "consumer.after_commit",
+        "relay.before_send",
+        "relay.after_send",
+        "relay.after_delete",
+    }
+)
+
+_armed = os.environ.get("WMS_FAULTPOINT", "")
+_name, _, _count = _armed.partition(":")
+_left = {_name: int(_count or 1)} if _name else {}
+
+if _name and _name not in POINTS:
+    raise SystemExit(f"WMS_FAULTPOINT: no point is named {_name!r}; there are {', '.join(sorted(POINTS))}")
+
+
+def reach(name: str) -> None:
+    """Die here if this point is armed and its count is reached."""
+    if name in _left:
+        _left[name] -= 1
+        if _left[name] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,25 @@
+"""The state table as SQL: the CHECK expressions of `job.state` and of the moves in `job_event`."""
+
+from wms.job.state import FIRST, TRANSITIONS, Event, State
+
+
+def state_check() -> str:
+    """Return the expression that holds for every state of the table."""
+    return f"state = any (array[{_quoted([str(state) for state in State])}])"
+
+
+def move_check() -> str:
+    """Return the expression that holds for every legal (before, event, state), births included."""
+    births = [_move("", Event.RECEIVE, state) for state in State if state in FIRST]
+    moves = [
+        _move(before, event, state) for before, row in TRANSITIONS.items() for event, state in row.items()
+    ]
+    return f"coalesce(before, '') || '/' || event || '/' || state = any (array[{_quoted(births + moves)}])"
+
+
+def _move(before: str, event: Event, state: State) -> str:
+    return f"{before}/{event}/{state}"
+
+
+def _quoted(words: list[str]) -> str:
+    return ", ".join(f"'{word}'" for word in words)

@@ -1,0 +1,155 @@
+"""What happens to a job when its pilot, its user or time says something: pure decisions over one job's facts.
+
+Each function returns the steps that the job takes, in order, or none where the state table refuses; the caller writes
+them all in one transaction. A job whose killing was asked for ends Killed whatever else is reported of it.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from wms.ids import Epoch, JobId, PilotId, TaskQueueId
+from wms.job.reasons import UNCOUNTED, Code, Reason
+from wms.job.state import AT_A_PILOT, Event, State, after
+from wms.lease import Lease
+
+Outcome = Literal["done", "failed", "killed", "lost", "withdrawn"]
+
+Stop = Literal["", "kill", "reschedule"]
+"""What the pilot that has a job was asked to stop it for."""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts of one job that decisions need, as they stand under its row lock."""
+
+    job_id: JobId
+    state: State
+    epoch: Epoch
+    event_seq: int
+    attempts: int
+    max_attempts: int
+    stop_requested: Stop
+    tq_id: TaskQueueId
+    user_priority: float
+    owner: str
+    owner_group: str
+    vo: str
+    site: str | None = None
+    pilot_id: PilotId | None = None
+    lease: Lease | None = None
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One move along the state table, with its reason."""
+
+    before: State
+    event: Event
+    state: State
+    reason: Reason
+
+
+Steps = tuple[Step, ...]
+
+STARTED = Reason(Code.STARTED)
+
+
+def path(state: State, *moves: tuple[Event, Reason]) -> Steps:
+    """Return the steps of the moves one after the other, or none at all if one of them is illegal."""
+    steps = []
+    for event, reason in moves:
+        following = after(state, event)
+        if following is None:
+            return ()
+        steps.append(Step(state, event, following, reason))
+        state = following
+    return tuple(steps)
+
+
+def started(job: Job) -> Steps:
+    """Its payload runs now; a second report of it changes nothing."""
+    return path(job.state, (Event.START, STARTED))
+
+
+def ended(job: Job, outcome: Outcome, reason: Reason) -> Steps:
+    """Its attempt under a valid lease ended like this."""
+    if job.stop_requested == "kill":
+        return killed(job, Reason(Code.KILLED_BY_USER, reason.text))
+    if job.stop_requested == "reschedule" and outcome == "killed":
+        return _again(job, Reason(Code.RESCHEDULED_BY_USER, reason.text))
+    if outcome in ("lost", "withdrawn"):
+        return lost(job, reason)
+    last = {"done": Event.FINISH, "failed": Event.FAIL, "killed": Event.KILL}[outcome]
+    if job.state is State.MATCHED and outcome == "done":
+        return path(job.state, (Event.START, STARTED), (last, reason))
+    return path(job.state, (last, reason))
+
+
+def lost(job: Job, reason: Reason) -> Steps:
+    """The pilot has it no more, through no fault of the payload: back to its queue, or Failed after too many."""
+    if job.stop_requested == "kill":
+        return killed(job, Reason(Code.KILLED_BY_USER, reason.text))
+    if job.stop_requested == "reschedule":
+        return _again(job, Reason(Code.RESCHEDULED_BY_USER, reason.text))
+    if reason.code not in UNCOUNTED and job.attempts >= job.max_attempts:
+        text = f"{job.attempts} attempts of {job.max_attempts}; the last: {reason.text or reason.code}"
+        return path(job.state, (Event.FAIL, Reason(Code.TOO_MANY_ATTEMPTS, text)))
+    return _again(job, reason)
+
+
+def _again(job: Job, reason: Reason) -> Steps:
+    return path(job.state, (Event.RESCHEDULE, reason), (Event.ENQUEUE, Reason(Code.QUEUED)))
+
+
+def killed(job: Job, reason: Reason) -> Steps:
+    """It ends Killed."""
+    return path(job.state, (Event.KILL, reason))
+
+
+Action = Literal["kill", "hold", "release", "reschedule", "remove"]
+
+
+class Ordered(msgspec.Struct, frozen=True):
+    """What a user's order does to one job: steps now, or a request to its pilot, or nothing and why."""
+
+    steps: Steps = ()
+    stop: Stop = ""
+    refused: str = ""
+
+
+def ordered(job: Job, action: Action, reason: str) -> Ordered:
+    """Decide a user's order."""
+    if action in ("kill", "reschedule") and job.state in AT_A_PILOT:
+        # The pilot must stop the payload first; its report, or the end of its lease, moves the job.
+        if job.stop_requested == "kill" and action == "reschedule":
+            return Ordered(refused=f"job {job.job_id} is being killed")
+        return Ordered(stop=action)
+    steps = path(job.state, *_moves(action, reason))
+    return Ordered(steps) if steps else Ordered(refused=_refusal(job, action))
+
+
+def _moves(action: Action, text: str) -> tuple[tuple[Event, Reason], ...]:
+    match action:
+        case "kill":
+            return ((Event.KILL, Reason(Code.KILLED_BY_USER, text)),)
+        case "hold":
+            return ((Event.HOLD, Reason(Code.HELD_BY_USER, text)),)
+        case "release":
+            return ((Event.RELEASE, Reason(Code.RELEASED, text)),)
+        case "remove":
+            return ((Event.REMOVE, Reason(Code.REMOVED_BY_USER, text)),)
+        case "reschedule":
+            again = Reason(Code.RESCHEDULED_BY_USER, text)
+            return ((Event.RESCHEDULE, again), (Event.ENQUEUE, Reason(Code.QUEUED)))
+
+
+_REMEDY = {
+    "hold": "only a job that no pilot has can be held; kill or reschedule it",
+    "release": "only a held job can be released",
+    "reschedule": "a job that is done, killed or deleted stays so; submit it again",
+    "remove": "kill it first",
+}
+
+
+def _refusal(job: Job, action: Action) -> str:
+    remedy = _REMEDY.get(action)
+    return f"job {job.job_id} is {job.state}" + (f": {remedy}" if remedy else "")
