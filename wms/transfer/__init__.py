@@ -1,0 +1,23 @@
+"""Sandboxes: a content-addressed store, and archives that are safe to unpack."""
+
+from wms.transfer.archive import MAX_ARCHIVE, Limits, pack, unpack
+from wms.transfer.patterns import Selection, select
+from wms.transfer.sandbox import download, upload
+from wms.transfer.store import Collected, SandboxRef, SandboxStore, TornSandbox, digest_of, open_store
+
+__all__ = [
+    "MAX_ARCHIVE",
+    "Collected",
+    "Limits",
+    "SandboxRef",
+    "SandboxStore",
+    "Selection",
+    "TornSandbox",
+    "digest_of",
+    "download",
+    "open_store",
+    "pack",
+    "select",
+    "unpack",
+    "upload",
+]

@@ -1,0 +1,151 @@
+"""Which files of a job's directory its output patterns choose."""
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from wms.errors import Rejected
+from wms.transfer.archive import Limits, bad_name
+
+_WALK_LIMIT = 200_000
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """What output patterns chose: `files` by their name in the archive, and what they could not."""
+
+    files: dict[str, Path]
+    unmatched: tuple[str, ...] = ()
+    """Patterns that matched nothing."""
+    refused: tuple[str, ...] = ()
+    """Lines «name: reason» of what matched and cannot be carried."""
+    size: int = 0
+    """Bytes of the files."""
+
+
+def select(root: Path, patterns: tuple[str, ...]) -> Selection:
+    """Expand output patterns below `root`: names, `*`, `?`, `[...]`, `**` for any directories; blocking.
+
+    A directory that matches brings everything in it. As in a shell, a wildcard matches no leading dot. Links are followed
+    to files inside `root` only, and linked directories are never entered. Raises Rejected for an absolute pattern or one
+    with `..`.
+    """
+    base = Path(os.path.realpath(root))
+    choice = _Choice(base)
+    return Selection(
+        unmatched=tuple(pattern for pattern in patterns if not choice.take(pattern)),
+        files=choice.files,
+        refused=tuple(choice.refused),
+        size=choice.size,
+    )
+
+
+class _Choice:
+    """A selection in the making."""
+
+    def __init__(self, root: Path) -> None:
+        self.files: dict[str, Path] = {}
+        self.refused: list[str] = []
+        self.size = 0
+        self._root = root
+        self._names: list[str] | None = None
+
+    def take(self, pattern: str) -> bool:
+        """Take what the pattern matches; false when that is nothing."""
+        parts = [part for part in pattern.split("/") if part not in {"", "."}]
+        if pattern.startswith("/") or ".." in parts or "\0" in pattern:
+            raise Rejected("BAD_OUTPUT_PATTERN", f"not a name below the job's directory: {pattern!r}")
+        if not any(mark in pattern for mark in "*?["):
+            return self._take_path("/".join(parts) or ".")
+        matching = _Pattern(parts)
+        # A directory that matches stands for what is in it, so a name also matches by any of its parents.
+        found = [self._take_file(name) for name in self._all() if matching.covers(name.split("/"))]
+        return any(found)
+
+    def _take_path(self, name: str) -> bool:
+        path = self._root / name
+        if path.is_dir() and not path.is_symlink():
+            prefix = "" if name == "." else f"{name}/"
+            taken = [self._take_file(prefix + below) for below in _walk(path)]
+            return any(taken)
+        return (path.exists() or path.is_symlink()) and self._take_file(name)
+
+    def _all(self) -> list[str]:
+        if self._names is None:
+            self._names = list(_walk(self._root))
+        return self._names
+
+    def _take_file(self, name: str) -> bool:
+        if name in self.files:
+            return True
+        real = Path(os.path.realpath(self._root / name))
+        if reason := self._unfit(name, real):
+            self.refused.append(f"{name}: {reason}")
+            return False
+        self.files[name] = real
+        self.size += real.stat().st_size
+        return True
+
+    def _unfit(self, name: str, real: Path) -> str | None:
+        if not real.is_relative_to(self._root):
+            return "a link that leads out of the job's directory"
+        if not real.is_file():
+            return "not a regular file"
+        return bad_name(name, Limits())
+
+
+class _Pattern:
+    """A pattern as parts, `**` standing for any number of directories."""
+
+    def __init__(self, parts: list[str]) -> None:
+        self._parts = [None if part == "**" else (_part(part), part.startswith(".")) for part in parts]
+
+    def covers(self, names: list[str]) -> bool:
+        """Tell whether the name, or a directory it lies in, matches."""
+        states = self._open({0})
+        for name in names:
+            states = self._open({after for state in states if (after := self._step(state, name)) is not None})
+            if len(self._parts) in states:
+                return True
+            if not states:
+                return False
+        return False
+
+    def _open(self, states: set[int]) -> set[int]:
+        """Add the states reached by letting `**` stand for nothing."""
+        for state in range(len(self._parts)):
+            if state in states and self._parts[state] is None:
+                states.add(state + 1)
+        return states
+
+    def _step(self, state: int, name: str) -> int | None:
+        if state == len(self._parts):
+            return None
+        part = self._parts[state]
+        if part is None:
+            return None if name.startswith(".") else state
+        expression, dotted = part
+        if name.startswith(".") and not dotted:
+            return None
+        return state + 1 if expression.fullmatch(name) else None
+
+
+def _part(pattern: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(pattern))
+
+
+def _walk(root: Path) -> Iterator[str]:
+    """Yield the names below `root` of all that is no directory, in order."""
+    count = 0
+    for directory, below, files in os.walk(root):
+        below.sort()
+        here = Path(directory)
+        linked = [name for name in below if (here / name).is_symlink()]
+        for name in sorted(files + linked):
+            count += 1
+            if count > _WALK_LIMIT:
+                raise Rejected("TOO_MANY_FILES", f"more than {_WALK_LIMIT} files to choose the outputs from")
+            yield str((here / name).relative_to(root))

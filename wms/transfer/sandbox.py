@@ -1,0 +1,61 @@
+"""Between files and the store: pack and put, fetch and unpack."""
+
+import asyncio
+import contextlib
+import io
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from wms.transfer.archive import MIB, Limits, pack, unpack
+from wms.transfer.store import SandboxRef, SandboxStore
+
+# Up to here an archive is made in memory and put from there.
+SMALL = 4 * MIB
+
+
+async def upload(store: SandboxStore, members: Mapping[str, Path | bytes]) -> SandboxRef:
+    """Pack these members (name in the archive: file or bytes) and keep the archive in the store.
+
+    Raises Rejected for an unfit member or an archive over the store's limit, Unavailable when the store fails.
+    """
+    size = await asyncio.to_thread(_size_of, members)
+    if size <= SMALL:
+        return await store.put(await asyncio.to_thread(_packed, members))
+    with tempfile.NamedTemporaryFile(suffix=".tar.gz") as file:
+        await asyncio.to_thread(_pack_file, members, file, store.max_object)
+        return await store.put(Path(file.name))
+
+
+async def download(store: SandboxStore, sha256: str, dest: Path, limits: Limits | None = None) -> int:
+    """Fetch a sandbox and unpack it into the directory `dest`; return the bytes it held.
+
+    Raises Rejected when there is none or it is unsafe, Unavailable when the store fails or the object is torn.
+    """
+    archive = dest.with_name(f".{dest.name}.{sha256[:12]}.tar.gz")
+    try:
+        await store.fetch(sha256, archive)
+        return await asyncio.to_thread(unpack, archive, dest, limits)
+    finally:
+        with contextlib.suppress(OSError):
+            archive.unlink(missing_ok=True)
+
+
+def _size_of(members: Mapping[str, Path | bytes]) -> int:
+    size = 0
+    for source in members.values():
+        with contextlib.suppress(FileNotFoundError):
+            size += len(source) if isinstance(source, bytes) else source.stat().st_size
+    return size
+
+
+def _packed(members: Mapping[str, Path | bytes]) -> bytes:
+    target = io.BytesIO()
+    pack(members, target)
+    return target.getvalue()
+
+
+def _pack_file(members: Mapping[str, Path | bytes], file: IO[bytes], max_bytes: int) -> None:
+    pack(members, file, max_bytes)
+    file.flush()

@@ -1,0 +1,292 @@
+"""The sandbox store: objects under the SHA-256 of their bytes, so that one put twice is kept once.
+
+Layout below the store's directory: `ab/cdef...` the objects, `tmp/` what is being written, `corrupt/` what was found
+torn, `.lock` taken shared by whoever makes an object stay and exclusively by whoever takes one away. An object is
+whole or absent: it is written aside, forced to disk, and renamed.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from wms.errors import Rejected, Unavailable
+
+MAX_OBJECT = 100 * 1024 * 1024
+CHUNK = 1024 * 1024
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_REST = re.compile(r"[0-9a-f]{62}")
+_FAN = re.compile(r"[0-9a-f]{2}")
+_Result = TypeVar("_Result")
+
+
+class SandboxRef(msgspec.Struct, frozen=True, kw_only=True):
+    """A sandbox in the store: the SHA-256 of its bytes in lower-case hexadecimal, and their number."""
+
+    sha256: str
+    size: int
+
+
+class Collected(msgspec.Struct, frozen=True, kw_only=True):
+    """What a collection of unreferenced objects took away."""
+
+    objects: int = 0
+    bytes: int = 0
+    leftovers: int = 0
+    """Files of writers that died, and old torn objects."""
+
+
+class TornSandbox(Unavailable):
+    """An object's bytes are not those its name promises; it was set aside, and putting it again heals it."""
+
+
+def digest_of(data: bytes) -> str:
+    """Return the name that the store gives to these bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def open_store(url: str, *, max_object: int = MAX_OBJECT) -> "SandboxStore":
+    """Open the store at `file:///absolute/directory`, made if it is not there.
+
+    Raises Rejected for another kind of address, Unavailable when the directory cannot be made.
+    """
+    parts = urlsplit(url)
+    path = unquote(parts.path)
+    if parts.scheme != "file" or parts.netloc not in {"", "localhost"} or not path.startswith("/"):
+        raise Rejected(
+            "BAD_STORE", f"not an address of a sandbox store: {url}", "give file:///absolute/directory"
+        )
+    return SandboxStore(Path(path), max_object=max_object)
+
+
+class SandboxStore:
+    """A store in a local directory; any number of processes may use it at once."""
+
+    def __init__(self, root: Path, *, max_object: int = MAX_OBJECT) -> None:
+        self._root = root
+        self._max_object = max_object
+        self._aside = root / "tmp"
+        self._corrupt = root / "corrupt"
+        with _translated():
+            for directory in (root, self._aside, self._corrupt):
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (root / ".lock").touch(mode=0o600)
+
+    @property
+    def max_object(self) -> int:
+        """The largest object in bytes that the store takes or gives."""
+        return self._max_object
+
+    async def put(self, source: Path | bytes) -> SandboxRef:
+        """Keep these bytes (or this file's) and return their reference; what is there already is only touched.
+
+        Raises Rejected when they are over `max_object` or the file is not there, Unavailable when the store fails.
+        """
+        if isinstance(source, bytes):
+            return await _threaded(self._put_bytes, source)
+        return await _threaded(self._put_file, source)
+
+    async def fetch(self, sha256: str, to_path: Path) -> SandboxRef:
+        """Copy the object to `to_path`, whole and verified, or leave no file there.
+
+        Raises Rejected when there is none of that name, TornSandbox when its bytes are not those of its name.
+        """
+        return await _threaded(self._fetch, sha256, to_path)
+
+    async def exists(self, sha256: str) -> bool:
+        """Tell whether an object of that name is there; its bytes are not looked at."""
+        return await _threaded(self._path(sha256).is_file)
+
+    async def delete_unreferenced(self, referenced: set[str], older_than_seconds: float) -> Collected:
+        """Delete the objects that are not in `referenced` and were not put for `older_than_seconds`.
+
+        The age must be well above the time between a put and its reference's commit: it is all that guards the new.
+        Files of dead writers and torn objects of that age go too.
+        """
+        return await _threaded(self._collect, referenced, older_than_seconds)
+
+    # --- below here everything blocks, and runs in a thread -------------------------------------------------------
+
+    def _path(self, sha256: str) -> Path:
+        if not _DIGEST.fullmatch(sha256):
+            raise Rejected("BAD_SANDBOX_ID", f"not a SHA-256 in lower-case hexadecimal: {sha256!r}")
+        return self._root / sha256[:2] / sha256[2:]
+
+    def _put_bytes(self, data: bytes) -> SandboxRef:
+        self._check_size(len(data))
+        ref = SandboxRef(sha256=digest_of(data), size=len(data))
+        if not self._touched(ref):
+            with self._writing() as (file, path):
+                file.write(data)
+                self._keep(file, path, ref)
+        return ref
+
+    def _put_file(self, source: Path) -> SandboxRef:
+        try:
+            reader = source.open("rb")
+        except (FileNotFoundError, IsADirectoryError) as error:
+            raise Rejected("NO_SUCH_FILE", f"no file to put into the store: {source}") from error
+        with reader, self._writing() as (file, path):
+            ref = self._copy(reader, file, self._max_object)
+            if not self._touched(ref):
+                self._keep(file, path, ref)
+        return ref
+
+    def _check_size(self, size: int) -> None:
+        if size > self._max_object:
+            raise Rejected(
+                "SANDBOX_TOO_LARGE",
+                f"a sandbox of at least {size} bytes is over the store's limit of {self._max_object} bytes",
+                "put large files where the job can fetch them by itself",
+            )
+
+    def _copy(self, source: BinaryIO, target: BinaryIO, limit: int) -> SandboxRef:
+        hasher = hashlib.sha256()
+        size = 0
+        while chunk := source.read(min(CHUNK, limit + 1 - size)):
+            size += len(chunk)
+            self._check_size(size)
+            hasher.update(chunk)
+            target.write(chunk)
+        return SandboxRef(sha256=hasher.hexdigest(), size=size)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[tuple[BinaryIO, Path]]:
+        path = self._aside / secrets.token_hex(12)
+        try:
+            with path.open("xb") as file:
+                yield file, path
+        finally:
+            path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _locked(self, how: int) -> Iterator[None]:
+        descriptor = os.open(self._root / ".lock", os.O_RDWR)
+        try:
+            fcntl.flock(descriptor, how)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _touched(self, ref: SandboxRef) -> bool:
+        """Make an object that is there young again; one of another size is torn, and is written anew."""
+        path = self._path(ref.sha256)
+        with self._locked(fcntl.LOCK_SH), contextlib.suppress(FileNotFoundError):
+            if path.stat().st_size == ref.size:
+                os.utime(path)
+                return True
+        return False
+
+    def _keep(self, file: BinaryIO, aside: Path, ref: SandboxRef) -> None:
+        file.flush()
+        os.fsync(file.fileno())
+        path = self._path(ref.sha256)
+        with self._locked(fcntl.LOCK_SH):
+            if _made(path.parent):
+                _sync_directory(self._root)
+            aside.chmod(0o600)
+            aside.replace(path)
+        _sync_directory(path.parent)
+
+    def _fetch(self, sha256: str, to_path: Path) -> SandboxRef:
+        try:
+            source = self._path(sha256).open("rb")
+        except FileNotFoundError as error:
+            raise Rejected(
+                "NO_SUCH_SANDBOX", f"no sandbox {sha256} in the store", "submit its files again"
+            ) from error
+        aside = to_path.with_name(f".{to_path.name}.{secrets.token_hex(4)}")
+        try:
+            with source, aside.open("xb") as target:
+                ref = self._verified(source, target, sha256)
+            aside.replace(to_path)
+        finally:
+            aside.unlink(missing_ok=True)
+        return ref
+
+    def _verified(self, source: BinaryIO, target: BinaryIO, sha256: str) -> SandboxRef:
+        # Torn objects may be of any length: what is over the limit need not be read to be known as torn.
+        size = os.fstat(source.fileno()).st_size
+        ref = self._copy(source, target, self._max_object) if size <= self._max_object else None
+        if ref is None or ref.sha256 != sha256:
+            self._isolate(source, sha256)
+            raise TornSandbox(
+                f"sandbox {sha256} is torn: its {size} bytes have another SHA-256; it was set aside"
+            )
+        return ref
+
+    def _isolate(self, source: BinaryIO, sha256: str) -> None:
+        """Move the object that was read, and no other put in its place meanwhile, out of the way."""
+        path = self._path(sha256)
+        with self._locked(fcntl.LOCK_EX), contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(path.stat(), os.fstat(source.fileno())):
+                path.replace(self._corrupt / f"{sha256}-{secrets.token_hex(4)}")
+
+    def _collect(self, referenced: set[str], older_than_seconds: float) -> Collected:
+        # Judged by the file system's own clock, which dated the files, and not by this machine's.
+        with self._writing() as (_, probe):
+            oldest = probe.stat().st_mtime - older_than_seconds
+        objects = size = 0
+        for name, path in self._objects():
+            if name not in referenced:
+                gone = self._deleted(path, oldest)
+                objects, size = objects + (gone is not None), size + (gone or 0)
+        aside = [*self._aside.iterdir(), *self._corrupt.iterdir()]
+        leftovers = sum(self._deleted(path, oldest) is not None for path in aside)
+        return Collected(objects=objects, bytes=size, leftovers=leftovers)
+
+    def _objects(self) -> Iterator[tuple[str, Path]]:
+        for fan in self._root.iterdir():
+            if _FAN.fullmatch(fan.name):
+                for path in fan.iterdir():
+                    if _REST.fullmatch(path.name):
+                        yield fan.name + path.name, path
+
+    def _deleted(self, path: Path, oldest: float) -> int | None:
+        """Delete the file if it is older than that, and return its size."""
+        # Looked at again under the lock: a put may have made it young since the listing.
+        with self._locked(fcntl.LOCK_EX), contextlib.suppress(FileNotFoundError):
+            found = path.stat()
+            if found.st_mtime < oldest:
+                path.unlink()
+                return found.st_size
+        return None
+
+
+async def _threaded(work: Callable[..., _Result], *arguments: object) -> _Result:
+    with _translated():
+        return await asyncio.to_thread(work, *arguments)
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(f"the sandbox store failed: {error}") from error
+
+
+def _made(directory: Path) -> bool:
+    try:
+        directory.mkdir(mode=0o700)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
