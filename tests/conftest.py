@@ -1,0 +1,132 @@
+"""The real servers the tests stand on: one Postgres and one broker a session, a database of its own a test.
+
+WMS_TEST_POSTGRES=URL takes a server that runs already; WMS_TEST_BACKEND=docker takes one in a container where a
+Docker daemon answers; else the embedded one is started, in a directory of the session's.
+"""
+
+import itertools
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from tests.waiting import eventually
+from wms.embedded import apache_kafka as kafka_jars
+from wms.embedded.apache_kafka import ApacheKafka
+from wms.embedded.broker import Broker
+from wms.embedded.postgres import Postgres
+
+__all__ = ["eventually"]
+
+_numbers = itertools.count(1)
+
+
+def with_database(url: str, database: str) -> str:
+    """Return `url` with its database replaced."""
+    return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
+
+
+async def execute(url: str, statement: str) -> None:
+    """Run one statement outside any transaction."""
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """Yield the URL of a Postgres server on which databases may be made."""
+    if given := os.environ.get("WMS_TEST_POSTGRES"):
+        yield given
+    elif os.environ.get("WMS_TEST_BACKEND") == "docker":
+        for url in _postgres_in_docker():
+            yield url
+    else:
+        async with Postgres(tmp_path_factory.mktemp("postgres"), durable=False) as server:
+            yield server.url
+
+
+def _postgres_in_docker() -> Iterator[str]:
+    import docker  # type: ignore[import-untyped]
+    from testcontainers.community.postgres import PostgresContainer
+
+    try:
+        docker.from_env(timeout=3).ping()
+    except docker.errors.DockerException as error:
+        pytest.fail(f"WMS_TEST_BACKEND=docker, but no Docker daemon answers: {error}")
+    with PostgresContainer("postgres:18", driver=None) as container:
+        yield container.get_connection_url()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def template(postgres_server: str) -> AsyncIterator[str]:
+    """Yield the name of a database into which the migrations were applied, for others to be copied from."""
+    from wms.db.migrate import migrate
+
+    name = f"wms_template_{os.getpid()}"
+    await execute(postgres_server, f"CREATE DATABASE {name}")
+    await migrate(with_database(postgres_server, name))
+    yield name
+    await execute(postgres_server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def empty_database(postgres_server: str) -> AsyncIterator[str]:
+    """Yield the URL of a database with nothing in it, dropped afterwards."""
+    async for url in _fresh_database(postgres_server, "template0"):
+        yield url
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def database(postgres_server: str, template: str) -> AsyncIterator[str]:
+    """Yield the URL of a migrated database of the test's own, dropped afterwards."""
+    async for url in _fresh_database(postgres_server, template):
+        yield url
+
+
+async def _fresh_database(server: str, template: str) -> AsyncIterator[str]:
+    name = f"wms_test_{os.getpid()}_{next(_numbers)}"
+    await execute(server, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+    yield with_database(server, name)
+    await execute(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def broker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Broker]:
+    """Yield the session's embedded broker; a test that stops or kills one starts its own."""
+    async with Broker(tmp_path_factory.mktemp("broker")) as server:
+        yield server
+
+
+@pytest.fixture
+def kafka(broker: Broker) -> str:
+    """Return the bootstrap address of the session's broker, HOST:PORT; prefix your topics."""
+    return broker.bootstrap
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ApacheKafka]:
+    """Yield the session's Apache Kafka."""
+    skip_without_apache_kafka()
+    async with ApacheKafka(tmp_path_factory.mktemp("apache_kafka")) as server:
+        yield server
+
+
+def skip_without_apache_kafka() -> None:
+    """Skip the test, saying what is missing, where Apache Kafka cannot run."""
+    if lack := kafka_jars.missing():
+        pytest.skip(f"APACHE KAFKA NOT TESTED: this machine lacks {lack}")
+
+
+@pytest.fixture
+def tmp_dir(tmp_path: Path) -> Path:
+    """Return a directory of the test's own whose name has a space in it."""
+    path = tmp_path / "with space"
+    path.mkdir()
+    return path

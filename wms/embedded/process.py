@@ -1,0 +1,156 @@
+"""A child process that ends with its parent, keeps a log, and can be stopped with patience or at once."""
+
+import asyncio
+import asyncio.subprocess
+import contextlib
+import ctypes
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+PR_SET_PDEATHSIG = 1
+LOG_LIMIT = 32 * 1024 * 1024
+# Below the range Linux takes the source ports of outgoing connections from (32768 up), so that nobody takes
+# a server's port by chance while that server is being restarted.
+PORTS = range(20_000, 32_000)
+
+# Loaded before any fork: between fork and exec nothing may take a lock, and dlopen does.
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def _tie(parent: int, death_signal: int) -> Callable[[], None]:
+    """Return what a child runs before exec: it asks for `death_signal` at the death of its parent."""
+
+    def before_exec() -> None:
+        if sys.platform == "linux":
+            _LIBC.prctl(PR_SET_PDEATHSIG, death_signal, 0, 0, 0)
+        if os.getppid() != parent:  # the parent died before the line above: nobody would tell us
+            os._exit(1)
+
+    return before_exec
+
+
+class Child:
+    """One running process in its own session, its output appended to a log file."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log_path: Path) -> None:
+        self._process = process
+        self.log_path = log_path
+
+    @classmethod
+    async def start(
+        cls,
+        argv: Sequence[str],
+        *,
+        log_path: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        death_signal: signal.Signals = signal.SIGKILL,
+    ) -> Self:
+        """Start `argv`; `env` is its whole environment (default: ours). Raises OSError if it cannot be started.
+
+        Call it from a thread that lives as long as the program: Linux sends `death_signal` when the *thread* that
+        forked ends.
+        """
+        with _open_log(log_path) as log:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=None if env is None else dict(env),
+                cwd=cwd,
+                start_new_session=True,
+                preexec_fn=_tie(os.getpid(), death_signal),
+            )
+        return cls(process, log_path)
+
+    @property
+    def pid(self) -> int:
+        """The process id; it may be another's once `running` is false."""
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit code, negative signal number, or None while it runs."""
+        return self._process.returncode
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not been seen to end."""
+        return self._process.returncode is None
+
+    async def wait(self) -> int:
+        """Wait for its end and return the exit code, or the negative number of the signal that ended it."""
+        return await self._process.wait()
+
+    def send(self, sig: signal.Signals) -> None:
+        """Send it `sig`; nothing happens if it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(sig)
+
+    async def stop(
+        self, *, grace: float, signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
+    ) -> int:
+        """Send `signals` in turn, with `grace` seconds after each, until it ends; the last is waited for without limit."""
+        for sig in signals[:-1]:
+            if not self.running:
+                break
+            self.send(sig)
+            with contextlib.suppress(TimeoutError):
+                return await asyncio.wait_for(self.wait(), grace)
+        self.send(signals[-1])
+        return await self.wait()
+
+    def log_tail(self, lines: int = 15) -> str:
+        """Return the last lines of the log."""
+        return tail(self.log_path, lines)
+
+
+@contextlib.contextmanager
+def _open_log(path: Path) -> Iterator[int]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        if path.stat().st_size > LOG_LIMIT:
+            path.replace(path.with_name(path.name + ".1"))
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def tail(path: Path, lines: int = 15) -> str:
+    """Return the last `lines` lines of a text file, at most 64 KiB of it; empty if there is no such file."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 65_536))
+            text = file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on 127.0.0.1:`port` now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 on which nobody listens now; it is not reserved. Raises OSError if none is found."""
+    for _ in range(200):
+        port = secrets.choice(PORTS)
+        if is_free(port):
+            return port
+    raise OSError(f"no free port found between {PORTS.start} and {PORTS.stop}")

@@ -1,0 +1,180 @@
+"""The port of everything that runs beside us: started, waited for until ready, stopped, killed, started again."""
+
+import abc
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from wms.embedded.lock import DirectoryLock
+from wms.embedded.process import Child, free_port, is_free
+from wms.errors import Unavailable
+
+LOOPBACK = "127.0.0.1"
+
+
+class Server(abc.ABC):
+    """A process with a data directory of its own, which one object in one process may run at a time.
+
+    It may be started again after `stop`, `kill` or a death of its own; the port and whatever it promises to keep stay.
+    """
+
+    stop_signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
+    stop_grace = 10.0
+
+    def __init__(self, data_dir: Path, *, name: str, ready_within: float) -> None:
+        self.data_dir = Path(data_dir).absolute()
+        self.name = name
+        self.ready_within = ready_within
+        self._lock = DirectoryLock(self.data_dir / "lock")
+        self._child: Child | None = None
+
+    @property
+    def log_path(self) -> Path:
+        """Where its output goes."""
+        return self.data_dir / f"{self.name}.log"
+
+    @property
+    def running(self) -> bool:
+        """Whether its process lives."""
+        return self._child is not None and self._child.running
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id while it runs, else None."""
+        return self._child.pid if self._child is not None and self._child.running else None
+
+    async def start(self) -> None:
+        """Start it and wait until it serves. Raises Rejected if another runs on its directory, Unavailable if it fails."""
+        assert not self.running, f"{self.name} runs already"
+        self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock.acquire()
+        try:
+            self._child = await self._launch()
+            await self.wait_ready()
+        except BaseException:
+            await self.kill()
+            self._lock.release()
+            raise
+
+    async def wait_ready(self, timeout: float | None = None) -> None:
+        """Wait until it serves. Raises Unavailable with the end of its log if it ends, or is not ready in time."""
+        limit = self.ready_within if timeout is None else timeout
+        deadline = time.monotonic() + limit
+        pause = 0.005
+        while not await self._is_ready():
+            if not self.running:
+                raise Unavailable(self._complaint("ended while starting"))
+            if time.monotonic() > deadline:
+                raise Unavailable(self._complaint(f"was not ready within {limit:g} s"))
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, 0.1)
+
+    async def wait(self) -> int:
+        """Wait for the end of its process and return the exit code, or the negative number of a signal."""
+        assert self._child is not None, f"{self.name} was never started"
+        return await self._child.wait()
+
+    async def stop(self) -> None:
+        """Stop it in good order, or by force when it does not follow, and give its directory free."""
+        if self._child is not None:
+            await self._child.stop(grace=self.stop_grace, signals=self.stop_signals)
+        self._lock.release()
+
+    async def kill(self) -> None:
+        """Kill its process with SIGKILL and see it dead; the directory stays ours, for the next start."""
+        if self._child is not None:
+            self._child.send(signal.SIGKILL)
+            await self._child.wait()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    @abc.abstractmethod
+    async def _launch(self) -> Child:
+        """Prepare the data directory and start the process."""
+
+    @abc.abstractmethod
+    async def _is_ready(self) -> bool:
+        """Whether it serves; called again and again while it starts."""
+
+    def _complaint(self, what: str) -> str:
+        end = self._child.log_tail() if self._child is not None else ""
+        return f"{self.name} {what}; the end of {self.log_path}: {end}"
+
+
+class KafkaServer(Server):
+    """A broker that speaks Kafka's protocol on one port of 127.0.0.1."""
+
+    port: int
+
+    @property
+    def bootstrap(self) -> str:
+        """The address for clients, HOST:PORT."""
+        return f"{LOOPBACK}:{self.port}"
+
+    @abc.abstractmethod
+    async def wipe(self) -> None:
+        """Forget every topic and the cluster's id; only while it does not run."""
+
+
+class Program(Server):
+    """Any other program: it counts as ready once `ready` says so, or at once when there is no such check."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        name: str,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        ready: Callable[[], bool] | None = None,
+        ready_within: float = 30.0,
+    ) -> None:
+        super().__init__(data_dir, name=name, ready_within=ready_within)
+        self.argv = tuple(argv)
+        self._env = dict(env or {})
+        self._ready = ready
+
+    async def _launch(self) -> Child:
+        return await Child.start(self.argv, log_path=self.log_path, env={**os.environ, **self._env})
+
+    async def _is_ready(self) -> bool:
+        return self.running if self._ready is None else self._ready()
+
+
+def settle_port(data_dir: Path, wanted: int, name: str = "port") -> int:
+    """Return `wanted`, or if that is 0 the port used last in `data_dir` if still free, else a free one; remember it."""
+    if wanted:
+        return wanted
+    file = data_dir / name
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        last = int(file.read_text("ascii"))
+        if is_free(last):
+            return last
+    port = free_port()
+    file.write_text(f"{port}\n", "ascii")
+    return port
+
+
+async def listens(port: int) -> bool:
+    """Whether someone accepts connections on 127.0.0.1:`port`."""
+    try:
+        _, writer = await asyncio.open_connection(LOOPBACK, port)
+    except OSError:
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return True
