@@ -4,12 +4,16 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
 
-async def eventually(predicate: Callable[[], T | Awaitable[T]], within: float = 10.0) -> T:
+@overload
+async def eventually(predicate: Callable[[], Awaitable[T]], within: float = 10.0) -> T: ...
+@overload
+async def eventually(predicate: Callable[[], T], within: float = 10.0) -> T: ...
+async def eventually(predicate: Callable[[], Any], within: float = 10.0) -> Any:
     """Call `predicate` (plain or async) each 20 ms until it returns something true, and return that.
 
     Raises AssertionError with the last value after `within` seconds. An AssertionError of the predicate counts as not yet.
@@ -17,7 +21,7 @@ async def eventually(predicate: Callable[[], T | Awaitable[T]], within: float = 
     deadline = time.monotonic() + within
     while True:
         error: AssertionError | None = None
-        value: T | None = None
+        value = None
         try:
             answer = predicate()
             value = await answer if inspect.isawaitable(answer) else answer

@@ -1,0 +1,182 @@
+"""Both brokers keep the same promises to whoever starts, stops and kills them, and to an ordinary client."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, cast
+
+import psutil
+import pytest
+import pytest_asyncio
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from tests.conftest import skip_without_apache_kafka
+from tests.waiting import eventually
+from wms.embedded.apache_kafka import ApacheKafka
+from wms.embedded.broker import Broker, cluster_id_at
+from wms.embedded.server import KafkaServer
+from wms.errors import Rejected
+
+BROKERS = [
+    pytest.param(Broker, id="embedded"),
+    pytest.param(ApacheKafka, id="apache", marks=pytest.mark.kafka),
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=BROKERS)
+async def shared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[KafkaServer]:
+    if request.param is ApacheKafka:
+        skip_without_apache_kafka()
+    async with request.param(tmp_path_factory.mktemp("with space") / "kafka") as server:
+        yield server
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def server(shared: KafkaServer) -> KafkaServer:
+    if not shared.running:
+        await shared.start()
+    return shared
+
+
+def make(kind: Any, data_dir: Path) -> KafkaServer:
+    return cast("KafkaServer", kind(data_dir))
+
+
+async def make_topic(bootstrap: str, partitions: int = 3) -> str:
+    name = f"test.{uuid.uuid4().hex}"
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        await admin.create_topics([NewTopic(name, partitions, 1)])
+        await eventually(lambda: _has_topic(admin, name))
+    finally:
+        await admin.close()
+    return name
+
+
+async def _has_topic(admin: AIOKafkaAdminClient, name: str) -> bool:
+    return name in await admin.list_topics()
+
+
+async def produce(bootstrap: str, topic: str, count: int) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", compression_type="lz4") as producer:
+        for n in range(count):
+            await producer.send(topic, str(n).encode(), key=str(n).encode(), headers=[("h", b"v")])
+        await producer.flush()
+
+
+async def consume(bootstrap: str, topic: str, count: int, partitions: int = 3) -> list[int]:
+    async with AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
+        consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
+        seen: list[int] = []
+        while len(seen) < count:
+            batch = await asyncio.wait_for(consumer.getmany(timeout_ms=500), 20)
+            for records in batch.values():
+                assert all(record.headers == (("h", b"v"),) for record in records)
+                seen += [int(record.value) for record in records]
+    return sorted(seen)
+
+
+async def test_what_is_produced_is_consumed(server: KafkaServer) -> None:
+    topic = await make_topic(server.bootstrap)
+    await produce(server.bootstrap, topic, 500)
+    assert await consume(server.bootstrap, topic, 500) == list(range(500))
+
+
+async def test_listens_on_loopback_only(server: KafkaServer) -> None:
+    assert server.pid is not None
+    sockets = [c for c in psutil.Process(server.pid).net_connections() if c.status == psutil.CONN_LISTEN]
+    assert server.port in {c.laddr.port for c in sockets}
+    assert {c.laddr.ip.removeprefix("::ffff:") for c in sockets} == {"127.0.0.1"}
+
+
+async def test_second_on_its_directory_is_refused_by_name(server: KafkaServer) -> None:
+    with pytest.raises(Rejected, match=rf"in use by process {os.getpid()}"):
+        await make(type(server), server.data_dir).start()
+    assert server.running
+
+
+async def test_after_a_kill_it_is_the_same_cluster_only_if_it_kept_its_topics(server: KafkaServer) -> None:
+    topic = await make_topic(server.bootstrap)
+    await produce(server.bootstrap, topic, 100)
+    before, bootstrap = await cluster_id_at(server.port), server.bootstrap
+    await server.kill()
+    assert not server.running
+    assert await cluster_id_at(server.port) is None
+    await server.start()
+    assert server.bootstrap == bootstrap
+    same = await cluster_id_at(server.port) == before
+    assert same is isinstance(server, ApacheKafka)
+    if same:
+        assert await consume(bootstrap, topic, 100) == list(range(100))
+    else:
+        assert topic not in await topics(bootstrap)
+
+
+async def test_wiped_broker_is_a_new_cluster_without_topics(server: KafkaServer) -> None:
+    topic = await make_topic(server.bootstrap)
+    before = await cluster_id_at(server.port)
+    await server.kill()
+    await server.wipe()
+    await server.start()
+    assert await cluster_id_at(server.port) not in (before, None)
+    assert topic not in await topics(server.bootstrap)
+
+
+async def topics(bootstrap: str) -> list[str]:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        return list(await admin.list_topics())
+    finally:
+        await admin.close()
+
+
+@pytest.mark.kafka
+async def test_apache_takes_an_idempotent_producer(apache_kafka: ApacheKafka) -> None:
+    topic = await make_topic(apache_kafka.bootstrap)
+    async with AIOKafkaProducer(
+        bootstrap_servers=apache_kafka.bootstrap, enable_idempotence=True
+    ) as producer:
+        for n in range(50):
+            await producer.send(topic, str(n).encode(), headers=[("h", b"v")])
+    assert await consume(apache_kafka.bootstrap, topic, 50) == list(range(50))
+
+
+PARENT = """
+import asyncio, importlib, sys
+from pathlib import Path
+
+async def main():
+    module, name = sys.argv[1].rsplit(".", 1)
+    server = getattr(importlib.import_module(module), name)(Path(sys.argv[2]))
+    await server.start()
+    print(server.pid, flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(Broker, id="embedded"), pytest.param(ApacheKafka, id="apache", marks=pytest.mark.slow)],
+)
+async def test_ends_with_its_parent_however_that_dies(tmp_dir: Path, kind: type[KafkaServer]) -> None:
+    if kind is ApacheKafka:
+        skip_without_apache_kafka()
+    command = [sys.executable, "-c", PARENT, f"{kind.__module__}.{kind.__name__}", str(tmp_dir)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(await asyncio.to_thread(parent.stdout.readline))
+        process = psutil.Process(pid)
+        parent.send_signal(signal.SIGKILL)
+    await eventually(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
