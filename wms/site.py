@@ -1,0 +1,181 @@
+"""Sites and what they offer: the resource a job agent describes when it asks for work, and the ad of a computing element.
+
+Values that stand for sets (tags, platforms, ...) are kept sorted and distinct, so that equal descriptions are equal values.
+The word "any", in any case, or an absent value means that the attribute is not looked at.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
+
+WILDCARD = "any"
+MAX_PROCESSORS = 1024
+
+Name = Annotated[str, Meta(max_length=255)]
+Names = Annotated[tuple[Name, ...], Meta(max_length=1000)]
+"""A set of names in a message; the bounds hold where a message is decoded."""
+
+
+def is_wild(value: str) -> bool:
+    """Tell whether a single value says nothing: absent, or "any" in any case."""
+    return not value or value.casefold() == WILDCARD
+
+
+def distinct(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the set of the non-empty values as a sorted tuple."""
+    return tuple(sorted({value for value in values if value}))
+
+
+def named(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the set of the values as a sorted tuple, empty when one of them is the wildcard."""
+    names = distinct(values)
+    return () if any(value.casefold() == WILDCARD for value in names) else names
+
+
+def canonical(struct: Struct, *, named_sets: Iterable[str], plain_sets: Iterable[str]) -> None:
+    """Make the set-like fields of a struct under construction canonical, in place."""
+    for rule, fields in ((named, named_sets), (distinct, plain_sets)):
+        for field in fields:
+            value = getattr(struct, field)
+            if value:
+                force_setattr(struct, field, rule(value))
+
+
+@lru_cache(maxsize=MAX_PROCESSORS)
+def offered_processor_tags(processors: int) -> frozenset[str]:
+    """Return the tags that a resource of so many processors offers: 1Processors .. nProcessors, MultiProcessor if n > 1."""
+    tags = {f"{n}Processors" for n in range(1, processors + 1)}
+    return frozenset(tags | {"MultiProcessor"} if processors > 1 else tags)
+
+
+class Resource(Struct, frozen=True, kw_only=True):
+    """What asks for work: a place where one more job could start now.
+
+    `cpu_time` is in seconds of the reference processor. `memory_mb` 0 says nothing about memory and so fits only jobs that
+    ask for none. `platforms` are all those it can run. `job_types` empty accepts all. A generic pilot serves every group of
+    its VO; a private one its group, and there only its owner unless the group shares its jobs.
+    """
+
+    setup: Name
+    vo: Name
+    cpu_time: int
+    site: Name = ""
+    grid_ce: Name = ""
+    pilot_type: Name = ""
+    platforms: Names = ()
+    job_types: Names = ()
+    banned_job_types: Names = ()
+    memory_mb: int = 0
+    processors: int = 1
+    tags: Names = ()
+    required_tags: Names = ()
+    generic: bool = True
+    owner: Name = ""
+    owner_group: Name = ""
+    job_sharing: bool = False
+
+    def __post_init__(self) -> None:
+        canonical(
+            self,
+            named_sets=("platforms", "job_types"),
+            plain_sets=("banned_job_types", "tags", "required_tags"),
+        )
+
+    def offers(self, tag: str) -> bool:
+        """Tell whether the resource has a tag, those of its processors included."""
+        return tag in self.tags or tag in offered_processor_tags(self.processors)
+
+    def fault(self) -> str | None:
+        """Return what is wrong with the description itself, whatever the jobs; None when nothing is."""
+        if not 1 <= self.processors <= MAX_PROCESSORS:
+            return f"processors must be 1 to {MAX_PROCESSORS}, not {self.processors}"
+        if self.cpu_time < 0 or self.memory_mb < 0:
+            return "CPU time and memory must not be negative"
+        if self.generic and not self.vo:
+            return "a generic pilot must name its VO"
+        if not self.generic and not (self.owner_group and (self.owner or self.job_sharing)):
+            return "a private pilot must name its owner and group"
+        missing = [tag for tag in self.required_tags if not self.offers(tag)]
+        if missing:
+            return f"RequiredTag {', '.join(missing)} not among the resource's own tags"
+        return None
+
+
+class ComputingElement(Struct, frozen=True, kw_only=True):
+    """The ad of a computing element: what pilots sent there would offer, how many it takes, and what it holds now.
+
+    `slots`, `cores`: all that this CE gives us. A pilot brings `slots_per_pilot` places for jobs on `cores_per_pilot`
+    processors and `memory_mb` MB. `max_*` 0: no such limit is stated. `vos` empty: open to all.
+    `max_jobs` and `max_submitting_jobs` with the `current_*` counts are the SAM-Grid limits on jobs.
+    """
+
+    site: Name
+    ce: Name
+    slots: int
+    max_cpu_time: int
+    setup: Name = ""
+    dispatcher: Name = "local"
+    grid_middleware: Name = ""
+    submit_pools: Names = ()
+    pilot_type: Name = ""
+    platforms: Names = ()
+    job_types: Names = ()
+    vos: Names = ()
+    cores: int = 1
+    memory_mb: int = 0
+    tags: Names = ()
+    required_tags: Names = ()
+    slots_per_pilot: int = 1
+    cores_per_pilot: int = 1
+    max_pilots: int = 0
+    max_waiting_pilots: int = 0
+    max_jobs: int = 0
+    max_submitting_jobs: int = 0
+    current_jobs: int = 0
+    current_submitting_jobs: int = 0
+
+    def __post_init__(self) -> None:
+        canonical(
+            self,
+            named_sets=("platforms", "job_types", "submit_pools", "vos"),
+            plain_sets=("tags", "required_tags"),
+        )
+
+    @property
+    def pilot_limit(self) -> int:
+        """How many pilots it may hold at a time: as stated, else as many as its slots feed."""
+        return self.max_pilots or -(-self.slots // self.slots_per_pilot)
+
+    def fault(self) -> str | None:
+        """Return what is wrong with the ad; None when nothing is."""
+        if not self.site or not self.ce:
+            return "an ad must name its site and computing element"
+        if is_wild(self.site) or is_wild(self.ce):
+            return f'"{WILDCARD}" is no name for a site or a computing element'
+        if self.slots < 0 or self.max_cpu_time < 0:
+            return "slots and CPU time must not be negative"
+        if self.slots_per_pilot < 1:
+            return "a pilot must bring at least one slot"
+        if min(self.max_pilots, self.max_waiting_pilots, self.max_jobs, self.max_submitting_jobs) < 0:
+            return "a limit must not be negative"
+        return self.pilot_resource(vo="any VO").fault()
+
+    def pilot_resource(self, *, vo: str) -> Resource:
+        """Return the resource that a generic pilot of a VO, just started here, would describe."""
+        return Resource(
+            setup=self.setup,
+            vo=vo,
+            cpu_time=self.max_cpu_time,
+            site=self.site,
+            grid_ce=self.ce,
+            pilot_type=self.pilot_type,
+            platforms=self.platforms,
+            job_types=self.job_types,
+            memory_mb=self.memory_mb,
+            processors=self.cores_per_pilot,
+            tags=self.tags,
+            required_tags=self.required_tags,
+        )

@@ -1,0 +1,90 @@
+"""Grouping: jobs with identical requirements share a task queue; this is what "identical" means."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from hashlib import sha256
+from itertools import pairwise
+
+from msgspec import Struct, json
+
+from wms.site import MAX_PROCESSORS, canonical
+
+DEFAULT_SEGMENTS = (500, 5_000, 50_000, 300_000)
+DIRAC_V9 = (
+    360, 1_800, 3_600, 21_600, 43_200, 86_400, 172_800, 259_200, 345_600, 518_400, 691_200, 864_000, 1_080_000,
+)  # fmt: skip
+SEGMENT_PRESETS = {"default": DEFAULT_SEGMENTS, "dirac-v9": DIRAC_V9}
+
+_PROCESSORS = re.compile(r"([1-9][0-9]{0,3})Processors")
+
+
+class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_hash=True):
+    """What a job asks of the place it runs at, and whose it is: one task queue for each distinct value.
+
+    `cpu_segment` in seconds; `min_ram_mb` in MB, 0 for none; `requirements` the canonical text of a ClassAd expression.
+    The tuples are sets: order and duplicates are lost on construction. A list that holds "any" names nothing.
+    """
+
+    owner: str
+    owner_group: str
+    vo: str
+    setup: str
+    cpu_segment: int
+    submit_pools: tuple[str, ...] = ()
+    pilot_types: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    banned_sites: tuple[str, ...] = ()
+    grid_ces: tuple[str, ...] = ()
+    grid_middlewares: tuple[str, ...] = ()
+    platforms: tuple[str, ...] = ()
+    job_types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    min_ram_mb: int = 0
+    requirements: str = ""
+
+    def __post_init__(self) -> None:
+        canonical(
+            self,
+            named_sets=(
+                "submit_pools", "pilot_types", "sites", "grid_ces", "grid_middlewares", "platforms", "job_types",
+            ),
+            plain_sets=("banned_sites", "tags"),
+        )  # fmt: skip
+
+
+def key(requirements: Requirements) -> bytes:
+    """Return the 32 bytes that identify a task queue: equal exactly for equal requirements.
+
+    Fields at their default are left out of the digest, so that a field added later changes no existing key.
+    """
+    return sha256(json.encode(requirements)).digest()
+
+
+def checked_segments(segments: Iterable[int]) -> tuple[int, ...]:
+    """Return CPU segments as a tuple; raise ValueError unless there is one, all are positive and they increase."""
+    bounds = tuple(segments)
+    if not bounds or bounds[0] < 1 or any(low >= high for low, high in pairwise(bounds)):
+        raise ValueError(f"CPU segments must be positive and increase: {bounds}")
+    return bounds
+
+
+def segment(cpu_time: int, segments: tuple[int, ...] = DEFAULT_SEGMENTS) -> int:
+    """Return the first segment that holds `cpu_time` seconds; above the last it is the last."""
+    return segments[min(bisect_left(segments, cpu_time), len(segments) - 1)]
+
+
+def processor_tags(processors: int) -> tuple[str, ...]:
+    """Return the tags that a job asking for so many processors needs: none for one.
+
+    What a resource of n processors offers is `wms.site.offered_processor_tags`. Raises ValueError outside 1 to 1024.
+    """
+    if not 1 <= processors <= MAX_PROCESSORS:
+        raise ValueError(f"processors must be 1 to {MAX_PROCESSORS}, not {processors}")
+    return (f"{processors}Processors", "MultiProcessor") if processors > 1 else ()
+
+
+def processors_needed(requirements: Requirements) -> int:
+    """Return how many processors the tags ask for: the largest nProcessors, else 1."""
+    found = (_PROCESSORS.fullmatch(tag) for tag in requirements.tags)
+    return max((int(match[1]) for match in found if match), default=1)

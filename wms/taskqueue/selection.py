@@ -1,0 +1,203 @@
+"""Which task queues fit a resource, and why another does not: one list of clauses for matching and for explaining.
+
+A clause looks at one part of the requirements and at the resource, nothing else. That lets the index judge each distinct
+part once for a resource and gather the verdicts over all queues, while `fits` and `explain` walk the same list for one.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wms.site import Resource, is_wild
+from wms.taskqueue.grouping import Requirements, processors_needed
+
+
+class Mismatch(Struct, frozen=True):
+    """A clause that does not hold, and the two values that disagree."""
+
+    clause: str
+    detail: str
+
+
+Negative = Callable[[Requirements, Resource], Mismatch | None]
+"""A further condition that may exclude a queue from a resource: a ClassAd expression, a site's limit, a running limit.
+
+Negatives are AND-ed: each one that answers a mismatch excludes, whatever the others say.
+"""
+
+
+class Clause(NamedTuple):
+    """One clause: the part of the requirements it looks at, whether it holds, and the words when it does not."""
+
+    name: str
+    part: Callable[[Requirements], Hashable]
+    holds: Callable[[Any, Resource], bool]
+    detail: Callable[[Any, Resource], str]
+
+
+def _one_of(value: str, wanted: tuple[str, ...]) -> bool:
+    return not wanted or is_wild(value) or value in wanted
+
+
+def _any_of(values: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    return not wanted or not values or any(value in wanted for value in values)
+
+
+def _owner_holds(part: tuple[str, str], resource: Resource) -> bool:
+    group, owner = part
+    if resource.generic:
+        return True
+    return group == resource.owner_group and (resource.job_sharing or owner == resource.owner)
+
+
+def _missing(tags: tuple[str, ...], resource: Resource) -> list[str]:
+    return [tag for tag in tags if not resource.offers(tag)]
+
+
+def _listed(values: Sequence[str], most: int = 5) -> str:
+    more = len(values) - most
+    return ", ".join(values[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+CLAUSES = (
+    Clause(
+        "setup",
+        lambda r: r.setup,
+        lambda setup, at: setup == at.setup,
+        lambda setup, at: f"the job is of setup {setup!r}, the resource of {at.setup!r}",
+    ),
+    Clause(
+        "vo",
+        lambda r: r.vo,
+        lambda vo, at: vo == at.vo,
+        lambda vo, at: f"the job is of VO {vo!r}, the pilot of {at.vo!r}",
+    ),
+    Clause(
+        "owner",
+        lambda r: (r.owner_group, r.owner),
+        _owner_holds,
+        lambda part, at: (
+            f"a private pilot of {at.owner}@{at.owner_group} takes no job of {part[1]}@{part[0]}"
+        ),
+    ),
+    Clause(
+        "pilot type",
+        lambda r: r.pilot_types,
+        lambda types, at: _one_of(at.pilot_type, types),
+        lambda types, at: f"the job takes pilots of type {_listed(types)}, this is {at.pilot_type}",
+    ),
+    Clause(
+        "site",
+        lambda r: r.sites,
+        lambda sites, at: _one_of(at.site, sites),
+        lambda sites, at: f"the job may run at {_listed(sites)}, this is {at.site}",
+    ),
+    Clause(
+        "banned site",
+        lambda r: r.banned_sites,
+        lambda banned, at: is_wild(at.site) or at.site not in banned,
+        lambda _, at: f"the job bans {at.site}",
+    ),
+    Clause(
+        "grid CE",
+        lambda r: r.grid_ces,
+        lambda ces, at: _one_of(at.grid_ce, ces),
+        lambda ces, at: f"the job may run on {_listed(ces)}, this is {at.grid_ce}",
+    ),
+    Clause(
+        "platform",
+        lambda r: r.platforms,
+        lambda platforms, at: _any_of(at.platforms, platforms),
+        lambda platforms, at: (
+            f"the job needs {_listed(platforms)}, the resource runs {_listed(at.platforms)}"
+        ),
+    ),
+    Clause(
+        "job type",
+        lambda r: r.job_types,
+        lambda types, at: _any_of(at.job_types, types),
+        lambda types, at: f"the job is of type {_listed(types)}, the resource takes {_listed(at.job_types)}",
+    ),
+    Clause(
+        "banned job type",
+        lambda r: r.job_types,
+        lambda types, at: not any(banned in types for banned in at.banned_job_types),
+        lambda types, at: f"the resource bans {_listed([t for t in types if t in at.banned_job_types])}",
+    ),
+    Clause(
+        "tags",
+        lambda r: r.tags,
+        lambda tags, at: all(at.offers(tag) for tag in tags),
+        lambda tags, at: f"the resource lacks {_listed(_missing(tags, at))}",
+    ),
+    Clause(
+        "required tags",
+        lambda r: r.tags,
+        lambda tags, at: all(tag in tags for tag in at.required_tags),
+        lambda tags, at: (
+            f"the resource takes only jobs with {_listed([t for t in at.required_tags if t not in tags])}"
+        ),
+    ),
+    Clause(
+        "memory",
+        lambda r: r.min_ram_mb,
+        lambda megabytes, at: megabytes <= at.memory_mb,
+        lambda megabytes, at: f"the job needs {megabytes} MB, the resource has {at.memory_mb or 'not said'}",
+    ),
+)
+"""All clauses but the CPU time, which the index keeps apart because the choice goes by CPU segment."""
+
+CPU_TIME = Clause(
+    "CPU time",
+    lambda r: r.cpu_segment,
+    lambda seconds, at: seconds <= at.cpu_time,
+    lambda seconds, at: f"the job needs {seconds} s, the resource has {at.cpu_time} s left",
+)
+
+_ALL = (*CLAUSES, CPU_TIME)
+
+
+def refusal(resource: Resource) -> Mismatch | None:
+    """Return why a resource can be given nothing whatever waits: its description contradicts itself."""
+    fault = resource.fault()
+    return Mismatch("resource", fault) if fault else None
+
+
+def fits(
+    requirements: Requirements, resource: Resource, negatives: Sequence[Negative] = ()
+) -> Mismatch | None:
+    """Return None when a task queue fits a resource, else the first clause that does not hold."""
+    refused = refusal(resource)
+    if refused:
+        return refused
+    for clause in _ALL:
+        part = clause.part(requirements)
+        if not clause.holds(part, resource):
+            return Mismatch(clause.name, clause.detail(part, resource))
+    return next((no for negative in negatives if (no := negative(requirements, resource))), None)
+
+
+def explain(
+    requirements: Requirements, resource: Resource, negatives: Sequence[Negative] = ()
+) -> list[Mismatch]:
+    """Return every clause that does not hold; an empty list when the queue fits."""
+    refused = refusal(resource)
+    failing = [refused] if refused else []
+    for clause in _ALL:
+        part = clause.part(requirements)
+        if not clause.holds(part, resource):
+            failing.append(Mismatch(clause.name, clause.detail(part, resource)))
+    return failing + [no for negative in negatives if (no := negative(requirements, resource))]
+
+
+def left_over(resource: Resource, requirements: Requirements) -> Resource | None:
+    """Return what a resource still offers beside a job that took its processors and memory; None when nothing.
+
+    A pilot that asks for several jobs at once uses this between the draws, so that two jobs of four processors are not
+    given to four.
+    """
+    processors = resource.processors - processors_needed(requirements)
+    memory = max(0, resource.memory_mb - requirements.min_ram_mb)
+    return replace(resource, processors=processors, memory_mb=memory) if processors > 0 else None

@@ -1,0 +1,78 @@
+"""Shares: how heavy a task queue is in the draw.
+
+The share of an entity - a group whose members share their jobs, else one owner of the group - is the group's JobShare,
+divided by the owners that have waiting jobs where they do not share. It is spread over the entity's queues by p, the mean
+of the real priorities of a queue's waiting jobs:
+
+    w(tq) = max(0.001, share * p(tq) / sum of p over the entity)          background queues: 0.001
+
+**Classes.** Jobs of one kind fall into several queues when their data are at different sites: the queues differ only in
+sites, banned sites or memory. A pilot sees but k of the n. If it drew by w as it stands, a group with its work spread over
+a hundred sites would weigh a hundredth of its share at each, though its share is meant to hold everywhere. DIRAC therefore
+gives each queue of a class the sum W of the class; but then a pilot that sees k of them sees k * W, and n * W, n^2 times
+one queue's part, where it sees them all. Here the class weighs W for every pilot that sees any of it, whatever k:
+
+    w(tq seen by a resource) = w(tq) * W / (sum of w over the queues of its class that this resource could take now)
+
+With k = 1 this is DIRAC's weight, with k = n it is the plain formula, and the parts always sum to W. A class that one
+pilot sees whole is thus never heavier for being split.
+"""
+
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from wms.taskqueue.grouping import Requirements
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.signedinteger[Any]]
+
+LIGHTEST = 0.001
+DEFAULT_SHARE = 1000.0
+BACKGROUND_PRIORITY = 0.1
+
+
+class GroupShare(Struct, frozen=True, kw_only=True):
+    """What a group is entitled to, whether its members share their jobs, and whether it may have background queues."""
+
+    job_share: float = DEFAULT_SHARE
+    job_sharing: bool = False
+    background: bool = False
+
+
+def real_priority(user_priority: float) -> float:
+    """Return the weight of a user priority: 0 is next to nothing, 10 and above overrides, between is itself."""
+    if user_priority == 0:
+        return 1e-5
+    return 1e6 if user_priority >= 10 else max(0.001, float(user_priority))
+
+
+def share_class(requirements: Requirements) -> Requirements:
+    """Return what the queues of one class have in common: all but where a resource may see them."""
+    return replace(requirements, sites=(), banned_sites=(), min_ram_mb=0)
+
+
+def weights(group: GroupShare, owners: Ints, means: Floats) -> Floats:
+    """Return the weights of the non-empty queues of one group, in the order given.
+
+    `owners` numbers the owner of each queue from 0; `means` is p, the mean real priority of its waiting jobs.
+    """
+    background = means <= BACKGROUND_PRIORITY if group.background else np.zeros(len(means), dtype=bool)
+    entities = np.zeros_like(owners) if group.job_sharing else owners
+    share = group.job_share / max(1, int(np.count_nonzero(np.bincount(entities))))
+    sums = np.bincount(entities, weights=np.where(background, 0.0, means))[entities]
+    spread = np.divide(share * means, sums, out=np.zeros_like(means), where=sums > 0)
+    return np.where(background, LIGHTEST, np.maximum(LIGHTEST, spread))
+
+
+def seen_weights(own: Floats, classes: Ints, totals: Floats) -> Floats:
+    """Return the weights that a resource draws by, for the queues it could take now.
+
+    `own` are their weights, `classes` their classes' numbers, `totals` the whole weight of each class.
+    """
+    seen = np.bincount(classes, weights=own)
+    scaled: Floats = own * (totals[classes] / seen[classes])
+    return scaled
