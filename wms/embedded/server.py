@@ -31,6 +31,8 @@ class Server(abc.ABC):
         self.data_dir = Path(data_dir).absolute()
         self.name = name
         self.ready_within = ready_within
+        self.environment: dict[str, str] = {}
+        """Variables its process gets on top of others; whoever keeps it adds what marks its system."""
         self._lock = DirectoryLock(self.data_dir / "lock")
         self._child: Child | None = None
 
@@ -144,11 +146,13 @@ class Program(Server):
     ) -> None:
         super().__init__(data_dir, name=name, ready_within=ready_within)
         self.argv = tuple(argv)
-        self._env = dict(env or {})
+        self.environment |= env or {}
         self._ready = ready
 
     async def _launch(self) -> Child:
-        return await Child.start(self.argv, log_path=self.log_path, env={**os.environ, **self._env})
+        return await Child.start(
+            self.argv, log_path=self.log_path, cwd=self.data_dir, env={**os.environ, **self.environment}
+        )
 
     async def _is_ready(self) -> bool:
         return self.running if self._ready is None else self._ready()

@@ -1,0 +1,186 @@
+"""The supervisor starts again what died, tells how it goes, and leaves nothing behind, however it ends."""
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from tests.waiting import eventually
+from wms.embedded import files
+from wms.embedded.lifeline import Lifeline
+from wms.embedded.lock import holder
+from wms.embedded.server import Program
+from wms.embedded.supervisor import Supervisor, read_state
+from wms.embedded.sweep import members
+from wms.errors import Rejected, Unavailable
+
+SLEEP = ["sleep", "1000"]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def supervisor(tmp_dir: Path) -> AsyncIterator[Supervisor]:
+    each = Supervisor(tmp_dir / "system")
+    await each.open()
+    yield each
+    await each.close()
+
+
+def program(supervisor: Supervisor, name: str, argv: list[str]) -> Program:
+    return Program(supervisor.data_dir / name, name=name, argv=argv)
+
+
+def lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+async def test_what_was_killed_is_started_again_and_written_down(supervisor: Supervisor) -> None:
+    server = program(supervisor, "one", SLEEP)
+    await supervisor.add(server)
+    first = server.pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    await eventually(lambda: server.running and server.pid != first)
+    await eventually(lambda: supervisor.state().children["one"].starts == 2)
+    state = read_state(supervisor.data_dir)
+    assert state is not None
+    assert state.pid == os.getpid()
+    assert state.children["one"].pid == server.pid
+    assert state.children["one"].last_exit == -signal.SIGKILL
+    assert stat.S_IMODE((supervisor.data_dir / "state.json").stat().st_mode) == 0o600
+
+
+async def test_what_dies_at_once_is_started_ever_more_slowly(supervisor: Supervisor) -> None:
+    await supervisor.add(program(supervisor, "doomed", ["sh", "-c", "date +%s.%N >> starts; exit 3"]))
+    starts = supervisor.data_dir / "doomed" / "starts"
+    await eventually(lambda: len(read_times(starts)) >= 4, within=15)
+    pauses = [later - earlier for earlier, later in itertools.pairwise(read_times(starts))]
+    assert pauses[0] >= 0.1
+    assert pauses[1] >= 0.2
+    assert pauses[2] >= 0.4
+    assert supervisor.state().children["doomed"].last_exit == 3
+
+
+def read_times(path: Path) -> list[float]:
+    return [float(line) for line in path.read_text().split()] if path.exists() else []
+
+
+async def test_second_supervisor_is_refused_by_name(supervisor: Supervisor) -> None:
+    with pytest.raises(Rejected, match=rf"in use by process {os.getpid()}"):
+        await Supervisor(supervisor.data_dir).open()
+    assert holder(supervisor.data_dir / "up.lock") == os.getpid()
+
+
+async def test_stops_in_reverse_order_and_by_force_where_needed(tmp_dir: Path) -> None:
+    supervisor = Supervisor(tmp_dir)
+    await supervisor.open()
+    trap = "trap 'echo {0} >> ../order; exit 0' TERM; touch ready; while :; do sleep 0.01; done"
+    for name in ("first", "second"):
+        ready = tmp_dir / name / "ready"
+        await supervisor.add(
+            Program(tmp_dir / name, name=name, argv=["sh", "-c", trap.format(name)], ready=ready.exists)
+        )
+    deaf = Program(
+        tmp_dir / "deaf",
+        name="deaf",
+        argv=["sh", "-c", "trap '' TERM; touch ready; while :; do sleep 0.01; done"],
+        ready=(tmp_dir / "deaf" / "ready").exists,
+    )
+    deaf.stop_grace = 0.2
+    await supervisor.add(deaf)
+    await supervisor.close()
+    assert (tmp_dir / "order").read_text().split() == ["second", "first"]
+    assert not deaf.running
+    assert holder(tmp_dir / "up.lock") is None
+
+
+async def test_descendants_that_left_their_parent_end_with_the_system(tmp_dir: Path) -> None:
+    supervisor = Supervisor(tmp_dir)
+    await supervisor.open()
+    await supervisor.add(program(supervisor, "forks", ["sh", "-c", "setsid sleep 1000 & sleep 1000"]))
+    strays = await eventually(lambda: [p for p in members(supervisor.system) if p.name() == "sleep"])
+    await supervisor.close()
+    assert not any(lives(stray.pid) for stray in strays)
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from wms.embedded.server import Program
+from wms.embedded.supervisor import Supervisor
+
+async def main():
+    data = Path(sys.argv[1])
+    supervisor = Supervisor(data)
+    await supervisor.open()
+    await supervisor.add(Program(data / "a", name="a", argv=["sh", "-c", "setsid sleep 1000 & exec sleep 1000"]))
+    print(supervisor.pid_of("a"), flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_killed_supervisor_takes_its_children_along_and_the_next_life_the_rest(tmp_dir: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(tmp_dir)], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        child = int(await asyncio.to_thread(parent.stdout.readline))
+        next_life = Supervisor(tmp_dir)
+        strays = await eventually(
+            lambda: [p for p in members(next_life.system) if p.pid not in (child, parent.pid)]
+        )
+        lifeline = Lifeline.open(tmp_dir / "up.lock")
+        assert lifeline.pid == parent.pid
+        assert not ended(lifeline)
+        parent.kill()
+        await asyncio.wait_for(lifeline.wait(), 10)
+    assert ended(lifeline)
+    lifeline.close()
+    await eventually(lambda: not lives(child))
+    assert any(lives(stray.pid) for stray in strays)
+    await next_life.open()
+    assert not any(lives(stray.pid) for stray in strays)
+    await next_life.close()
+
+
+def ended(lifeline: Lifeline) -> bool:
+    return not lifeline.alive
+
+
+def test_no_lifeline_without_a_system(tmp_dir: Path) -> None:
+    with pytest.raises(Unavailable, match="not up"):
+        Lifeline.open(tmp_dir / "up.lock")
+
+
+def test_toml_reads_back_as_it_was_written() -> None:
+    import tomllib
+
+    table: dict[str, files.Value | dict[str, files.Value]] = {
+        "name": 'quote " back \\ tab \t del \x7f ümlaut',
+        "list": ["a", "b c"],
+        "part": {"n": 3, "x": 0.5, "yes": True},
+    }
+    assert tomllib.loads(files.to_toml(table)) == table
+
+
+def test_secret_file_replaces_the_old_one_whole(tmp_dir: Path) -> None:
+    path = tmp_dir / "secret"
+    path.write_text("old, open to all")
+    path.chmod(0o644)
+    files.write_secret(path, json.dumps({"token": "x"}))
+    assert json.loads(path.read_text()) == {"token": "x"}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -1,0 +1,54 @@
+"""A hold on the process that keeps a system up, for those who are not its children and must end with it."""
+
+import asyncio
+import os
+import select
+from pathlib import Path
+from typing import Self
+
+from wms.embedded.lock import holder
+from wms.errors import Unavailable
+
+
+class Lifeline:
+    """A pidfd of the holder of a lock file: it tells of that process's end, and never of another's under its number."""
+
+    def __init__(self, pid: int, fd: int) -> None:
+        self.pid = pid
+        self._fd = fd
+
+    @classmethod
+    def open(cls, lock_path: Path) -> Self:
+        """Take hold of who holds the lock now. Raises Unavailable if nobody does."""
+        while (pid := holder(lock_path)) is not None:
+            try:
+                fd = os.pidfd_open(pid)
+            except ProcessLookupError:
+                continue
+            if holder(lock_path) == pid:  # still: so the descriptor is of that process and no later one
+                return cls(pid, fd)
+            os.close(fd)
+        raise Unavailable(f"nobody holds {lock_path}: the system is not up")
+
+    def fileno(self) -> int:
+        """Return the descriptor, readable once the process has ended."""
+        return self._fd
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process lives."""
+        return not select.select([self._fd], [], [], 0)[0]
+
+    async def wait(self) -> None:
+        """Wait for the end of the process."""
+        loop = asyncio.get_running_loop()
+        ended = asyncio.Event()
+        loop.add_reader(self._fd, ended.set)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(self._fd)
+
+    def close(self) -> None:
+        """Let go."""
+        os.close(self._fd)

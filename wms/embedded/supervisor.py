@@ -1,0 +1,139 @@
+"""Keeps servers running: starts what died again, ever more slowly if it dies at once, and writes down how it goes."""
+
+import asyncio
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+
+from wms.embedded.files import write_secret
+from wms.embedded.lock import DirectoryLock
+from wms.embedded.server import Server
+from wms.embedded.sweep import VARIABLE, sweep, system_id
+from wms.errors import WmsError
+
+log = structlog.get_logger()
+
+LOCK_FILE, STATE_FILE = "up.lock", "state.json"
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+CALM = 10.0
+SWEEP_GRACE = 2.0
+
+
+class ChildState(msgspec.Struct, frozen=True, kw_only=True):
+    """How one server does: `starts` counts its lives, `last_exit` is an exit code or a negative signal number."""
+
+    pid: int | None = None
+    starts: int = 0
+    last_exit: int | None = None
+    last_error: str = ""
+    log: str = ""
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What the state file holds: the supervisor's pid and each server's state, in the order they were started."""
+
+    pid: int
+    system: str
+    children: dict[str, ChildState]
+
+
+class Supervisor:
+    """The one keeper of the servers of a data directory."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = Path(data_dir).absolute()
+        self.system = system_id(self.data_dir)
+        self._lock = DirectoryLock(self.data_dir / LOCK_FILE)
+        self._servers: dict[str, Server] = {}
+        self._states: dict[str, ChildState] = {}
+        self._keepers: dict[str, asyncio.Task[None]] = {}
+
+    async def open(self) -> None:
+        """Take the directory and end what an earlier life left running. Raises Rejected if another keeps it."""
+        self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock.acquire()
+        if swept := await sweep(self.system, grace=SWEEP_GRACE):
+            log.info("leftovers.ended", count=swept)
+        self._record()
+
+    async def add(self, server: Server) -> None:
+        """Start a server, wait until it is ready, and keep it from now on. Raises what its start raises."""
+        assert self._lock.held, "open() comes first"
+        assert server.name not in self._servers, server.name
+        self._servers[server.name] = server
+        # Its descendants inherit it; a later life knows them by it.
+        server.environment[VARIABLE] = self.system
+        await self._start(server)
+        self._keepers[server.name] = asyncio.create_task(self._keep(server), name=f"keep {server.name}")
+
+    def state(self) -> State:
+        """Return how all servers do now."""
+        return State(pid=os.getpid(), system=self.system, children=dict(self._states))
+
+    def pid_of(self, name: str) -> int | None:
+        """Return the pid of a server while it runs."""
+        return self._servers[name].pid
+
+    async def close(self) -> None:
+        """Stop all servers, the last started first, end every other process of the system, and give the directory up."""
+        for name, server in reversed(self._servers.items()):
+            await self._let_go(name)
+            with contextlib.suppress(ProcessLookupError):
+                await server.stop()
+            self._note(name, pid=None)
+        await sweep(self.system, grace=SWEEP_GRACE)
+        self._servers.clear()
+        self._lock.release()
+
+    async def _let_go(self, name: str) -> None:
+        if (keeper := self._keepers.pop(name, None)) is not None:
+            keeper.cancel()
+            await asyncio.wait([keeper])
+
+    async def _start(self, server: Server) -> None:
+        await server.start()
+        starts = self._states.get(server.name, ChildState()).starts + 1
+        self._note(server.name, pid=server.pid, starts=starts, last_error="", log=str(server.log_path))
+
+    async def _keep(self, server: Server) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            began = time.monotonic()
+            code = await server.wait()
+            log.warning("server.ended", server=server.name, exit=code)
+            self._note(server.name, pid=None, last_exit=code)
+            if time.monotonic() - began > CALM:
+                pause = FIRST_PAUSE
+            pause = await self._restart(server, pause)
+
+    async def _restart(self, server: Server, pause: float) -> float:
+        """Start a server until it starts; return the pause to make before the next time."""
+        while True:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+            try:
+                await self._start(server)
+            except (WmsError, OSError) as error:
+                log.warning("server.failed", server=server.name, error=str(error))
+                self._note(server.name, pid=None, last_error=str(error))
+            else:
+                return pause
+
+    def _note(self, name: str, **changes: Any) -> None:
+        self._states[name] = msgspec.structs.replace(self._states.get(name, ChildState()), **changes)
+        self._record()
+
+    def _record(self) -> None:
+        write_secret(self.data_dir / STATE_FILE, msgspec.json.encode(self.state()).decode(), durable=False)
+
+
+def read_state(data_dir: Path) -> State | None:
+    """Return what the supervisor of `data_dir` wrote last, or None if there never was one."""
+    with contextlib.suppress(FileNotFoundError):
+        return msgspec.json.decode((data_dir / STATE_FILE).read_bytes(), type=State)
+    return None

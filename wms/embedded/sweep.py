@@ -1,0 +1,72 @@
+"""What an earlier life of a system left behind: every process of it carries the system's id in its environment."""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+VARIABLE = "WMS_SYSTEM"
+
+
+def system_id(data_dir: Path) -> str:
+    """Return the id of the system that lives in `data_dir`: the same for each life, another for each directory."""
+    return hashlib.sha256(os.fsencode(data_dir.resolve())).hexdigest()[:16]
+
+
+def members(system: str) -> list[psutil.Process]:
+    """Return the living processes of a system, but for this one and its ancestors."""
+    own = psutil.Process()
+    kept = {own.pid, *(parent.pid for parent in own.parents())}
+    return [each for each in psutil.process_iter() if each.pid not in kept and _belongs(each, system)]
+
+
+def _belongs(process: psutil.Process, system: str) -> bool:
+    with contextlib.suppress(psutil.Error, OSError):
+        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(VARIABLE) == system
+    return False
+
+
+async def sweep(system: str, *, grace: float) -> int:
+    """End all processes of a system: SIGTERM, and SIGKILL after `grace` seconds. Returns how many there were.
+
+    Who kills a parent may make it start another child just before, so it looks again until nobody is left.
+    """
+    found = await asyncio.to_thread(members, system)
+    count = len(found)
+    if found:
+        _each(found, "terminate")
+        await survivors(found, within=grace)
+        for _ in range(20):
+            if not (found := await asyncio.to_thread(members, system)):
+                break
+            _each(found, "kill")
+            await survivors(found, within=1.0)
+    return count
+
+
+async def survivors(processes: Sequence[psutil.Process], *, within: float) -> list[psutil.Process]:
+    """Wait until all have ended, at most so many seconds, and return those that have not.
+
+    A zombie has ended: it may stay for ever where the first process of a container reaps nobody.
+    """
+    deadline = time.monotonic() + within
+    while (left := [each for each in processes if _lives(each)]) and time.monotonic() < deadline:  # noqa: ASYNC110 - no event
+        await asyncio.sleep(0.01)
+    return left
+
+
+def _lives(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def _each(processes: Sequence[psutil.Process], method: str) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            getattr(process, method)()
