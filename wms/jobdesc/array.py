@@ -1,0 +1,73 @@
+"""Arrays: many jobs of one description, told apart by `{n}` and by lists of parameters.
+
+A placeholder is `{n}` or `{the name of a parameter}`; doubled braces, `{{n}}`, give the literal `{n}`. Anything else in
+braces is the user's own text and stays as it is, and a description that is no array is never touched. The executable is
+the same for all: what differs goes into arguments, environment, name and output patterns.
+"""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from wms.jobdesc.description import JobDescription
+
+INDEX = "n"
+PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def is_array(description: JobDescription) -> bool:
+    """Tell whether the description stands for an array, be it of one job."""
+    return description.array is not None or bool(description.parameters)
+
+
+def jobs_in(description: JobDescription) -> int:
+    """Return how many jobs the description makes."""
+    if description.array is not None:
+        return description.array
+    return next((len(values) for values in description.parameters.values()), 1)
+
+
+def expand(description: JobDescription, index: int) -> JobDescription:
+    """Return the job of that index (from 0) as a description of its own, all placeholders replaced.
+
+    Raises:
+        IndexError: the array has no such job.
+
+    """
+    if not 0 <= index < jobs_in(description):
+        raise IndexError(f"no job {index} in an array of {jobs_in(description)}")
+    if not is_array(description):
+        return description
+    fill = _filler(description, index)
+    return msgspec.structs.replace(
+        description,
+        arguments=tuple(map(fill, description.arguments)),
+        environment={key: fill(value) for key, value in description.environment.items()},
+        name=fill(description.name),
+        output_sandbox=tuple(map(fill, description.output_sandbox)),
+        array=None,
+        parameters={},
+    )
+
+
+def argv(description: JobDescription, index: int = 0) -> tuple[str, ...]:
+    """Return the command line of the job of that index."""
+    one = expand(description, index)
+    return (one.executable, *one.arguments)
+
+
+def _filler(description: JobDescription, index: int) -> Callable[[str], str]:
+    values = {name: column[index] for name, column in description.parameters.items()}
+    values[INDEX] = str(index)
+
+    def replacement(found: re.Match[str]) -> str:
+        literal, name = found.groups()
+        if literal in values:
+            return f"{{{literal}}}"
+        return values.get(name, found[0])
+
+    def fill(text: str) -> str:
+        return PLACEHOLDER.sub(replacement, text) if "{" in text else text
+
+    return fill

@@ -1,0 +1,163 @@
+"""From a parsed document to descriptions: one job, or many with defaults; all problems of all jobs at once."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from wms.errors import Rejected
+from wms.jobdesc import rules
+from wms.jobdesc.array import jobs_in
+from wms.jobdesc.description import JobDescription
+from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription, Problem
+from wms.jobdesc.validation import ARRAY_LIMIT, across, check_fields, problems, remedy_for
+
+SIZE_LIMIT = 16 * 1024 * 1024
+DEPTH_LIMIT = 16
+DESCRIPTIONS_LIMIT = 100_000
+JOBS_LIMIT = ARRAY_LIMIT
+"""Jobs of one document, those of its arrays counted in."""
+
+Entry: TypeAlias = tuple[str, int | None, object]
+"""One job of a document: its place, its line where known, and what the parser gave."""
+
+_MANY = ("jobs", "job", "defaults")
+
+
+def text_of(data: bytes, limit: int) -> str:
+    """Return the document's text.
+
+    Raises:
+        Rejected: DOCUMENT_TOO_LARGE or NOT_UTF8.
+
+    """
+    if len(data) > limit:
+        raise Rejected(
+            "DOCUMENT_TOO_LARGE",
+            f"the document has {len(data):,} bytes, more than {limit:,}",
+            "split it, or use an array for jobs that differ by an index",
+        )
+    try:
+        return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Rejected(
+            "NOT_UTF8", f"the document is not UTF-8: line {line}, byte {error.start}", "save it as UTF-8"
+        ) from None
+
+
+def unreadable(message: str, line: int | None = None, remedy: str = "") -> InvalidDescription:
+    """Return the refusal of a document that cannot be parsed at all."""
+    return InvalidDescription([Problem(place="", message=message, remedy=remedy, line=line)])
+
+
+def read_tree(tree: object) -> list[JobDescription]:
+    """Return the descriptions of a parsed document: a job, a list of jobs, or tables `jobs` and `defaults`.
+
+    Raises:
+        InvalidDescription: with every problem.
+        Rejected: TOO_MANY_JOBS.
+
+    """
+    if isinstance(tree, Mapping) and any(key in tree for key in _MANY):
+        return _read_many(tree)
+    if isinstance(tree, list):
+        return read_entries((f"jobs[{i}]", None, item) for i, item in enumerate(tree))
+    return read_entries([("", None, tree)])
+
+
+def read_entries(
+    entries: Iterable[Entry], defaults: Mapping[str, object] | None = None, found: list[Problem] | None = None
+) -> list[JobDescription]:
+    """Return the descriptions of the entries, each over the defaults.
+
+    `found` has the problems known so far; `entries` may add to it what could not even be parsed.
+
+    Raises:
+        InvalidDescription: with every problem.
+        Rejected: TOO_MANY_JOBS.
+
+    """
+    found = [] if found is None else found
+    descriptions = list[JobDescription]()
+    for place, line, entry in entries:
+        description, wrong = _read_one(entry, defaults or {})
+        if description is None:
+            found += problems(wrong, place, line)
+            if len(found) >= PROBLEMS_LIMIT:
+                break
+        else:
+            descriptions.append(description)
+        if len(descriptions) > DESCRIPTIONS_LIMIT:
+            raise _too_many(f"more than {DESCRIPTIONS_LIMIT:,} descriptions")
+    if found:
+        raise InvalidDescription(found[:PROBLEMS_LIMIT])
+    return _counted(descriptions)
+
+
+def _read_one(
+    entry: object, defaults: Mapping[str, object]
+) -> tuple[JobDescription | None, list[rules.Finding]]:
+    if not isinstance(entry, Mapping):
+        return None, [("", f"a job must be a table, not {rules.brief(entry)}", "")]
+    wrong = check_fields(entry)
+    fields = _over(defaults, entry) if defaults else entry
+    if "executable" not in fields:
+        wrong.append((".executable", "is missing", "say which program to run"))
+    if wrong:
+        return None, wrong
+    description = msgspec.convert(fields, JobDescription)
+    wrong = across(description)
+    return (None, wrong) if wrong else (description, [])
+
+
+def _read_many(tree: Mapping[str, object]) -> list[JobDescription]:
+    known = problems(_strange_keys(tree))
+    defaults = tree.get("defaults", {})
+    if not isinstance(defaults, Mapping):
+        known += problems([("", f"must be a table, not {rules.brief(defaults)}", "")], "defaults")
+        defaults = {}
+    elif wrong := check_fields(defaults):
+        # Told once, here; each job is then checked as if they had not been there.
+        known += problems(wrong, "defaults")
+        defaults = {}.fromkeys(["executable"], "") if "executable" in defaults else {}
+    return read_entries(_entries(tree), defaults, known)
+
+
+def _strange_keys(tree: Mapping[str, object]) -> Iterator[rules.Finding]:
+    yield from rules.doubled(tree)
+    for key in tree:
+        if key not in _MANY:
+            yield rules.below(key, "unknown key beside jobs and defaults", remedy_for(key, _MANY))
+    if "jobs" in tree and "job" in tree:
+        yield rules.below("job", "stands beside jobs, which means the same", "use one of them")
+    elif "jobs" not in tree and "job" not in tree:
+        yield rules.below("defaults", "there are defaults but no job", "add a [[job]] for each job")
+
+
+def _entries(tree: Mapping[str, object]) -> Iterator[Entry]:
+    jobs = tree.get("jobs", tree.get("job", []))
+    if isinstance(jobs, list):
+        return ((f"jobs[{i}]", None, job) for i, job in enumerate(jobs))
+    return iter([("jobs", None, jobs)])
+
+
+def _over(defaults: Mapping[str, object], entry: Mapping[str, object]) -> dict[str, object]:
+    merged = {**defaults, **entry}
+    below, above = defaults.get("environment"), entry.get("environment")
+    if isinstance(below, Mapping) and isinstance(above, Mapping):
+        merged["environment"] = {**below, **above}
+    return merged
+
+
+def _counted(descriptions: list[JobDescription]) -> list[JobDescription]:
+    if not descriptions:
+        raise unreadable("the document has no job in it", remedy="describe at least one, with its executable")
+    count = sum(map(jobs_in, descriptions))
+    if count > JOBS_LIMIT:
+        raise _too_many(f"{count:,} jobs, more than {JOBS_LIMIT:,}")
+    return descriptions
+
+
+def _too_many(what: str) -> Rejected:
+    return Rejected("TOO_MANY_JOBS", f"the document makes {what}", "submit it in several parts")

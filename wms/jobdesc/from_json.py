@@ -1,0 +1,119 @@
+"""Reads JSON, strictly: an object, an array of objects, or one object a line.
+
+Python's parser lets the last of two equal keys win, takes NaN, and recurses as deep as the text is nested; so nesting is
+measured before parsing, keys given twice are kept in mind for the rules to tell with their place, and NaN fails every rule
+because no field is a fraction.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import accumulate
+
+from wms.jobdesc.description import JobDescription
+from wms.jobdesc.document import DEPTH_LIMIT, SIZE_LIMIT, Entry, read_entries, read_tree, text_of, unreadable
+from wms.jobdesc.problem import PROBLEMS_LIMIT, Problem
+from wms.jobdesc.rules import Doubled
+
+# Up to the first error of the text this finds exactly the parser's strings, for a string holds no line end. One that is
+# not closed is taken to the end of its line: looking for its end again from each later quote would be quadratic.
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"?')
+_NO_BRACKET = re.compile(r"[^][{}]+")
+_DELTA = {"[": 1, "{": 1, "]": -1, "}": -1}
+_CHUNK = 65_536
+
+
+def read_json(data: bytes, limit: int = SIZE_LIMIT) -> list[JobDescription]:
+    """Return the descriptions of a document of at most `limit` bytes.
+
+    Raises:
+        InvalidDescription: with every problem.
+        Rejected: the document is too large, not UTF-8, or makes too many jobs.
+
+    """
+    text = text_of(data, limit)
+    lines = text.split("\n")
+    if _is_lines(lines):
+        found: list[Problem] = []
+        return read_entries(_parsed_lines(lines, found), found=found)
+    return read_tree(_parsed(text))
+
+
+def too_deep(text: str, strings: re.Pattern[str] = _STRING, limit: int = DEPTH_LIMIT) -> bool:
+    """Tell whether brackets outside strings are nested deeper than the limit; linear in the text, without recursion."""
+    if text.count("[") + text.count("{") <= limit:
+        return False
+    brackets = _NO_BRACKET.sub("", strings.sub("", text))
+    depth = 0
+    for start in range(0, len(brackets), _CHUNK):
+        depths = list(accumulate(map(_DELTA.__getitem__, brackets[start : start + _CHUNK]), initial=depth))
+        if max(depths) > limit:
+            return True
+        depth = depths[-1]
+    return False
+
+
+def _is_lines(lines: list[str]) -> bool:
+    said = [line for line in lines[:1000] if line.strip()][:2]
+    return len(said) == 2 and said[0].lstrip().startswith("{") and said[1].lstrip().startswith("{")
+
+
+def _parsed_lines(lines: list[str], found: list[Problem]) -> Iterator[Entry]:
+    index = 0
+    for number, line in enumerate(lines, 1):
+        if not line or line.isspace():
+            continue
+        place = f"jobs[{index}]"
+        index += 1
+        try:
+            entry = _decoded(line)
+        except ValueError as error:
+            found.append(Problem(place=place, message=_reason(error), line=number))
+            if len(found) >= PROBLEMS_LIMIT:
+                return
+        else:
+            yield place, number, entry
+
+
+def _parsed(text: str) -> object:
+    try:
+        return _decoded(text)
+    except ValueError as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise unreadable(_reason(error), line) from None
+
+
+def _decoded(text: str) -> object:
+    if too_deep(text):
+        raise ValueError(f"is nested deeper than {DEPTH_LIMIT} levels")
+    return _DECODER.decode(text)
+
+
+def _reason(error: ValueError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"is not JSON: {error.msg}, column {error.colno}"
+    return str(error)
+
+
+def _table(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    table = dict(pairs)
+    if len(table) == len(pairs):
+        return table
+    seen, twice = set[str](), dict[str, None]()
+    for key, _ in pairs:
+        if key in seen:
+            twice[key] = None
+        seen.add(key)
+    doubled = Doubled(table)
+    doubled.keys_given_twice = tuple(twice)[:10]
+    return doubled
+
+
+def _integer(digits: str) -> int:
+    # Python refuses to convert very long ones, and is slow with long ones; out of every range, any such will do.
+    if len(digits) <= 32:
+        return int(digits)
+    return -(10**32) if digits.startswith("-") else 10**32
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_table, parse_int=_integer)

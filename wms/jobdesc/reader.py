@@ -1,0 +1,21 @@
+"""Reads a document whose language nobody named, as from standard input."""
+
+import re
+
+from wms.jobdesc.description import JobDescription
+from wms.jobdesc.from_json import read_json
+from wms.jobdesc.from_toml import read_toml
+
+# TOML's headers begin with a bracket too, but none has a brace after it, and none is empty.
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[{\]])")
+
+
+def read(data: bytes) -> list[JobDescription]:
+    """Return the descriptions of a JSON or TOML document, whichever it looks like.
+
+    Raises:
+        InvalidDescription: with every problem.
+        Rejected: the document is too large, not UTF-8, or makes too many jobs.
+
+    """
+    return read_json(data) if _JSON.match(data) else read_toml(data)

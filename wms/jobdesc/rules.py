@@ -1,0 +1,230 @@
+"""The rules of single fields: type, range, length, characters; a rule names all that is wrong with a value.
+
+A rule takes a value of any type, as a parser or a careless program may give it, and returns findings: (place below the
+value, message, remedy). An empty result is the fast path, and builds no text at all. Sizes are looked at before contents.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from wms.errors import shown
+from wms.jobdesc.description import SandboxRef
+
+Finding: TypeAlias = tuple[str, str, str]
+Rule: TypeAlias = Callable[[object], Sequence[Finding]]
+
+FINE: tuple[Finding, ...] = ()
+SHOWN = 60
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_HEX = re.compile(r"[0-9a-f]{64}")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+
+
+class Doubled(dict[str, object]):
+    """A table whose text gave a key more than once; the parser that made it could not say where it stands."""
+
+    keys_given_twice: tuple[str, ...] = ()
+
+
+def doubled(table: object) -> Sequence[Finding]:
+    """Find the keys that were given twice."""
+    if not isinstance(table, Doubled):
+        return FINE
+    return [below(key, "the key is given twice", "keep one of them") for key in table.keys_given_twice]
+
+
+def below(key: str, message: str, remedy: str = "") -> Finding:
+    """Return a finding at a key of a table."""
+    return (f".{shown(key, SHOWN)}", message, remedy)
+
+
+def brief(value: object) -> str:
+    """Describe a value of any type and size in a few words."""
+    match value:
+        case bool() | None:
+            said = {True: "true", False: "false", None: "nothing"}[value]
+        case str():
+            said = f'the text "{shown(value, SHOWN)}"'
+        case int() if value.bit_length() > 64:
+            said = "so large a number" if value > 0 else "so small a number"
+        case int():
+            said = f"the number {value:,}"
+        case float():
+            said = f"the number {value}"
+        case list() | tuple():
+            said = "a list"
+        case Mapping():
+            said = "a table"
+        case _:
+            said = f"a {type(value).__name__}"
+    return said
+
+
+def number(low: int, high: int, unit: str = "", remedy: str = "") -> Rule:
+    """Make the rule of whole numbers of a range."""
+    of = f" {unit}" if unit else ""
+
+    def rule(value: object) -> Sequence[Finding]:
+        if type(value) is int:
+            if low <= value <= high:
+                return FINE
+            return [("", f"must be from {low:,} to {high:,}{of}, not {brief(value)}", remedy)]
+        plain = (
+            f"write {value} without quotes" if isinstance(value, str) and _INTEGER.fullmatch(value) else ""
+        )
+        return [("", f"must be a whole number{' of' + of if of else ''}, not {brief(value)}", plain)]
+
+    return rule
+
+
+def optional(rule: Rule) -> Rule:
+    """Make the rule of a value that may be absent."""
+    return lambda value: FINE if value is None else rule(value)
+
+
+def text(limit: int, *, least: int = 0) -> Rule:
+    """Make the rule of texts handed to the payload: any characters, lines and tabs, but no other control characters."""
+
+    def rule(value: object) -> Sequence[Finding]:
+        if not isinstance(value, str):
+            return _no_text(value)
+        if not least <= len(value) <= limit:
+            return [_length(len(value), least, limit)]
+        if value.isprintable() or (found := _CONTROLS.search(value)) is None:
+            return FINE
+        return [_control(value, found.start())]
+
+    return rule
+
+
+def line(limit: int, *, least: int = 0) -> Rule:
+    """Make the rule of texts shown to people: one line, every character printable."""
+
+    def rule(value: object) -> Sequence[Finding]:
+        if not isinstance(value, str):
+            return _no_text(value)
+        if not least <= len(value) <= limit:
+            return [_length(len(value), least, limit)]
+        if value.isprintable():
+            return FINE
+        return [_control(value, next(i for i, c in enumerate(value) if not c.isprintable()))]
+
+    return rule
+
+
+def word(limit: int, pattern: str, says: str) -> Rule:
+    """Make the rule of names; `says` describes the pattern in words."""
+    compiled = re.compile(pattern)
+
+    def rule(value: object) -> Sequence[Finding]:
+        if not isinstance(value, str):
+            return _no_text(value)
+        if not 1 <= len(value) <= limit:
+            return [_length(len(value), 1, limit)]
+        if compiled.fullmatch(value):
+            return FINE
+        return [("", f"{brief(value)} is no name here", f"use {says}")]
+
+    return rule
+
+
+def many(rule: Rule, limit: int, *, least: int = 0) -> Rule:
+    """Make the rule of lists whose items obey a rule."""
+
+    def listed(value: object) -> Sequence[Finding]:
+        if not isinstance(value, list | tuple):
+            remedy = f'write ["{value}"]' if isinstance(value, str) and 0 < len(value) <= SHOWN else ""
+            return [("", f"must be a list, not {brief(value)}", shown(remedy))]
+        if not least <= len(value) <= limit:
+            return [("", f"must have {least:,} to {limit:,} entries, not {len(value):,}", "")]
+        return [
+            (f"[{i}]{place}", message, remedy)
+            for i, item in enumerate(value)
+            for place, message, remedy in rule(item)
+        ]
+
+    return listed
+
+
+def table(key_rule: Rule, value_rule: Rule, limit: int) -> Rule:
+    """Make the rule of tables whose keys and values obey rules."""
+
+    def tabled(value: object) -> Sequence[Finding]:
+        if not isinstance(value, Mapping):
+            return [("", f"must be a table of names and values, not {brief(value)}", "")]
+        if len(value) > limit:
+            return [("", f"must have at most {limit:,} entries, not {len(value):,}", "")]
+        return [
+            *doubled(value),
+            *(
+                below(str(key), message, remedy) if rule is key_rule else _under(key, place, message, remedy)
+                for key, item in value.items()
+                for rule, checked in ((key_rule, key), (value_rule, item))
+                for place, message, remedy in rule(checked)
+            ),
+        ]
+
+    return tabled
+
+
+def sandbox(size_limit: int) -> Rule:
+    """Make the rule of references into the sandbox store."""
+    rules: dict[str, Rule] = {"sha256": _digest, "size": number(0, size_limit, "bytes")}
+
+    def rule(value: object) -> Sequence[Finding]:
+        if isinstance(value, SandboxRef):
+            value = {"sha256": value.sha256, "size": value.size}
+        if not isinstance(value, Mapping):
+            return [("", f"must be a table of sha256 and size, not {brief(value)}", "")]
+        strange = [below(str(k), "unknown key", "only sha256 and size") for k in value if k not in rules]
+        wrong = [_under(key, *finding) for key, rule in rules.items() for finding in rule(value.get(key))]
+        return [*doubled(value), *strange[:10], *wrong]
+
+    return rule
+
+
+def pattern(limit: int) -> Rule:
+    """Make the rule of file patterns: relative paths that cannot climb out of the job's directory."""
+    printable = line(limit, least=1)
+
+    def rule(value: object) -> Sequence[Finding]:
+        if (findings := printable(value)) or not isinstance(value, str):
+            return findings
+        if value.startswith("/"):
+            return [("", "must be relative to the job's directory", "leave the leading / out")]
+        if ".." in value.split("/"):
+            return [("", 'must stay inside the job\'s directory, and ".." leads out of it', "")]
+        return FINE
+
+    return rule
+
+
+def _digest(value: object) -> Sequence[Finding]:
+    if isinstance(value, str) and _HEX.fullmatch(value):
+        return FINE
+    return [("", f"must be 64 lower-case hexadecimal digits, not {brief(value)}", "")]
+
+
+def _under(key: object, place: str, message: str, remedy: str) -> Finding:
+    return (f".{shown(str(key), SHOWN)}{place}", message, remedy)
+
+
+def _no_text(value: object) -> Sequence[Finding]:
+    remedy = f'write "{value}"' if isinstance(value, int) and value.bit_length() <= 64 else ""
+    return [("", f"must be a text, not {brief(value)}", remedy.lower())]
+
+
+def _length(length: int, least: int, limit: int) -> Finding:
+    if length < least:
+        return ("", "must not be empty", "")
+    return ("", f"must be at most {limit:,} characters long, not {length:,}", "")
+
+
+def _control(value: str, at: int) -> Finding:
+    return (
+        "",
+        f"has the control or unprintable character {shown(value[at])} at position {at}",
+        "take it out",
+    )

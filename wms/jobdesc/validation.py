@@ -1,0 +1,253 @@
+"""Validation of a description as a whole: every problem at once, each with its place and a remedy."""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from wms.jobdesc import rules
+from wms.jobdesc.array import INDEX, PLACEHOLDER, is_array
+from wms.jobdesc.description import MIB, JobDescription
+from wms.jobdesc.problem import Problem
+from wms.jobdesc.rules import Finding, Rule, below
+
+ARRAY_LIMIT = 1_000_000
+TEXT_LIMIT = 128 * 1024
+"""Bytes of one job's arguments, environment and output patterns together, placeholders replaced."""
+PARAMETERS_LIMIT = 512 * 1024
+"""Bytes of all values of all parameters; with the rest, a description fits into one message."""
+YEAR = 366 * 86_400
+NAME_LIMIT = 255
+
+FINDINGS_LIMIT = 200
+"""A table with more is no description at all, and remedies cost time."""
+
+_TEXT = rules.text(32 * 1024)
+_NAME = rules.word(
+    255,
+    r"[A-Za-z0-9_][A-Za-z0-9_.:/@+=-]*",
+    "letters, digits and . _ - : / @ + =, beginning with a letter or digit",
+)
+_NAMES = rules.many(_NAME, 1_000)
+_VARIABLE = rules.word(
+    255, r"(?!WMS_)[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, and not WMS_ at the beginning"
+)
+_PARAMETER = rules.word(
+    64, r"(?!n$)[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, and not n, which is the index"
+)
+_TIME = rules.number(1, YEAR, "seconds")
+
+RULES: dict[str, Rule] = {
+    "executable": rules.line(4_096, least=1),
+    "arguments": rules.many(_TEXT, 10_000),
+    "environment": rules.table(_VARIABLE, _TEXT, 1_000),
+    "name": rules.line(NAME_LIMIT),
+    "cpu_time": _TIME,
+    "wall_time": rules.optional(_TIME),
+    "memory_mb": rules.optional(rules.number(1, 64 * MIB, "MiB")),
+    "disk_mb": rules.optional(rules.number(1, 1024 * MIB, "MiB")),
+    "processors": rules.number(1, 1024),
+    "sites": _NAMES,
+    "banned_sites": _NAMES,
+    "grid_ces": _NAMES,
+    "platforms": _NAMES,
+    "tags": _NAMES,
+    "job_type": _NAME,
+    "pilot_types": _NAMES,
+    "submit_pools": _NAMES,
+    "setup": _NAME,
+    "priority": rules.number(0, 10),
+    "max_attempts": rules.number(1, 100),
+    "input_sandbox": rules.many(rules.sandbox(1024 * MIB), 100),
+    "output_sandbox": rules.many(rules.pattern(1_024), 1_000),
+    "stdout_limit": rules.number(0, 100 * MIB, "bytes"),
+    "stderr_limit": rules.number(0, 100 * MIB, "bytes"),
+    "array": rules.optional(rules.number(1, ARRAY_LIMIT, "jobs", "submit several smaller arrays")),
+    "parameters": rules.table(_PARAMETER, rules.many(_TEXT, 100_000, least=1), 20),
+    "success_exit_codes": rules.many(rules.number(0, 255), 256, least=1),
+}
+
+# Of fields without a plain default (required, or made anew) this is NODEFAULT, which no value is.
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(JobDescription)}
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+# What other systems call the same thing, lowered and without punctuation.
+_OTHER_NAMES = {
+    "args": "arguments", "argument": "arguments", "env": "environment", "jobname": "name", "cpu": "cpu_time",
+    "maxcputime": "cpu_time", "walltime": "wall_time", "maxwalltime": "wall_time", "time": "wall_time",
+    "memory": "memory_mb", "mem": "memory_mb", "ram": "memory_mb", "maxram": "memory_mb", "minram": "memory_mb",
+    "disk": "disk_mb", "cores": "processors", "cpus": "processors", "numberofprocessors": "processors",
+    "site": "sites", "bannedsite": "banned_sites", "gridce": "grid_ces", "ce": "grid_ces", "platform": "platforms",
+    "tag": "tags", "type": "job_type", "userpriority": "priority", "retries": "max_attempts", "output": "output_sandbox",
+    "outputs": "output_sandbox", "input": "input_sandbox", "inputs": "input_sandbox", "cmd": "executable",
+    "command": "executable", "program": "executable", "count": "array", "exitcodes": "success_exit_codes",
+}  # fmt: skip
+_IDENTITY = {"owner", "ownergroup", "group", "vo", "user"}
+
+
+def validate(description: JobDescription, place: str = "") -> list[Problem]:
+    """Return everything that is wrong with the description: an empty list when it may be accepted.
+
+    `place` is put before the place of each problem, as `jobs[3]`.
+    """
+    findings = [
+        (f".{name}{sub}", message, remedy)
+        for name, rule in RULES.items()
+        if (value := getattr(description, name)) is not _DEFAULTS[name]
+        for sub, message, remedy in rule(value)
+    ]
+    return problems(findings or across(description), place)
+
+
+def check_fields(fields: Mapping[str, object]) -> list[Finding]:
+    """Find what is wrong with single fields of a table as a parser gave it, unknown keys included."""
+    findings = list(rules.doubled(fields))
+    for name, value in fields.items():
+        rule = RULES.get(name)
+        if rule is None:
+            findings.append(below(name, "unknown key", remedy_for(name)))
+        elif wrong := rule(value):
+            findings += [(f".{name}{sub}", message, remedy) for sub, message, remedy in wrong]
+        if len(findings) >= FINDINGS_LIMIT:
+            break
+    return findings
+
+
+def across(description: JobDescription) -> list[Finding]:
+    """Find what is wrong between fields, each of which is right by itself."""
+    return [finding for rule in _ACROSS for finding in rule(description)]
+
+
+def problems(findings: Iterable[Finding], place: str = "", line: int | None = None) -> list[Problem]:
+    """Return the findings as problems of a place."""
+    return [
+        Problem(place=f"{place}{sub}".lstrip("."), message=message, remedy=remedy, line=line)
+        for sub, message, remedy in findings
+    ]
+
+
+def remedy_for(unknown: str, known: Sequence[str] = tuple(RULES)) -> str:
+    """Return what to do about an unknown key."""
+    # A hostile key may be very long, and difflib is quadratic.
+    plain = re.sub(r"[^a-z0-9]", "", unknown[:64].lower())
+    if plain in _IDENTITY:
+        return "leave it out: the token says whose job it is"
+    same = [name for name in known if name.replace("_", "") == plain]
+    other = [name for name in known if name == _OTHER_NAMES.get(plain)]
+    near = difflib.get_close_matches(unknown[:64].lower(), known, n=1)
+    return f'did you mean "{[*same, *other, *near][0]}"?' if same or other or near else "leave it out"
+
+
+def _site_conflicts(description: JobDescription) -> Iterator[Finding]:
+    if description.sites and description.banned_sites:
+        for site in sorted(set(description.sites) & set(description.banned_sites))[:10]:
+            yield (".banned_sites", f'"{site}" is also in sites', "take it out of one of them")
+
+
+def _unequal_lists(description: JobDescription) -> Iterator[Finding]:
+    lengths = {name: len(values) for name, values in description.parameters.items()}
+    count = description.array or next(iter(lengths.values()), 0)
+    for name, length in lengths.items():
+        if length != count:
+            yield below(
+                f"parameters.{name}",
+                f"has {length:,} values where the array has {count:,} jobs",
+                "give one value a job",
+            )
+
+
+def _large_parameters(description: JobDescription) -> Iterator[Finding]:
+    size = sum(_bytes(value) for values in description.parameters.values() for value in values)
+    if size > PARAMETERS_LIMIT:
+        yield (
+            ".parameters",
+            f"all values together are {size:,} bytes, more than {PARAMETERS_LIMIT:,}",
+            "submit fewer",
+        )
+
+
+def _large_texts(description: JobDescription) -> Iterator[Finding]:
+    texts = (
+        *description.arguments,
+        *description.environment,
+        *description.environment.values(),
+        *description.output_sandbox,
+    )
+    size = sum(map(_bytes, texts))
+    if is_array(description):
+        size += _growth(texts, _widest(description))
+    if size > TEXT_LIMIT:
+        yield (
+            ".arguments",
+            f"arguments, environment and output_sandbox together are {size:,} bytes, more than {TEXT_LIMIT:,}",
+            "put them into a file of the input sandbox",
+        )
+
+
+def _templated_executable(description: JobDescription) -> Iterator[Finding]:
+    if is_array(description) and "{" in description.executable:
+        for name in _names(description.executable):
+            if name == INDEX or name in description.parameters:
+                yield (
+                    ".executable",
+                    f"is the same for all jobs of an array, so {{{name}}} is not replaced in it",
+                    "use it in arguments or environment",
+                )
+
+
+def _long_name(description: JobDescription) -> Iterator[Finding]:
+    if not is_array(description) or "{" not in description.name:
+        return
+    length = len(description.name) + _growth([description.name], _widest(description))
+    if length > NAME_LIMIT:
+        yield (
+            ".name",
+            f"may become {length:,} characters long, more than {NAME_LIMIT}",
+            "use shorter values in it",
+        )
+    for name in sorted(set(_names(description.name)) & set(description.parameters)):
+        for i, value in enumerate(description.parameters[name]):
+            if not value.isprintable():
+                yield (f".parameters.{name}[{i}]", "is used in name and has unprintable characters", "")
+
+
+def _climbing_values(description: JobDescription) -> Iterator[Finding]:
+    # A value must not complete a path that leads out: neither alone, nor with another beside it.
+    used = {name for text in description.output_sandbox if description.parameters for name in _names(text)}
+    for name in sorted(used & set(description.parameters)):
+        for i, value in enumerate(description.parameters[name]):
+            if not _PLAIN.fullmatch(value) or len(value) > 255:
+                yield (
+                    f".parameters.{name}[{i}]",
+                    f"{rules.brief(value)} is used in output_sandbox and is no plain part of a file name",
+                    "begin with a letter or digit, then letters, digits and . _ -",
+                )
+
+
+_ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
+    _site_conflicts,
+    _unequal_lists,
+    _large_parameters,
+    _large_texts,
+    _templated_executable,
+    _long_name,
+    _climbing_values,
+)
+
+
+def _widest(description: JobDescription) -> dict[str, int]:
+    widest = {name: max(map(_bytes, values)) for name, values in description.parameters.items()}
+    return {**widest, INDEX: len(str(ARRAY_LIMIT))}
+
+
+def _growth(texts: Iterable[str], widest: Mapping[str, int]) -> int:
+    return sum(widest.get(name, 0) for text in texts if "{" in text for name in _names(text))
+
+
+def _names(text: str) -> list[str]:
+    return [found[2] for found in PLACEHOLDER.finditer(text) if found[2]]
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
