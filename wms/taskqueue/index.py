@@ -182,7 +182,6 @@ class QueueIndex:
                 continue
             if known is not None:
                 self.discard(job)
-                before -= 1
             level_of[job] = number
             level.add(job)
             queue.count += 1

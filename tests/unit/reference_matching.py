@@ -1,0 +1,235 @@
+"""The matching rules word for word: slow, obvious, sharing no code with the index. Only tests use it."""
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from wms.site import Resource
+from wms.taskqueue.grouping import Requirements
+
+WHERE = ("sites", "banned_sites", "min_ram_mb")
+FIELDS = (
+    "owner", "owner_group", "vo", "setup", "cpu_segment", "submit_pools", "pilot_types", "grid_ces", "grid_middlewares",
+    "platforms", "job_types", "tags", "requirements",
+)  # fmt: skip
+
+
+@dataclass
+class Queue:
+    requirements: Requirements
+    jobs: dict[int, float] = field(default_factory=dict)
+    """User priority by job id."""
+
+
+@dataclass(frozen=True)
+class Share:
+    job_share: float = 1000.0
+    job_sharing: bool = False
+    background: bool = False
+
+
+# --- section 2 ------------------------------------------------------------------------------------
+
+
+def wild(value):
+    return value == "" or value.lower() == "any"
+
+
+def tags_of(resource):
+    tags = set(resource.tags)
+    for n in range(1, resource.processors + 1):
+        tags.add(str(n) + "Processors")
+    if resource.processors > 1:
+        tags.add("MultiProcessor")
+    return tags
+
+
+def bad(resource):
+    return not set(resource.required_tags) <= tags_of(resource)
+
+
+def fits(tq: Requirements, resource: Resource) -> bool:  # noqa: C901 - the text, clause after clause
+    if bad(resource):
+        return False
+    if tq.setup != resource.setup or tq.cpu_segment > resource.cpu_time or tq.vo != resource.vo:
+        return False
+    if not resource.generic:
+        if tq.owner_group != resource.owner_group:
+            return False
+        if tq.owner != resource.owner and not resource.job_sharing:
+            return False
+    for wanted, value in (
+        (tq.pilot_types, resource.pilot_type),
+        (tq.sites, resource.site),
+        (tq.grid_ces, resource.grid_ce),
+    ):
+        if wanted and not wild(value) and value not in wanted:
+            return False
+    if not wild(resource.site) and resource.site in tq.banned_sites:
+        return False
+    for wanted, values in ((tq.platforms, resource.platforms), (tq.job_types, resource.job_types)):
+        looked_at = values and not any(wild(value) for value in values)
+        if wanted and looked_at and not set(wanted) & set(values):
+            return False
+    if set(tq.job_types) & set(resource.banned_job_types):
+        return False
+    if not set(tq.tags) <= tags_of(resource) or not set(resource.required_tags) <= set(tq.tags):
+        return False
+    return tq.min_ram_mb <= resource.memory_mb
+
+
+# --- section 4 ------------------------------------------------------------------------------------
+
+
+def real(priority):
+    if priority == 0:
+        return 1e-5
+    if priority >= 10:
+        return 1e6
+    return min(max(priority, 0.001), 10)
+
+
+def plain_weights(queues: dict[int, Queue], shares: dict[str, Share]) -> dict[int, float]:
+    waiting = {tq: queue for tq, queue in queues.items() if queue.jobs}
+    mean = {tq: sum(map(real, q.jobs.values())) / len(q.jobs) for tq, q in waiting.items()}
+    weights = {}
+    for tq, queue in waiting.items():
+        asks = queue.requirements
+        share = shares.get(asks.owner_group, Share())
+        group = [
+            t
+            for t, q in waiting.items()
+            if (q.requirements.vo, q.requirements.owner_group) == (asks.vo, asks.owner_group)
+        ]
+        if share.job_sharing:
+            entity, whole = group, share.job_share
+        else:
+            entity = [t for t in group if waiting[t].requirements.owner == asks.owner]
+            whole = share.job_share / len({waiting[t].requirements.owner for t in group})
+        if share.background and mean[tq] <= 0.1:
+            weights[tq] = 0.001
+            continue
+        total = sum(mean[t] for t in entity if not (share.background and mean[t] <= 0.1))
+        weights[tq] = max(0.001, whole * mean[tq] / total)
+    return weights
+
+
+def weights(queues, shares, seen) -> dict[int, float]:
+    """The weights of the queues that a resource sees: a class seen in part has its whole weight."""
+    plain = plain_weights(queues, shares)
+
+    def kind(tq):
+        return tuple(getattr(queues[tq].requirements, name) for name in FIELDS)
+
+    scaled = {}
+    for tq in seen:
+        whole = sum(weight for other, weight in plain.items() if kind(other) == kind(tq))
+        part = sum(plain[other] for other in seen if kind(other) == kind(tq))
+        scaled[tq] = plain[tq] * whole / part
+    return scaled
+
+
+# --- section 3 ------------------------------------------------------------------------------------
+
+
+def by_random(things, weight: Callable[[int], float], rng: random.Random, law="dirac"):
+    def key(thing):
+        u = rng.random()
+        return (u if law == "dirac" else -math.log(1 - u)) / weight(thing)
+
+    return sorted(things, key=key)
+
+
+def candidates(queues: dict[int, Queue], resource, shares) -> dict[int, float]:
+    """Return the queues to draw from, with their weights."""
+    fitting = [tq for tq, queue in queues.items() if queue.jobs and fits(queue.requirements, resource)]
+    highest = max((queues[tq].requirements.cpu_segment for tq in fitting), default=0)
+    fitting = [tq for tq in fitting if queues[tq].requirements.cpu_segment == highest]
+    return weights(queues, shares, fitting)
+
+
+def draw(queues: dict[int, Queue], heavy: dict[int, float], rng: random.Random, law="dirac"):
+    """Return (job id, queue id, user priority)."""
+    tq = by_random(list(heavy), heavy.__getitem__, rng, law)[0]
+    jobs = queues[tq].jobs
+    first = by_random(list(jobs), lambda job: real(jobs[job]), rng, law)[0]
+    ten = sorted(job for job in jobs if jobs[job] == jobs[first])[:10]
+    return rng.choice(ten), tq, jobs[first]
+
+
+# --- statistics -----------------------------------------------------------------------------------
+
+
+def first_of(weights) -> list[float]:
+    """The exact probabilities that each of U/w comes first: the integral of w_i * prod over the others of (1 - w_j t)."""
+    parts = [Fraction(weight) for weight in weights]
+    end = 1 / max(parts)
+    chances = []
+    for i, own in enumerate(parts):
+        polynomial = [own]
+        for j, other in enumerate(parts):
+            if j != i:
+                shifted = [Fraction(0), *(-other * c for c in polynomial)]
+                polynomial = [a + b for a, b in zip([*polynomial, Fraction(0)], shifted, strict=True)]
+        chances.append(float(sum(c * end ** (k + 1) / (k + 1) for k, c in enumerate(polynomial))))
+    return chances
+
+
+def chi_square_p(statistic: float, freedom: int) -> float:
+    """P(chi-square of `freedom` degrees >= statistic): the upper regularised gamma function by series or fraction."""
+    a, x = freedom / 2, statistic / 2
+    if x <= 0:
+        return 1.0
+    front = math.exp(-x + a * math.log(x) - math.lgamma(a))
+    if x < a + 1:
+        term = total = 1 / a
+        n = a
+        while term > total * 1e-15:
+            n += 1
+            term *= x / n
+            total += term
+        return 1 - total * front
+    b = x + 1 - a
+    c, d = 1e300, 1 / b
+    h = d
+    for i in range(1, 10_000):
+        an = -i * (i - a)
+        b += 2
+        d = 1 / (an * d + b)
+        c = b + an / c
+        h *= d * c
+        if abs(d * c - 1) < 1e-15:
+            break
+    return front * h
+
+
+def goodness(observed, probabilities) -> float:
+    """The p-value of counts against probabilities; categories expected fewer than 5 times are put together."""
+    total = sum(observed)
+    cells, rest = [], [0.0, 0.0]
+    for seen, chance in zip(observed, probabilities, strict=True):
+        cell = rest if chance * total < 5 else [0.0, 0.0]
+        cell[0] += seen
+        cell[1] += chance * total
+        if cell is not rest:
+            cells.append(cell)
+    if rest[1] > 0:
+        cells.append(rest)
+    elif rest[0]:
+        return 0.0
+    return chi_square_p(sum((o - e) ** 2 / e for o, e in cells), len(cells) - 1)
+
+
+def homogeneity(one, other) -> float:
+    """The p-value that two rows of counts come from one distribution."""
+    n, m = sum(one), sum(other)
+    statistic, cells = 0.0, 0
+    for a, b in zip(one, other, strict=True):
+        if a + b:
+            cells += 1
+            for seen, size in ((a, n), (b, m)):
+                expected = (a + b) * size / (n + m)
+                statistic += (seen - expected) ** 2 / expected
+    return chi_square_p(statistic, cells - 1)

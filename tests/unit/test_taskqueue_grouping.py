@@ -1,0 +1,93 @@
+"""Grouping: what makes requirements equal, CPU segments, processor tags."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.taskqueue_strategies import asks, requirements
+from wms.site import offered_processor_tags
+from wms.taskqueue.grouping import (
+    DEFAULT_SEGMENTS,
+    DIRAC_V9,
+    Requirements,
+    checked_segments,
+    key,
+    processor_tags,
+    processors_needed,
+    segment,
+)
+
+
+def test_key_takes_sets_as_sets():
+    assert key(asks(sites=("B", "A", "A"), tags=("x", "y"))) == key(
+        asks(sites=("A", "B"), tags=("y", "x", "x"))
+    )
+
+
+def test_key_is_fixed_for_ever():
+    assert key(asks(sites=("A",))).hex() == "10b80f4c8efd13dd20439e9581f7a6b9ef37b9b5a9498dad954a85bbb4f178f1"
+
+
+def test_key_tells_apart():
+    assert key(asks(sites=("A",))) != key(asks(banned_sites=("A",)))
+    assert key(asks(tags=("a", "b"))) != key(asks(tags=("a,b",)))
+    assert key(asks(owner="a", owner_group="b")) != key(asks(owner="b", owner_group="a"))
+
+
+@given(requirements(), requirements())
+def test_key_is_equal_exactly_for_equal_requirements(one, other):
+    assert (key(one) == key(other)) == (one == other)
+
+
+@given(requirements(), st.randoms())
+def test_order_and_duplicates_do_not_matter(one, rng):
+    fields = msgspec.structs.asdict(one)
+    for name, value in fields.items():
+        if isinstance(value, tuple):
+            shuffled = list(value * 2)
+            rng.shuffle(shuffled)
+            fields[name] = tuple(shuffled)
+    other = Requirements(**fields)
+    assert other == one
+    assert hash(other) == hash(one)
+    assert key(other) == key(one)
+
+
+def test_requirements_survive_the_wire_in_any_order():
+    raw = b'{"owner":"o","owner_group":"g","vo":"v","setup":"s","cpu_segment":500,"sites":["B","A","B"]}'
+    assert msgspec.json.decode(raw, type=Requirements) == asks(sites=("A", "B"))
+
+
+def test_a_list_with_any_names_nothing():
+    assert asks(sites=("A", "ANY"), platforms=("any",)) == asks()
+    assert asks(banned_sites=("any",)) != asks()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0, 500), (1, 500), (500, 500), (501, 5_000), (50_000, 50_000), (300_000, 300_000), (10**9, 300_000)],
+)
+def test_cpu_time_is_raised_to_its_segment(seconds, expected):
+    assert segment(seconds) == expected
+    assert segment(86_400, DIRAC_V9) == 86_400
+    assert segment(86_401, DIRAC_V9) == 172_800
+
+
+@pytest.mark.parametrize("bad", [(), (0, 5), (5, 5), (5, 4)])
+def test_segments_must_increase(bad):
+    with pytest.raises(ValueError, match="increase"):
+        checked_segments(bad)
+    assert checked_segments(list(DEFAULT_SEGMENTS)) == DEFAULT_SEGMENTS
+
+
+def test_processor_tags():
+    assert processor_tags(1) == ()
+    assert processor_tags(4) == ("4Processors", "MultiProcessor")
+    assert offered_processor_tags(1) == {"1Processors"}
+    assert offered_processor_tags(3) == {"1Processors", "2Processors", "3Processors", "MultiProcessor"}
+    assert processors_needed(asks(tags=processor_tags(4))) == 4
+    assert processors_needed(asks(tags=("gpu",))) == 1
+    for bad in (0, 1025):
+        with pytest.raises(ValueError, match="processors"):
+            processor_tags(bad)
