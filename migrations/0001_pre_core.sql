@@ -12,6 +12,7 @@ create table task_queue (
     cpu_segment integer not null,
     requirements jsonb not null,
     created_at timestamptz not null default now(),
+    empty_since timestamptz,
     -- Empty for a while and forgotten by the matchers; the next job of its kind brings it back under the same id.
     removed_at timestamptz
 );
@@ -211,7 +212,8 @@ comment on table ad is 'What computing elements offer; forgotten when it expires
 
 create table outbox (
     outbox_id bigint generated always as identity primary key,
-    created_at timestamptz not null default now(),
+    -- From then on any relay may send them: the one that wrote them has not said that the broker has them.
+    due_at timestamptz not null default now() + interval '2 s',
     topic text not null,
     keys bytea[] not null,
     payloads bytea[] not null,

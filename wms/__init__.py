@@ -1,1 +1,17 @@
-"""A workload management system."""
+"""A workload management system: jobs wait in task queues, pilots at computing sites pull the ones that fit.
+
+The map, from the ground up (each layer imports only what stands below it):
+
+* `ids`, `errors`, `backoff`: names, outcomes, pauses.
+* `job`, `lease`, `site`: what a job's life is, who holds one, what sites offer.
+* `jobdesc`, `auth`: what users write, and who they are.
+* `taskqueue`, `provisioning`: which job goes where, and how many pilots are sent. Pure decisions.
+* `messages`: what travels, one module a topic.
+* `telemetry`: logs.
+* `db`, `dispatch`, `transfer`: Postgres, batch systems, storage.
+* `bus`: Kafka, offsets in Postgres, the outbox.
+* `runtime`: what a service runs in.
+* `client`, `embedded`, `audit`, `cli`: what people use.
+"""
+
+__version__ = "0.1.0"

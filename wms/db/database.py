@@ -4,21 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import asyncpg
 import msgspec
+from asyncpg.pool import PoolConnectionProxy
 
 from wms.db.sql import load
 from wms.errors import Unavailable
 from wms.messages.wire import encode
 
-if TYPE_CHECKING:
-    Connection = asyncpg.Connection[asyncpg.Record]
-    Pool = asyncpg.Pool[asyncpg.Record]
-else:
-    Connection = asyncpg.Connection
-    Pool = asyncpg.Pool
+Connection: TypeAlias = asyncpg.Connection | PoolConnectionProxy
 
 SQL = load(__file__)
 
@@ -56,6 +52,16 @@ class Transaction:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._outgoing: dict[str, tuple[list[bytes], list[bytes]]] = {}
+        self._undo: list[Callable[[], None]] = []
+
+    def on_failure(self, undo: Callable[[], None]) -> None:
+        """Call this if the transaction does not commit: what memory took for granted is put back."""
+        self._undo.append(undo)
+
+    def undo(self) -> None:
+        """Put back what memory took for granted."""
+        for each in reversed(self._undo):
+            each()
 
     def send(self, topic: str, key: str, message: msgspec.Struct) -> None:
         """Send the message once the transaction has committed. Rejected if it is too large."""
@@ -86,7 +92,8 @@ class Transaction:
         assert isinstance(now, datetime)
         return now
 
-    async def _post(self) -> list[Parcel]:
+    async def post(self) -> list[Parcel]:
+        """Write what was sent into the outbox; the database does so just before the commit."""
         parcels = []
         for topic, (keys, payloads) in self._outgoing.items():
             outbox_id = await self.connection.fetchval(SQL["post"], topic, keys, payloads)
@@ -97,7 +104,7 @@ class Transaction:
 class Database:
     """A pool of connections to one Postgres."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
         self.on_posted: Callable[[list[Parcel]], None] = lambda _: None
         """Told of what a committed transaction sent: the relay's fast path."""
@@ -132,10 +139,15 @@ class Database:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         """Begin; commit at the end of the block and post what was sent, roll back on any error."""
-        async with self._pool.acquire() as connection:
-            async with connection.transaction():
+        tx: Transaction | None = None
+        try:
+            async with self._pool.acquire() as connection, connection.transaction():
                 tx = Transaction(connection)
                 yield tx
-                parcels = await tx._post()  # noqa: SLF001 - the other half of this class
+                parcels = await tx.post()
+        except BaseException:
+            if tx is not None:
+                tx.undo()
+            raise
         if parcels:
             self.on_posted(parcels)

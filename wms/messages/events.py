@@ -26,4 +26,15 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True, tag="job-event"):
     site: str | None = None
 
 
-Fact = JobEvent
+class JobsQueued(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-queued"):
+    """These jobs were received and wait: the first two moves (`seq` 1 and 2) of each, told once for all of them."""
+
+    first: JobId
+    count: int
+    at: datetime
+    owner: str
+    owner_group: str
+    vo: str
+
+
+Fact = JobEvent | JobsQueued

@@ -35,7 +35,9 @@ class Codec(Generic[M]):
     def decode(self, payload: bytes) -> M:
         """Return the message, or raise Rejected: too large, not JSON, not UTF-8, not of this topic."""
         if len(payload) > PAYLOAD_LIMIT:
-            raise Rejected("MESSAGE_TOO_LARGE", f"{len(payload):,} bytes are over the limit of {PAYLOAD_LIMIT:,}")
+            raise Rejected(
+                "MESSAGE_TOO_LARGE", f"{len(payload):,} bytes are over the limit of {PAYLOAD_LIMIT:,}"
+            )
         try:
             return self._decoder.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

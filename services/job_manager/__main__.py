@@ -1,0 +1,29 @@
+"""Wires the job manager."""
+
+from services.job_manager import queries
+from services.job_manager.commands import Commands, on_refused
+from services.job_manager.config import Config
+from services.job_manager.leases import Leases
+from services.job_manager.reports import Reports
+from services.job_manager.upkeep import Upkeep
+from wms.messages import commands, reports
+from wms.messages import queries as asked
+from wms.runtime.host import Host, serve
+
+
+async def build(host: Host, config: Config) -> None:
+    """Put its loops together."""
+    taking = Commands(config.queues.cpu_segments)
+    host.consume(
+        "commands", commands.TOPIC, commands.Command, taking.handle, on_refused=on_refused, batch=256
+    )
+    host.consume("queries", asked.TOPIC, asked.Asked, queries.handle, on_refused=queries.on_refused)
+    host.consume("reports", reports.TOPIC, reports.FromAgent, Reports(config.lease).handle)
+    host.every("leases", 1.0, Leases(host.db, config.lease).sweep)
+    upkeep = Upkeep(host.db, config.queues, config.sandboxes)
+    host.every("task-queues", 30.0, upkeep.remove_empty_queues)
+    host.every("sandboxes", 600.0, upkeep.collect_sandboxes)
+
+
+if __name__ == "__main__":
+    serve("job_manager", Config, build)

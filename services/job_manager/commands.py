@@ -1,0 +1,43 @@
+"""Handles `wms.job.commands`: submissions together, orders one by one, each user's in the order they came."""
+
+from itertools import groupby
+
+from services.job_manager import control, submissions
+from wms.auth.token import Principal
+from wms.bus.consumer import Delivery
+from wms.db.database import Transaction
+from wms.errors import Rejected
+from wms.messages.commands import Command, Control, Submit
+
+
+class Commands:
+    """Handles batches of commands."""
+
+    def __init__(self, segments: tuple[int, ...]) -> None:
+        self._segments = segments
+
+    async def handle(self, tx: Transaction, batch: list[Delivery[Command]]) -> None:
+        """Carry out what users ask."""
+        sent = [(each.principal, each.message) for each in batch if each.principal is not None]
+        for kind, group in groupby(sent, key=lambda each: type(each[1])):
+            if kind is Submit:
+                await submissions.take(
+                    tx, [(p, m) for p, m in group if isinstance(m, Submit)], self._segments
+                )
+            else:
+                for principal, message in group:
+                    await self._control(tx, principal, message)
+
+    async def _control(self, tx: Transaction, principal: Principal, message: Command) -> None:
+        assert isinstance(message, Control)
+        if principal.kind not in ("user", "service"):
+            fault = Rejected("NOT_ALLOWED", "only users order jobs about")
+            submissions.refuse(tx, principal.owner, message.command_id, message.client, fault)
+            return
+        await control.carry_out(tx, principal, message)
+
+
+async def on_refused(tx: Transaction, message: Command, fault: Rejected, claimed: str) -> None:
+    """Say to whom the token claims to be that it was not believed."""
+    if claimed:
+        submissions.refuse(tx, claimed, message.command_id, message.client, fault)

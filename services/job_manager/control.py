@@ -1,0 +1,117 @@
+"""What users order for jobs that exist: kill, hold, release, reschedule, remove."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from services.job_manager.ledger import Ledger
+from wms.auth.policy import scope
+from wms.auth.token import Principal
+from wms.db import job, selection, submission
+from wms.db.database import Transaction
+from wms.db.selection import Page
+from wms.db.submission import Taken
+from wms.ids import JobId
+from wms.job.job import Job, Stop, ordered
+from wms.messages import replies
+from wms.messages.commands import Control
+from wms.messages.site_inbox import Kill, inbox
+
+BATCH = 2_000
+JOBS_LIMIT = 1_000_000
+NAMED_LIMIT = 100
+
+
+class _Done(msgspec.Struct):
+    """What became of an order so far."""
+
+    changed: int = 0
+    unchanged: int = 0
+    named: list[replies.Unchanged] = msgspec.field(default_factory=list)
+
+
+async def carry_out(tx: Transaction, principal: Principal, control: Control) -> None:
+    """Carry out one order on every job that it means and that its sender may act on, and answer it."""
+    before = await submission.taken(tx, principal.owner, [control.command_id])
+    if control.command_id in before:
+        answer = msgspec.json.decode(before[control.command_id].answer, type=replies.Controlled)
+        answer = msgspec.structs.replace(answer, client=control.client, repeated=True)
+    else:
+        answer = await _carry_out(tx, principal, control)
+        digest = msgspec.json.encode(control.selector)
+        taken = Taken(control.command_id, digest, msgspec.json.encode(answer).decode())
+        await submission.take(tx, principal.owner, [taken])
+    tx.send(replies.inbox(principal.owner), control.client, answer)
+
+
+async def _carry_out(tx: Transaction, principal: Principal, control: Control) -> replies.Controlled:
+    done = _Done()
+    after: int | None = None
+    may = scope(principal, control.action)
+    for _ in range(JOBS_LIMIT // BATCH):
+        ids = await selection.select(tx, may, control.selector, Page(BATCH, after))
+        await _order(tx, ids, control, done)
+        if len(ids) < BATCH:
+            break
+        after = ids[-1]
+    await _name_strangers(tx, principal, control, done)
+    return replies.Controlled(
+        command_id=control.command_id,
+        client=control.client,
+        changed=done.changed,
+        unchanged=tuple(done.named[:NAMED_LIMIT]),
+        unchanged_total=done.unchanged,
+    )
+
+
+async def _order(tx: Transaction, ids: Sequence[JobId], control: Control, done: _Done) -> None:
+    ledger = await Ledger.open(tx, ids, 0.0)
+    stops: dict[Stop, list[Job]] = {}
+    for job_id in ids:
+        found = ledger.job(job_id)
+        if found is None:
+            continue
+        order = ordered(found, control.action, control.reason)
+        if order.refused:
+            done.unchanged += 1
+            done.named.append(replies.Unchanged(job_id, order.refused))
+            continue
+        done.changed += 1
+        if order.stop:
+            stops.setdefault(order.stop, []).append(found)
+        else:
+            ledger.move(found, order.steps)
+            if control.action == "reschedule":
+                ledger.again_from_scratch(found)
+    await ledger.write(tx, "user")
+    for stop, jobs in stops.items():
+        await job.ask_stop(tx, [each.job_id for each in jobs], stop)
+        _tell_pilots(tx, jobs)
+
+
+def _tell_pilots(tx: Transaction, jobs: Sequence[Job]) -> None:
+    held: dict[tuple[str, str], list[Job]] = {}
+    for each in jobs:
+        if each.lease is not None and each.site is not None:
+            held.setdefault((each.site, each.lease.pilot_id), []).append(each)
+    for (site, pilot_id), several in held.items():
+        lease = several[0].lease
+        assert lease is not None
+        kill = Kill(pilot_id=lease.pilot_id, jobs=tuple((each.job_id, each.epoch) for each in several))
+        tx.send(inbox(site), pilot_id, kill)
+
+
+async def _name_strangers(tx: Transaction, principal: Principal, control: Control, done: _Done) -> None:
+    """Say of single ids that named no job of the asker's that there is none: another's is not even confirmed."""
+    single = [JobId(low) for low, high in control.selector.ids if low == high]
+    if not single:
+        return
+    own = await selection.select(
+        tx,
+        scope(principal, control.action),
+        msgspec.structs.replace(control.selector, states=()),
+        Page(len(single)),
+    )
+    for job_id in sorted(set(single) - set(own)):
+        done.unchanged += 1
+        done.named.append(replies.Unchanged(job_id, f"no job {job_id}"))

@@ -1,0 +1,115 @@
+"""Jobs as they change within one transaction: locked once, moved in memory as often as the batch says, written once."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from wms.db import attempt, job
+from wms.db.attempt import Ended
+from wms.db.database import Transaction
+from wms.db.job import Move
+from wms.ids import Epoch, JobId, PilotId
+from wms.job.job import Job, Steps
+from wms.job.reasons import UNCOUNTED, Reason
+from wms.job.state import AT_A_PILOT
+from wms.lease import holds
+
+Held = tuple[JobId, Epoch]
+
+
+class Ledger:
+    """The jobs of one batch, and what is to be written of them."""
+
+    def __init__(self, jobs: dict[JobId, Job], now: datetime, lease_seconds: float) -> None:
+        self._locked = jobs
+        self._jobs = dict(jobs)
+        self._steps: dict[JobId, Steps] = {}
+        self._accepted: dict[JobId, Epoch] = {}
+        self._renewed: dict[JobId, Epoch] = {}
+        self._started: dict[JobId, Epoch] = {}
+        self._ended: dict[JobId, Ended] = {}
+        self._now = now
+        self._lease_seconds = lease_seconds
+
+    @classmethod
+    async def open(cls, tx: Transaction, job_ids: Iterable[JobId], lease_seconds: float) -> "Ledger":
+        """Lock the jobs; those that do not exist are simply not there."""
+        return cls(await job.lock(tx, job_ids), await tx.now(), lease_seconds)
+
+    def job(self, job_id: JobId) -> Job | None:
+        """Return the job as it is by now."""
+        return self._jobs.get(job_id)
+
+    def held(self, held: Held, pilot_id: PilotId) -> Job | None:
+        """Return the job if the pilot holds it under this epoch, else None: its lease is lost."""
+        found = self._jobs.get(held[0])
+        if found is None or not holds(found.lease, pilot_id, held[1], self._now):
+            return None
+        return found
+
+    def accept(self, found: Job) -> None:
+        """The offer becomes the pilot's lease, and the attempt counts; a second acceptance only renews it."""
+        lease = found.lease
+        assert lease is not None
+        if lease.phase == "offered":
+            self._accepted[found.job_id] = found.epoch
+            found = msgspec.structs.replace(
+                found, attempts=found.attempts + 1, lease=msgspec.structs.replace(lease, phase="accepted")
+            )
+            self._jobs[found.job_id] = found
+        self._renewed[found.job_id] = found.epoch
+
+    def renew(self, found: Job) -> None:
+        """The lease goes on."""
+        self._renewed[found.job_id] = found.epoch
+
+    def start(self, found: Job, steps: Steps) -> None:
+        """The payload runs."""
+        self._started[found.job_id] = found.epoch
+        self.move(found, steps)
+
+    def end(self, found: Job, ended: Ended, steps: Steps) -> None:
+        """The attempt and its lease are over."""
+        self._ended[found.job_id] = ended
+        self._renewed.pop(found.job_id, None)
+        self.move(msgspec.structs.replace(found, lease=None), steps)
+
+    def move(self, found: Job, steps: Steps) -> None:
+        """The job takes these steps."""
+        if steps:
+            self._steps[found.job_id] = (*self._steps.get(found.job_id, ()), *steps)
+            found = msgspec.structs.replace(found, state=steps[-1].state)
+        self._jobs[found.job_id] = found
+
+    def again_from_scratch(self, found: Job) -> None:
+        """Its user wants it tried again: the attempts so far count no more."""
+        self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], attempts=0)
+
+    async def write(self, tx: Transaction, source: str) -> None:
+        """Write everything, in few statements."""
+        await attempt.accept(tx, list(self._renewed.items()), self._lease_seconds)
+        await attempt.note_accepted(tx, list(self._accepted.items()))
+        await attempt.note_started(tx, list(self._started.items()))
+        await attempt.finish(tx, list(self._ended.values()))
+        await job.count_attempts(tx, self._accepted.keys() - self._steps.keys())
+        moves = [
+            Move(job=self._locked[job_id], steps=steps, attempts=self._jobs[job_id].attempts)
+            for job_id, steps in self._steps.items()
+        ]
+        await job.move(tx, moves, source)
+
+    @property
+    def lease_seconds(self) -> float:
+        """For how long what is accepted or renewed here is held."""
+        return self._lease_seconds
+
+
+def withdrawn(reason: Reason) -> bool:
+    """Return whether the pilot never had the job."""
+    return reason.code in UNCOUNTED
+
+
+def at_a_pilot(found: Job) -> bool:
+    """Return whether a pilot has the job, or is being offered it."""
+    return found.state in AT_A_PILOT

@@ -1,0 +1,170 @@
+"""Answers `wms.job.queries`: what users may see of jobs, queues, sites and pilots."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from services.job_manager import why
+from services.job_manager.submissions import refuse
+from wms.auth.policy import Action, allowed, scope
+from wms.auth.token import Principal
+from wms.bus.consumer import Delivery
+from wms.db import job, pilot, selection, view
+from wms.db.database import Transaction
+from wms.db.selection import Page
+from wms.errors import Rejected
+from wms.ids import JobId
+from wms.job.job import Job
+from wms.job.state import State
+from wms.messages import queries as asked
+from wms.messages import replies
+from wms.messages.site_inbox import Peek, inbox
+
+QUEUES_LIMIT = 500
+PILOTS_LIMIT = 1_000
+
+
+async def handle(tx: Transaction, batch: list[Delivery[asked.Asked]]) -> None:
+    """Answer each query."""
+    for delivery in batch:
+        principal, query = delivery.principal, delivery.message
+        if principal is None:
+            continue
+        try:
+            reply = await _answer(tx, principal, query)
+        except Rejected as fault:
+            refuse(tx, principal.owner, query.query_id, query.client, fault)
+            continue
+        if reply is not None:
+            tx.send(replies.inbox(principal.owner), query.client, reply)
+
+
+async def on_refused(tx: Transaction, query: asked.Asked, fault: Rejected, claimed: str) -> None:
+    """Say to whom the token claims to be that it was not believed."""
+    if claimed:
+        refuse(tx, claimed, query.query_id, query.client, fault)
+
+
+async def _answer(tx: Transaction, principal: Principal, query: Any) -> msgspec.Struct | None:
+    answer: Callable[[Transaction, Principal, Any], Awaitable[msgspec.Struct | None]] = _ANSWERS[type(query)]
+    return await answer(tx, principal, query)
+
+
+async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJobs) -> replies.JobPage:
+    page = Page(query.limit, query.after, query.newest)
+    ids = await selection.select(tx, scope(principal, "see"), query.selector, page)
+    jobs = tuple(replies.JobLine(**row) for row in await selection.lines(tx, ids))
+    after = ids[-1] if len(ids) == query.limit else None
+    return replies.JobPage(query_id=query.query_id, client=query.client, jobs=jobs, after=after)
+
+
+async def _count_jobs(tx: Transaction, principal: Principal, query: asked.CountJobs) -> replies.JobCounts:
+    counts = await selection.count(tx, scope(principal, "see"), query.selector)
+    return replies.JobCounts(query_id=query.query_id, client=query.client, counts=counts)
+
+
+async def _own(tx: Transaction, principal: Principal, job_id: int, action: Action) -> Job:
+    found = (await job.read(tx, [JobId(job_id)])).get(JobId(job_id))
+    if found is None or not allowed(principal, action, found.owner, found.owner_group, found.vo):
+        # Another's job is not even confirmed.
+        raise Rejected("NO_SUCH_JOB", f"there is no job {job_id}", "`wms jobs` lists yours")
+    return found
+
+
+async def _show_job(tx: Transaction, principal: Principal, query: asked.ShowJob) -> replies.JobDetail:
+    found = await _own(tx, principal, query.job_id, "see_detail")
+    (line,) = await selection.lines(tx, [found.job_id])
+    index, body = await view.description(tx, found.job_id)
+    return replies.JobDetail(
+        query_id=query.query_id,
+        client=query.client,
+        job=replies.JobLine(**line),
+        array_index=index,
+        description=msgspec.json.decode(body),
+        attempts=tuple(replies.Attempt(**row) for row in await view.attempts(tx, found.job_id)),
+        history=tuple(replies.HistoryLine(**row) for row in await view.history(tx, found.job_id)),
+    )
+
+
+async def _why_job(tx: Transaction, principal: Principal, query: asked.WhyJob) -> replies.JobWhy:
+    found = await _own(tx, principal, query.job_id, "see_detail")
+    return await why.explain_job(tx, found, query)
+
+
+async def _peek_job(tx: Transaction, principal: Principal, query: asked.PeekJob) -> replies.JobOutput | None:
+    found = await _own(tx, principal, query.job_id, "see_detail")
+    if found.state is State.RUNNING and found.lease is not None and found.site is not None:
+        peek = Peek(
+            pilot_id=found.lease.pilot_id,
+            job_id=found.job_id,
+            epoch=found.epoch,
+            stream=query.stream,
+            offset=query.offset,
+            limit=query.limit,
+            query_id=query.query_id,
+            client=query.client,
+            asker=principal.owner,
+        )
+        tx.send(inbox(found.site), found.lease.pilot_id, peek)
+        return None
+    text = (await view.tails(tx, found.job_id))[query.stream == "stderr"]
+    return replies.JobOutput(
+        query_id=query.query_id,
+        client=query.client,
+        job_id=found.job_id,
+        stream=query.stream,
+        offset=0,
+        size=len(text.encode()),
+        text=text,
+        live=False,
+    )
+
+
+async def _list_queues(tx: Transaction, principal: Principal, query: asked.ListQueues) -> replies.Queues:
+    rows = await view.queues(tx, scope(principal, "see"), QUEUES_LIMIT)
+    queues = tuple(
+        replies.QueueLine(**{**row, "requirements": msgspec.json.decode(row["requirements"])}) for row in rows
+    )
+    return replies.Queues(query_id=query.query_id, client=query.client, queues=queues)
+
+
+async def _list_sites(tx: Transaction, _: Principal, query: asked.ListSites) -> replies.Sites:
+    sites = tuple(
+        replies.SiteLine(
+            site=row["site"],
+            ce=row["ce"],
+            dispatcher=(element := msgspec.json.decode(row["element"])).get("dispatcher", ""),
+            advertised_at=row["advertised_at"],
+            expires_at=row["expires_at"],
+            fresh=row["fresh"],
+            ad=element,
+            pilots=row["pilots"],
+            running_jobs=row["running_jobs"],
+        )
+        for row in await view.sites(tx)
+    )
+    return replies.Sites(query_id=query.query_id, client=query.client, sites=sites)
+
+
+async def _list_pilots(tx: Transaction, principal: Principal, query: asked.ListPilots) -> replies.Pilots:
+    rows = await pilot.listed(tx, PILOTS_LIMIT, ended=query.ended)
+    fields = replies.PilotLine.__struct_fields__
+    lines = tuple(
+        replies.PilotLine(**{name: row[name] for name in fields})
+        for row in rows
+        if row["vo"] == principal.vo or allowed(principal, "administer", "", "", row["vo"])
+    )
+    return replies.Pilots(query_id=query.query_id, client=query.client, pilots=lines)
+
+
+_ANSWERS: dict[type[Any], Any] = {
+    asked.ListJobs: _list_jobs,
+    asked.CountJobs: _count_jobs,
+    asked.ShowJob: _show_job,
+    asked.WhyJob: _why_job,
+    asked.PeekJob: _peek_job,
+    asked.ListQueues: _list_queues,
+    asked.ListSites: _list_sites,
+    asked.ListPilots: _list_pilots,
+}

@@ -1,0 +1,220 @@
+"""What job agents report: offers taken or declined, payloads begun and ended, leases renewed."""
+
+from collections.abc import Iterable
+
+import structlog
+
+from services.job_manager.ledger import Held, Ledger
+from wms.auth.token import Principal
+from wms.bus.consumer import Delivery
+from wms.db import attempt, pilot
+from wms.db.attempt import Ended
+from wms.db.database import Transaction
+from wms.db.pilot import Seen
+from wms.ids import JobId, PilotId
+from wms.job.job import ended, lost, started
+from wms.job.reasons import Code, Reason
+from wms.lease import Terms
+from wms.messages import replies
+from wms.messages.reports import FromAgent, Peeked, Report, Result
+from wms.messages.site_inbox import Answer, inbox
+
+log = structlog.get_logger()
+
+SOURCE = "job_agent"
+
+
+class Reports:
+    """Handles batches of `wms.job.reports`."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+
+    async def handle(self, tx: Transaction, batch: list[Delivery[FromAgent]]) -> None:
+        """Apply what the reports say and answer each."""
+        reports: list[tuple[Principal, Report]] = []
+        for delivery in batch:
+            principal, message = delivery.principal, delivery.message
+            if principal is None or principal.kind != "pilot" or principal.pilot_id != message.pilot_id:
+                log.warning("report refused: another pilot's token", pilot=message.pilot_id)
+            elif isinstance(message, Peeked):
+                await _hand_on(tx, principal, message)
+            else:
+                reports.append((principal, message))
+        if reports:
+            await self._apply(tx, reports)
+
+    async def _apply(self, tx: Transaction, reports: list[tuple[Principal, Report]]) -> None:
+        going = [report.pilot_id for _, report in reports if report.state == "ended"]
+        left_behind = await attempt.of_pilots(tx, going) if going else []
+        named = {job_id for _, report in reports for job_id in _named(report)}
+        ledger = await Ledger.open(tx, named | set(left_behind), self._terms.lease_seconds)
+        recorded = await attempt.recorded(
+            tx, [(r.job_id, r.epoch, report.pilot_id) for _, report in reports for r in report.finish]
+        )
+        for principal, report in reports:
+            answer = _Applied(ledger, report, recorded).apply()
+            tx.send(inbox(principal.site or ""), report.pilot_id, answer)
+        for job_id in left_behind:
+            _take_back(ledger, job_id, frozenset(going))
+        await ledger.write(tx, SOURCE)
+        await pilot.seen(tx, _seen(report for _, report in reports))
+
+
+async def _hand_on(tx: Transaction, principal: Principal, peeked: Peeked) -> None:
+    """Pass a running job's output to who asked for it, if the pilot still holds the job."""
+    ledger = await Ledger.open(tx, [peeked.job_id], 0.0)
+    assert principal.pilot_id is not None
+    if ledger.held((peeked.job_id, peeked.epoch), PilotId(principal.pilot_id)) is None:
+        return
+    output = replies.JobOutput(
+        query_id=peeked.query_id,
+        client=peeked.client,
+        job_id=peeked.job_id,
+        stream=peeked.stream,
+        offset=peeked.offset,
+        size=peeked.size,
+        text=peeked.text,
+        live=True,
+    )
+    tx.send(replies.inbox(peeked.asker), peeked.client, output)
+
+
+def _named(report: Report) -> Iterable[JobId]:
+    for held in (*report.decline, *report.accept, *report.start, *report.renew):
+        yield held[0]
+    for result in report.finish:
+        yield result.job_id
+
+
+class _Applied:
+    """One report applied to the ledger, and the answer that comes of it."""
+
+    def __init__(self, ledger: Ledger, report: Report, recorded: set[Held]) -> None:
+        self._ledger = ledger
+        self._report = report
+        self._before = recorded
+        self._granted: list[Held] = []
+        self._lost: list[Held] = []
+        self._kill: list[Held] = []
+        self._recorded: list[Held] = []
+
+    def apply(self) -> Answer:
+        """Apply the report's parts in their order."""
+        for held in self._report.decline:
+            self._decline(held)
+        for held in self._report.accept:
+            self._accept(held)
+        for held in self._report.start:
+            self._start(held)
+        for held in self._report.renew:
+            self._renew(held)
+        for result in self._report.finish:
+            self._finish(result)
+        return Answer(
+            pilot_id=self._report.pilot_id,
+            report_id=self._report.report_id,
+            granted=tuple(self._granted),
+            lost=tuple(dict.fromkeys(self._lost)),
+            kill=tuple(self._kill),
+            recorded=tuple(self._recorded),
+            lease_seconds=self._ledger.lease_seconds,
+        )
+
+    def _decline(self, held: Held) -> None:
+        found = self._ledger.held(held, self._report.pilot_id)
+        if found is not None and found.lease is not None and found.lease.phase == "offered":
+            reason = Reason(Code.OFFER_DECLINED, self._report.reason)
+            self._ledger.end(found, _ended(held, "withdrawn", reason), lost(found, reason))
+
+    def _accept(self, held: Held) -> None:
+        found = self._ledger.held(held, self._report.pilot_id)
+        if found is None:
+            self._lost.append(held)
+        elif found.stop_requested:
+            reason = Reason(Code.OFFER_DECLINED, f"{found.stop_requested} was asked for before it began")
+            self._ledger.end(found, _ended(held, "withdrawn", reason), lost(found, reason))
+            self._lost.append(held)
+        else:
+            self._ledger.accept(found)
+            self._granted.append(held)
+
+    def _start(self, held: Held) -> None:
+        found = self._ledger.held(held, self._report.pilot_id)
+        if found is None or found.lease is None or found.lease.phase != "accepted":
+            if held not in self._before:
+                self._lost.append(held)
+            return
+        self._ledger.start(found, started(found))
+
+    def _renew(self, held: Held) -> None:
+        found = self._ledger.held(held, self._report.pilot_id)
+        if found is None or found.lease is None or found.lease.phase != "accepted":
+            self._lost.append(held)
+            return
+        self._ledger.renew(found)
+        self._granted.append(held)
+        if found.stop_requested:
+            self._kill.append(held)
+
+    def _finish(self, result: Result) -> None:
+        held = (result.job_id, result.epoch)
+        if held in self._before:
+            self._recorded.append(held)
+            return
+        found = self._ledger.held(held, self._report.pilot_id)
+        if found is None or found.lease is None or found.lease.phase != "accepted":
+            self._lost.append(held)
+            return
+        reason = Reason(result.code, result.text)
+        self._ledger.end(found, _result(result), ended(found, result.outcome, reason))
+        if found.stop_requested == "reschedule":
+            self._ledger.again_from_scratch(found)
+        self._recorded.append(held)
+
+
+def _ended(held: Held, outcome: str, reason: Reason) -> Ended:
+    return Ended(job_id=held[0], epoch=held[1], outcome=outcome, reason=reason.code, text=reason.text)  # type: ignore[arg-type]
+
+
+def _result(result: Result) -> Ended:
+    return Ended(
+        job_id=result.job_id,
+        epoch=result.epoch,
+        outcome=result.outcome,
+        reason=result.code,
+        text=result.text,
+        exit_code=result.exit_code,
+        signal=result.signal,
+        usage=result.usage,
+        output_sha256=result.output_sha256,
+        output_bytes=result.output_bytes or None,
+        stdout_tail=result.stdout_tail,
+        stderr_tail=result.stderr_tail,
+        ran=result.code not in (Code.NOT_STARTED, Code.INPUT_FAILED),
+    )
+
+
+def _take_back(ledger: Ledger, job_id: JobId, pilots: frozenset[PilotId]) -> None:
+    """A pilot that ended left this job behind."""
+    found = ledger.job(job_id)
+    if found is None or found.lease is None or found.lease.pilot_id not in pilots:
+        return
+    reason = Reason(Code.PILOT_STOPPED, f"pilot {found.lease.pilot_id} ended")
+    outcome = "lost" if found.lease.phase == "accepted" else "withdrawn"
+    ledger.end(found, _ended((job_id, found.epoch), outcome, reason), lost(found, reason))
+
+
+def _seen(reports: Iterable[Report]) -> list[Seen]:
+    last: dict[PilotId, Seen] = {}
+    for report in reports:
+        before = last.get(report.pilot_id)
+        last[report.pilot_id] = Seen(
+            pilot_id=report.pilot_id,
+            state=report.state,
+            slots=report.slots,
+            busy=report.busy,
+            done=len(report.finish) + (before.done if before else 0),
+            reason=report.reason,
+        )
+    return [last[each] for each in sorted(last)]

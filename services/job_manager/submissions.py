@@ -1,0 +1,209 @@
+"""Takes submissions: checked whole, stored whole, answered; many of one owner in few statements."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from wms.auth.policy import allowed
+from wms.auth.token import Principal
+from wms.db import job, submission, task_queue
+from wms.db.database import Transaction
+from wms.db.job import Born
+from wms.db.submission import Taken
+from wms.errors import Rejected
+from wms.ids import CommandId, JobId, TaskQueueId
+from wms.jobdesc.array import expand, is_array, jobs_in
+from wms.jobdesc.description import JobDescription
+from wms.jobdesc.from_json import read_json
+from wms.jobdesc.problem import InvalidDescription, Problem
+from wms.jobdesc.validation import ARRAY_LIMIT, validate
+from wms.messages import replies
+from wms.messages.commands import Submit
+from wms.taskqueue.grouping import key
+from wms.taskqueue.intake import requirements_of
+
+Identity = tuple[str, str, str]
+"""Owner, group, VO."""
+
+Ranges = tuple[tuple[int, int], ...]
+
+
+class _Order(msgspec.Struct, frozen=True):
+    """One Submit that is new, read and found right."""
+
+    command: Submit
+    digest: bytes
+    descriptions: list[JobDescription]
+
+
+async def take(
+    tx: Transaction, submits: Sequence[tuple[Principal, Submit]], segments: tuple[int, ...]
+) -> None:
+    """Take or refuse each submission, and answer it."""
+    by_owner: dict[Identity, list[Submit]] = {}
+    for principal, submit in submits:
+        identity = (principal.owner, principal.group, principal.vo)
+        if allowed(principal, "submit", *identity):
+            by_owner.setdefault(identity, []).append(submit)
+        else:
+            fault = Rejected("NOT_ALLOWED", "this token may not submit jobs", "ask for one that may")
+            refuse(tx, principal.owner, submit.command_id, submit.client, fault)
+    for identity, mine in sorted(by_owner.items()):
+        await _take_from(tx, identity, mine, segments)
+
+
+async def _take_from(
+    tx: Transaction, identity: Identity, submits: Sequence[Submit], segments: tuple[int, ...]
+) -> None:
+    owner = identity[0]
+    before = await submission.taken(tx, owner, [submit.command_id for submit in submits])
+    orders: dict[CommandId, _Order] = {}
+    repeated: list[Submit] = []
+    for submit in submits:
+        digest = _digest(submit)
+        same = orders.get(submit.command_id)
+        known = (
+            same.digest if same else before[submit.command_id].digest if submit.command_id in before else None
+        )
+        try:
+            if known is None:
+                orders[submit.command_id] = _Order(submit, digest, _read(submit))
+            elif known != digest:
+                raise Rejected(
+                    "ID_REUSED",
+                    f"the id {submit.command_id} was used before for another submission",
+                    "choose another id",
+                )
+            else:
+                repeated.append(submit)
+        except Rejected as fault:
+            refuse(tx, owner, submit.command_id, submit.client, fault)
+    ids = await _store(tx, identity, list(orders.values()), segments) if orders else {}
+    for command_id, ranges in ids.items():
+        _answer(tx, owner, orders[command_id].command, ranges, repeated=False)
+    for submit in repeated:
+        ranges = ids.get(submit.command_id) or _decoded(before[submit.command_id])
+        _answer(tx, owner, submit, ranges, repeated=True)
+
+
+def _digest(submit: Submit) -> bytes:
+    digest = hashlib.sha256()
+    for raw in submit.jobs:
+        digest.update(bytes(raw))
+        digest.update(b"\n")
+    return digest.digest()
+
+
+_decoder = msgspec.json.Decoder(JobDescription)
+_encoder = msgspec.json.Encoder()
+
+
+def _read(submit: Submit) -> list[JobDescription]:
+    descriptions: list[JobDescription] = []
+    problems: list[Problem] = []
+    for n, raw in enumerate(submit.jobs):
+        try:
+            descriptions.append(_read_one(bytes(raw)))
+        except InvalidDescription as invalid:
+            problems += [
+                msgspec.structs.replace(each, place=f"jobs[{n}].{each.place}") for each in invalid.problems
+            ]
+    if problems:
+        raise InvalidDescription(problems)
+    count = sum(map(jobs_in, descriptions))
+    if count > ARRAY_LIMIT:
+        raise Rejected(
+            "TOO_MANY_JOBS", f"{count:,} jobs in one submission are over {ARRAY_LIMIT:,}", "split it"
+        )
+    return descriptions
+
+
+def _read_one(raw: bytes) -> JobDescription:
+    """Read what our own tools write. Encoded again it must be the same: then no key was doubled or passed over."""
+    try:
+        description = _decoder.decode(raw)
+    except msgspec.DecodeError:
+        description = None
+    if description is None or _encoder.encode(description) != raw:
+        (description,) = read_json(raw)
+    elif problems := validate(description):
+        raise InvalidDescription(problems)
+    return description
+
+
+async def _store(
+    tx: Transaction, identity: Identity, orders: Sequence[_Order], segments: tuple[int, ...]
+) -> dict[CommandId, Ranges]:
+    descriptions = [each for order in orders for each in order.descriptions]
+    required = [requirements_of(each, *identity, segments) for each in descriptions]
+    queues = await task_queue.find_or_make(tx, required)
+    tq_ids = [queues[key(each)] for each in required]
+    born = list(_born(descriptions, tq_ids))
+    texts = [_encoder.encode(each).decode() for each in descriptions]
+    first = await job.insert(tx, identity, texts, born)
+    entering = [(each.tq_id, each.user_priority, JobId(first + n)) for n, each in enumerate(born)]
+    task_queue.tell_entered(tx, entering, dict(zip(tq_ids, required, strict=True)))
+    await job.tell_queued(tx, first, len(born), identity)
+    answers = _ranges(orders, first)
+    await submission.take(
+        tx,
+        identity[0],
+        [
+            Taken(
+                order.command.command_id,
+                order.digest,
+                _encoder.encode(answers[order.command.command_id]).decode(),
+            )
+            for order in orders
+        ],
+    )
+    return answers
+
+
+def _born(descriptions: Sequence[JobDescription], tq_ids: Sequence[TaskQueueId]) -> Iterable[Born]:
+    for place, (description, tq_id) in enumerate(zip(descriptions, tq_ids, strict=True)):
+        if not is_array(description):
+            yield _one(place, None, tq_id, description.name, description)
+            continue
+        template = msgspec.structs.replace(description, arguments=(), environment={}, output_sandbox=())
+        for index in range(jobs_in(description)):
+            name = expand(template, index).name if "{" in description.name else description.name
+            yield _one(place, index, tq_id, name, description)
+
+
+def _one(place: int, index: int | None, tq_id: TaskQueueId, name: str, description: JobDescription) -> Born:
+    shown = name or description.executable.rpartition("/")[2][:200]
+    return Born(place, index, tq_id, shown, float(description.priority), description.max_attempts)
+
+
+def _ranges(orders: Sequence[_Order], first: int) -> dict[CommandId, Ranges]:
+    """Share out the ids, which follow each other in the order of the submissions."""
+    answers: dict[CommandId, Ranges] = {}
+    for order in orders:
+        count = sum(map(jobs_in, order.descriptions))
+        answers[order.command.command_id] = ((first, first + count - 1),)
+        first += count
+    return answers
+
+
+def _decoded(taken: Taken) -> Ranges:
+    return msgspec.json.decode(taken.answer, type=Ranges)
+
+
+def _answer(tx: Transaction, owner: str, submit: Submit, ids: Ranges, *, repeated: bool) -> None:
+    answer = replies.Submitted(command_id=submit.command_id, client=submit.client, ids=ids, repeated=repeated)
+    tx.send(replies.inbox(owner), submit.client, answer)
+
+
+def refuse(tx: Transaction, owner: str, reply_to: str, client: str, fault: Rejected) -> None:
+    """Tell the owner's tool that nothing was done and why."""
+    answer = replies.Refused(
+        reply_to=reply_to,
+        client=client,
+        code=fault.code,
+        message=fault.message,
+        remedy=fault.remedy,
+        details=fault.details,
+    )
+    tx.send(replies.inbox(owner), client, answer)

@@ -1,0 +1,35 @@
+"""Wires the matcher."""
+
+import gc
+
+import numpy as np
+
+from services.matcher import ads
+from services.matcher.config import Config
+from services.matcher.feed import Feed
+from services.matcher.matching import Matching
+from wms.messages import ads as ad_messages
+from wms.messages import requests
+from wms.runtime.host import Host, serve
+from wms.taskqueue.index import QueueIndex
+
+
+async def build(host: Host, config: Config) -> None:
+    """Put its loops together."""
+    index = QueueIndex(groups=config.matching.shares, law=config.matching.draw)
+    feed = Feed(host.db, host.kafka, index)
+    await feed.load()
+    # What was loaded lives long: the collector need not look at it again and again.
+    gc.freeze()
+    matching = Matching(index, config.lease, config.matching.retry_after_seconds, np.random.default_rng())
+    host.add(feed)
+    host.every("reconcile", 30.0, feed.reconcile)
+    host.consume("requests", requests.TOPIC, requests.Request, matching.handle)
+    host.consume("ads", ad_messages.TOPIC, ad_messages.Ad, ads.handle)
+    host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)
+    host.show("waiting", lambda: len(index))
+    host.show("matched", lambda: matching.matched)
+
+
+if __name__ == "__main__":
+    serve("matcher", Config, build)

@@ -1,0 +1,85 @@
+"""Keeps the index fresh: loaded from Postgres at the start, then led by the changes as they come.
+
+The feed is opened before the load, so that a job that began to wait during it is in one or in both. What a feed may
+still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue.
+"""
+
+import structlog
+
+from wms.bus.inbox import Inbox
+from wms.bus.kafka import Kafka
+from wms.bus.topics import SHARED
+from wms.db import job, task_queue
+from wms.db.database import Database
+from wms.messages.changes import TOPIC, Change, Entered, Left
+from wms.messages.wire import Codec
+from wms.taskqueue.index import QueueIndex
+
+log = structlog.get_logger()
+
+
+class Feed:
+    """Leads one index."""
+
+    name = "queue-feed"
+
+    def __init__(self, db: Database, kafka: Kafka, index: QueueIndex) -> None:
+        self._db = db
+        self._index = index
+        topic = next(each for each in SHARED if each.name == TOPIC)
+        self._inbox: Inbox[Change] = Inbox(kafka, topic, Codec(Change))
+
+    async def load(self) -> None:
+        """Open the feed and load what waits now."""
+        await self._inbox.start()
+        await self._load()
+        log.info("index loaded", jobs=len(self._index))
+
+    async def run(self) -> None:
+        """Follow the changes until cancelled."""
+        try:
+            while True:
+                for change in await self._inbox.poll(1.0):
+                    self._apply(change)
+        finally:
+            await self._inbox.close()
+
+    def _apply(self, change: Change) -> None:
+        match change:
+            case Entered():
+                self._index.add_queue(change.tq_id, change.requirements)
+                self._index.add(change.tq_id, change.user_priority, change.job_ids)
+            case Left():
+                self._index.discard(*change.job_ids)
+
+    async def _load(self) -> None:
+        async with self._db.transaction() as tx:
+            waiting = await job.waiting(tx)
+            required = await task_queue.read(tx, (tq_id for tq_id, _, _ in waiting))
+        for tq_id, requirements in required.items():
+            self._index.add_queue(tq_id, requirements)
+        self._index.load(
+            [tq_id for tq_id, _, ids in waiting for _ in ids],
+            [priority for _, priority, ids in waiting for _ in ids],
+            [job_id for _, _, ids in waiting for job_id in ids],
+        )
+
+    async def reconcile(self) -> None:
+        """Find waiting jobs that the feed missed, and forget queues that are empty here and there."""
+        async with self._db.transaction() as tx:
+            counts = await job.count_waiting(tx)
+            short = [tq_id for tq_id, count in counts.items() if count > self._count(tq_id)]
+            missed = await job.waiting_in(tx, short) if short else []
+            required = await task_queue.read(tx, short) if short else {}
+        for tq_id, requirements in required.items():
+            self._index.add_queue(tq_id, requirements)
+        added = sum(self._index.add(tq_id, priority, ids) for tq_id, priority, ids in missed)
+        for tq_id in [
+            each for each in self._index.queue_ids() if each not in counts and not self._index.count(each)
+        ]:
+            self._index.remove_queue(tq_id)
+        if added:
+            log.info("index reconciled", added=added)
+
+    def _count(self, tq_id: int) -> int:
+        return self._index.count(tq_id) if tq_id in self._index else 0  # type: ignore[arg-type]

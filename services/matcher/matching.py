@@ -1,0 +1,199 @@
+"""Handles match requests: draws from the index, claims in Postgres, offers under leases or says why there is nothing."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import msgspec
+import numpy as np
+import structlog
+
+from wms.auth.token import Principal
+from wms.bus.consumer import Delivery
+from wms.db import job
+from wms.db.database import Transaction
+from wms.db.job import Claim, Claimed
+from wms.ids import JobId, PilotId, RequestId
+from wms.lease import Terms
+from wms.messages.requests import MatchRequest
+from wms.messages.site_inbox import NoMatch, Offer, OfferedJob, inbox
+from wms.site import Resource
+from wms.taskqueue.index import Pick, QueueIndex
+from wms.taskqueue.selection import left_over
+
+log = structlog.get_logger()
+
+ROUNDS = 4
+"""How often a request draws anew for jobs that another matcher was faster to claim."""
+OFFER_BYTES = 600_000
+"""Of one offer's descriptions: what does not fit into a message goes into another."""
+
+
+class Bound(msgspec.Struct, frozen=True, kw_only=True):
+    """A request whose sender is known: what the token says stands, whatever the body says."""
+
+    request_id: RequestId
+    pilot_id: PilotId
+    resource: Resource
+    slots: int
+
+
+def bind(principal: Principal | None, request: MatchRequest) -> Bound | None:
+    """Return the request as its token allows it; None when the token is not its pilot's."""
+    if principal is None or principal.kind != "pilot" or principal.pilot_id != request.pilot_id:
+        return None
+    resource = msgspec.structs.replace(
+        request.resource,
+        vo=principal.vo,
+        site=principal.site or "",
+        grid_ce=principal.ce or "",
+        generic="generic_pilot" in principal.rights,
+        owner=principal.owner,
+        owner_group=principal.group,
+        job_sharing="job_sharing" in principal.rights,
+        processors=min(max(request.resource.processors, 1), request.slots),
+    )
+    return Bound(
+        request_id=request.request_id, pilot_id=request.pilot_id, resource=resource, slots=request.slots
+    )
+
+
+class Matching:
+    """Handles batches of `wms.match.requests`."""
+
+    def __init__(
+        self, index: QueueIndex, terms: Terms, retry_after_seconds: float, rng: np.random.Generator
+    ) -> None:
+        self._index = index
+        self._terms = terms
+        self._retry_after_seconds = retry_after_seconds
+        self._rng = rng
+        self.matched = 0
+
+    async def handle(self, tx: Transaction, batch: Sequence[Delivery[MatchRequest]]) -> None:
+        """Answer each request."""
+        requests = self._bound(batch)
+        offers = await job.offered(tx, list(requests)) if requests else {}
+        fresh = [request for request in requests.values() if request.request_id not in offers]
+        for claimed in await self._match(tx, fresh):
+            offers.setdefault(claimed.request_id, []).append(claimed)
+        for request in requests.values():
+            self._answer(tx, request, offers.get(request.request_id, []))
+
+    def _bound(self, batch: Iterable[Delivery[MatchRequest]]) -> dict[RequestId, Bound]:
+        requests = {}
+        for delivery in batch:
+            bound = bind(delivery.principal, delivery.message)
+            if bound is None:
+                log.warning("request refused: another pilot's token", pilot=delivery.message.pilot_id)
+            else:
+                requests[bound.request_id] = bound
+        return requests
+
+    async def _match(self, tx: Transaction, requests: Sequence[Bound]) -> list[Claimed]:
+        open_ = [(request, request.resource, request.slots) for request in requests]
+        taken: list[Claimed] = []
+        for _ in range(ROUNDS):
+            picks = {}
+            for request, resource, slots in open_:
+                for pick in self._draw(resource, slots):
+                    picks[pick.job_id] = (request, pick)
+            if not picks:
+                break
+            tx.on_failure(partial(self._index.restore, [pick for _, pick in picks.values()]))
+            claimed = await job.claim(
+                tx, [_claim(*each) for each in picks.values()], self._terms.offer_seconds
+            )
+            taken += claimed
+            missed = picks.keys() - {each.job_id for each in claimed}
+            if not missed:
+                break
+            open_ = self._still_open(picks, missed)
+        self.matched += len(taken)
+        return taken
+
+    def _draw(self, resource: Resource, slots: int) -> list[Pick]:
+        """Draw for one request: after each job for what the resource has left beside it."""
+        picks: list[Pick] = []
+        left: Resource | None = resource
+        while left is not None and len(picks) < slots:
+            drawn = self._index.select(left, 1, self._rng)
+            if not drawn:
+                break
+            picks += drawn
+            left = left_over(left, self._index.requirements(drawn[0].tq_id))
+        return picks
+
+    def _still_open(
+        self, picks: dict[JobId, tuple[Bound, Pick]], missed: Iterable[JobId]
+    ) -> list[tuple[Bound, Resource, int]]:
+        """Return the requests whose picks were gone already, each with what it has left."""
+        short: dict[RequestId, tuple[Bound, Resource | None, int]] = {}
+        lost = set(missed)
+        for job_id, (request, pick) in picks.items():
+            _, left, slots = short.get(request.request_id, (request, request.resource, request.slots))
+            if job_id not in lost and left is not None:
+                left, slots = left_over(left, self._index.requirements(pick.tq_id)), slots - 1
+            short[request.request_id] = (request, left, slots)
+        wanting = {picks[job_id][0].request_id for job_id in lost}
+        return [
+            (request, left, slots)
+            for request, left, slots in short.values()
+            if left is not None and slots > 0 and request.request_id in wanting
+        ]
+
+    def _answer(self, tx: Transaction, request: Bound, claimed: Sequence[Claimed]) -> None:
+        topic = inbox(request.resource.site)
+        if not claimed:
+            why = self._index.why_nothing(request.resource)
+            answer = NoMatch(
+                pilot_id=request.pilot_id,
+                request_id=request.request_id,
+                code="REFUSED" if why.refusal else "NO_JOBS" if not why.waiting_jobs else "NO_FIT",
+                reason=why.text()[:2_000],
+                retry_after_seconds=self._retry_after_seconds,
+            )
+            tx.send(topic, request.pilot_id, answer)
+            return
+        for part in _parts(claimed):
+            offer = Offer(
+                pilot_id=request.pilot_id,
+                request_id=request.request_id,
+                jobs=tuple(_offered(each) for each in part),
+                hold_seconds=self._terms.offer_seconds,
+            )
+            tx.send(topic, request.pilot_id, offer)
+
+
+def _claim(request: Bound, pick: Pick) -> Claim:
+    return Claim(
+        job_id=pick.job_id,
+        pilot_id=request.pilot_id,
+        request_id=request.request_id,
+        site=request.resource.site,
+        ce=request.resource.grid_ce,
+    )
+
+
+def _offered(claimed: Claimed) -> OfferedJob:
+    return OfferedJob(
+        job_id=claimed.job_id,
+        epoch=claimed.epoch,
+        owner=claimed.owner,
+        owner_group=claimed.owner_group,
+        vo=claimed.vo,
+        description=msgspec.Raw(claimed.description.encode()),
+        array_index=claimed.array_index,
+    )
+
+
+def _parts(claimed: Sequence[Claimed]) -> Iterable[Sequence[Claimed]]:
+    part: list[Claimed] = []
+    size = 0
+    for each in claimed:
+        if part and size + len(each.description) > OFFER_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(each)
+        size += len(each.description)
+    if part:
+        yield part

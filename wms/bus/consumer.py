@@ -1,0 +1,277 @@
+"""A consumer: batches of one topic, each handled in one transaction that also moves the offset.
+
+Partitions are shared out over the live instances by their order in Postgres; two instances may believe in the same one
+for a moment, and the compare-and-set on the offset lets only one of them commit. So each message takes effect once,
+whatever dies when. A batch that cannot be handled is halved until the message that spoils it is alone: that one goes to
+the dead letters, and the rest goes on.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import structlog
+
+from wms import faultpoint
+from wms.auth.token import Principal, Verifier
+from wms.bus.kafka import Kafka, Message, Reader
+from wms.bus.topics import partitions
+from wms.db import dead_letter, offset
+from wms.db.database import GONE, RETRIED, Database, Transaction
+from wms.db.dead_letter import DeadLetter
+from wms.db.offset import Feed, PartitionLost
+from wms.errors import Rejected, Unavailable
+from wms.ids import InstanceId
+from wms.messages.wire import Codec
+
+log = structlog.get_logger()
+
+M = TypeVar("M")
+
+GIVE_UP_AFTER_SECONDS = 60.0
+"""A consumer that could reach neither broker nor database for so long ends its process, to begin afresh."""
+
+
+class Delivery(msgspec.Struct, Generic[M], frozen=True):
+    """One message and who sent it."""
+
+    principal: Principal | None
+    message: M
+
+
+Handler = Callable[[Transaction, list[Delivery[M]]], Awaitable[None]]
+OnRefused = Callable[[Transaction, M, Rejected, str], Awaitable[None]]
+"""Told of a message whose token was not accepted, and whose it claimed to be: to say so, never to act on it."""
+
+
+class Membership:
+    """Who shares the work with this instance; brought up to date by every heartbeat."""
+
+    def __init__(self, instance_id: InstanceId) -> None:
+        self.instance_id = instance_id
+        self._sharers: dict[str, list[InstanceId]] = {}
+
+    def update(self, sharers: dict[str, list[InstanceId]]) -> None:
+        """Take what the last heartbeat brought."""
+        self._sharers = sharers
+
+    def share(self, consumer: str, count: int) -> tuple[int, ...]:
+        """Return which of `count` partitions are this instance's: none before its first heartbeat."""
+        sharers = self._sharers.get(consumer, [])
+        if self.instance_id not in sharers:
+            return ()
+        place = sharers.index(self.instance_id)
+        return tuple(range(place, count, len(sharers)))
+
+
+class _Decoded(msgspec.Struct, Generic[M], frozen=True):
+    record: Message
+    delivery: Delivery[M] | None
+    fault: Rejected | None = None
+
+
+class Consumer(Generic[M]):
+    """Reads one topic for one purpose: `name` is that purpose, and what its offsets are kept under."""
+
+    def __init__(
+        self,
+        name: str,
+        topic: str,
+        codec: Codec[M],
+        handle: Handler[M],
+        *,
+        db: Database,
+        kafka: Kafka,
+        membership: Membership,
+        verifier: Verifier | None,
+        now: Callable[[], float],
+        on_refused: OnRefused[M] | None = None,
+        batch: int = 512,
+    ) -> None:
+        self.name = name
+        self.topic = topic
+        self._codec = codec
+        self._handle = handle
+        self._db = db
+        self._kafka = kafka
+        self._membership = membership
+        self._verifier = verifier
+        self._now = now
+        self._on_refused = on_refused
+        self._batch = batch
+        self._feed = Feed(kafka.cluster_id, name, topic)
+        self._offsets: dict[int, int] = {}
+        self._reader: Reader | None = None
+        self.handled = 0
+
+    @property
+    def lag(self) -> int:
+        """Messages of this instance's partitions that are still to be handled, as of the last fetch."""
+        if self._reader is None:
+            return 0
+        reader = self._reader
+        return sum(max(0, reader.high_water(part) - at) for part, at in self._offsets.items())
+
+    async def run(self) -> None:
+        """Handle batches until cancelled; a batch in hand is finished first."""
+        self._reader = await self._kafka.reader(self.topic)
+        try:
+            await self._loop(self._reader)
+        finally:
+            await self._reader.close()
+
+    async def _loop(self, reader: Reader) -> None:
+        failing_since: float | None = None
+        while True:
+            try:
+                await self._share(reader)
+                if not self._offsets:
+                    await asyncio.sleep(0.1)
+                    continue
+                records = await reader.poll(0.2, self._batch)
+                if records:
+                    await _to_its_end(self._take(records))
+                failing_since = None
+            except PartitionLost as lost:
+                log.warning("partition lost", consumer=self.name, error=str(lost))
+                self._offsets = {}
+            except (*GONE, *RETRIED, Unavailable) as error:
+                failing_since = failing_since or time.monotonic()
+                log.warning("consumer waits", consumer=self.name, error=repr(error))
+                if time.monotonic() - failing_since > GIVE_UP_AFTER_SECONDS:
+                    raise
+                self._offsets = {}
+                await asyncio.sleep(0.2)
+
+    async def _share(self, reader: Reader) -> None:
+        wanted = self._membership.share(self.name, partitions(self.topic))
+        if set(wanted) == self._offsets.keys():
+            return
+        if not wanted:
+            self._offsets = {}
+            return
+        async with self._db.transaction() as tx:
+            self._offsets = await offset.begin(tx, self._feed, wanted)
+        reader.assign(self._offsets)
+        log.info("partitions assigned", consumer=self.name, offsets=self._offsets)
+
+    async def _take(self, records: Sequence[Message]) -> None:
+        # What was fetched before partitions moved away, or again after a rewind, is not for this round.
+        fresh = [each for each in records if each.offset >= self._offsets.get(each.partition, 1 << 62)]
+        if not fresh:
+            return
+        started = time.perf_counter()
+        await self._handle_or_halve([self._decode(record) for record in fresh])
+        self.handled += len(fresh)
+        log.debug(
+            "batch",
+            consumer=self.name,
+            messages=len(fresh),
+            ms=round((time.perf_counter() - started) * 1000, 1),
+        )
+
+    def _decode(self, record: Message) -> _Decoded[M]:
+        try:
+            message = self._codec.decode(record.payload)
+        except Rejected as fault:
+            return _Decoded(record, None, fault)
+        if self._verifier is None:
+            return _Decoded(record, Delivery(None, message))
+        try:
+            return _Decoded(record, Delivery(self._verifier.verify(record.token, self._now()), message))
+        except Rejected as fault:
+            return _Decoded(record, Delivery(None, message), fault)
+
+    async def _handle_or_halve(self, batch: list[_Decoded[M]]) -> None:
+        try:
+            await self._commit(batch)
+        except (*GONE, *RETRIED, Unavailable, PartitionLost, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            if len(batch) == 1:
+                log.exception("message goes to the dead letters", consumer=self.name)
+                await self._commit_buried(batch[0], f"{type(error).__name__}: {error}")
+                return
+            middle = len(batch) // 2
+            await self._handle_or_halve(batch[:middle])
+            await self._handle_or_halve(batch[middle:])
+
+    async def _commit(self, batch: list[_Decoded[M]]) -> None:
+        good = [each.delivery for each in batch if each.fault is None and each.delivery is not None]
+        async with self._db.transaction() as tx:
+            following = await self._advance(tx, [each.record for each in batch])
+            for each in batch:
+                if each.fault is not None:
+                    await self._refuse(tx, each, each.fault)
+            if good:
+                await self._handle(tx, good)
+            faultpoint.reach("consumer.before_commit")
+        faultpoint.reach("consumer.after_commit")
+        self._offsets.update(following)
+
+    async def _advance(self, tx: Transaction, records: Sequence[Message]) -> dict[int, int]:
+        following = {record.partition: record.offset + 1 for record in records}
+        for partition, after in sorted(following.items()):
+            await offset.advance(tx, self._feed, partition, self._offsets[partition], after)
+        return following
+
+    async def _refuse(self, tx: Transaction, decoded: _Decoded[M], fault: Rejected) -> None:
+        log.warning("message refused", consumer=self.name, code=fault.code, error=fault.message)
+        if decoded.delivery is not None and self._on_refused is not None and self._verifier is not None:
+            claimed = self._verifier.claimed_subject(decoded.record.token)
+            await self._on_refused(tx, decoded.delivery.message, fault, claimed)
+            return
+        await dead_letter.bury(tx, self._feed, _letter(decoded, f"{fault.code}: {fault.message}"))
+
+    async def _commit_buried(self, decoded: _Decoded[M], error: str) -> None:
+        async with self._db.transaction() as tx:
+            following = await self._advance(tx, [decoded.record])
+            await dead_letter.bury(tx, self._feed, _letter(decoded, error))
+        self._offsets.update(following)
+
+    async def replay_one(self) -> bool:
+        """Handle one dead letter that an operator wants tried again; return whether there was one."""
+        try:
+            async with self._db.transaction() as tx:
+                row = await dead_letter.to_replay(tx, self.name)
+                if row is None:
+                    return False
+                letter_id = row["dead_letter_id"]
+                await self._replay(tx, row)
+                await dead_letter.replayed(tx, letter_id)
+        except (*GONE, *RETRIED, Unavailable):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is goes back to the operator with the letter
+            async with self._db.transaction() as tx:
+                await dead_letter.replay_failed(tx, letter_id, f"{type(error).__name__}: {error}")
+        return True
+
+    async def _replay(self, tx: Transaction, row: Any) -> None:
+        message = self._codec.decode(row["payload"])
+        principal = msgspec.json.decode(row["principal"], type=Principal) if row["principal"] else None
+        if principal is None and self._verifier is not None:
+            raise Rejected("UNVERIFIED", "its sender was not verified when it came", "have it sent again")
+        await self._handle(tx, [Delivery(principal, message)])
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
+
+
+def _letter(decoded: _Decoded[Any], error: str) -> DeadLetter:
+    principal = decoded.delivery.principal if decoded.delivery else None
+    return DeadLetter(
+        partition=decoded.record.partition,
+        offset=decoded.record.offset,
+        key=decoded.record.key,
+        payload=decoded.record.payload,
+        principal=msgspec.json.encode(principal).decode() if principal else None,
+        error=error,
+    )

@@ -1,0 +1,49 @@
+"""An inbox: what is sent to one reader from now on. No offset is kept: what matters is asked for again."""
+
+from typing import Generic, TypeVar
+
+import structlog
+
+from wms.bus.kafka import Kafka, Reader
+from wms.bus.topics import Topic
+from wms.errors import Rejected
+from wms.messages.wire import Codec
+
+log = structlog.get_logger()
+
+M = TypeVar("M")
+
+
+class Inbox(Generic[M]):
+    """Reads partition 0 of a topic from its end on, keeping what carries the wanted key."""
+
+    def __init__(self, kafka: Kafka, topic: Topic, codec: Codec[M], key: str | None = None) -> None:
+        self._kafka = kafka
+        self._topic = topic
+        self._codec = codec
+        self._key = key.encode() if key is not None else None
+        self._reader: Reader | None = None
+
+    async def start(self) -> None:
+        """Open it; what is sent after this returns is seen."""
+        await self._kafka.ensure([self._topic])
+        self._reader = await self._kafka.reader(self._topic.name)
+        await self._reader.assign_end()
+
+    async def close(self) -> None:
+        """Close it."""
+        if self._reader is not None:
+            await self._reader.close()
+
+    async def poll(self, timeout_seconds: float, limit: int = 1_000) -> list[M]:
+        """Return what came for this reader; what cannot be read is logged and passed over."""
+        assert self._reader is not None
+        found = []
+        for record in await self._reader.poll(timeout_seconds, limit):
+            if self._key is not None and record.key != self._key:
+                continue
+            try:
+                found.append(self._codec.decode(record.payload))
+            except Rejected as fault:
+                log.warning("inbox message passed over", topic=self._topic.name, error=str(fault))
+        return found

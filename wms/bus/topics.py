@@ -1,0 +1,43 @@
+"""The topics, their partitions, and what makes one."""
+
+from typing import Final
+
+import msgspec
+
+from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """One topic as it is to be created."""
+
+    name: str
+    partitions: int
+    retention_hours: int = 24
+
+
+SHARED: Final = (
+    Topic(commands.TOPIC, 4, 168),
+    Topic(queries.TOPIC, 4, 1),
+    Topic(ads.TOPIC, 2, 24),
+    Topic(requests.TOPIC, 4, 1),
+    Topic(reports.TOPIC, 4, 168),
+    Topic(events.TOPIC, 4, 168),
+    # One: what entered a queue and left it must come in one order.
+    Topic(changes.TOPIC, 1, 24),
+)
+"""The topics that every system has. Postgres is the truth, so that retention is for readers who lag, not for safety."""
+
+
+def user_inbox(owner: str) -> Topic:
+    """Return the inbox of one user's tools."""
+    return Topic(replies.inbox(owner), 1, 1)
+
+
+def site_inbox_of(site: str) -> Topic:
+    """Return the inbox of one site's job agents."""
+    return Topic(site_inbox.inbox(site), 1, 1)
+
+
+def partitions(topic: str) -> int:
+    """Return how many partitions a shared topic has."""
+    return next(each.partitions for each in SHARED if each.name == topic)

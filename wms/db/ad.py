@@ -1,0 +1,51 @@
+"""Ads in the database: stored, replaced by newer ones, forgotten when they expire."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.messages.ads import Advertise, Withdraw
+from wms.site import ComputingElement
+
+SQL = load(__file__)
+
+
+async def store(tx: Transaction, ads: Sequence[Advertise]) -> None:
+    """Store the newest ad of each element."""
+    newest: dict[tuple[str, str], Advertise] = {}
+    for each in sorted(ads, key=lambda ad: ad.advertised_at):
+        newest[each.element.site, each.element.ce] = each
+    kept = [newest[place] for place in sorted(newest)]
+    if kept:
+        await tx.execute(
+            SQL["store"],
+            [each.element.site for each in kept],
+            [each.element.ce for each in kept],
+            [msgspec.json.encode(each.element).decode() for each in kept],
+            [each.advertised_at for each in kept],
+            [each.lifetime_seconds for each in kept],
+        )
+
+
+async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> None:
+    """Forget elements that went away."""
+    if gone:
+        columns = [
+            [each.site for each in gone],
+            [each.ce for each in gone],
+            [each.advertised_at for each in gone],
+        ]
+        await tx.execute(SQL["withdraw"], *columns)
+
+
+async def forget_expired(tx: Transaction) -> int:
+    """Forget ads whose life is over; return how many."""
+    return await tx.execute(SQL["forget"])
+
+
+async def fresh(tx: Transaction) -> list[ComputingElement]:
+    """Return the elements that advertise themselves now."""
+    rows = await tx.fetch(SQL["fresh"])
+    return [msgspec.json.decode(row["element"], type=ComputingElement) for row in rows]

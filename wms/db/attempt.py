@@ -1,0 +1,98 @@
+"""Attempts and leases in the database. Their jobs' rows are locked by whoever calls: that is what orders writers."""
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import Epoch, JobId, PilotId
+from wms.job.job import Outcome
+from wms.job.reasons import Code
+from wms.messages.reports import Usage
+
+SQL = load(__file__)
+
+Held = tuple[JobId, Epoch]
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How one attempt ended."""
+
+    job_id: JobId
+    epoch: Epoch
+    outcome: Outcome
+    reason: Code
+    text: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    usage: Usage | None = None
+    output_sha256: str | None = None
+    output_bytes: int | None = None
+    stdout_tail: str = ""
+    stderr_tail: str = ""
+    ran: bool = False
+
+
+async def accept(tx: Transaction, held: Collection[Held], lease_seconds: float) -> None:
+    """Make offers leases for so long from now, or renew leases."""
+    if held:
+        await tx.execute(SQL["accept"], sorted(job_id for job_id, _ in held), lease_seconds)
+
+
+async def note_accepted(tx: Transaction, held: Sequence[Held]) -> None:
+    """Write when pilots took their jobs."""
+    if held:
+        await tx.execute(SQL["accepted"], [job_id for job_id, _ in held], [epoch for _, epoch in held])
+
+
+async def note_started(tx: Transaction, held: Sequence[Held]) -> None:
+    """Write when payloads began."""
+    if held:
+        await tx.execute(SQL["started"], [job_id for job_id, _ in held], [epoch for _, epoch in held])
+
+
+async def finish(tx: Transaction, ended: Sequence[Ended]) -> None:
+    """Write how attempts ended and end their leases."""
+    if not ended:
+        return
+    usages = [each.usage or Usage() for each in ended]
+    await tx.execute(
+        SQL["finish"],
+        [each.job_id for each in ended],
+        [each.epoch for each in ended],
+        [each.outcome for each in ended],
+        [each.reason for each in ended],
+        [each.text for each in ended],
+        [each.exit_code for each in ended],
+        [each.signal for each in ended],
+        [usage.cpu_user_seconds for usage in usages],
+        [usage.cpu_system_seconds for usage in usages],
+        [usage.wall_seconds for usage in usages],
+        [usage.max_rss_bytes for usage in usages],
+        [usage.disk_bytes for usage in usages],
+        [each.output_sha256 for each in ended],
+        [each.output_bytes for each in ended],
+        [each.stdout_tail for each in ended],
+        [each.stderr_tail for each in ended],
+        [each.ran for each in ended],
+    )
+    await tx.execute(SQL["end_leases"], sorted(each.job_id for each in ended))
+
+
+async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, PilotId]]) -> set[Held]:
+    """Return which of these results were recorded before."""
+    if not reported:
+        return set()
+    columns = list(zip(*reported, strict=True))
+    return {(row["job_id"], row["epoch"]) for row in await tx.fetch(SQL["recorded"], *columns)}
+
+
+async def expired(tx: Transaction, limit: int) -> list[JobId]:
+    """Return jobs whose lease has run out by the database's clock."""
+    return [row["job_id"] for row in await tx.fetch(SQL["expired"], limit)]
+
+
+async def of_pilots(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[JobId]:
+    """Return the jobs that these pilots hold."""
+    return [row["job_id"] for row in await tx.fetch(SQL["of_pilots"], pilot_ids)]

@@ -1,0 +1,41 @@
+"""Running instances of services: who lives, and so who reads which partition."""
+
+from collections.abc import Sequence
+
+import asyncpg
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import InstanceId
+
+SQL = load(__file__)
+
+DEAD_AFTER_SECONDS = 5.0
+"""An instance that has not beaten for so long shares no partition any more."""
+
+FORGOTTEN_AFTER_SECONDS = 3_600.0
+
+
+async def beat(
+    tx: Transaction,
+    instance_id: InstanceId,
+    service: str,
+    consumers: Sequence[str],
+    place: tuple[str, int, str],
+    health: str,
+) -> dict[str, list[InstanceId]]:
+    """Say that the instance at (host, pid, version) lives; return the live instances of every consumer, in order."""
+    await tx.execute(SQL["beat"], instance_id, service, consumers, *place, health)
+    rows = await tx.fetch(SQL["sharers"], DEAD_AFTER_SECONDS)
+    return {row["consumer"]: row["instances"] for row in rows}
+
+
+async def leave(tx: Transaction, instance_id: InstanceId) -> None:
+    """Give everything to the others."""
+    await tx.execute(SQL["leave"], instance_id)
+    await tx.execute(SQL["forget"], FORGOTTEN_AFTER_SECONDS)
+
+
+async def instances(tx: Transaction) -> list[asyncpg.Record]:
+    """Return every instance known, the dead ones too."""
+    return await tx.fetch(SQL["all"], DEAD_AFTER_SECONDS)

@@ -1,0 +1,273 @@
+"""Jobs in the database: born in batches, locked and moved by decisions made on their facts, claimed for pilots."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from wms.db import task_queue
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import Epoch, JobId, PilotId, RequestId, TaskQueueId
+from wms.job.job import Job, Steps, Stop
+from wms.job.state import AT_A_PILOT, Event, State
+from wms.lease import Lease
+from wms.messages import changes, events
+
+SQL = load(__file__)
+
+
+class Born(msgspec.Struct, frozen=True):
+    """A job to be inserted; `description` is the place of its description among those given."""
+
+    description: int
+    array_index: int | None
+    tq_id: TaskQueueId
+    name: str
+    user_priority: float
+    max_attempts: int
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """A locked job and the steps that were decided for it."""
+
+    job: Job
+    steps: Steps
+    attempts: int | None = None
+    """The attempts that count from now on, where that changes."""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A waiting job asked for a pilot."""
+
+    job_id: JobId
+    pilot_id: PilotId
+    request_id: RequestId
+    site: str
+    ce: str
+
+
+class Claimed(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that is offered to a pilot now."""
+
+    job_id: JobId
+    epoch: Epoch
+    event_seq: int
+    owner: str
+    owner_group: str
+    vo: str
+    array_index: int | None
+    pilot_id: PilotId
+    request_id: RequestId
+    site: str
+    description: str
+    """JSON."""
+
+
+async def insert(
+    tx: Transaction, owner: tuple[str, str, str], descriptions: Sequence[str], jobs: Sequence[Born]
+) -> JobId:
+    """Insert jobs of (owner, group, VO) as Waiting, with their history; return the first of ids that follow on."""
+    first: int = await tx.fetchval(SQL["reserve_ids"], len(jobs))
+    rows = await tx.fetch(SQL["insert_descriptions"], descriptions)
+    ids = [row["description_id"] for row in rows]
+    await tx.execute(
+        SQL["insert_jobs"],
+        list(range(first, first + len(jobs))),
+        [ids[job.description] for job in jobs],
+        [job.array_index for job in jobs],
+        [job.tq_id for job in jobs],
+        [job.name for job in jobs],
+        [job.user_priority for job in jobs],
+        [job.max_attempts for job in jobs],
+        *owner,
+    )
+    return JobId(first)
+
+
+async def tell_queued(tx: Transaction, first: JobId, count: int, owner: tuple[str, str, str]) -> None:
+    """Tell everybody of jobs that were just inserted."""
+    fact = events.JobsQueued(
+        first=first, count=count, at=await tx.now(), owner=owner[0], owner_group=owner[1], vo=owner[2]
+    )
+    tx.send(events.TOPIC, str(first), fact)
+
+
+async def lock(tx: Transaction, job_ids: Iterable[JobId]) -> dict[JobId, Job]:
+    """Lock the jobs, in the order of their ids so that no two transactions wait for each other, and return them."""
+    return await _facts(tx, SQL["lock"], sorted(set(job_ids)))
+
+
+async def read(tx: Transaction, job_ids: Iterable[JobId]) -> dict[JobId, Job]:
+    """Return the jobs without locking them: to look at, not to decide on."""
+    return await _facts(tx, SQL["read"], sorted(set(job_ids)))
+
+
+async def _facts(tx: Transaction, query: str, ids: list[JobId]) -> dict[JobId, Job]:
+    rows = await tx.fetch(query, ids)
+    leases = {row["job_id"]: Lease(**row) for row in await tx.fetch(SQL["leases"], ids)}
+    return {row["job_id"]: _job(row, leases.get(row["job_id"])) for row in rows}
+
+
+def _job(row: asyncpg.Record, lease: Lease | None) -> Job:
+    return Job(**{**row, "state": State(row["state"])}, lease=lease)
+
+
+async def move(tx: Transaction, moves: Sequence[Move], source: str) -> None:
+    """Write the decided steps of locked jobs: state, history, facts for everybody, hints for the matchers."""
+    moves = [each for each in moves if each.steps]
+    if not moves:
+        return
+    await tx.execute(SQL["move"], *_columns(_moved(each) for each in moves))
+    await tx.execute(SQL["note"], *_columns(chain.from_iterable(_notes(each) for each in moves)), source)
+    now = await tx.now()
+    for each in moves:
+        for n, step in enumerate(each.steps, start=1):
+            tx.send(
+                events.TOPIC,
+                str(each.job.job_id),
+                events.JobEvent(
+                    job_id=each.job.job_id,
+                    seq=each.job.event_seq + n,
+                    at=now,
+                    event=step.event,
+                    state=step.state,
+                    epoch=each.job.epoch,
+                    owner=each.job.owner,
+                    vo=each.job.vo,
+                    reason=step.reason.code,
+                    text=step.reason.text,
+                    site=each.job.site,
+                ),
+            )
+    _tell_left(tx, moves)
+    await _tell_entered(tx, moves)
+
+
+async def _tell_entered(tx: Transaction, moves: Sequence[Move]) -> None:
+    jobs = [each.job for each in moves if each.steps[-1].state is State.WAITING]
+    if jobs:
+        await task_queue.keep(tx, (job.tq_id for job in jobs))
+        requirements = await task_queue.read(tx, (job.tq_id for job in jobs))
+        entering = [(job.tq_id, job.user_priority, job.job_id) for job in jobs]
+        task_queue.tell_entered(tx, entering, requirements)
+
+
+def _moved(move: Move) -> tuple[Any, ...]:
+    job, last = move.job, move.steps[-1]
+    at_pilot = last.state in AT_A_PILOT
+    return (
+        job.job_id,
+        last.state,
+        last.reason.code,
+        job.event_seq + len(move.steps),
+        job.stop_requested if at_pilot else "",
+        job.attempts if move.attempts is None else move.attempts,
+        None if last.state is State.WAITING else job.site,
+        None if last.state is State.WAITING else job.pilot_id,
+    )
+
+
+def _notes(move: Move) -> Iterable[tuple[Any, ...]]:
+    for n, step in enumerate(move.steps, start=1):
+        yield (
+            move.job.job_id,
+            move.job.event_seq + n,
+            step.before,
+            step.event,
+            step.state,
+            move.job.epoch,
+            step.reason.code,
+            step.reason.text,
+        )
+
+
+def _columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _tell_left(tx: Transaction, moves: Sequence[Move]) -> None:
+    gone = [each.job.job_id for each in moves if each.job.state is State.WAITING]
+    for start in range(0, len(gone), 10_000):
+        tx.send(changes.TOPIC, "", changes.Left(job_ids=tuple(gone[start : start + 10_000])))
+
+
+async def count_attempts(tx: Transaction, job_ids: Collection[JobId]) -> None:
+    """A pilot has taken these jobs: the attempt counts."""
+    if job_ids:
+        await tx.execute(SQL["count_attempt"], sorted(job_ids))
+
+
+async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop) -> None:
+    """Remember what the pilots that have these jobs are asked to stop them for."""
+    if job_ids:
+        await tx.execute(SQL["ask_stop"], sorted(job_ids), stop)
+
+
+async def claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) -> list[Claimed]:
+    """Give the jobs that still wait to the pilots; one that does not is left out. No job may be asked for twice."""
+    ordered = sorted(claims, key=lambda each: each.job_id)
+    rows = await tx.fetch(
+        SQL["claim"],
+        [each.job_id for each in ordered],
+        [each.pilot_id for each in ordered],
+        [each.request_id for each in ordered],
+        [each.site for each in ordered],
+        [each.ce for each in ordered],
+        offer_seconds,
+    )
+    taken = [_claimed(row) for row in rows]
+    now = await tx.now()
+    for each in taken:
+        tx.send(events.TOPIC, str(each.job_id), _matched(each, now))
+    return taken
+
+
+def _matched(claimed: Claimed, now: Any) -> events.JobEvent:
+    return events.JobEvent(
+        job_id=claimed.job_id,
+        seq=claimed.event_seq,
+        at=now,
+        event=Event.MATCH,
+        state=State.MATCHED,
+        epoch=claimed.epoch,
+        owner=claimed.owner,
+        vo=claimed.vo,
+        reason="OFFERED",
+        text=claimed.pilot_id,
+        site=claimed.site,
+    )
+
+
+async def offered(tx: Transaction, request_ids: Sequence[RequestId]) -> dict[RequestId, list[Claimed]]:
+    """Return what these requests were offered before, by request: a request asked twice gets the same offers."""
+    found: dict[RequestId, list[Claimed]] = {}
+    for row in await tx.fetch(SQL["offered"], request_ids):
+        found.setdefault(row["request_id"], []).append(_claimed(row))
+    return found
+
+
+def _claimed(row: Mapping[str, Any]) -> Claimed:
+    return Claimed(**{name: row[name] for name in Claimed.__struct_fields__})
+
+
+async def waiting(tx: Transaction) -> list[tuple[TaskQueueId, float, list[JobId]]]:
+    """Return every waiting job: (task queue, user priority, ids ascending)."""
+    rows = await tx.fetch(SQL["waiting"])
+    return [(row["tq_id"], row["user_priority"], row["job_ids"]) for row in rows]
+
+
+async def waiting_in(
+    tx: Transaction, tq_ids: Sequence[TaskQueueId]
+) -> list[tuple[TaskQueueId, float, list[JobId]]]:
+    """Return the waiting jobs of some queues, likewise."""
+    rows = await tx.fetch(SQL["waiting_in"], tq_ids)
+    return [(row["tq_id"], row["user_priority"], row["job_ids"]) for row in rows]
+
+
+async def count_waiting(tx: Transaction) -> dict[TaskQueueId, int]:
+    """Return how many jobs wait in each task queue that has any."""
+    rows = await tx.fetch(SQL["count_waiting"])
+    return {row["tq_id"]: row["waiting"] for row in rows}

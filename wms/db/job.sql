@@ -1,0 +1,116 @@
+-- name: reserve_ids
+-- Take n ids that follow each other; returns the first.
+select reserve_job_ids($1);
+
+-- name: insert_descriptions
+-- Store descriptions; returns their ids in the order given.
+with given as (
+    select d.body, d.place from unnest($1::text[]) with ordinality as d(body, place)
+)
+insert into description (body) select g.body::jsonb from given g order by g.place returning description_id;
+
+-- name: insert_jobs
+-- Jobs are born Received and wait at once: two moves of history in the transaction of their rows.
+with born as (
+    insert into job (job_id, description_id, array_index, tq_id, owner, owner_group, vo, name, user_priority,
+                     max_attempts, state, event_seq, reason)
+    select b.job_id, b.description_id, b.array_index, b.tq_id, $8, $9, $10, b.name, b.user_priority,
+           b.max_attempts, 'Waiting', 2, 'QUEUED'
+    from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::text[], $6::real[], $7::smallint[])
+        as b(job_id, description_id, array_index, tq_id, name, user_priority, max_attempts)
+    returning job_id
+)
+insert into job_event (job_id, seq, before, event, state, epoch, reason, source)
+select b.job_id, m.seq, m.before, m.event, m.state, 0, m.reason, 'job_manager'
+from born b cross join (values
+    (1, null, 'receive', 'Received', 'ACCEPTED'),
+    (2, 'Received', 'enqueue', 'Waiting', 'QUEUED')
+) as m(seq, before, event, state, reason);
+
+-- name: lock
+-- The facts of jobs, the rows locked in the order of their ids.
+select job_id, state, epoch, event_seq, attempts, max_attempts, stop_requested, tq_id, user_priority,
+       owner, owner_group, vo, site, pilot_id
+from job where job_id = any ($1::bigint[]) order by job_id for update;
+
+-- name: read
+-- The same without locks, for who only looks.
+select job_id, state, epoch, event_seq, attempts, max_attempts, stop_requested, tq_id, user_priority,
+       owner, owner_group, vo, site, pilot_id
+from job where job_id = any ($1::bigint[]);
+
+-- name: leases
+-- The leases of locked jobs: a statement of its own, since one that waited for a lock has the leases of before.
+select job_id, epoch, pilot_id, phase, expires_at from lease where job_id = any ($1::bigint[]);
+
+-- name: move
+-- Move locked jobs to where their steps lead.
+update job j
+set state = m.state, reason = m.reason, event_seq = m.event_seq, stop_requested = m.stop_requested,
+    attempts = m.attempts, site = m.site, pilot_id = m.pilot_id, changed_at = now()
+from unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::smallint[], $7::text[], $8::text[])
+    as m(job_id, state, reason, event_seq, stop_requested, attempts, site, pilot_id)
+where j.job_id = m.job_id;
+
+-- name: note
+-- Write history.
+insert into job_event (job_id, seq, before, event, state, epoch, reason, text, source)
+select n.job_id, n.seq, n.before, n.event, n.state, n.epoch, n.reason, n.text, $9
+from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::text[])
+    as n(job_id, seq, before, event, state, epoch, reason, text);
+
+-- name: count_attempt
+-- A pilot has taken these jobs: the attempt counts from now on.
+update job set attempts = attempts + 1 where job_id = any ($1::bigint[]);
+
+-- name: ask_stop
+-- Remember that the pilots of these jobs were asked to stop them.
+update job set stop_requested = $2 where job_id = any ($1::bigint[]);
+
+-- name: claim
+-- Give waiting jobs to pilots: state, lease, attempt and history at once; a job that no longer waits is not returned.
+with asked as (
+    select a.job_id, a.pilot_id, a.request_id, a.site, a.ce
+    from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) as a(job_id, pilot_id, request_id, site, ce)
+), claimed as (
+    update job j
+    set state = 'Matched', epoch = j.epoch + 1, event_seq = j.event_seq + 1, reason = 'OFFERED',
+        site = a.site, pilot_id = a.pilot_id, changed_at = now()
+    from asked a
+    where j.job_id = a.job_id and j.state = 'Waiting'
+    returning j.job_id, j.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.description_id, j.array_index,
+              a.pilot_id, a.request_id, a.site, a.ce
+), leased as (
+    insert into lease (job_id, epoch, pilot_id, request_id, phase, expires_at)
+    select job_id, epoch, pilot_id, request_id, 'offered', now() + make_interval(secs => $6) from claimed
+), attempted as (
+    insert into attempt (job_id, epoch, pilot_id, site, ce)
+    select job_id, epoch, pilot_id, site, ce from claimed
+), noted as (
+    insert into job_event (job_id, seq, before, event, state, epoch, reason, text, source)
+    select job_id, event_seq, 'Waiting', 'match', 'Matched', epoch, 'OFFERED', pilot_id, 'matcher' from claimed
+)
+select c.job_id, c.epoch, c.event_seq, c.owner, c.owner_group, c.vo, c.array_index, c.pilot_id, c.request_id, c.site,
+       d.body as description
+from claimed c join description d using (description_id);
+
+-- name: offered
+-- The offers that requests were given before and that still stand.
+select l.job_id, l.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.array_index, l.pilot_id, l.request_id, j.site,
+       d.body as description
+from lease l join job j using (job_id) join description d using (description_id)
+where l.request_id = any ($1::text[]) and l.phase = 'offered' and l.expires_at > now();
+
+-- name: waiting
+-- Every waiting job with its queue and user priority, in order of queue and id: what a matcher loads at its start.
+select tq_id, user_priority, array_agg(job_id order by job_id) as job_ids
+from job where state = 'Waiting' group by tq_id, user_priority;
+
+-- name: waiting_in
+-- The same of some queues.
+select tq_id, user_priority, array_agg(job_id order by job_id) as job_ids
+from job where state = 'Waiting' and tq_id = any ($1::bigint[]) group by tq_id, user_priority;
+
+-- name: count_waiting
+-- How many jobs wait in each task queue.
+select tq_id, count(*) as waiting from job where state = 'Waiting' group by tq_id;

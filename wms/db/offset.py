@@ -1,0 +1,39 @@
+"""Consumers' offsets, moved by compare-and-set in the transaction of what the messages did."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.errors import WmsError
+
+SQL = load(__file__)
+
+
+class PartitionLost(WmsError):  # noqa: N818 - an outcome, not a fault
+    """Another instance has moved the offset: what this one did with the messages must not take effect."""
+
+
+class Feed(msgspec.Struct, frozen=True):
+    """What one consumer reads."""
+
+    cluster_id: str
+    consumer: str
+    topic: str
+
+
+async def begin(tx: Transaction, feed: Feed, partitions: Sequence[int]) -> dict[int, int]:
+    """Return the next offset of each partition; a new one, or a new cluster, begins at 0."""
+    await tx.execute(SQL["begin"], feed.cluster_id, feed.consumer, feed.topic, partitions)
+    rows = await tx.fetch(SQL["read"], feed.cluster_id, feed.consumer, feed.topic, partitions)
+    return {row["partition"]: row["next_offset"] for row in rows}
+
+
+async def advance(tx: Transaction, feed: Feed, partition: int, expected: int, following: int) -> None:
+    """Move the offset from `expected` to `following`, or raise PartitionLost."""
+    moved = await tx.execute(
+        SQL["advance"], feed.cluster_id, feed.consumer, feed.topic, partition, expected, following
+    )
+    if not moved:
+        raise PartitionLost(f"{feed.consumer}: {feed.topic}[{partition}] is no longer at {expected}")

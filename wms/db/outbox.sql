@@ -1,0 +1,16 @@
+-- name: delete
+-- The broker has acknowledged these.
+delete from outbox where outbox_id = any ($1::bigint[]);
+
+-- name: take_due
+-- Messages whose own relay has not sent them in time. Several relays share them; each has them for a while.
+with due as (
+    select outbox_id from outbox where due_at < now() order by outbox_id limit $1 for update skip locked
+)
+update outbox o set due_at = now() + make_interval(secs => $2) from due d where o.outbox_id = d.outbox_id
+returning o.outbox_id, o.topic, o.keys, o.payloads;
+
+-- name: backlog
+-- How many parcels wait, and for how many seconds the oldest has been due.
+select count(*) as parcels, coalesce(extract(epoch from now() - min(due_at)), 0)::double precision as overdue_seconds
+from outbox;

@@ -1,0 +1,93 @@
+"""Pilots in the database: about to be sent, sent, seen, ended."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import asyncpg
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import PilotId
+
+SQL = load(__file__)
+
+
+class Pilot(msgspec.Struct, frozen=True, kw_only=True):
+    """One pilot that has not ended."""
+
+    pilot_id: PilotId
+    site: str
+    ce: str
+    vo: str
+    dispatcher: str
+    reference: str | None
+    state: str
+    slots: int
+    busy: int
+    submitted_at: datetime
+    seen_at: datetime | None
+    reason: str
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot that is about to be sent."""
+
+    pilot_id: PilotId
+    site: str
+    ce: str
+    vo: str
+    dispatcher: str
+    slots: int
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pilot said of itself."""
+
+    pilot_id: PilotId
+    state: str
+    slots: int
+    busy: int
+    done: int
+    reason: str
+
+
+class Followed(msgspec.Struct, frozen=True, kw_only=True):
+    """What its dispatcher says of a pilot."""
+
+    pilot_id: PilotId
+    state: str
+    reference: str | None = None
+    reason: str = ""
+
+
+async def seen(tx: Transaction, pilots: Sequence[Seen]) -> None:
+    """Write what pilots said; each at most once."""
+    if pilots:
+        await tx.execute(SQL["seen"], *_columns(pilots))
+
+
+async def insert(tx: Transaction, pilots: Sequence[Sent]) -> None:
+    """Write down pilots before they are sent."""
+    if pilots:
+        await tx.execute(SQL["insert"], *_columns(pilots))
+
+
+async def update(tx: Transaction, pilots: Sequence[Followed]) -> None:
+    """Write what the dispatcher says of pilots."""
+    if pilots:
+        await tx.execute(SQL["update"], *_columns(pilots))
+
+
+async def alive(tx: Transaction) -> list[Pilot]:
+    """Return the pilots that have not ended, oldest first."""
+    return [Pilot(**row) for row in await tx.fetch(SQL["alive"])]
+
+
+async def listed(tx: Transaction, limit: int, *, ended: bool) -> list[asyncpg.Record]:
+    """Return pilots for people to look at."""
+    return await tx.fetch(SQL["all"], limit, ended)
+
+
+def _columns(rows: Sequence[msgspec.Struct]) -> list[list[object]]:
+    return [list(column) for column in zip(*(msgspec.structs.astuple(row) for row in rows), strict=True)]

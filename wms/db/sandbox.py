@@ -1,0 +1,11 @@
+"""Which sandboxes are still referred to."""
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+
+SQL = load(__file__)
+
+
+async def referenced(tx: Transaction) -> set[str]:
+    """Return the digests of all sandboxes that jobs refer to."""
+    return {row["digest"] for row in await tx.fetch(SQL["referenced"])}

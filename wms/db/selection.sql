@@ -1,0 +1,52 @@
+-- name: of_ranges
+-- Ids of the jobs in ranges that the asker may act on and that the selector means.
+select j.job_id
+from unnest($1::bigint[], $2::bigint[]) as r(lo, hi) join job j on j.job_id between r.lo and r.hi
+where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group = $4) and ($5::text is null or j.vo = $5)
+  and ($6::text is null or j.owner = $6) and ($7::text[] is null or j.state = any ($7))
+  and ($8::text is null or j.site = $8) and ($9::text is null or j.name like $9)
+  and ($10::bigint is null or j.job_id > $10)
+order by j.job_id limit $11;
+
+-- name: of_all
+-- The same without ranges.
+select j.job_id
+from job j
+where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
+  and ($4::text is null or j.owner = $4) and ($5::text[] is null or j.state = any ($5))
+  and ($6::text is null or j.site = $6) and ($7::text is null or j.name like $7)
+  and ($8::bigint is null or j.job_id > $8)
+order by j.job_id limit $9;
+
+-- name: newest_of_all
+-- The same, newest first.
+select j.job_id
+from job j
+where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
+  and ($4::text is null or j.owner = $4) and ($5::text[] is null or j.state = any ($5))
+  and ($6::text is null or j.site = $6) and ($7::text is null or j.name like $7)
+  and ($8::bigint is null or j.job_id < $8)
+order by j.job_id desc limit $9;
+
+-- name: count_ranges
+-- How many of the jobs in ranges are in each state.
+select j.state, count(*) as jobs
+from unnest($1::bigint[], $2::bigint[]) as r(lo, hi) join job j on j.job_id between r.lo and r.hi
+where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group = $4) and ($5::text is null or j.vo = $5)
+  and ($6::text is null or j.owner = $6) and ($7::text[] is null or j.state = any ($7))
+  and ($8::text is null or j.site = $8) and ($9::text is null or j.name like $9)
+group by j.state;
+
+-- name: count_all
+-- How many of all jobs meant are in each state.
+select j.state, count(*) as jobs
+from job j
+where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
+  and ($4::text is null or j.owner = $4) and ($5::text[] is null or j.state = any ($5))
+  and ($6::text is null or j.site = $6) and ($7::text is null or j.name like $7)
+group by j.state;
+
+-- name: lines
+-- Jobs as a list shows them.
+select job_id, name, owner, owner_group, vo, state, reason, site, attempts, submitted_at, changed_at
+from job where job_id = any ($1::bigint[]);

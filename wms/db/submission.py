@@ -1,0 +1,37 @@
+"""Commands that were taken: one that is sent twice takes effect once and is answered the same."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import CommandId
+
+SQL = load(__file__)
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """One command, the digest of what it said, and the JSON of what it was answered."""
+
+    command_id: CommandId
+    digest: bytes
+    answer: str
+
+
+async def taken(tx: Transaction, owner: str, command_ids: Sequence[CommandId]) -> dict[CommandId, Taken]:
+    """Return those of the owner's commands that were taken before."""
+    rows = await tx.fetch(SQL["taken"], owner, command_ids)
+    return {row["command_id"]: Taken(row["command_id"], row["body_digest"], row["ids"]) for row in rows}
+
+
+async def take(tx: Transaction, owner: str, commands: Sequence[Taken]) -> None:
+    """Remember the owner's commands."""
+    if commands:
+        await tx.execute(
+            SQL["take"],
+            owner,
+            [each.command_id for each in commands],
+            [each.digest for each in commands],
+            [each.answer for each in commands],
+        )

@@ -1,0 +1,79 @@
+"""Task queues in the database: found or made by key, brought back when a job returns, removed when long empty."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import JobId, TaskQueueId
+from wms.messages import changes
+from wms.taskqueue.grouping import Requirements, key
+
+SQL = load(__file__)
+
+Entering = tuple[TaskQueueId, float, JobId]
+"""A job that waits from now on: its queue and its user priority."""
+
+IDS_IN_A_MESSAGE = 20_000
+
+
+async def find_or_make(tx: Transaction, wanted: Iterable[Requirements]) -> dict[bytes, TaskQueueId]:
+    """Return the queue of each requirements' key, made if need be, and locked against removal."""
+    by_key = {key(requirements): requirements for requirements in wanted}
+    rows = await tx.fetch(SQL["find"], sorted(by_key))
+    found = {row["key"]: row["tq_id"] for row in rows}
+    missing = sorted(by_key.keys() - found.keys())
+    if missing:
+        needed = [by_key[each] for each in missing]
+        rows = await tx.fetch(
+            SQL["make"],
+            missing,
+            [each.owner for each in needed],
+            [each.owner_group for each in needed],
+            [each.vo for each in needed],
+            [each.cpu_segment for each in needed],
+            [msgspec.json.encode(each).decode() for each in needed],
+        )
+        found.update({row["key"]: row["tq_id"] for row in rows})
+    return found
+
+
+async def keep(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
+    """Make sure that these queues stay until the transaction ends: jobs return to them."""
+    rows = await tx.fetch(SQL["keep"], sorted(set(tq_ids)))
+    removed = [row["tq_id"] for row in rows if row["removed"]]
+    if removed:
+        await tx.execute(SQL["revive"], removed)
+
+
+async def read(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> dict[TaskQueueId, Requirements]:
+    """Return what the queues require."""
+    rows = await tx.fetch(SQL["read"], sorted(set(tq_ids)))
+    return {row["tq_id"]: msgspec.json.decode(row["requirements"], type=Requirements) for row in rows}
+
+
+def tell_entered(
+    tx: Transaction, entering: Sequence[Entering], requirements: Mapping[TaskQueueId, Requirements]
+) -> None:
+    """Tell the matchers which jobs wait from now on."""
+    groups: dict[tuple[TaskQueueId, float], list[JobId]] = {}
+    for tq_id, priority, job_id in entering:
+        groups.setdefault((tq_id, priority), []).append(job_id)
+    for (tq_id, priority), ids in groups.items():
+        for start in range(0, len(ids), IDS_IN_A_MESSAGE):
+            entered = changes.Entered(
+                tq_id=tq_id,
+                requirements=requirements[tq_id],
+                user_priority=priority,
+                job_ids=tuple(ids[start : start + IDS_IN_A_MESSAGE]),
+            )
+            tx.send(changes.TOPIC, "", entered)
+
+
+async def remove_long_empty(tx: Transaction, idle_seconds: float) -> int:
+    """Remove queues that no job has waited in for so long; a job that arrives meanwhile keeps its queue."""
+    await tx.execute(SQL["mark_empty"])
+    rows = await tx.fetch(SQL["lock_long_empty"], idle_seconds)
+    ids = [row["tq_id"] for row in rows]
+    return await tx.execute(SQL["remove"], ids) if ids else 0

@@ -1,0 +1,49 @@
+"""What people look at: one job whole, queues, sites. Reads only."""
+
+import asyncpg
+
+from wms.auth.policy import Scope
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import JobId, TaskQueueId
+
+SQL = load(__file__)
+
+
+async def description(tx: Transaction, job_id: JobId) -> tuple[int | None, str]:
+    """Return the job's place in its array and its description as JSON."""
+    row = await tx.fetchrow(SQL["description"], job_id)
+    assert row is not None
+    return row["array_index"], row["body"]
+
+
+async def attempts(tx: Transaction, job_id: JobId) -> list[asyncpg.Record]:
+    """Return the job's attempts in order."""
+    return await tx.fetch(SQL["attempts"], job_id)
+
+
+async def history(tx: Transaction, job_id: JobId) -> list[asyncpg.Record]:
+    """Return the job's moves in order."""
+    return await tx.fetch(SQL["history"], job_id)
+
+
+async def tails(tx: Transaction, job_id: JobId) -> tuple[str, str]:
+    """Return the ends of the standard output and error of the job's last attempt."""
+    row = await tx.fetchrow(SQL["tails"], job_id)
+    return (row["stdout_tail"] or "", row["stderr_tail"] or "") if row else ("", "")
+
+
+async def waiting_in(tx: Transaction, tq_id: TaskQueueId) -> int:
+    """Return how many jobs wait in the queue."""
+    count: int = await tx.fetchval(SQL["waiting_in"], tq_id)
+    return count
+
+
+async def queues(tx: Transaction, scope: Scope, limit: int) -> list[asyncpg.Record]:
+    """Return task queues with waiting jobs."""
+    return await tx.fetch(SQL["queues"], scope.owner, scope.group, scope.vo, limit)
+
+
+async def sites(tx: Transaction) -> list[asyncpg.Record]:
+    """Return computing elements as they advertise themselves."""
+    return await tx.fetch(SQL["sites"])

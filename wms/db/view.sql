@@ -1,0 +1,38 @@
+-- name: description
+-- A job's place in its array and what was submitted.
+select j.array_index, d.body::text as body from job j join description d using (description_id) where j.job_id = $1;
+
+-- name: attempts
+-- Every time the job was given to a pilot.
+select epoch, pilot_id, site, ce, offered_at, accepted_at, started_at, ended_at, outcome, reason, reason_text,
+       exit_code, signal, cpu_user_seconds + cpu_system_seconds as cpu_seconds, wall_seconds, max_rss_bytes,
+       disk_bytes, output_sha256, output_bytes
+from attempt where job_id = $1 order by epoch;
+
+-- name: history
+-- Every move of the job.
+select seq, at, event, state, epoch, reason, text, source from job_event where job_id = $1 order by seq;
+
+-- name: tails
+-- The last lines that the job's last attempt printed.
+select stdout_tail, stderr_tail from attempt where job_id = $1 order by epoch desc limit 1;
+
+-- name: waiting_in
+-- How many jobs wait in the job's queue.
+select count(*) from job where tq_id = $1 and state = 'Waiting';
+
+-- name: queues
+-- Task queues with waiting jobs that the asker may see, fullest first.
+with waiting as (select tq_id, count(*) as waiting from job where state = 'Waiting' group by tq_id)
+select q.tq_id, q.owner, q.owner_group, q.vo, q.cpu_segment, w.waiting, q.requirements::text as requirements
+from waiting w join task_queue q using (tq_id)
+where ($1::text is null or q.owner = $1) and ($2::text is null or q.owner_group = $2) and ($3::text is null or q.vo = $3)
+order by w.waiting desc, q.tq_id limit $4;
+
+-- name: sites
+-- Computing elements with their pilots and what runs there.
+select a.site, a.ce, a.element::text as element, a.advertised_at, a.expires_at, a.expires_at > now() as fresh,
+       count(p.pilot_id) as pilots, coalesce(sum(p.busy), 0) as running_jobs,
+       coalesce(sum(greatest(p.slots - p.busy, 0)) filter (where p.state = 'Running'), 0) as free_slots
+from ad a left join pilot p on p.site = a.site and p.ce = a.ce and p.ended_at is null
+group by a.site, a.ce order by a.site, a.ce;

@@ -1,0 +1,1 @@
+"""What a service runs in: configuration, clock, signals, loops, heartbeat."""

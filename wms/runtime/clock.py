@@ -1,0 +1,14 @@
+"""The only place where the clock of the wall is read; everywhere else time is an argument."""
+
+import time
+from datetime import UTC, datetime
+
+
+def now() -> datetime:
+    """Return the time of this machine, aware, in UTC."""
+    return datetime.now(UTC)  # noqa: TID251 - this is the place
+
+
+def timestamp() -> float:
+    """Return the time of this machine in seconds since 1970."""
+    return time.time()  # noqa: TID251 - this is the place

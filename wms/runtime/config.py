@@ -1,0 +1,80 @@
+"""Configuration: one frozen struct a service, from a TOML file and `WMS_` variables of the environment.
+
+A variable names its key by `__`: `WMS_POSTGRES__URL` is `url` in `[postgres]`. An unknown key or a wrong value is an
+error that names its place.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from wms.bus.kafka import Settings as KafkaSettings
+from wms.errors import Rejected
+from wms.telemetry.logs import Level
+
+PREFIX = "WMS_"
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a configuration file: unknown keys are errors."""
+
+
+class PostgresSettings(Section, frozen=True, kw_only=True):
+    """How to reach Postgres."""
+
+    url: str = "postgresql://127.0.0.1:5432/wms"
+    pool: int = 6
+
+
+class AuthSettings(Section, frozen=True, kw_only=True):
+    """Whose tokens are believed."""
+
+    jwks: str
+    """A file with the public keys of the issuers."""
+
+
+class LogSettings(Section, frozen=True, kw_only=True):
+    """How much is logged, and in what form."""
+
+    level: Level = "info"
+    json: bool = True
+
+
+class ServiceConfig(Section, frozen=True, kw_only=True):
+    """What every service is told."""
+
+    auth: AuthSettings
+    postgres: PostgresSettings = PostgresSettings()
+    kafka: KafkaSettings = KafkaSettings()
+    log: LogSettings = LogSettings()
+
+
+def read(path: Path, kind: type[T], environment: Mapping[str, str]) -> T:
+    """Return the configuration from the file and the environment, or raise Rejected with the place that is wrong."""
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise Rejected("CONFIG_MISSING", f"{path}: {error.strerror}", "name a file with --config") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Rejected("CONFIG_INVALID", f"{path}: {error}") from None
+    _overlay(table, environment)
+    try:
+        return msgspec.convert(table, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise Rejected("CONFIG_INVALID", f"{path}: {error}") from None
+
+
+def _overlay(table: dict[str, Any], environment: Mapping[str, str]) -> None:
+    for name, value in environment.items():
+        if not name.startswith(PREFIX) or "__" not in name:
+            continue
+        *parents, last = name.removeprefix(PREFIX).lower().split("__")
+        place = table
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[last] = value

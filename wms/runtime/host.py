@@ -1,0 +1,243 @@
+"""What runs a service: connects it, runs its loops in one task group, beats its heart, and ends it well.
+
+SIGTERM and SIGINT stop taking; batches in hand are finished; the outbox is sent; connections close in reverse order. A
+loop that fails ends the process: its supervisor starts it afresh. So does a broker that is suddenly another cluster,
+since all topics and offsets are then another's.
+"""
+
+import argparse
+import asyncio
+import os
+import platform
+import signal
+import sys
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+import structlog
+import uvloop
+
+from wms import __version__
+from wms.auth.token import Verifier
+from wms.bus.consumer import Consumer, Handler, Membership, OnRefused
+from wms.bus.kafka import Kafka
+from wms.bus.relay import Relay
+from wms.bus.topics import SHARED
+from wms.db import instance
+from wms.db.database import GONE, Database
+from wms.db.migrate import check
+from wms.errors import Rejected, Unavailable, WmsError
+from wms.ids import InstanceId
+from wms.messages.wire import Codec
+from wms.runtime import clock
+from wms.runtime.config import ServiceConfig, read
+from wms.runtime.every import Every
+from wms.telemetry import logs
+
+log = structlog.get_logger()
+
+BEAT_SECONDS = 1.0
+CONNECT_SECONDS = 60.0
+
+EXIT_REJECTED, EXIT_UNAVAILABLE = 2, 75
+
+C = TypeVar("C", bound=ServiceConfig)
+M = TypeVar("M")
+
+
+class Loop(Protocol):
+    """What a host runs until it stops."""
+
+    name: str
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+
+
+class Host:
+    """One running service and what it stands on."""
+
+    def __init__(self, service: str, config: ServiceConfig, db: Database, kafka: Kafka) -> None:
+        self.service = service
+        self.config = config
+        self.db = db
+        self.kafka = kafka
+        self.verifier = Verifier.from_file(Path(config.auth.jwks))
+        self.instance_id = InstanceId(f"{service}-{uuid.uuid4().hex[:12]}")
+        self.membership = Membership(self.instance_id)
+        self.relay = Relay(db, kafka)
+        self._consumers: list[Consumer[Any]] = []
+        self._loops: list[Loop] = [self.relay]
+        self._stop = asyncio.Event()
+        self._facts: dict[str, Callable[[], Any]] = {}
+
+    def consume(
+        self,
+        name: str,
+        topic: str,
+        union: Any,
+        handle: Handler[Any],
+        *,
+        on_refused: OnRefused[Any] | None = None,
+        batch: int = 512,
+    ) -> None:
+        """Handle a topic's messages; every one needs a token."""
+        consumer: Consumer[Any] = Consumer(
+            f"{self.service}.{name}",
+            topic,
+            Codec(union),
+            handle,
+            db=self.db,
+            kafka=self.kafka,
+            membership=self.membership,
+            verifier=self.verifier,
+            now=clock.timestamp,
+            on_refused=on_refused,
+            batch=batch,
+        )
+        self._consumers.append(consumer)
+        self._loops.append(consumer)
+        self._loops.append(Every(f"{consumer.name}.replay", 2.0, consumer.replay_one))
+
+    def add(self, loop: Loop) -> None:
+        """Run this loop too."""
+        self._loops.append(loop)
+
+    def every(self, name: str, seconds: float, act: Callable[[], Awaitable[bool | None]]) -> Every:
+        """Do this every so often."""
+        loop = Every(name, seconds, act)
+        self._loops.append(loop)
+        return loop
+
+    def show(self, name: str, fact: Callable[[], Any]) -> None:
+        """Tell this with every heartbeat, for `wms status`."""
+        self._facts[name] = fact
+
+    def stop(self) -> None:
+        """Begin to end."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Run all loops until stopped or until one fails."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self.stop)
+        await self._beat()
+        log.info("service runs", instance=self.instance_id, cluster=self.kafka.cluster_id)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(loop.run(), name=loop.name) for loop in self._loops]
+            tasks.append(group.create_task(self._beat_on(), name="heartbeat"))
+            await self._stop.wait()
+            for task in tasks:
+                task.cancel()
+        await self.relay.drain()
+        async with self.db.transaction() as tx:
+            await instance.leave(tx, self.instance_id)
+        log.info("service ends", instance=self.instance_id)
+
+    async def _beat_on(self) -> None:
+        missed_since = time.monotonic()
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            try:
+                await self._check_cluster()
+                await self._beat()
+                missed_since = time.monotonic()
+            except (*GONE, Unavailable) as error:
+                log.warning("heartbeat missed", error=repr(error))
+                self.membership.update({})
+                if time.monotonic() - missed_since > CONNECT_SECONDS:
+                    raise
+
+    async def _check_cluster(self) -> None:
+        cluster_id = await self.kafka.read_cluster_id()
+        if cluster_id != self.kafka.cluster_id:
+            raise NewCluster(
+                f"the broker is {cluster_id} now and was {self.kafka.cluster_id}: beginning afresh"
+            )
+
+    async def _beat(self) -> None:
+        async with self.db.transaction() as tx:
+            sharers = await instance.beat(
+                tx,
+                self.instance_id,
+                self.service,
+                [consumer.name for consumer in self._consumers],
+                (platform.node(), os.getpid(), __version__),
+                self._health(),
+            )
+        self.membership.update(sharers)
+
+    def _health(self) -> str:
+        health = {
+            "lag": {consumer.name: consumer.lag for consumer in self._consumers},
+            "handled": {consumer.name: consumer.handled for consumer in self._consumers},
+            "sent": self.relay.sent,
+            **{name: fact() for name, fact in self._facts.items()},
+        }
+        return msgspec.json.encode(health).decode()
+
+
+class NewCluster(WmsError):  # noqa: N818 - an outcome, not a fault
+    """All topics and offsets are another cluster's now."""
+
+
+def serve(
+    service: str,
+    kind: type[C],
+    build: Callable[[Host, C], Awaitable[None]],
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Run a service from its command line: `python -m services.<name> --config FILE`."""
+    parser = argparse.ArgumentParser(prog=service)
+    parser.add_argument("--config", type=Path, required=True, help="a TOML file")
+    path = parser.parse_args(arguments).config
+    try:
+        config = read(path, kind, os.environ)
+        logs.configure(service, config.log.level, as_json=config.log.json)
+        uvloop.run(_serve(service, config, build))
+    except Rejected as error:
+        sys.stderr.write(f"{service}: {error}\n")
+        sys.exit(EXIT_REJECTED)
+    except Unavailable as error:
+        sys.stderr.write(f"{service}: {error}\n")
+        sys.exit(EXIT_UNAVAILABLE)
+    except BaseExceptionGroup as group:
+        log.error("service failed", errors=[repr(error) for error in group.exceptions], exc_info=group)
+        sys.exit(EXIT_UNAVAILABLE)
+
+
+async def _serve(service: str, config: C, build: Callable[[Host, C], Awaitable[None]]) -> None:
+    db = await _patiently(
+        lambda: Database.connect(config.postgres.url, size=config.postgres.pool, application=service)
+    )
+    try:
+        await check(config.postgres.url)
+        kafka = Kafka(config.kafka, service)
+        await _patiently(lambda: kafka.start(SHARED))
+        try:
+            host = Host(service, config, db, kafka)
+            await build(host, config)
+            await host.run()
+        finally:
+            await kafka.close()
+    finally:
+        await db.close()
+
+
+T = TypeVar("T")
+
+
+async def _patiently(connect: Callable[[], Awaitable[T]]) -> T:
+    deadline = time.monotonic() + CONNECT_SECONDS
+    while True:
+        try:
+            return await connect()
+        except Unavailable as error:
+            if time.monotonic() > deadline:
+                raise
+            log.info("waiting", error=str(error))
+            await asyncio.sleep(0.25)
