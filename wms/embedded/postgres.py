@@ -13,7 +13,7 @@ import asyncpg
 import psutil
 
 from wms.embedded import privilege
-from wms.embedded.files import write_secret
+from wms.files import write_secret
 from wms.embedded.process import Child
 from wms.embedded.server import LOOPBACK, Server, settle_port
 from wms.embedded.sweep import survivors

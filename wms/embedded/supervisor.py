@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import structlog
 
-from wms.embedded.files import write_secret
+from wms.files import write_secret
 from wms.embedded.lock import DirectoryLock
+from wms.embedded.process import tail
 from wms.embedded.server import Server
 from wms.embedded.sweep import VARIABLE, sweep, system_id
 from wms.errors import WmsError
@@ -78,6 +79,10 @@ class Supervisor:
     def pid_of(self, name: str) -> int | None:
         """Return the pid of a server while it runs."""
         return self._servers[name].pid
+
+    def log_tail(self, name: str) -> str:
+        """Return the last lines of a server's log."""
+        return tail(self._servers[name].log_path)
 
     async def close(self) -> None:
         """Stop all servers, the last started first, end every other process of the system, and give the directory up."""
