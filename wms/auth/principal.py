@@ -1,0 +1,43 @@
+"""Who somebody is, as a verified token says it: the only source of owner, group and VO."""
+
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Kind: TypeAlias = Literal["user", "service", "pilot", "site"]
+
+ANY_SITE = "*"
+"""As the site of a site's token: it may speak for all sites, as the one of a system on one machine does."""
+
+
+class Right(StrEnum):
+    """What a group may grant its members; a token may carry others, which mean nothing here."""
+
+    JOB_SHARING = "job_sharing"
+    """All members may do with the group's jobs what their owner may."""
+    JOB_MONITOR = "job_monitor"
+    """May see the jobs of the whole VO, without their details."""
+    JOB_ADMINISTRATOR = "job_administrator"
+    """May do with the jobs of the whole VO what their owners may."""
+    OPERATOR = "operator"
+    """May do so with the jobs of all VOs, and administers the system: sites, dead letters."""
+    GENERIC_PILOT = "generic_pilot"
+    """A pilot that may run the jobs of any group of its VO."""
+
+
+class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A user, service, pilot or site whose token was verified. Never made from a message's body."""
+
+    kind: Kind
+    owner: str
+    """The token's subject; of a pilot, whose jobs it was sent for."""
+    group: str
+    vo: str
+    rights: frozenset[str] = frozenset()
+    pilot_id: str | None = None
+    site: str | None = None
+    ce: str | None = None
+    token_id: str
+    expires_at: float
+    """Seconds since 1970."""
