@@ -136,6 +136,8 @@ class ComputingElement(Struct, frozen=True, kw_only=True):
     max_submitting_jobs: int = 0
     current_jobs: int = 0
     current_submitting_jobs: int = 0
+    load: float = 0.0
+    """Processes that run or wait to run there, on average of the last minute: shown, never matched by."""
 
     def __post_init__(self) -> None:
         canonical(

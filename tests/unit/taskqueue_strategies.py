@@ -10,9 +10,9 @@ from wms.taskqueue.index import QueueIndex
 
 
 def asks(**fields: Any) -> Requirements:
-    return Requirements(
-        **{"owner": "o", "owner_group": "g", "vo": "v", "setup": "s", "cpu_segment": 500} | fields
-    )
+    given: dict[str, Any] = {"owner": "o", "owner_group": "g", "vo": "v", "setup": "s", "cpu_segment": 500}
+    given.update(fields)
+    return Requirements(**given)
 
 
 def offers(**fields: Any) -> Resource:

@@ -1,0 +1,229 @@
+"""Pilots by demand: each job counted once, what is under way counted in, no pilot for what cannot run."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.taskqueue_strategies import asks
+from wms.provisioning.demand import Waiting, gather, reach
+from wms.provisioning.plan import Caps, Pilots, Plan, plan
+from wms.site import ComputingElement
+from wms.taskqueue.grouping import processor_tags
+
+
+def element(ce: str = "ce0", **fields: Any) -> ComputingElement:
+    given: dict[str, Any] = {"site": "A", "ce": ce, "setup": "s", "slots": 10, "max_cpu_time": 1_000}
+    given.update(fields)
+    return ComputingElement(**given)
+
+
+def elements(number: int, **fields: Any) -> list[ComputingElement]:
+    return [element(f"ce{n}", **fields) for n in range(number)]
+
+
+def under_way(ce: str = "ce0", **fields: Any) -> Pilots:
+    return Pilots(**({"site": "A", "ce": ce, "vo": "v"} | fields))
+
+
+def counts(made: Plan) -> dict[str, int]:
+    return {decision.ce: decision.ordered for decision in made.decisions}
+
+
+def test_each_job_is_counted_once_over_identical_elements():
+    made = plan([Waiting(asks(), 7)], elements(5))
+    assert sum(order.count for order in made.orders) == 7
+    assert sorted(counts(made).values()) == [1, 1, 1, 2, 2]
+
+
+def test_orders_are_in_proportion_to_room():
+    ads = [element("small", max_pilots=10), element("large", max_pilots=30)]
+    assert counts(plan([Waiting(asks(), 20)], ads)) == {"small": 5, "large": 15}
+
+
+@pytest.mark.parametrize(
+    "pilots",
+    [
+        [under_way(submitted=2)],
+        [under_way(waiting=2)],
+        [under_way(running=2, idle_slots=2)],
+        [under_way("ce1", submitted=1), under_way("ce2", running=3, idle_slots=1)],
+    ],
+)
+def test_what_is_under_way_counts_in(pilots):
+    made = plan([Waiting(asks(), 5)], elements(3), pilots)
+    assert sum(order.count for order in made.orders) == 3
+
+
+def test_enough_under_way_orders_nothing_and_says_so():
+    made = plan([Waiting(asks(), 2)], elements(2), [under_way(waiting=1, running=1, idle_slots=1)])
+    assert made.orders == ()
+    assert "1 on the way here, 1 idle slots" in made.decisions[0].reasons[0]
+
+
+def test_busy_and_ending_pilots_are_no_places():
+    made = plan([Waiting(asks(), 3)], [element()], [under_way(running=2, ending=2)])
+    assert counts(made) == {"ce0": 3}
+
+
+def test_pilots_of_another_vo_or_out_of_reach_are_no_places():
+    queues = [Waiting(asks(grid_ces=("ce1",)), 2)]
+    made = plan(queues, elements(2), [under_way("ce0", waiting=5), under_way("ce1", vo="w", waiting=5)])
+    assert counts(made) == {"ce0": 0, "ce1": 2}
+
+
+def test_places_under_way_go_to_the_work_that_has_no_other():
+    queues = [Waiting(asks(), 2), Waiting(asks(grid_ces=("ce0",)), 2)]
+    made = plan(queues, elements(2), [under_way("ce0", waiting=2), under_way("ce1", waiting=2)])
+    assert made.orders == ()
+
+
+def test_slots_of_a_pilot_count():
+    assert counts(plan([Waiting(asks(), 9)], [element(slots=80, slots_per_pilot=4)])) == {"ce0": 3}
+    many = elements(4, slots=80, slots_per_pilot=8)
+    assert sum(counts(plan([Waiting(asks(), 9)], many)).values()) == 2
+
+
+def test_spare_places_of_an_ordered_pilot_take_other_work():
+    queues = [Waiting(asks(tags=(tag,)), 1) for tag in "abc"]
+    made = plan(queues, elements(2, tags=("a", "b", "c"), slots=80, slots_per_pilot=4))
+    assert sum(counts(made).values()) == 1
+
+
+def test_wide_jobs_take_their_processors():
+    queues = [Waiting(asks(tags=processor_tags(4)), 6)]
+    ads = [element(slots=80, slots_per_pilot=8, cores_per_pilot=8)]
+    assert counts(plan(queues, ads)) == {"ce0": 3}
+
+
+@pytest.mark.parametrize(
+    ("limits", "pilots", "expected", "reason"),
+    [
+        ({"max_pilots": 3}, [], 3, ""),
+        ({"max_pilots": 3}, [under_way(running=2)], 1, ""),
+        ({"max_pilots": 3}, [under_way(running=2), under_way(vo="w", waiting=1)], 0, "full: 3 of 3"),
+        ({"max_waiting_pilots": 2}, [], 2, ""),
+        ({"max_waiting_pilots": 2}, [under_way(vo="w", submitted=1, waiting=1)], 0, "of at most 2"),
+        ({"slots": 4}, [], 4, ""),
+        ({"slots": 0}, [], 0, "full: 0 of 0"),
+    ],
+)
+def test_limits_of_an_element(limits, pilots, expected, reason):
+    made = plan([Waiting(asks(), 50)], [element(**limits)], pilots)
+    assert counts(made) == {"ce0": expected}
+    assert reason in made.decisions[0].reasons[0]
+
+
+def test_caps_over_all():
+    queues, ads = [Waiting(asks(), 50)], elements(10)
+    assert sum(counts(plan(queues, ads, caps=Caps(orders=12))).values()) == 12
+    some = [under_way("gone", running=8)]
+    assert sum(counts(plan(queues, ads, some, Caps(pilots=20))).values()) == 12
+    made = plan(queues, ads, some, Caps(pilots=5))
+    assert made.orders == ()
+    assert made.decisions[0].reasons == ("none sent because the cap on pilots is reached",)
+
+
+def test_vos_share_scarce_room():
+    queues = [Waiting(asks(vo="v"), 100), Waiting(asks(vo="w"), 100), Waiting(asks(vo="x"), 1)]
+    made = plan(queues, [element(slots=9)])
+    assert {order.vo: order.count for order in made.orders} == {"v": 4, "w": 4, "x": 1}
+    made = plan(queues, [element(slots=9)], [under_way(vo="v", running=4)])
+    assert {order.vo: order.count for order in made.orders} == {"w": 4, "x": 1}
+
+
+def test_nothing_for_work_that_can_run_nowhere():
+    ads = [element(), element("ce1", site="B", tags=("ssd",))]
+    made = plan([Waiting(asks(tags=("gpu",)), 4), Waiting(asks(tags=("gpu",), owner="p"), 3)], ads)
+    assert made.orders == ()
+    (lost,) = made.unservable
+    assert lost.jobs == 7
+    assert lost.reasons == ("tags, at 2 computing elements: the resource lacks gpu",)
+    assert "no waiting job may run there: tags (7 jobs)" in made.decisions[0].reasons[0]
+
+
+def test_reasons_when_there_is_nothing():
+    assert plan([], elements(1)).decisions[0].reasons == ("none sent because no job waits",)
+    (lost,) = plan([Waiting(asks(), 1)], []).unservable
+    assert lost.reasons == ("no computing element is advertised",)
+    made = plan([Waiting(asks(), 1)], [element(slots_per_pilot=0)])
+    assert made.orders == ()
+    assert "faulty" in made.decisions[0].reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("clause", "wanted", "ad"),
+    [
+        ("VO", {}, {"vos": ("w",)}),
+        ("submit pool", {"submit_pools": ("p",)}, {"submit_pools": ("q",)}),
+        ("grid middleware", {"grid_middlewares": ("arc",)}, {"dispatcher": "local"}),
+        ("site", {"sites": ("B",)}, {}),
+        ("CPU time", {"cpu_segment": 5_000}, {}),
+        ("memory", {"min_ram_mb": 10}, {}),
+        (None, {"submit_pools": ("p",)}, {}),
+        (None, {"grid_middlewares": ("arc",)}, {"grid_middleware": "arc"}),
+        (None, {"sites": ("A",), "grid_ces": ("ce0",)}, {"vos": ("v", "w")}),
+    ],
+)
+def test_reach(clause, wanted, ad):
+    mismatch = reach(asks(**wanted), element(**ad))
+    assert (mismatch.clause if mismatch else None) == clause
+
+
+def test_owners_are_one_kind_of_work():
+    queues = [Waiting(asks(owner=o, owner_group=g), 2) for o in "abc" for g in "gh"]
+    assert [(kind.jobs, kind.elements) for kind in gather(queues, elements(2)).kinds] == [(12, (0, 1))]
+
+
+_queues = st.lists(
+    st.builds(
+        lambda vo, ces, wide, jobs: Waiting(asks(vo=vo, grid_ces=ces, tags=processor_tags(wide)), jobs),
+        st.sampled_from(["v", "w"]),
+        st.lists(st.sampled_from(["ce0", "ce1", "ce2"]), max_size=2).map(tuple),
+        st.sampled_from([1, 1, 1, 2]),
+        st.integers(0, 30),
+    ),
+    max_size=6,
+)
+_ads = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(1, 4), st.integers(0, 5), st.integers(0, 6)), max_size=3
+)
+_pilots = st.lists(
+    st.builds(
+        Pilots,
+        site=st.just("A"),
+        ce=st.sampled_from(["ce0", "ce1", "ce2"]),
+        vo=st.sampled_from(["v", "w"]),
+        submitted=st.integers(0, 4),
+        waiting=st.integers(0, 4),
+        running=st.integers(0, 4),
+        idle_slots=st.integers(0, 4),
+    ),
+    max_size=4,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_queues, _ads, _pilots, st.integers(0, 40))
+def test_never_more_than_work_room_and_cap(queues, shapes, pilots, cap):
+    ads = [
+        element(f"ce{n}", slots=slots, slots_per_pilot=per, cores_per_pilot=2, max_pilots=most, max_waiting_pilots=way)
+        for n, (slots, per, most, way) in enumerate(shapes)
+    ]  # fmt: skip
+    made = plan(queues, ads, pilots, Caps(orders=cap))
+    ordered = sum(order.count for order in made.orders)
+    assert ordered <= cap
+    assert ordered == sum(decision.ordered for decision in made.decisions)
+    assert [decision.ce for decision in made.decisions] == [ad.ce for ad in ads]
+    assert all(decision.reasons for decision in made.decisions)
+    for ad in ads:
+        mine = [p for p in pilots if p.ce == ad.ce]
+        new = counts(made)[ad.ce]
+        if new:
+            assert new + sum(p.submitted + p.waiting + p.running for p in mine) <= ad.pilot_limit
+            if ad.max_waiting_pilots:
+                assert new + sum(p.submitted + p.waiting for p in mine) <= ad.max_waiting_pilots
+    for vo in "vw":
+        jobs = sum(q.jobs for q in queues if q.requirements.vo == vo)
+        assert sum(order.count for order in made.orders if order.vo == vo) <= jobs

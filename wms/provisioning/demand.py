@@ -1,0 +1,104 @@
+"""Demand: the waiting work by kind, and the computing elements whose pilots could do it.
+
+A pilot serves its whole VO, so queues that differ only in owner are one kind of work.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wms.site import ComputingElement
+from wms.taskqueue.grouping import Requirements, processors_needed
+from wms.taskqueue.selection import Mismatch, fits
+
+_EXAMPLES = 3
+
+
+class Waiting(Struct, frozen=True):
+    """A task queue and the number of jobs that wait in it."""
+
+    requirements: Requirements
+    jobs: int
+
+
+class Kind(NamedTuple):
+    """Work that the same pilots could do: its jobs are counted once, whatever the number of elements they may run on."""
+
+    requirements: Requirements
+    jobs: int
+    processors: int
+    elements: tuple[int, ...]
+    """Numbers of the elements, in the order given, that it may run on."""
+
+
+class Unservable(Struct, frozen=True, kw_only=True):
+    """Work that no advertised element can do, and why each cannot. Owner and group are left blank in it."""
+
+    requirements: Requirements
+    jobs: int
+    reasons: tuple[str, ...]
+
+
+class Demand(NamedTuple):
+    """All waiting work; `unreached[e]` counts the jobs that may not run on element e by the first clause that forbids it."""
+
+    kinds: list[Kind]
+    unservable: list[Unservable]
+    unreached: list[Counter[str]]
+
+
+def reach(requirements: Requirements, element: ComputingElement) -> Mismatch | None:
+    """Return None when a generic pilot of the job's VO, sent to an element, could run the job; else why not."""
+    if element.vos and requirements.vo not in element.vos:
+        return Mismatch("VO", f"{element.ce} takes no pilots of VO {requirements.vo}")
+    pools = requirements.submit_pools
+    if pools and element.submit_pools and not set(pools) & set(element.submit_pools):
+        return Mismatch("submit pool", f"the job goes by {', '.join(pools)}")
+    middleware = element.grid_middleware or element.dispatcher
+    if requirements.grid_middlewares and middleware not in requirements.grid_middlewares:
+        return Mismatch("grid middleware", f"{element.ce} is reached by {middleware}")
+    return fits(requirements, element.pilot_resource(vo=requirements.vo))
+
+
+def gather(waiting: Iterable[Waiting], elements: Sequence[ComputingElement]) -> Demand:
+    """Put waiting work together by kind and find where each may run. Faulty ads serve nothing."""
+    jobs: Counter[Requirements] = Counter()
+    for queue in waiting:
+        if queue.jobs > 0:
+            jobs[replace(queue.requirements, owner="", owner_group="")] += queue.jobs
+    demand = Demand([], [], [Counter() for _ in elements])
+    sound = [number for number, element in enumerate(elements) if element.fault() is None]
+    for requirements, number in jobs.items():
+        _add_kind(demand, requirements, number, {e: elements[e] for e in sound})
+    return demand
+
+
+def _add_kind(
+    demand: Demand, requirements: Requirements, jobs: int, elements: dict[int, ComputingElement]
+) -> None:
+    verdicts = {number: reach(requirements, element) for number, element in elements.items()}
+    reached = tuple(number for number, mismatch in verdicts.items() if mismatch is None)
+    for number, mismatch in verdicts.items():
+        if mismatch:
+            demand.unreached[number][mismatch.clause] += jobs
+    if reached:
+        demand.kinds.append(Kind(requirements, jobs, processors_needed(requirements), reached))
+    else:
+        reasons = _reasons([mismatch for mismatch in verdicts.values() if mismatch])
+        demand.unservable.append(Unservable(requirements=requirements, jobs=jobs, reasons=reasons))
+
+
+def _reasons(mismatches: list[Mismatch]) -> tuple[str, ...]:
+    """One line a clause: how many elements fail there, and some of the cases."""
+    if not mismatches:
+        return ("no computing element is advertised",)
+    by_clause: dict[str, list[str]] = {}
+    for mismatch in mismatches:
+        by_clause.setdefault(mismatch.clause, []).append(mismatch.detail)
+    return tuple(
+        f"{clause}, at {len(details)} computing elements: " + "; ".join(sorted(set(details))[:_EXAMPLES])
+        for clause, details in by_clause.items()
+    )

@@ -1,0 +1,237 @@
+"""The plan: how many pilots to send to which computing element, for which VO, and why; also why none.
+
+Every waiting job is counted once over all elements. First the places under way - pilots submitted or waiting, idle slots of
+running ones that do not end soon - take up the work they could do, the work with the fewest elements first. For what is
+left pilots are ordered one by one: each for the VO that has the fewest (so that none starves another), for its work with
+the fewest elements, at the element that keeps the orders in proportion to the room there was; and the places it brings
+beyond its own work take up other work of the VO before another is ordered. So the places ordered exceed the work by less
+than one pilot a kind of work, and by nothing where a pilot brings one place.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from wms.provisioning.demand import Demand, Kind, Unservable, Waiting, gather
+from wms.site import ComputingElement
+
+
+class Pilots(Struct, frozen=True, kw_only=True):
+    """The pilots of one VO on one element.
+
+    `running` counts all that run, `ending` those of them that take no more jobs; `idle_slots` are the free places of the
+    others.
+    """
+
+    site: str
+    ce: str
+    vo: str
+    submitted: int = 0
+    waiting: int = 0
+    running: int = 0
+    ending: int = 0
+    idle_slots: int = 0
+
+
+class Caps(Struct, frozen=True, kw_only=True):
+    """Bounds over all elements: pilots in one plan, and pilots in all (0: no bound)."""
+
+    orders: int = 1_000
+    pilots: int = 0
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """Send so many pilots of a VO to an element."""
+
+    site: str
+    ce: str
+    vo: str
+    count: int
+    reasons: tuple[str, ...]
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """What was decided for an element, for all VOs together."""
+
+    site: str
+    ce: str
+    ordered: int
+    reasons: tuple[str, ...]
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """Orders, a decision for each element in the order given, and the work that none of them can do."""
+
+    orders: tuple[Order, ...]
+    decisions: tuple[Decision, ...]
+    unservable: tuple[Unservable, ...]
+
+
+class _Work:
+    """A kind of work and the jobs of it that nobody takes up yet."""
+
+    __slots__ = ("elements", "left", "processors", "vo")
+
+    def __init__(self, kind: Kind) -> None:
+        self.vo = kind.requirements.vo
+        self.elements = kind.elements
+        self.processors = kind.processors
+        self.left = kind.jobs
+
+
+class _Element:
+    """An element with its room for pilots and the places under way, by VO."""
+
+    __slots__ = ("ad", "full", "idle", "ordered", "places", "room", "taken", "under_way")
+
+    def __init__(self, ad: ComputingElement, pilots: Sequence[Pilots]) -> None:
+        self.ad = ad
+        self.under_way = sum(p.submitted + p.waiting for p in pilots)
+        self.idle = sum(p.idle_slots for p in pilots)
+        self.places = {p.vo: (p.submitted + p.waiting) * ad.slots_per_pilot + p.idle_slots for p in pilots}
+        self.room, self.full = _room(ad, self.under_way, sum(p.running for p in pilots))
+        self.ordered: dict[str, int] = {}
+        self.taken: dict[str, int] = {}
+
+    @property
+    def total(self) -> int:
+        return sum(self.ordered.values())
+
+    @property
+    def open(self) -> bool:
+        return self.total < self.room
+
+    def take(self, work: _Work, places: int) -> int:
+        """Let work take up places; return how many are left."""
+        each = min(work.processors, self.ad.slots_per_pilot)
+        jobs = min(work.left, places // each)
+        work.left -= jobs
+        return places - jobs * each
+
+
+def _room(ad: ComputingElement, under_way: int, running: int) -> tuple[int, str]:
+    """How many more pilots an element takes, and what the bound is."""
+    if ad.fault():
+        return 0, f"its ad is faulty: {ad.fault()}"
+    room = max(0, ad.pilot_limit - under_way - running)
+    full = f"full: {under_way + running} of {ad.pilot_limit} pilots"
+    if ad.max_waiting_pilots and ad.max_waiting_pilots - under_way < room:
+        room = max(0, ad.max_waiting_pilots - under_way)
+        full = f"{under_way} pilots are on the way, of at most {ad.max_waiting_pilots}"
+    return room, full
+
+
+def plan(
+    waiting: Iterable[Waiting],
+    elements: Sequence[ComputingElement],
+    pilots: Iterable[Pilots] = (),
+    caps: Caps | None = None,
+) -> Plan:
+    """Decide how many pilots go where. Pilots on elements not given count against the caps only."""
+    return _Planner(gather(waiting, elements), elements, list(pilots), caps or Caps()).plan()
+
+
+class _Planner:
+    def __init__(
+        self, demand: Demand, elements: Sequence[ComputingElement], pilots: list[Pilots], caps: Caps
+    ) -> None:
+        self.demand = demand
+        self.work = sorted((_Work(kind) for kind in demand.kinds), key=lambda work: len(work.elements))
+        at: dict[tuple[str, str], list[Pilots]] = {}
+        for group in pilots:
+            at.setdefault((group.site, group.ce), []).append(group)
+        self.elements = [_Element(ad, at.get((ad.site, ad.ce), [])) for ad in elements]
+        alive = sum(p.submitted + p.waiting + p.running for p in pilots)
+        self.cap = min(caps.orders, max(0, caps.pilots - alive)) if caps.pilots else caps.orders
+        self.by_vo = {work.vo: 0 for work in self.work}
+        for group in pilots:
+            if group.vo in self.by_vo:
+                self.by_vo[group.vo] += group.submitted + group.waiting + group.running
+
+    def plan(self) -> Plan:
+        self._use_what_is_under_way()
+        while self.cap > 0 and (work := self._next_work()) is not None:
+            self._order(work)
+        return Plan(
+            orders=tuple(order for element in self.elements for order in _orders(element)),
+            decisions=tuple(self._decision(number) for number in range(len(self.elements))),
+            unservable=tuple(self.demand.unservable),
+        )
+
+    def _use_what_is_under_way(self) -> None:
+        """Let the pickiest work choose first, at the elements that the least other work may use."""
+        wanted = [sum(number in work.elements for work in self.work) for number in range(len(self.elements))]
+        for work in self.work:
+            for number in sorted(work.elements, key=wanted.__getitem__):
+                element = self.elements[number]
+                element.places[work.vo] = element.take(work, element.places.get(work.vo, 0))
+
+    def _next_work(self) -> _Work | None:
+        open_work = (
+            work
+            for work in self.work
+            if work.left and any(self.elements[number].open for number in work.elements)
+        )
+        return min(open_work, key=lambda work: (self.by_vo[work.vo], len(work.elements)), default=None)
+
+    def _order(self, work: _Work) -> None:
+        """Order one pilot for a work, and fill its places."""
+        number = max(
+            (number for number in work.elements if self.elements[number].open),
+            key=lambda number: self.elements[number].room / (self.elements[number].total + 1),
+        )
+        element = self.elements[number]
+        vo = work.vo
+        element.ordered[vo] = element.ordered.get(vo, 0) + 1
+        self.by_vo[vo] += 1
+        self.cap -= 1
+        places = element.ad.slots_per_pilot
+        for other in (work, *(w for w in self.work if w.vo == vo and number in w.elements)):
+            before = other.left
+            places = element.take(other, places)
+            element.taken[vo] = element.taken.get(vo, 0) + before - other.left
+
+    def _decision(self, number: int) -> Decision:
+        element = self.elements[number]
+        reasons = tuple(f"{order.count} of VO {order.vo}: {order.reasons[0]}" for order in _orders(element))
+        return Decision(
+            site=element.ad.site,
+            ce=element.ad.ce,
+            ordered=element.total,
+            reasons=reasons or (f"none sent because {self._why_none(number)}",),
+        )
+
+    def _why_none(self, number: int) -> str:
+        element = self.elements[number]
+        if element.ad.fault():
+            return element.full
+        reaching = [work for work in self.work if number in work.elements]
+        if not reaching:
+            return self._why_unreached(number)
+        if not any(work.left for work in reaching):
+            return f"the work it could do is taken up by pilots there are ({element.under_way} on the way here, {element.idle} idle slots) or ordered elsewhere"
+        if not element.open:
+            return f"it is {element.full}" if element.full.startswith("full") else element.full
+        return "the cap on pilots is reached"
+
+    def _why_unreached(self, number: int) -> str:
+        counts = self.demand.unreached[number].most_common(5)
+        if not counts:
+            return "no job waits"
+        return "no waiting job may run there: " + ", ".join(f"{clause} ({n} jobs)" for clause, n in counts)
+
+
+def _orders(element: _Element) -> list[Order]:
+    return [
+        Order(
+            site=element.ad.site,
+            ce=element.ad.ce,
+            vo=vo,
+            count=count,
+            reasons=(
+                f"{element.taken[vo]} jobs wait that no pilot there is could take, {element.ad.slots_per_pilot} a pilot",
+                f"room for {element.room} pilots, {element.under_way} on the way, {element.idle} idle slots",
+            ),
+        )
+        for vo, count in element.ordered.items()
+    ]
