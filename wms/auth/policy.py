@@ -111,7 +111,9 @@ def no_such_job(job_id: int) -> Rejected:
     return Rejected("NO_SUCH_JOB", f"there is no job {job_id}", "`wms jobs` lists yours")
 
 
-def refusal(principal: Principal, action: Action, job_id: int, owner: str, group: str, vo: str) -> Rejected:
+def refusal(
+    principal: Principal, action: Action, owner: str, group: str, vo: str, *, job_id: int
+) -> Rejected:
     """Return the answer to one who may not take the action on the job."""
     if not allowed(principal, "see", owner, group, vo):
         return no_such_job(job_id)

@@ -1,0 +1,140 @@
+"""The issuer's signing keys: one a kind of token, so that the key that makes pilots cannot make users."""
+
+import base64
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from wms.auth.principal import Kind
+from wms.errors import Rejected
+
+ALGORITHM: Final = "ES256"
+PUBLIC_KEYS: Final = "jwks.json"
+KINDS: Final[Mapping[str, tuple[Kind, ...]]] = {
+    "issuer.pem": ("user", "service"),
+    "pilots.pem": ("pilot",),
+    "sites.pem": ("site",),
+}
+"""What each key file may sign."""
+
+
+class PublicKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A JSON Web Key (RFC 7517), and which kinds of token it may sign: none unless it says so."""
+
+    kty: str
+    crv: str
+    x: str
+    y: str
+    kid: str
+    alg: str
+    use: str = "sig"
+    wms_kinds: tuple[Kind, ...] = ()
+
+
+class KeySet(msgspec.Struct, frozen=True):
+    """A JSON Web Key Set."""
+
+    keys: tuple[PublicKey, ...]
+
+
+class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A private key with its name and the kinds of token it is for."""
+
+    kid: str
+    kinds: tuple[Kind, ...]
+    private: ec.EllipticCurvePrivateKey
+
+    def __repr__(self) -> str:
+        return f"SigningKey({self.kid!r}, {self.kinds!r})"
+
+
+def generate_keys(directory: Path) -> None:
+    """Make the keys that are not there yet, each readable by its owner alone, and write `jwks.json` from all of them.
+
+    May be run again at any time, and by two at once: a key that is there is never replaced.
+    """
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in KINDS:
+        if not (directory / name).exists():
+            _create(directory / name, _new_key())
+    keys = KeySet(tuple(_public(load_key(directory / name)) for name in KINDS))
+    body = msgspec.json.format(msgspec.json.encode(keys), indent=1)
+    beside = _write_beside(directory / PUBLIC_KEYS, body + b"\n", 0o644)
+    beside.replace(directory / PUBLIC_KEYS)
+
+
+def load_key(path: Path, kinds: tuple[Kind, ...] | None = None) -> SigningKey:
+    """Return the key of a file; what it may sign is known by the file's name unless given.
+
+    Raises:
+        Rejected: KEY_EXPOSED when others than the owner may read or write it; KEY_UNREADABLE.
+
+    """
+    try:
+        with path.open("rb") as file:
+            # Of the open file, so that no other can take its place between look and use.
+            if (mode := os.fstat(file.fileno()).st_mode) & 0o077:
+                raise Rejected(
+                    "KEY_EXPOSED",
+                    f"others may use the key file {path}",
+                    f"chmod 600; it has {mode & 0o777:o}",
+                )
+            private = serialization.load_pem_private_key(file.read(65_536), password=None)
+    except (OSError, ValueError, TypeError) as error:
+        raise Rejected("KEY_UNREADABLE", f"cannot read the key file {path}: {type(error).__name__}") from None
+    if not isinstance(private, ec.EllipticCurvePrivateKey) or private.curve.name != "secp256r1":
+        raise Rejected("KEY_UNREADABLE", f"the key in {path} is not an EC key on P-256")
+    return SigningKey(kid=_name(private), kinds=kinds or KINDS.get(path.name, ()), private=private)
+
+
+def _new_key() -> bytes:
+    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _create(path: Path, body: bytes) -> None:
+    beside = _write_beside(path, body, 0o600)
+    # A link, unlike a rename, never replaces: of two makers the second takes the first one's key.
+    with contextlib.suppress(FileExistsError):
+        path.hardlink_to(beside)
+    beside.unlink()
+
+
+def _write_beside(path: Path, body: bytes, mode: int) -> Path:
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(body)
+        file.flush()
+        os.fsync(descriptor)
+    return beside
+
+
+def _public(key: SigningKey) -> PublicKey:
+    x, y = _coordinates(key.private)
+    return PublicKey(kty="EC", crv="P-256", x=x, y=y, kid=key.kid, alg=ALGORITHM, wms_kinds=key.kinds)
+
+
+def _coordinates(private: ec.EllipticCurvePrivateKey) -> tuple[str, str]:
+    numbers = private.public_key().public_numbers()
+    return _base64(numbers.x.to_bytes(32)), _base64(numbers.y.to_bytes(32))
+
+
+def _name(private: ec.EllipticCurvePrivateKey) -> str:
+    """Return the key's thumbprint (RFC 7638), which names it."""
+    x, y = _coordinates(private)
+    members = f'{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}'
+    return _base64(hashlib.sha256(members.encode()).digest())
+
+
+def _base64(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()

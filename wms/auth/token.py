@@ -1,0 +1,260 @@
+"""Signed tokens (JWT, ES256): made with a key of the issuer, verified into a `Principal`; PyJWT is known here alone.
+
+One algorithm, one form of header, one spelling of the signature: what a verifier does not accept cannot confuse it. The
+name of the key (`kid`) decides which kinds of token it may have signed. No error ever holds a token or a part of one.
+"""
+
+import hashlib
+import re
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import jwt
+import msgspec
+
+from wms.auth.keys import ALGORITHM, KeySet, PublicKey, SigningKey, generate_keys, load_key
+from wms.auth.principal import Kind, Principal, Right
+from wms.errors import Rejected
+
+__all__ = [
+    "Claims",
+    "Kind",
+    "Principal",
+    "Right",
+    "SigningKey",
+    "Verifier",
+    "generate_keys",
+    "load_key",
+    "mint",
+]
+
+ISSUER: Final = "wms"
+AUDIENCE: Final = "wms"
+SIZE_LIMIT: Final = 8 * 1024
+SKEW_SECONDS: Final = 30
+"""How far ahead the issuer's clock may be; a token that has expired has expired."""
+CACHE_LIMIT: Final = 10_000
+
+# 64 bytes of signature are 86 characters, the last of which has four bits to spare: only one spelling is accepted, lest a
+# changed token be a valid one.
+_FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{85}[AQgw]")
+_HEADER = {"alg", "kid", "typ"}
+_NEEDED: Mapping[Kind, tuple[str, ...]] = {
+    "user": ("group", "vo"),
+    "service": (),
+    "pilot": ("group", "vo", "pilot_id", "site", "ce"),
+    "site": ("site",),
+}
+_NAME_LIMIT = 255
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a token says of its bearer."""
+
+    kind: Kind
+    owner: str = msgspec.field(name="sub")
+    group: str = ""
+    vo: str = ""
+    rights: frozenset[str] = frozenset()
+    pilot_id: str | None = None
+    site: str | None = None
+    ce: str | None = None
+
+    def fault(self) -> str:
+        """Return what is wrong with it, or an empty text."""
+        values = (
+            self.owner,
+            self.group,
+            self.vo,
+            self.pilot_id or "",
+            self.site or "",
+            self.ce or "",
+            *self.rights,
+        )
+        if not all(len(value) <= _NAME_LIMIT and value.isprintable() for value in values):
+            return f"names must be printable and at most {_NAME_LIMIT} long"
+        missing = [name for name in ("owner", *_NEEDED[self.kind]) if not getattr(self, name)]
+        return f"a {self.kind}'s token needs {', '.join(missing)}" if missing else ""
+
+
+class _Token(Claims, frozen=True, kw_only=True):
+    iss: str
+    aud: str
+    iat: int
+    nbf: int
+    exp: int
+    jti: str
+
+
+def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
+    """Return a signed token that is good from `now` (seconds since 1970) for `lifetime` seconds.
+
+    Raises:
+        Rejected: TOKEN_NOT_MINTED, when the claims lack something or the key is not for that kind.
+
+    """
+    fault = claims.fault() if claims.kind in key.kinds else f"this key is not for a {claims.kind}'s token"
+    if fault or lifetime <= 0:
+        raise Rejected("TOKEN_NOT_MINTED", fault or "a token needs a positive lifetime")
+    issued = int(now)
+    body = {
+        **msgspec.to_builtins(claims),
+        "rights": sorted(claims.rights),
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "iat": issued,
+        "nbf": issued,
+        "exp": issued + max(1, int(lifetime)),
+        "jti": uuid.uuid4().hex,
+    }
+    return jwt.encode(body, key.private, algorithm=ALGORITHM, headers={"kid": key.kid})
+
+
+class Verifier:
+    """Verifies tokens by the issuer's public keys, and remembers those it found good until they expire."""
+
+    def __init__(self, keys: KeySet) -> None:
+        self._keys = {key.kid: (_verifying(key), frozenset(key.wms_kinds)) for key in keys.keys}
+        if len(self._keys) != len(keys.keys):
+            raise Rejected("KEYS_INVALID", "two public keys have one name")
+        self._good: OrderedDict[bytes, tuple[Principal, float]] = OrderedDict()
+
+    @classmethod
+    def from_file(cls, path: Path) -> "Verifier":
+        """Return the verifier for the keys of a `jwks.json`.
+
+        Raises:
+            Rejected: KEYS_INVALID.
+
+        """
+        try:
+            keys = msgspec.json.decode(path.read_bytes(), type=KeySet)
+        except (OSError, msgspec.DecodeError) as error:
+            raise Rejected("KEYS_INVALID", f"cannot read the public keys in {path}: {error}") from None
+        return cls(keys)
+
+    def verify(self, token: str | bytes, now: float) -> Principal:
+        """Return who the bearer is; `now` is in seconds since 1970.
+
+        Raises:
+            Rejected: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED or TOKEN_NOT_YET_VALID.
+
+        """
+        text = _text(token)
+        digest = hashlib.sha256(text.encode()).digest()
+        known = self._good.get(digest)
+        if known is None:
+            known = self._good[digest] = self._checked(text)
+            if len(self._good) > CACHE_LIMIT:
+                self._good.popitem(last=False)
+        else:
+            self._good.move_to_end(digest)
+        principal, not_before = known
+        _check_time(principal.expires_at, not_before, now)
+        return principal
+
+    def claimed_subject(self, token: str | bytes) -> str:
+        """Return whose a refused token claims to be, or an empty text: to tell them, never to believe it."""
+        try:
+            body = jwt.decode(_text(token), options={"verify_signature": False})
+        except (Rejected, *_UNREADABLE):
+            return ""
+        subject = body.get("sub")
+        if isinstance(subject, str) and len(subject) <= _NAME_LIMIT and subject.isprintable():
+            return subject
+        return ""
+
+    def _checked(self, text: str) -> tuple[Principal, float]:
+        public, kinds = self._key_of(text)
+        try:
+            body = jwt.decode(
+                text, public, algorithms=[ALGORITHM], audience=AUDIENCE, issuer=ISSUER, options=_OPTIONS
+            )
+            claims = msgspec.convert(body, _Token)
+        except _UNREADABLE as error:
+            raise _invalid(_REASONS.get(type(error), "it is not a token of this system")) from None
+        if claims.kind not in kinds:
+            raise _invalid("its key may not sign this kind of token")
+        if fault := claims.fault():
+            raise _invalid(fault)
+        return _principal(claims), claims.nbf
+
+    def _key_of(self, text: str) -> tuple[Any, frozenset[Kind]]:
+        try:
+            header = jwt.get_unverified_header(text)
+        except _UNREADABLE:
+            raise _invalid("it is not a token of this system") from None
+        if header.get("alg") != ALGORITHM or not header.keys() <= _HEADER:
+            raise _invalid(f"only {ALGORITHM} is accepted, with no other instructions in its header")
+        known = self._keys.get(header.get("kid", ""))
+        if known is None:
+            raise _invalid("its key is unknown here")
+        return known
+
+
+_OPTIONS: Any = {
+    "require": ["iss", "aud", "sub", "iat", "nbf", "exp", "jti"],
+    # Times are compared here, by the time that the caller gives.
+    "verify_exp": False,
+    "verify_nbf": False,
+    "verify_iat": False,
+}
+_UNREADABLE = (jwt.PyJWTError, msgspec.ValidationError, ValueError, TypeError, RecursionError)
+_REASONS: dict[type[BaseException], str] = {
+    jwt.InvalidSignatureError: "its signature is wrong",
+    jwt.InvalidAudienceError: "it is meant for somebody else",
+    jwt.InvalidIssuerError: "another issued it",
+    jwt.MissingRequiredClaimError: "it lacks a claim",
+    msgspec.ValidationError: "it lacks a claim, or one is of the wrong type",
+}
+
+
+def _text(token: str | bytes) -> str:
+    if not token:
+        raise Rejected("TOKEN_MISSING", "there is no token", "send one: it says who you are")
+    if len(token) > SIZE_LIMIT:
+        raise _invalid(f"it is longer than {SIZE_LIMIT:,} bytes")
+    text = token.decode("latin-1") if isinstance(token, bytes) else token
+    if not _FORM.fullmatch(text):
+        raise _invalid("it is not a token of this system")
+    return text
+
+
+def _check_time(expires_at: float, not_before: float, now: float) -> None:
+    if now >= expires_at:
+        raise Rejected("TOKEN_EXPIRED", "the token has expired", "get a new one")
+    if now < not_before - SKEW_SECONDS:
+        raise Rejected(
+            "TOKEN_NOT_YET_VALID", "the token is not valid yet", "compare the clocks of the two machines"
+        )
+
+
+def _principal(claims: _Token) -> Principal:
+    return Principal(
+        kind=claims.kind,
+        owner=claims.owner,
+        group=claims.group,
+        vo=claims.vo,
+        rights=claims.rights,
+        pilot_id=claims.pilot_id,
+        site=claims.site,
+        ce=claims.ce,
+        token_id=claims.jti,
+        expires_at=claims.exp,
+    )
+
+
+def _verifying(key: PublicKey) -> Any:
+    try:
+        return jwt.PyJWK.from_dict(msgspec.to_builtins(key), algorithm=ALGORITHM).key
+    except _UNREADABLE:
+        raise Rejected("KEYS_INVALID", f"the public key {key.kid} is no EC key on P-256") from None
+
+
+def _invalid(why: str) -> Rejected:
+    return Rejected(
+        "TOKEN_INVALID", f"the token is refused: {why}", "get a new one from this system's issuer"
+    )
