@@ -2,10 +2,11 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 Value = str | int | float | bool | list[str]
+Table = Mapping[str, Value]
 
 
 def write_secret(path: Path, text: str, *, durable: bool = True) -> None:
@@ -22,15 +23,28 @@ def write_secret(path: Path, text: str, *, durable: bool = True) -> None:
     fresh.replace(path)
 
 
-def to_toml(table: Mapping[str, Value | Mapping[str, Value]]) -> str:
-    """Return a table of values and of one level of tables as TOML."""
-    plain = [f"{key} = {_literal(value)}\n" for key, value in table.items() if not isinstance(value, Mapping)]
-    for key, inner in table.items():
-        if isinstance(inner, Mapping):
-            plain += [f"\n[{key}]\n", *(f"{name} = {_literal(value)}\n" for name, value in inner.items())]
-    return "".join(plain)
+def to_toml(document: Mapping[str, Value | Table | Sequence[Table]]) -> str:
+    """Return a document of values, tables of values, and lists of such tables as TOML."""
+    text = [f"{key} = {_literal(value)}\n" for key, value in document.items() if not _holds_tables(value)]
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            text += [f"\n[{key}]\n", *_lines(value)]
+        elif isinstance(value, Sequence) and _holds_tables(value):
+            for table in value:
+                assert isinstance(table, Mapping)
+                text += [f"\n[[{key}]]\n", *_lines(table)]
+    return "".join(text)
 
 
-def _literal(value: Value) -> str:
+def _lines(table: Table) -> list[str]:
+    return [f"{key} = {_literal(value)}\n" for key, value in table.items()]
+
+
+def _holds_tables(value: object) -> bool:
+    several = value if isinstance(value, list) else [value]
+    return any(isinstance(each, Mapping) for each in several)
+
+
+def _literal(value: object) -> str:
     # What JSON writes for these is what TOML reads, but for the one character it leaves bare and TOML forbids.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

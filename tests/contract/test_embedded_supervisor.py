@@ -10,13 +10,14 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 import pytest_asyncio
 
 from tests.waiting import eventually
-from wms.embedded import files
+from wms import files
 from wms.embedded.lifeline import Lifeline
 from wms.embedded.lock import holder
 from wms.embedded.server import Program
@@ -169,10 +170,11 @@ def test_no_lifeline_without_a_system(tmp_dir: Path) -> None:
 def test_toml_reads_back_as_it_was_written() -> None:
     import tomllib
 
-    table: dict[str, files.Value | dict[str, files.Value]] = {
+    table: dict[str, Any] = {
         "name": 'quote " back \\ tab \t del \x7f ümlaut',
         "list": ["a", "b c"],
         "part": {"n": 3, "x": 0.5, "yes": True},
+        "parts": [{"a": "1"}, {"a": "2", "b": []}],
     }
     assert tomllib.loads(files.to_toml(table)) == table
 

@@ -13,11 +13,11 @@ import asyncpg
 import psutil
 
 from wms.embedded import privilege
-from wms.files import write_secret
 from wms.embedded.process import Child
 from wms.embedded.server import LOOPBACK, Server, settle_port
 from wms.embedded.sweep import survivors
 from wms.errors import Rejected, Unavailable
+from wms.files import write_secret
 
 USER = "wms"
 # For two cores and some GiB shared with everything else of the system; `settings` overrides each.

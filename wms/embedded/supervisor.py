@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import structlog
 
-from wms.files import write_secret
 from wms.embedded.lock import DirectoryLock
 from wms.embedded.process import tail
 from wms.embedded.server import Server
 from wms.embedded.sweep import VARIABLE, sweep, system_id
 from wms.errors import WmsError
+from wms.files import write_secret
 
 log = structlog.get_logger()
 

@@ -1,0 +1,149 @@
+"""A system on one machine comes up, mends itself, ends whole, and comes up again with what it had."""
+
+import asyncio
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tomllib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import psutil
+import pytest
+import pytest_asyncio
+
+from tests.conftest import execute
+from tests.waiting import eventually
+from wms.embedded.broker import cluster_id_at
+from wms.embedded.lifeline import Lifeline
+from wms.embedded.sweep import members, system_id
+from wms.embedded.system import System, down
+from wms.errors import Rejected
+
+# The servers, the schema and the keys; the services have tests of their own.
+BARE: tuple[str, ...] = ()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[System]:
+    async with System(tmp_path_factory.mktemp("a system"), durable=False, services=BARE) as each:
+        yield each
+
+
+def client_file(root: Path) -> dict[str, Any]:
+    return tomllib.loads((root / "client.toml").read_text())
+
+
+async def count_tables(url: str) -> int:
+    connection = await asyncpg.connect(url)
+    try:
+        return int(await connection.fetchval("SELECT count(*) FROM information_schema.tables"))
+    finally:
+        await connection.close()
+
+
+async def test_its_users_find_all_they_need_in_one_file(system: System) -> None:
+    told = client_file(system.layout.root)
+    assert await count_tables(told["postgres"]["url"]) > 0
+    assert await cluster_id_at(int(told["kafka"]["bootstrap"].rpartition(":")[2]))
+    assert Path(told["auth"]["jwks"]).is_file()
+    assert Path(told["auth"]["token_file"]).is_file()
+
+
+async def test_what_is_secret_is_for_its_owner_alone(system: System) -> None:
+    layout = system.layout
+    for path in (layout.client, layout.user_token, layout.root / "state.json", *layout.keys.glob("*.pem")):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    assert stat.S_IMODE(layout.root.stat().st_mode) & 0o077 == 0
+
+
+async def test_killed_servers_come_back_where_they_were(system: System) -> None:
+    assert system.postgres is not None
+    assert system.broker is not None
+    url, bootstrap = system.postgres.url, system.broker.bootstrap
+    before = {name: child.starts for name, child in system.state().children.items()}
+    for server in (system.postgres, system.broker):
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGKILL)
+    await eventually(
+        lambda: all(child.starts > before[name] for name, child in system.state().children.items())
+    )
+    assert (system.postgres.url, system.broker.bootstrap) == (url, bootstrap)
+    await execute(url, "SELECT 1")
+
+
+async def test_second_on_its_directory_is_refused_by_name(system: System) -> None:
+    with pytest.raises(Rejected, match=rf"in use by process {os.getpid()}"):
+        await System(system.layout.root, services=BARE).start()
+    assert system.broker is not None
+    assert system.broker.running
+
+
+async def test_unknown_broker_is_refused(tmp_dir: Path) -> None:
+    with pytest.raises(Rejected, match="no broker is named"):
+        await System(tmp_dir, kafka="rabbit", durable=False, services=BARE).start()
+    assert not members(system_id(tmp_dir))
+
+
+async def test_nothing_is_up_so_nothing_comes_down(tmp_dir: Path) -> None:
+    assert not await down(tmp_dir)
+
+
+UP = """
+import asyncio, sys
+from pathlib import Path
+from wms.embedded.system import System
+
+async def main():
+    async with System(Path(sys.argv[1]), durable=False, services=()) as system:
+        print("up", flush=True)
+        await system.until_told()
+
+asyncio.run(main())
+"""
+
+
+def start_process(root: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", UP, str(root)], stdout=subprocess.PIPE, text=True)
+
+
+async def is_up(process: subprocess.Popen[str]) -> bool:
+    assert process.stdout is not None
+    return await asyncio.to_thread(process.stdout.readline) != ""
+
+
+def of_system(root: Path) -> list[int]:
+    """Return what lives of a system: what carries its mark, and Postgres, which overwrites its environment."""
+    cluster = root / "postgres" / "cluster"
+    found = {each.pid for each in members(system_id(root))}
+    for each in psutil.process_iter(["pid", "name"]):
+        try:
+            if each.status() != psutil.STATUS_ZOMBIE and Path(each.cwd()) == cluster:
+                found.add(each.pid)
+        except (psutil.Error, OSError):
+            continue
+    return sorted(found)
+
+
+async def test_killed_whole_it_leaves_nothing_and_comes_back_with_its_rows(tmp_dir: Path) -> None:
+    with start_process(tmp_dir) as first:
+        assert await is_up(first)
+        url = client_file(tmp_dir)["postgres"]["url"]
+        await execute(url, "CREATE TABLE kept AS SELECT 1 AS n")
+        assert of_system(tmp_dir)
+        first.kill()
+    await eventually(lambda: of_system(tmp_dir) == [])
+    with start_process(tmp_dir) as second:
+        assert await is_up(second)
+        assert client_file(tmp_dir)["postgres"]["url"] == url
+        await execute(url, "SELECT n FROM kept")
+        lifeline = Lifeline.open(tmp_dir / "up.lock")
+        assert lifeline.pid == second.pid
+        assert await down(tmp_dir)
+        assert second.wait(10) == 0
+    lifeline.close()
+    assert of_system(tmp_dir) == []

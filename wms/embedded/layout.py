@@ -1,0 +1,137 @@
+"""Where a system on one machine keeps what, and what it tells its services and its users."""
+
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from wms.embedded.server import Program
+from wms.embedded.supervisor import LOCK_FILE
+from wms.embedded.sweep import system_id
+from wms.files import Table, Value, to_toml, write_secret
+
+SERVICES = ("job_manager", "matcher", "advertiser", "pilot_submitter")
+"""In the order in which they are started."""
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """The files and directories below a system's data directory."""
+
+    root: Path
+
+    @property
+    def lock(self) -> Path:
+        """Locked by the process that keeps the system up, whose pid it holds: the lifeline of its pilots."""
+        return self.root / LOCK_FILE
+
+    @property
+    def client(self) -> Path:
+        """What a user's tools need to reach the system."""
+        return self.root / "client.toml"
+
+    @property
+    def keys(self) -> Path:
+        """The issuer's keys."""
+        return self.root / "keys"
+
+    @property
+    def jwks(self) -> Path:
+        """The public keys whose tokens are believed."""
+        return self.keys / "jwks.json"
+
+    @property
+    def user_token(self) -> Path:
+        """The token of whoever brought the system up."""
+        return self.root / "tokens" / "user.token"
+
+    @property
+    def site_token(self) -> Path:
+        """The token by which the advertiser speaks for this machine's site."""
+        return self.root / "tokens" / "site.token"
+
+    @property
+    def sandboxes(self) -> Path:
+        """The sandbox store."""
+        return self.root / "sandboxes"
+
+    @property
+    def pilots(self) -> Path:
+        """The working directories of pilots."""
+        return self.root / "pilots"
+
+    def server(self, name: str) -> Path:
+        """Return the directory of Postgres or the broker."""
+        return self.root / name
+
+    def service(self, name: str) -> Path:
+        """Return the directory of a service: its configuration and its log."""
+        return self.root / "services" / name
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a system once its servers run."""
+
+    layout: Layout
+    kafka: Table
+    postgres_url: str
+    slots: int
+    site: str = "local"
+    log_level: str = "info"
+
+
+def service(name: str, facts: Facts) -> Program:
+    """Write the configuration of a service and return the program that runs it."""
+    directory = facts.layout.service(name)
+    file = directory / "config.toml"
+    write_secret(file, to_toml({**_common(facts), **_own(name, facts)}))
+    return Program(
+        directory, name=name, argv=[sys.executable, "-m", f"services.{name}", "--config", str(file)]
+    )
+
+
+def write_client(facts: Facts) -> None:
+    """Write what a user's tools read; it holds the password of Postgres, so it is for the owner alone."""
+    layout = facts.layout
+    table = {
+        "kafka": facts.kafka,
+        "postgres": {"url": facts.postgres_url},
+        "auth": {"token_file": str(layout.user_token), "jwks": str(layout.jwks)},
+        "sandboxes": {"url": str(layout.sandboxes)},
+    }
+    write_secret(layout.client, to_toml(table))
+
+
+def _common(facts: Facts) -> dict[str, Table]:
+    return {
+        "kafka": facts.kafka,
+        "postgres": {"url": facts.postgres_url},
+        "auth": {"jwks": str(facts.layout.jwks)},
+        "log": {"level": facts.log_level},
+    }
+
+
+def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
+    """Return what only this service is told."""
+    layout = facts.layout
+    match name:
+        case "job_manager":
+            return {"sandboxes": {"url": str(layout.sandboxes)}}
+        case "advertiser":
+            element: dict[str, Value] = {"site": facts.site, "slots": facts.slots}
+            return {"advertising": {"token_file": str(layout.site_token)}, "elements": [element]}
+        case "pilot_submitter":
+            pilots = {
+                "directory": str(layout.pilots),
+                "keys": str(layout.keys),
+                "lifeline": str(layout.lock),
+                "system": system_id(layout.root),
+            }
+            return {"pilots": pilots, "sandboxes": {"url": str(layout.sandboxes)}}
+        case _:
+            return {}
+
+
+def default_slots() -> int:
+    """Return how many payloads this machine runs at once unless told otherwise."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

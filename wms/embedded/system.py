@@ -1,0 +1,193 @@
+"""A whole system on one machine: servers, schema, keys, services; up until told, whatever of it dies meanwhile."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+import structlog
+
+from wms.db import instance
+from wms.db.database import Database
+from wms.db.migrate import migrate
+from wms.embedded import layout as plan
+from wms.embedded.apache_kafka import ApacheKafka
+from wms.embedded.broker import Broker
+from wms.embedded.identity import ensure_identity
+from wms.embedded.layout import SERVICES, Facts, Layout
+from wms.embedded.lifeline import Lifeline
+from wms.embedded.postgres import Postgres
+from wms.embedded.server import KafkaServer
+from wms.embedded.supervisor import State, Supervisor
+from wms.errors import Rejected, Unavailable
+from wms.files import Table
+
+log = structlog.get_logger()
+
+SERVICES_READY_WITHIN = 60.0
+# The embedded broker keeps every message in memory and drops none, so it is begun anew before it takes the machine's;
+# nothing is lost by that, since Postgres is the truth.
+BROKER_RSS_LIMIT = 2 * 1024**3
+BROKER_LOOK_SECONDS = 10.0
+
+
+class System:
+    """One system in `data_dir`, kept up by this process and gone with it.
+
+    `kafka` is "embedded", "apache" or HOST:PORT of one that runs; `postgres` is "embedded" or a URL. `slots` is how many
+    payloads run at once (default: one a core). `durable=False` is for tests.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        kafka: str = "embedded",
+        postgres: str = "embedded",
+        slots: int | None = None,
+        durable: bool = True,
+        log_level: str = "info",
+        services: tuple[str, ...] = SERVICES,
+    ) -> None:
+        self.layout = Layout(Path(data_dir).absolute())
+        self.supervisor = Supervisor(self.layout.root)
+        self.postgres: Postgres | None = None
+        self.broker: KafkaServer | None = None
+        self.facts: Facts | None = None
+        self._services = services
+        self._chosen = (kafka, postgres)
+        self._slots = slots or plan.default_slots()
+        self._durable = durable
+        self._log_level = log_level
+        self._watch: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Bring everything up and wait until each service beats. Raises Rejected or Unavailable, with nothing left up."""
+        await self.supervisor.open()
+        try:
+            ensure_identity(self.layout)
+            kafka = await self._start_kafka(self._chosen[0])
+            url = await self._start_postgres(self._chosen[1])
+            await migrate(url)
+            self.facts = Facts(
+                layout=self.layout,
+                kafka=kafka,
+                postgres_url=url,
+                slots=self._slots,
+                log_level=self._log_level,
+            )
+            plan.write_client(self.facts)
+            for name in self._services:
+                await self.supervisor.add(plan.service(name, self.facts))
+            await self._services_beat(url)
+        except BaseException:
+            await self.stop()
+            raise
+        self._watch = asyncio.create_task(self._bound_broker(), name="bound the broker")
+
+    async def stop(self) -> None:
+        """Stop everything, services first, and leave no process behind."""
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.wait([self._watch])
+        await self.supervisor.close()
+
+    async def until_told(self) -> None:
+        """Wait for SIGTERM or SIGINT."""
+        told = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for sig in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(sig, told.set)
+        await told.wait()
+
+    def state(self) -> State:
+        """Return how its servers and services do."""
+        return self.supervisor.state()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def _start_postgres(self, chosen: str) -> str:
+        if chosen != "embedded":
+            return chosen
+        self.postgres = Postgres(self.layout.server("postgres"), durable=self._durable)
+        await self.supervisor.add(self.postgres)
+        return await self.postgres.ensure_database("wms")
+
+    async def _start_kafka(self, chosen: str) -> Table:
+        """Start the chosen broker and return what clients are told of it."""
+        match chosen:
+            case "embedded":
+                self.broker = Broker(self.layout.server("broker"))
+            case "apache":
+                self.broker = ApacheKafka(self.layout.server("kafka"))
+            case address if address.rpartition(":")[2].isdigit():
+                return {"bootstrap": address}
+            case _:
+                raise Rejected(
+                    "BAD_KAFKA", f"no broker is named {chosen!r}", "say embedded, apache or HOST:PORT"
+                )
+        await self.supervisor.add(self.broker)
+        told: Table = {"bootstrap": self.broker.bootstrap}
+        # The small broker knows no idempotent producer, and does not wake a fetch that waits for messages.
+        return {**told, "idempotent": False, "fetch_wait_ms": 10} if chosen == "embedded" else told
+
+    async def _services_beat(self, url: str) -> None:
+        """Wait until the very process of each service has written a heartbeat."""
+        deadline = time.monotonic() + SERVICES_READY_WITHIN
+        db = await Database.connect(url, size=1, application="wms up")
+        try:
+            while missing := [name for name in self._services if name not in await self._beating(db)]:
+                self._complain_if_hopeless(missing, deadline)
+                await asyncio.sleep(0.05)
+        finally:
+            await db.close()
+
+    async def _beating(self, db: Database) -> set[str]:
+        async with db.transaction() as tx:
+            rows = await instance.instances(tx)
+        alive = {row["pid"] for row in rows if row["alive"]}
+        return {name for name in self._services if self.supervisor.pid_of(name) in alive}
+
+    def _complain_if_hopeless(self, missing: list[str], deadline: float) -> None:
+        children = self.supervisor.state().children
+        dying = [name for name in missing if children[name].starts > 3]
+        if dying or time.monotonic() > deadline:
+            name = (dying or missing)[0]
+            end = self.supervisor.log_tail(name)
+            raise Unavailable(f"{name} does not run; the end of {children[name].log}: {end}")
+
+    async def _bound_broker(self) -> None:
+        while isinstance(self.broker, Broker):
+            await asyncio.sleep(BROKER_LOOK_SECONDS)
+            with contextlib.suppress(psutil.Error):
+                if self.broker.pid and psutil.Process(self.broker.pid).memory_info().rss > BROKER_RSS_LIMIT:
+                    log.warning("broker.full", limit_bytes=BROKER_RSS_LIMIT)
+                    await self.broker.kill()
+
+
+async def down(data_dir: Path, *, within: float = 60.0) -> bool:
+    """Stop the system of `data_dir` from outside and wait for its end; false if none was up. Raises Unavailable."""
+    try:
+        lifeline = Lifeline.open(Layout(data_dir).lock)
+    except Unavailable:
+        return False
+    try:
+        os.kill(lifeline.pid, signal.SIGTERM)
+        await asyncio.wait_for(lifeline.wait(), within)
+    except TimeoutError:
+        raise Unavailable(f"process {lifeline.pid} was told to end and has not within {within:g} s") from None
+    finally:
+        lifeline.close()
+    return True
