@@ -117,7 +117,8 @@ def refusal(
     """Return the answer to one who may not take the action on the job."""
     if not allowed(principal, "see", owner, group, vo):
         return no_such_job(job_id)
-    return Rejected("NOT_ALLOWED", f"you may not {action.replace('_', ' ')} job {job_id}: it is another's")
+    what = action.replace("_", " ")
+    return Rejected("NOT_ALLOWED", f"job {job_id} is another's: you have no right to {what}")
 
 
 def _reach(principal: Principal, action: Action) -> Reach:

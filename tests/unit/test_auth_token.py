@@ -1,0 +1,303 @@
+"""Tokens: what is verified, and everything that is not."""
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import jwt
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wms.auth import token as tokens
+from wms.auth.keys import KINDS, KeySet, generate_keys, load_key
+from wms.auth.token import Claims, Principal, Right, SigningKey, Verifier, mint
+from wms.errors import Rejected
+
+NOW = 1_800_000_000.0
+ALICE = Claims(kind="user", owner="alice", group="higgs", vo="atlas", rights=frozenset({Right.JOB_SHARING}))
+PILOT = Claims(kind="pilot", owner="bob", group="pilots", vo="atlas", pilot_id="p1", site="CERN", ce="ce1")
+SITE = Claims(kind="site", owner="cern-admin", site="CERN")
+
+
+class Issuer:
+    def __init__(self, directory: Path) -> None:
+        generate_keys(directory)
+        self.directory = directory
+        self.keys = {name.removesuffix(".pem"): load_key(directory / name) for name in KINDS}
+        self.jwks = directory / "jwks.json"
+
+    def verifier(self) -> Verifier:
+        return Verifier.from_file(self.jwks)
+
+    def mint(self, claims: Claims = ALICE, lifetime: float = 600, key: str = "issuer") -> str:
+        return mint(self.keys[key], claims, lifetime, NOW)
+
+    def sign(self, key: str = "issuer", headers: dict[str, Any] | None = None, **changed: Any) -> str:
+        """Sign a body of alice's with some claims changed, or left out where they are given as None."""
+        body = jwt.decode(self.mint(), options={"verify_signature": False}) | changed
+        body = {name: value for name, value in body.items() if value is not None}
+        signer = self.keys[key]
+        return jwt.encode(body, signer.private, "ES256", headers={"kid": signer.kid, **(headers or {})})
+
+
+@pytest.fixture(scope="module")
+def issuer(tmp_path_factory: pytest.TempPathFactory) -> Issuer:
+    return Issuer(tmp_path_factory.mktemp("keys"))
+
+
+def code(verify: Callable[[], object]) -> str:
+    with pytest.raises(Rejected) as fault:
+        verify()
+    return fault.value.code
+
+
+def refused(issuer: Issuer, token: str | bytes) -> str:
+    return code(lambda: issuer.verifier().verify(token, NOW))
+
+
+def encoded(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
+
+
+def test_a_token_gives_its_principal(issuer: Issuer) -> None:
+    principal = issuer.verifier().verify(issuer.mint(), NOW)
+    assert msgspec.structs.replace(principal, token_id="x") == Principal(
+        kind="user",
+        owner="alice",
+        group="higgs",
+        vo="atlas",
+        rights=frozenset({"job_sharing"}),
+        token_id="x",
+        expires_at=NOW + 600,
+    )
+    pilot = issuer.verifier().verify(issuer.mint(PILOT, key="pilots").encode(), NOW)
+    assert (pilot.kind, pilot.pilot_id, pilot.site, pilot.ce) == ("pilot", "p1", "CERN", "ce1")
+    assert issuer.verifier().verify(issuer.mint(SITE, key="sites"), NOW).site == "CERN"
+
+
+def test_a_principal_survives_the_dead_letters(issuer: Issuer) -> None:
+    principal = issuer.verifier().verify(issuer.mint(), NOW)
+    assert msgspec.json.decode(msgspec.json.encode(principal), type=Principal) == principal
+
+
+def test_times_are_judged_at_each_use_even_of_a_known_token(issuer: Issuer) -> None:
+    verifier, token = issuer.verifier(), issuer.mint()
+    assert code(lambda: verifier.verify(token, NOW - 31)) == "TOKEN_NOT_YET_VALID"
+    verifier.verify(token, NOW - 29)
+    verifier.verify(token, NOW + 599.9)
+    assert code(lambda: verifier.verify(token, NOW + 600)) == "TOKEN_EXPIRED"
+    assert code(lambda: issuer.verifier().verify(token, NOW + 601)) == "TOKEN_EXPIRED"
+
+
+@pytest.mark.parametrize(
+    ("claims", "key"),
+    [
+        (ALICE, "pilots"),
+        (ALICE, "sites"),
+        (msgspec.structs.replace(ALICE, kind="service"), "pilots"),
+        (PILOT, "issuer"),
+        (PILOT, "sites"),
+        (SITE, "pilots"),
+    ],
+)
+def test_a_key_signs_its_own_kinds_only(issuer: Issuer, claims: Claims, key: str) -> None:
+    assert code(lambda: issuer.mint(claims, key=key)) == "TOKEN_NOT_MINTED"
+    # And a holder of the key who does not ask `mint` gains nothing.
+    loose = SigningKey(kid=issuer.keys[key].kid, kinds=(claims.kind,), private=issuer.keys[key].private)
+    assert code(lambda: issuer.verifier().verify(mint(loose, claims, 600, NOW), NOW)) == "TOKEN_INVALID"
+
+
+def test_a_key_that_says_no_kinds_signs_nothing(issuer: Issuer) -> None:
+    keys = msgspec.json.decode(issuer.jwks.read_bytes(), type=KeySet)
+    bare = KeySet(tuple(msgspec.structs.replace(key, wms_kinds=()) for key in keys.keys))
+    assert code(lambda: Verifier(bare).verify(issuer.mint(), NOW)) == "TOKEN_INVALID"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"iss": "other"},
+        {"aud": "other"},
+        {"iss": None},
+        {"aud": None},
+        {"sub": None},
+        {"exp": None},
+        {"nbf": None},
+        {"iat": None},
+        {"jti": None},
+        {"kind": None},
+        {"kind": "root"},
+        {"group": None},
+        {"vo": ""},
+        {"sub": ""},
+        {"sub": 5},
+        {"sub": "a\nb"},
+        {"sub": "x" * 256},
+        {"rights": "operator"},
+        {"rights": ["a\x1b"]},
+        {"exp": "never"},
+        {"exp": float("nan")},
+        {"exp": float("inf")},
+    ],
+)
+def test_claims_that_are_wrong_or_missing_are_refused(issuer: Issuer, changed: dict[str, Any]) -> None:
+    assert code(lambda: issuer.verifier().verify(issuer.sign(**changed), NOW)) == "TOKEN_INVALID"
+
+
+@pytest.mark.parametrize("missing", ["pilot_id", "site", "ce", "vo"])
+def test_a_pilot_s_token_is_bound(issuer: Issuer, missing: str) -> None:
+    empty = "" if missing == "vo" else None
+    unbound = msgspec.structs.replace(PILOT, **{missing: empty})
+    assert code(lambda: issuer.mint(unbound, key="pilots")) == "TOKEN_NOT_MINTED"
+
+
+@pytest.mark.parametrize("alg", ["none", "HS256", "RS256", "ES384"])
+def test_other_algorithms_are_refused(issuer: Issuer, alg: str) -> None:
+    header, body, signature = issuer.mint().split(".")
+    names = json.loads(base64.urlsafe_b64decode(header + "=="))
+    forged = f"{encoded(json.dumps(names | {'alg': alg}).encode())}.{body}"
+    public = issuer.jwks.read_bytes()
+    mac = hmac.new(public, forged.encode(), hashlib.sha256).digest()
+    for tail in ("", signature, encoded(mac), encoded(mac * 2)):
+        assert refused(issuer, f"{forged}.{tail}") == "TOKEN_INVALID"
+
+
+def test_hints_in_the_header_are_refused(issuer: Issuer) -> None:
+    for headers in ({"jku": "https://evil"}, {"crit": ["exp"]}, {"kid": "other"}, {"kid": ""}):
+        assert refused(issuer, issuer.sign(headers=headers)) == "TOKEN_INVALID"
+
+
+def test_another_issuer_s_token_is_refused(issuer: Issuer, tmp_path: Path) -> None:
+    stranger = Issuer(tmp_path / "other")
+    assert code(lambda: issuer.verifier().verify(stranger.mint(), NOW)) == "TOKEN_INVALID"
+    disguised = SigningKey(
+        kid=issuer.keys["issuer"].kid, kinds=("user",), private=stranger.keys["issuer"].private
+    )
+    assert code(lambda: issuer.verifier().verify(mint(disguised, ALICE, 600, NOW), NOW)) == "TOKEN_INVALID"
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "a.b.c", "." * 100, "Bearer x", "\ud800", "ü.b.c", "a" * 9000, b"\xff\xfe"]
+)
+def test_what_is_no_token_is_refused(issuer: Issuer, text: str | bytes) -> None:
+    assert code(lambda: issuer.verifier().verify(text, NOW)) == "TOKEN_INVALID"
+    assert issuer.verifier().claimed_subject(text) == ""
+
+
+def test_size_and_absence(issuer: Issuer) -> None:
+    for nothing in ("", b""):
+        assert refused(issuer, nothing) == "TOKEN_MISSING"
+    large = issuer.sign(note="x" * 8192)
+    assert code(lambda: issuer.verifier().verify(large, NOW)) == "TOKEN_INVALID"
+
+
+def test_every_single_bit_matters(issuer: Issuer) -> None:
+    token = issuer.mint().encode()
+    verifier = issuer.verifier()
+    verifier.verify(token, NOW)
+    for at in range(len(token) * 8):
+        changed = bytearray(token)
+        changed[at // 8] ^= 1 << (at % 8)
+        with pytest.raises(Rejected):
+            verifier.verify(bytes(changed), NOW)
+
+
+@given(st.data())
+def test_no_changed_token_verifies(issuer: Issuer, data: st.DataObject) -> None:
+    token = issuer.mint()
+    start = data.draw(st.integers(0, len(token)))
+    end = data.draw(st.integers(start, min(len(token), start + 8)))
+    changed = token[:start] + data.draw(st.text("abcAQgw019-_.= \n\0", max_size=8)) + token[end:]
+    if changed != token:
+        with pytest.raises(Rejected):
+            issuer.verifier().verify(changed, NOW)
+
+
+@given(st.text(min_size=1, max_size=300), st.floats(0, 2**33))
+def test_no_text_breaks_the_verifier_and_no_error_holds_the_token(
+    issuer: Issuer, text: str, now: float
+) -> None:
+    with pytest.raises(Rejected) as fault:
+        issuer.verifier().verify(text, now)
+    assert text not in str(fault.value) or len(text) < 20
+
+
+def test_errors_never_hold_the_token(issuer: Issuer) -> None:
+    for bad in (issuer.sign(iss="other"), issuer.mint()[:-4] + "AAAA", issuer.sign(rights="x")):
+        with pytest.raises(Rejected) as fault:
+            issuer.verifier().verify(bad, NOW)
+        said = str(fault.value) + repr(fault.value)
+        assert not any(part in said for part in bad.split("."))
+        assert fault.value.__cause__ is None
+
+
+def test_whom_a_refused_token_claims_to_be(issuer: Issuer, tmp_path: Path) -> None:
+    assert Issuer(tmp_path).verifier().claimed_subject(issuer.mint()) == "alice"
+    assert issuer.verifier().claimed_subject(issuer.sign(sub="a\nb")) == ""
+
+
+def test_the_cache_is_bounded(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "CACHE_LIMIT", 3)
+    verifier = issuer.verifier()
+    for _ in range(5):
+        verifier.verify(issuer.mint(), NOW)
+    assert len(verifier._good) == 3
+
+
+def test_a_known_token_costs_little(issuer: Issuer) -> None:
+    verifier, token = issuer.verifier(), issuer.mint()
+    verifier.verify(token, NOW)
+    started = time.process_time()
+    for _ in range(10_000):
+        verifier.verify(token, NOW)
+    assert time.process_time() - started < 1
+
+
+def test_keys_are_private_stay_and_are_told_publicly(tmp_path: Path) -> None:
+    generate_keys(tmp_path / "keys")
+    before = {name: (tmp_path / "keys" / name).read_bytes() for name in (*KINDS, "jwks.json")}
+    (tmp_path / "keys" / "pilots.pem").unlink()
+    generate_keys(tmp_path / "keys")
+    after = {name: (tmp_path / "keys" / name).read_bytes() for name in (*KINDS, "jwks.json")}
+    assert {name for name in before if before[name] != after[name]} == {"pilots.pem", "jwks.json"}
+    assert all((tmp_path / "keys" / name).stat().st_mode & 0o777 == 0o600 for name in KINDS)
+    assert (tmp_path / "keys").stat().st_mode & 0o777 == 0o700
+    assert {path.name for path in (tmp_path / "keys").iterdir()} == {*KINDS, "jwks.json"}
+    assert b'"d"' not in after["jwks.json"]
+    kinds = [key.wms_kinds for key in msgspec.json.decode(after["jwks.json"], type=KeySet).keys]
+    assert kinds == [("user", "service"), ("pilot",), ("site",)]
+
+
+def test_many_may_make_the_keys_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: generate_keys(tmp_path), range(8)))
+    again = Issuer(tmp_path)
+    again.verifier().verify(again.mint(), NOW)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o601])
+def test_an_exposed_key_is_refused(tmp_path: Path, mode: int) -> None:
+    generate_keys(tmp_path)
+    (tmp_path / "issuer.pem").chmod(mode)
+    assert code(lambda: load_key(tmp_path / "issuer.pem")) == "KEY_EXPOSED"
+
+
+def test_what_is_no_key_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "issuer.pem").write_bytes(b"no key")
+    (tmp_path / "issuer.pem").chmod(0o600)
+    assert code(lambda: load_key(tmp_path / "issuer.pem")) == "KEY_UNREADABLE"
+    assert code(lambda: load_key(tmp_path / "none.pem")) == "KEY_UNREADABLE"
+    assert code(lambda: Verifier.from_file(tmp_path / "issuer.pem")) == "KEYS_INVALID"
+
+
+def test_a_key_does_not_show_itself(issuer: Issuer) -> None:
+    assert "PRIVATE" not in repr(issuer.keys["issuer"])
+    assert "0x" not in repr(issuer.keys["issuer"])
