@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from services.job_manager import control, submissions
-from wms.auth.token import Principal
+from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db.database import Transaction
 from wms.errors import Rejected

@@ -6,7 +6,7 @@ import msgspec
 
 from services.job_manager.ledger import Ledger
 from wms.auth.policy import scope
-from wms.auth.token import Principal
+from wms.auth.principal import Principal
 from wms.db import job, selection, submission
 from wms.db.database import Transaction
 from wms.db.selection import Page

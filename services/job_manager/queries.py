@@ -8,7 +8,7 @@ import msgspec
 from services.job_manager import why
 from services.job_manager.submissions import refuse
 from wms.auth.policy import Action, allowed, scope
-from wms.auth.token import Principal
+from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import job, pilot, selection, view
 from wms.db.database import Transaction

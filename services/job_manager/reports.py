@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import structlog
 
 from services.job_manager.ledger import Held, Ledger
-from wms.auth.token import Principal
+from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import attempt, pilot
 from wms.db.attempt import Ended

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from wms.auth.policy import allowed
-from wms.auth.token import Principal
+from wms.auth.principal import Principal
 from wms.db import job, submission, task_queue
 from wms.db.database import Transaction
 from wms.db.job import Born
@@ -62,21 +62,13 @@ async def _take_from(
     repeated: list[Submit] = []
     for submit in submits:
         digest = _digest(submit)
-        same = orders.get(submit.command_id)
-        known = (
-            same.digest if same else before[submit.command_id].digest if submit.command_id in before else None
-        )
+        known = _known(submit.command_id, orders, before)
+        if known == digest:
+            repeated.append(submit)
+            continue
         try:
-            if known is None:
-                orders[submit.command_id] = _Order(submit, digest, _read(submit))
-            elif known != digest:
-                raise Rejected(
-                    "ID_REUSED",
-                    f"the id {submit.command_id} was used before for another submission",
-                    "choose another id",
-                )
-            else:
-                repeated.append(submit)
+            _check_unused(submit, known)
+            orders[submit.command_id] = _Order(submit, digest, _read(submit))
         except Rejected as fault:
             refuse(tx, owner, submit.command_id, submit.client, fault)
     ids = await _store(tx, identity, list(orders.values()), segments) if orders else {}
@@ -85,6 +77,24 @@ async def _take_from(
     for submit in repeated:
         ranges = ids.get(submit.command_id) or _decoded(before[submit.command_id])
         _answer(tx, owner, submit, ranges, repeated=True)
+
+
+def _known(
+    command_id: CommandId, orders: dict[CommandId, _Order], before: dict[CommandId, Taken]
+) -> bytes | None:
+    """Return the digest of what the command said when it came before, in this batch or earlier."""
+    if command_id in orders:
+        return orders[command_id].digest
+    return before[command_id].digest if command_id in before else None
+
+
+def _check_unused(submit: Submit, known: bytes | None) -> None:
+    if known is not None:
+        raise Rejected(
+            "ID_REUSED",
+            f"the id {submit.command_id} was used before for another submission",
+            "choose another id",
+        )
 
 
 def _digest(submit: Submit) -> bytes:

@@ -12,6 +12,7 @@ from wms.job.reasons import ADVICE, Code
 from wms.job.state import State
 from wms.messages import replies
 from wms.messages.queries import WhyJob
+from wms.provisioning.demand import reach
 from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.selection import explain
@@ -63,6 +64,9 @@ async def _explain_waiting(tx: Transaction, found: Job, query: WhyJob) -> replie
 def _verdict(row: asyncpg.Record, requirements: Requirements) -> replies.CeVerdict:
     element = msgspec.json.decode(row["element"], type=ComputingElement)
     failing = explain(requirements, element.pilot_resource(vo=requirements.vo))
+    unreached = reach(requirements, element)
+    if not failing and unreached is not None:
+        failing = [unreached]
     return replies.CeVerdict(
         site=row["site"],
         ce=row["ce"],

@@ -2,7 +2,8 @@
 
 import structlog
 
-from wms.auth.token import Principal
+from wms.auth.policy import may_advertise
+from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import ad
 from wms.db.database import Database, Transaction
@@ -34,7 +35,7 @@ async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
 
 
 def _may(principal: Principal | None, site: str) -> bool:
-    return principal is not None and principal.kind == "site" and principal.site in (site, "*")
+    return principal is not None and may_advertise(principal, site)
 
 
 class Expiry:

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import structlog
 
-from wms.auth.token import Principal
+from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import job
 from wms.db.database import Transaction

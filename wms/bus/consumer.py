@@ -15,7 +15,8 @@ import msgspec
 import structlog
 
 from wms import faultpoint
-from wms.auth.token import Principal, Verifier
+from wms.auth.principal import Principal
+from wms.auth.token import Verifier
 from wms.bus.kafka import Kafka, Message, Reader
 from wms.bus.topics import partitions
 from wms.db import dead_letter, offset

@@ -71,7 +71,8 @@ class Transaction:
 
     async def fetch(self, query: str, *args: Any) -> list[asyncpg.Record]:
         """Return all rows of a named block."""
-        return await self.connection.fetch(query, *args)
+        rows: list[asyncpg.Record] = await self.connection.fetch(query, *args)
+        return rows
 
     async def fetchrow(self, query: str, *args: Any) -> asyncpg.Record | None:
         """Return the first row of a named block, or None."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import asyncpg
+import msgspec
 
 from wms.db.database import Transaction
 from wms.db.sql import load
@@ -16,16 +17,22 @@ DEAD_AFTER_SECONDS = 5.0
 FORGOTTEN_AFTER_SECONDS = 3_600.0
 
 
-async def beat(
-    tx: Transaction,
-    instance_id: InstanceId,
-    service: str,
-    consumers: Sequence[str],
-    place: tuple[str, int, str],
-    health: str,
-) -> dict[str, list[InstanceId]]:
-    """Say that the instance at (host, pid, version) lives; return the live instances of every consumer, in order."""
-    await tx.execute(SQL["beat"], instance_id, service, consumers, *place, health)
+class Beat(msgspec.Struct, frozen=True, kw_only=True):
+    """What an instance says of itself."""
+
+    instance_id: InstanceId
+    service: str
+    consumers: Sequence[str]
+    host: str
+    pid: int
+    version: str
+    health: str
+    """JSON."""
+
+
+async def beat(tx: Transaction, instance: Beat) -> dict[str, list[InstanceId]]:
+    """Say that the instance lives; return the live instances of every consumer, in order."""
+    await tx.execute(SQL["beat"], *msgspec.structs.astuple(instance))
     rows = await tx.fetch(SQL["sharers"], DEAD_AFTER_SECONDS)
     return {row["consumer"]: row["instances"] for row in rows}
 

@@ -39,6 +39,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     vo: str
     dispatcher: str
     slots: int
+    reason: str = ""
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +78,22 @@ async def update(tx: Transaction, pilots: Sequence[Followed]) -> None:
     """Write what the dispatcher says of pilots."""
     if pilots:
         await tx.execute(SQL["update"], *_columns(pilots))
+
+
+async def may_plan(tx: Transaction) -> bool:
+    """Return whether nobody else plans pilots now; holds until the transaction ends."""
+    alone: bool = await tx.fetchval(SQL["may_plan"])
+    return alone
+
+
+LAST_BREATH_SECONDS = 5.0
+"""Between a pilot's end and its jobs being given to others: its shepherd kills their payloads in far less."""
+
+
+async def hurry_leases(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
+    """End soon what these pilots hold: they are dead."""
+    if pilot_ids:
+        await tx.execute(SQL["hurry_leases"], pilot_ids, LAST_BREATH_SECONDS)
 
 
 async def alive(tx: Transaction) -> list[Pilot]:

@@ -13,10 +13,18 @@ where p.pilot_id = s.pilot_id;
 
 -- name: insert
 -- Pilots that are about to be sent, under ids that we chose: a crash finds them again.
-insert into pilot (pilot_id, site, ce, vo, dispatcher, slots)
-select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[])
-    as p(pilot_id, site, ce, vo, dispatcher, slots);
+insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, reason)
+select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.reason
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[])
+    as p(pilot_id, site, ce, vo, dispatcher, slots, reason);
+
+-- name: may_plan
+-- Whether this transaction is the one that plans now.
+select pg_try_advisory_xact_lock(7102);
+
+-- name: hurry_leases
+-- These pilots are dead: what they hold is given back soon, not at the end of its lease.
+update lease set expires_at = least(expires_at, now() + make_interval(secs => $2)) where pilot_id = any ($1::text[]);
 
 -- name: update
 -- What the dispatcher says of pilots; one that has ended stays ended.

@@ -161,14 +161,16 @@ class Host:
 
     async def _beat(self) -> None:
         async with self.db.transaction() as tx:
-            sharers = await instance.beat(
-                tx,
-                self.instance_id,
-                self.service,
-                [consumer.name for consumer in self._consumers],
-                (platform.node(), os.getpid(), __version__),
-                self._health(),
+            beat = instance.Beat(
+                instance_id=self.instance_id,
+                service=self.service,
+                consumers=[consumer.name for consumer in self._consumers],
+                host=platform.node(),
+                pid=os.getpid(),
+                version=__version__,
+                health=self._health(),
             )
+            sharers = await instance.beat(tx, beat)
         self.membership.update(sharers)
 
     def _health(self) -> str:
@@ -206,7 +208,7 @@ def serve(
         sys.stderr.write(f"{service}: {error}\n")
         sys.exit(EXIT_UNAVAILABLE)
     except BaseExceptionGroup as group:
-        log.error("service failed", errors=[repr(error) for error in group.exceptions], exc_info=group)
+        log.exception("service failed", errors=[repr(error) for error in group.exceptions])
         sys.exit(EXIT_UNAVAILABLE)
 
 

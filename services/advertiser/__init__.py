@@ -1,0 +1,1 @@
+"""The advertiser: reads what a site has and publishes it as ads."""

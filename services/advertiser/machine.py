@@ -1,0 +1,39 @@
+"""What this machine is: cores, memory, load, platform."""
+
+import os
+import platform
+
+import msgspec
+import psutil
+
+MIB = 1024 * 1024
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine as it is now."""
+
+    cores: int
+    memory_mb: int
+    load: float
+    """Processes that ran or waited to run, on average of the last minute."""
+    platforms: tuple[str, ...]
+
+
+def look() -> Machine:
+    """Look at this machine: what this process may use of it."""
+    return Machine(
+        cores=len(os.sched_getaffinity(0)),
+        memory_mb=psutil.virtual_memory().total // MIB,
+        load=round(os.getloadavg()[0], 2),
+        platforms=platforms(),
+    )
+
+
+def platforms() -> tuple[str, ...]:
+    """Return the names by which jobs may ask for this machine's platform."""
+    system, machine = platform.system(), platform.machine()
+    names = [f"{system}-{machine}"]
+    libc, version = platform.libc_ver()
+    if libc:
+        names.append(f"{system}-{machine}-{libc}-{version}")
+    return tuple(names)

@@ -1,0 +1,1 @@
+"""The pilot submitter: keeps pilots on computing elements by demand and follows them."""

@@ -1,0 +1,34 @@
+"""What the pilot submitter is told."""
+
+from wms.runtime.config import Section, ServiceConfig
+
+
+class PilotSettings(Section, frozen=True, kw_only=True):
+    """How pilots are made and how many."""
+
+    directory: str
+    """Below it every pilot of this machine has a directory."""
+    keys: str
+    """The directory with the key that signs pilots' tokens."""
+    lifeline: str = ""
+    """The lock file of a system on this machine, with which its pilots end."""
+    system: str = ""
+    """The name by which leftovers of an earlier life of this system are known."""
+    most: int = 16
+    """Pilots at a time, over all elements."""
+    plan_every_seconds: float = 1.0
+    idle_seconds: float = 20.0
+    lifetime_seconds: float = 86_400.0
+
+
+class SandboxSettings(Section, frozen=True, kw_only=True):
+    """Where sandboxes are, as pilots see it."""
+
+    url: str
+
+
+class Config(ServiceConfig, frozen=True, kw_only=True):
+    """The whole file."""
+
+    pilots: PilotSettings
+    sandboxes: SandboxSettings

@@ -1,0 +1,83 @@
+"""Makes what a pilot is sent with: its agent's configuration and its token."""
+
+from pathlib import Path
+
+from services.pilot_submitter.config import Config, PilotSettings
+from wms.auth.keys import SigningKey
+from wms.auth.principal import Right
+from wms.auth.token import Claims, mint
+from wms.bus.kafka import Settings as KafkaSettings
+from wms.db.pilot import Sent
+from wms.dispatch.port import Order
+from wms.files import to_toml
+from wms.runtime import clock
+from wms.site import ComputingElement
+
+
+class PilotMaker:
+    """Makes orders for a dispatcher."""
+
+    def __init__(self, config: Config, key: SigningKey) -> None:
+        self._pilots: PilotSettings = config.pilots
+        self._kafka: KafkaSettings = config.kafka
+        self._sandboxes = config.sandboxes.url
+        self._log_level = config.log.level
+        self._key = key
+
+    def order(self, sent: Sent, element: ComputingElement) -> Order:
+        """Return the order for one pilot: bound by its token to itself, its site, its element and its VO."""
+        claims = Claims(
+            kind="pilot",
+            owner="pilot_submitter",
+            group="pilot",
+            vo=sent.vo,
+            rights=frozenset({Right.GENERIC_PILOT}),
+            pilot_id=sent.pilot_id,
+            site=sent.site,
+            ce=sent.ce,
+        )
+        token = mint(self._key, claims, self._pilots.lifetime_seconds * 2, clock.timestamp())
+        return Order(
+            pilot_id=sent.pilot_id,
+            site=sent.site,
+            ce=sent.ce,
+            slots=sent.slots,
+            config=self._config(sent, element),
+            token=token,
+        )
+
+    def _config(self, sent: Sent, element: ComputingElement) -> str:
+        place = Path(self._pilots.directory) / sent.pilot_id
+        return to_toml(
+            {
+                "pilot": {
+                    "pilot_id": sent.pilot_id,
+                    "site": sent.site,
+                    "ce": sent.ce,
+                    "vo": sent.vo,
+                    "slots": sent.slots,
+                    "token_file": str(place / "token"),
+                    "directory": str(place / "jobs"),
+                    "idle_seconds": self._pilots.idle_seconds,
+                    "lifetime_seconds": self._pilots.lifetime_seconds,
+                    "lifeline": self._pilots.lifeline,
+                },
+                "resource": {
+                    "setup": element.setup,
+                    "cpu_time": element.max_cpu_time,
+                    "memory_mb": element.memory_mb,
+                    "platforms": list(element.platforms),
+                    "tags": list(element.tags),
+                    "required_tags": list(element.required_tags),
+                    "job_types": list(element.job_types),
+                    "pilot_type": element.pilot_type,
+                },
+                "sandboxes": {"url": self._sandboxes},
+                "kafka": {
+                    "bootstrap": self._kafka.bootstrap,
+                    "fetch_wait_ms": self._kafka.fetch_wait_ms,
+                    "idempotent": self._kafka.idempotent,
+                },
+                "log": {"level": self._log_level},
+            }
+        )

@@ -1,0 +1,56 @@
+"""What a job agent is told: written by who sends the pilot, read by the pilot."""
+
+from wms.bus.kafka import Settings as KafkaSettings
+from wms.runtime.config import LogSettings, Section
+
+
+class PilotSettings(Section, frozen=True, kw_only=True):
+    """Who the pilot is. The token says it too, and only the token is believed."""
+
+    pilot_id: str
+    site: str
+    ce: str
+    vo: str
+    slots: int
+    token_file: str
+    directory: str
+    """Below it every job gets a directory of its own."""
+    idle_seconds: float = 30.0
+    """After so long without a job the pilot ends by itself."""
+    lifetime_seconds: float = 86_400.0
+    """After so long it takes no more jobs."""
+    grace_seconds: float = 10.0
+    """What a drain leaves running jobs before they are given back."""
+    lifeline: str = ""
+    """The lock file of a system on this machine: the pilot ends when its holder does."""
+
+
+class ResourceSettings(Section, frozen=True, kw_only=True):
+    """What the pilot offers a job."""
+
+    setup: str = "default"
+    cpu_time: int = 86_400
+    memory_mb: int = 0
+    """0: what the machine has."""
+    platforms: list[str] = []
+    """Empty: what the machine is."""
+    tags: list[str] = []
+    required_tags: list[str] = []
+    job_types: list[str] = []
+    pilot_type: str = ""
+
+
+class SandboxSettings(Section, frozen=True, kw_only=True):
+    """Where sandboxes are."""
+
+    url: str
+
+
+class PilotConfig(Section, frozen=True, kw_only=True):
+    """The whole file."""
+
+    pilot: PilotSettings
+    sandboxes: SandboxSettings
+    resource: ResourceSettings = ResourceSettings()
+    kafka: KafkaSettings = KafkaSettings()
+    log: LogSettings = LogSettings()
