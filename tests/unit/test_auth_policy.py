@@ -1,7 +1,7 @@
 """The policy as a matrix, action by relation, and its columns for queries as the same thing."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wms.auth.policy import (
@@ -101,6 +101,7 @@ PEOPLE = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(PEOPLE, st.sampled_from(ACTIONS), NAMES, NAMES, NAMES)
 def test_the_columns_of_a_scope_mean_what_the_policy_says(
     who: Principal, action: Action, owner: str, group: str, vo: str
@@ -111,12 +112,14 @@ def test_the_columns_of_a_scope_mean_what_the_policy_says(
     assert allowed(who, action, owner, group, vo) is by_columns
 
 
+@settings(deadline=None)
 @given(PEOPLE, NAMES, NAMES, NAMES)
 def test_who_may_act_may_see(who: Principal, owner: str, group: str, vo: str) -> None:
     if any(allowed(who, action, owner, group, vo) for action in ON_JOBS):
         assert allowed(who, "see", owner, group, vo)
 
 
+@settings(deadline=None)
 @given(PEOPLE, NAMES, NAMES, NAMES)
 def test_nobody_crosses_vos_but_operators(who: Principal, owner: str, group: str, vo: str) -> None:
     if vo != who.vo and Right.OPERATOR not in who.rights:
@@ -124,6 +127,7 @@ def test_nobody_crosses_vos_but_operators(who: Principal, owner: str, group: str
         assert not may_run(who, owner, group, vo)
 
 
+@settings(deadline=None)
 @given(PEOPLE, NAMES, NAMES, NAMES)
 def test_nobody_submits_for_another(who: Principal, owner: str, group: str, vo: str) -> None:
     if allowed(who, "submit", owner, group, vo):

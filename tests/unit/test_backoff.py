@@ -6,7 +6,7 @@ import re
 from itertools import islice
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wms.backoff import delays
@@ -14,6 +14,7 @@ from wms.errors import DETAILS_LIMIT, MESSAGE_LIMIT, Rejected, Unavailable, show
 from wms.ids import SLUG_LIMIT, slug
 
 
+@settings(deadline=None)
 @given(
     base=st.floats(0.001, 10),
     cap=st.floats(10, 1000),
@@ -60,6 +61,7 @@ def test_errors_survive_pickling() -> None:
     assert pickle.loads(pickle.dumps(Unavailable("no broker"))).message == "no broker"
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(1, 30))
 def test_shown_is_printable_and_bounded(text: str, limit: int) -> None:
     assert shown(text, limit).isprintable()
@@ -78,6 +80,7 @@ def test_the_slug_of_one_name_is_not_another_name_s() -> None:
     assert len({slug(name) for name in ("CERN", "cern", "cern.", ".cern", "cern-", first, "ce rn")}) == 7
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_slugs_fit_a_topic_and_never_collide(one: str, other: str) -> None:
     for name in (one, other):
@@ -86,6 +89,7 @@ def test_slugs_fit_a_topic_and_never_collide(one: str, other: str) -> None:
     assert (slug(one) == slug(other)) == (one == other)
 
 
+@settings(deadline=None)
 @given(st.from_regex(r"[A-Za-z.]{1,3}", fullmatch=True), st.from_regex(r"[A-Za-z.]{1,3}", fullmatch=True))
 def test_short_slugs_never_collide(one: str, other: str) -> None:
     assert (slug(one) == slug(other)) == (one == other)

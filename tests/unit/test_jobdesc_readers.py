@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wms.errors import Rejected
@@ -206,6 +206,7 @@ def test_hostile_documents_are_refused_in_bounded_time(name: str, reader: Any) -
     assert time.process_time() - started < 10
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for reader in (read, read_json, read_toml):
@@ -224,6 +225,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_depth_is_measured_as_the_parser_sees_it(value: object) -> None:
     def depth(tree: object) -> int:
@@ -239,6 +241,7 @@ def test_depth_is_measured_as_the_parser_sees_it(value: object) -> None:
         assert too_deep(text, limit=limit) == (depth(value) > limit)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.dictionaries(st.sampled_from(["executable", "name", "cpu_time", "sites", "x"]), VALUES), max_size=3

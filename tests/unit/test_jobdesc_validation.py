@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wms.jobdesc import (
@@ -160,6 +160,7 @@ def test_unknown_keys_get_a_remedy(unknown: str, said: str) -> None:
     assert remedy_for(unknown) == said
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(RULES)), st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -170,6 +171,7 @@ def test_any_value_of_any_type_gives_printable_problems_and_no_crash(fields: dic
         assert len(problem.message) < 500
 
 
+@settings(deadline=None)
 @given(st.builds(of, arguments=st.lists(st.text(), max_size=3).map(tuple), priority=st.integers(0, 10)))
 def test_the_description_survives_the_wire(description: JobDescription) -> None:
     if not validate(description):
@@ -221,6 +223,7 @@ def test_what_is_no_array_is_left_alone() -> None:
     assert expand(plain, 0) is plain
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.text("{}n. p"), min_size=1, max_size=5),
     st.lists(st.text("abc{}np", max_size=5), min_size=1, max_size=5),
