@@ -19,6 +19,7 @@ import pytest_asyncio
 from tests.conftest import execute
 from tests.waiting import eventually
 from wms.embedded.broker import cluster_id_at
+from wms.embedded.layout import SERVICES
 from wms.embedded.lifeline import Lifeline
 from wms.embedded.sweep import members, system_id
 from wms.embedded.system import System, down
@@ -91,6 +92,28 @@ async def test_unknown_broker_is_refused(tmp_dir: Path) -> None:
 
 async def test_nothing_is_up_so_nothing_comes_down(tmp_dir: Path) -> None:
     assert not await down(tmp_dir)
+
+
+async def test_every_service_runs_and_comes_back_when_killed(tmp_dir: Path) -> None:
+    async with System(tmp_dir, durable=False) as system:
+        assert set(system.state().children) == {"postgres", "broker", *SERVICES}
+        for name in SERVICES:
+            pid = system.supervisor.pid_of(name)
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+        await eventually(lambda: all(system.state().children[name].starts == 2 for name in SERVICES))
+        await system.wait_beating()
+    assert of_system(tmp_dir) == []
+
+
+async def test_what_clients_are_told_is_what_they_read(system: System) -> None:
+    from wms.client.settings import read_settings
+
+    settings = read_settings(system.layout.root, {})
+    assert system.broker is not None
+    assert settings.kafka.bootstrap == system.broker.bootstrap
+    assert settings.sandboxes is not None
+    assert settings.sandboxes.address == system.layout.sandboxes.as_uri()
 
 
 UP = """

@@ -96,8 +96,8 @@ def write_client(facts: Facts) -> None:
     table = {
         "kafka": facts.kafka,
         "postgres": {"url": facts.postgres_url},
-        "auth": {"token_file": str(layout.user_token), "jwks": str(layout.jwks)},
-        "sandboxes": {"url": str(layout.sandboxes)},
+        "auth": {"token_file": str(layout.user_token), "jwks": str(layout.jwks), "keys": str(layout.keys)},
+        "sandboxes": {"url": layout.sandboxes.as_uri()},
     }
     write_secret(layout.client, to_toml(table))
 
@@ -116,7 +116,7 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
     layout = facts.layout
     match name:
         case "job_manager":
-            return {"sandboxes": {"url": str(layout.sandboxes)}}
+            return {"sandboxes": {"url": layout.sandboxes.as_uri()}}
         case "advertiser":
             element: dict[str, Value] = {"site": facts.site, "slots": facts.slots}
             return {"advertising": {"token_file": str(layout.site_token)}, "elements": [element]}
@@ -127,7 +127,7 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
                 "lifeline": str(layout.lock),
                 "system": system_id(layout.root),
             }
-            return {"pilots": pilots, "sandboxes": {"url": str(layout.sandboxes)}}
+            return {"pilots": pilots, "sandboxes": {"url": layout.sandboxes.as_uri()}}
         case _:
             return {}
 

@@ -84,7 +84,7 @@ class System:
             plan.write_client(self.facts)
             for name in self._services:
                 await self.supervisor.add(plan.service(name, self.facts))
-            await self._services_beat(url)
+            await self.wait_beating()
         except BaseException:
             await self.stop()
             raise
@@ -104,6 +104,18 @@ class System:
         for sig in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(sig, told.set)
         await told.wait()
+
+    async def wait_beating(self) -> None:
+        """Wait until the very process of each service has written a heartbeat. Raises Unavailable with a log's end."""
+        assert self.facts is not None, "start() comes first"
+        deadline = time.monotonic() + SERVICES_READY_WITHIN
+        db = await Database.connect(self.facts.postgres_url, size=1, application="wms up")
+        try:
+            while missing := [name for name in self._services if name not in await self._beating(db)]:
+                self._complain_if_hopeless(missing, deadline)
+                await asyncio.sleep(0.05)
+        finally:
+            await db.close()
 
     def state(self) -> State:
         """Return how its servers and services do."""
@@ -142,17 +154,6 @@ class System:
         told: Table = {"bootstrap": self.broker.bootstrap}
         # The small broker knows no idempotent producer, and does not wake a fetch that waits for messages.
         return {**told, "idempotent": False, "fetch_wait_ms": 10} if chosen == "embedded" else told
-
-    async def _services_beat(self, url: str) -> None:
-        """Wait until the very process of each service has written a heartbeat."""
-        deadline = time.monotonic() + SERVICES_READY_WITHIN
-        db = await Database.connect(url, size=1, application="wms up")
-        try:
-            while missing := [name for name in self._services if name not in await self._beating(db)]:
-                self._complain_if_hopeless(missing, deadline)
-                await asyncio.sleep(0.05)
-        finally:
-            await db.close()
 
     async def _beating(self, db: Database) -> set[str]:
         async with db.transaction() as tx:
