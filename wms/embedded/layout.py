@@ -96,7 +96,7 @@ def write_client(facts: Facts) -> None:
     table = {
         "kafka": facts.kafka,
         "postgres": {"url": facts.postgres_url},
-        "auth": {"token_file": str(layout.user_token), "jwks": str(layout.jwks), "keys": str(layout.keys)},
+        "auth": {"token_file": str(layout.user_token), "jwks": str(layout.jwks)},
         "sandboxes": {"url": layout.sandboxes.as_uri()},
     }
     write_secret(layout.client, to_toml(table))
