@@ -2,9 +2,9 @@
 
 from services.advertiser.advertising import Advertising
 from services.advertiser.config import Config
-from services.advertiser.machine import look
 from wms.runtime import clock
 from wms.runtime.host import Host, serve
+from wms.runtime.machine import look
 
 
 async def build(host: Host, config: Config) -> None:

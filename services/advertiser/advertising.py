@@ -8,11 +8,11 @@ import msgspec
 import structlog
 
 from services.advertiser.config import AdvertisingSettings, ElementSettings
-from services.advertiser.machine import Machine
 from wms.bus.kafka import Kafka
 from wms.errors import Rejected
 from wms.messages.ads import TOPIC, Advertise, Withdraw
 from wms.messages.wire import encode
+from wms.runtime.machine import Machine
 from wms.site import ComputingElement
 
 log = structlog.get_logger()

@@ -2,6 +2,7 @@
 
 import os
 import platform
+from functools import lru_cache
 
 import msgspec
 import psutil
@@ -10,7 +11,7 @@ MIB = 1024 * 1024
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine as it is now."""
+    """A machine as it is now, as far as this process may use it."""
 
     cores: int
     memory_mb: int
@@ -20,7 +21,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def look() -> Machine:
-    """Look at this machine: what this process may use of it."""
+    """Look at this machine."""
     return Machine(
         cores=len(os.sched_getaffinity(0)),
         memory_mb=psutil.virtual_memory().total // MIB,
@@ -29,6 +30,7 @@ def look() -> Machine:
     )
 
 
+@lru_cache(maxsize=1)
 def platforms() -> tuple[str, ...]:
     """Return the names by which jobs may ask for this machine's platform."""
     system, machine = platform.system(), platform.machine()

@@ -1,0 +1,71 @@
+"""Wires the job agent: `python -m services.job_agent --config FILE`."""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import uvloop
+
+from services.job_agent.agent import Agent
+from services.job_agent.link import KafkaLink
+from services.job_agent.payload import Workplace
+from wms.embedded.lifeline import Lifeline
+from wms.errors import Rejected, Unavailable
+from wms.ids import PilotId, SiteName
+from wms.runtime.config import read
+from wms.runtime.pilot_config import PilotConfig
+from wms.telemetry import logs
+from wms.transfer import open_store
+
+
+def main() -> None:
+    """Run one pilot's agent to its end."""
+    parser = argparse.ArgumentParser(prog="job_agent")
+    parser.add_argument("--config", type=Path, required=True, help="a TOML file")
+    path = parser.parse_args().config
+    try:
+        config = read(path, PilotConfig, os.environ)
+        logs.configure("job_agent", config.log.level, as_json=config.log.json)
+        uvloop.run(_run(config, Path(config.pilot.token_file).read_text("utf-8").strip()))
+    except (Rejected, Unavailable) as error:
+        sys.stderr.write(f"job_agent: {error}\n")
+        sys.exit(2 if isinstance(error, Rejected) else 75)
+
+
+async def _run(config: PilotConfig, token: str) -> None:
+    pilot = config.pilot
+    link = KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, token)
+    workplace = Workplace(
+        root=Path(pilot.directory),
+        store=open_store(config.sandboxes.url),
+        site=SiteName(pilot.site),
+        pilot_id=PilotId(pilot.pilot_id),
+    )
+    async with workplace:
+        agent = Agent(config, link, workplace)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, agent.drain, "told to end")
+        lifeline = asyncio.create_task(_hold_on(pilot.lifeline, agent))
+        try:
+            await agent.run()
+        finally:
+            lifeline.cancel()
+
+
+async def _hold_on(lock_file: str, agent: Agent) -> None:
+    """End with the system on this machine that sent the pilot, if one did."""
+    if not lock_file:
+        return
+    try:
+        lifeline = Lifeline.open(Path(lock_file))
+        await lifeline.wait()
+    except Unavailable:
+        pass
+    agent.abandon()
+
+
+if __name__ == "__main__":
+    main()
