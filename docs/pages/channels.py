@@ -1,0 +1,78 @@
+"""Every topic with its messages, who writes it and who reads it: what the pages about messages go through."""
+
+from types import ModuleType
+from typing import Any, get_args
+
+import msgspec
+
+from docs.pages.structs import Kind
+from wms.bus.topics import SHARED, Topic
+from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
+
+
+class Channel(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic, or all topics of one form."""
+
+    topic: Topic
+    module: ModuleType
+    union: Any
+    parameter: str = ""
+    """What stands between braces in the name."""
+    writers: str
+    readers: str
+    bearer: str = ""
+    """Whose token the header must carry; empty where none is looked at."""
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The messages, in the order of the union."""
+        return get_args(self.union) or (self.union,)
+
+
+def _shared(module: ModuleType, union: Any, **said: str) -> Channel:
+    topic = next(each for each in SHARED if each.name == module.TOPIC)
+    return Channel(topic=topic, module=module, union=union, **said)
+
+
+CHANNELS = (
+    _shared(
+        commands,
+        commands.Command,
+        writers="users' tools",
+        readers="job manager",
+        bearer="user (Control: also service)",
+    ),
+    _shared(queries, queries.Asked, writers="users' tools", readers="job manager", bearer="any"),
+    Channel(
+        topic=Topic("wms.user.{owner}.inbox", 1, 1),
+        module=replies,
+        union=replies.Reply,
+        parameter="owner",
+        writers="job manager",
+        readers="that user's tools",
+    ),
+    _shared(
+        ads, ads.Ad, writers="advertiser", readers="matcher", bearer="site, of the site that is spoken for"
+    ),
+    _shared(
+        requests, requests.Request, writers="job agent", readers="matcher", bearer="pilot, of that pilot"
+    ),
+    Channel(
+        topic=Topic("wms.site.{site}.inbox", 1, 1),
+        module=site_inbox,
+        union=site_inbox.ToAgent,
+        parameter="site",
+        writers="matcher, job manager",
+        readers="that site's job agents",
+    ),
+    _shared(
+        reports, reports.FromAgent, writers="job agent", readers="job manager", bearer="pilot, of that pilot"
+    ),
+    _shared(events, events.Fact, writers="job manager, matcher", readers="whoever wants to know"),
+    _shared(changes, changes.Change, writers="job manager", readers="every matcher"),
+)
+
+
+def tag(kind: Kind) -> str:
+    """Return the word by which a message is known on the wire."""
+    return str(kind.__struct_config__.tag)

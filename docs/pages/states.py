@@ -1,0 +1,107 @@
+"""`docs/states.md`: the state table as a diagram and as tables."""
+
+from textwrap import fill
+
+from docs.pages.structs import head, row
+from wms.job.reasons import ADVICE, RETRYABLE, UNCOUNTED, Code
+from wms.job.state import AT_A_PILOT, ENDED, FIRST, TRANSITIONS, Event, State, sources
+
+CAUSES = {
+    Event.RECEIVE: "the job manager, when it takes a submission",
+    Event.CHECK: "no service yet: for checks that take time, such as looking up input data",
+    Event.SCOUT: "no service yet: for trial jobs that go before the others",
+    Event.STAGE: "no service yet: for input data brought from tape",
+    Event.ENQUEUE: "the job manager: at submission, and after every reschedule",
+    Event.MATCH: "the matcher, when it claims the job for a pilot's request",
+    Event.START: "the job manager, told by the job agent that the payload runs",
+    Event.STALL: "no service yet: today a lease that runs out reschedules at once",
+    Event.RESUME: "no service yet",
+    Event.COMPLETE: "no service yet: for outputs that are delivered after the payload's end",
+    Event.DELIVER: "no service yet",
+    Event.FINISH: "the job manager, told by the job agent that the payload ended well",
+    Event.FAIL: "the job manager: the payload failed, or too many attempts were lost",
+    Event.KILL: "the job manager, on a user's order; of a job that a pilot has, once the pilot reports its end or loses it",
+    Event.RESCHEDULE: "the job manager: an offer or a lease ran out, a pilot gave the job back, or a user ordered it",
+    Event.HOLD: "the job manager, on a user's order",
+    Event.RELEASE: "the job manager, on a user's order",
+    Event.REMOVE: "the job manager, on a user's order",
+}
+
+LEAD = """# States of a job
+
+The one table is `TRANSITIONS` in [`wms/job/state.py`](../wms/job/state.py). This page, the CHECK constraints of the
+tables `job` and `job_event` ([`wms/job/constraint.py`](../wms/job/constraint.py)) and the property tests are made from
+it. What the table does not name is refused and leaves the job as it was. The states are DIRAC's, and Held.
+
+A job begins as {first}. It is over in {ended}; only a user's order leads out of those: a failed job may be rescheduled,
+and each of them may be removed. While it is {at_a_pilot}, a pilot has it, or is being offered it, under a
+[lease](adr/0005-leases-with-epochs.md), and in no other state there is a lease.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    return "\n".join([_lead(), *_diagram(), *_moves(), *_events(), *_reasons()]) + "\n"
+
+
+def _lead() -> str:
+    title, *paragraphs = LEAD.format(
+        first=_names(FIRST), ended=_names(ENDED), at_a_pilot=_names(AT_A_PILOT)
+    ).split("\n\n")
+    filled = [fill(text, 120, break_long_words=False, break_on_hyphens=False) for text in paragraphs]
+    return "\n\n".join([title, *filled]) + "\n"
+
+
+def _names(states: frozenset[State]) -> str:
+    *others, last = [state for state in State if state in states]
+    return f"{', '.join(others)} or {last}"
+
+
+def _diagram() -> list[str]:
+    """Draw every move; those that lead to one state under one event by name, so that lines stay few."""
+    lines = ["## Diagram", "", "```mermaid", "stateDiagram-v2"]
+    lines += [f"    [*] --> {state}: receive" for state in State if state in FIRST]
+    for before in State:
+        targets: dict[State, list[str]] = {}
+        for event, after in TRANSITIONS[before].items():
+            targets.setdefault(after, []).append(event)
+        lines += [f"    {before} --> {after}: {', '.join(events)}" for after, events in targets.items()]
+    return [*lines, "    Deleted --> [*]", "```", ""]
+
+
+def _moves() -> list[str]:
+    lines = ["## Moves", "", *head("From", "Event", "To")]
+    for before in State:
+        moves = TRANSITIONS[before].items()
+        lines += [
+            row(f"**{before}**" if n == 0 else "", event, after) for n, (event, after) in enumerate(moves)
+        ]
+        if not moves:
+            lines.append(row(f"**{before}**", "none", ""))
+    return [*lines, ""]
+
+
+def _events() -> list[str]:
+    lines = ["## Events", "", *head("Event", "From", "Who causes it")]
+    for event in Event:
+        before = ["(birth)"] if event is Event.RECEIVE else []
+        lines.append(row(event, ", ".join([*before, *sources(event)]), CAUSES[event]))
+    return [*lines, ""]
+
+
+def _reasons() -> list[str]:
+    lines = [
+        "## Reasons",
+        "",
+        "Every move carries a code and a text. Codes never change their meaning.",
+        "From [`wms/job/reasons.py`](../wms/job/reasons.py).",
+        "",
+        *head("Code", "Tried again", "What to do"),
+    ]
+    return [*lines, *(row(f"`{code}`", _again(code), ADVICE.get(code, "")) for code in Code)]
+
+
+def _again(code: Code) -> str:
+    if code in UNCOUNTED:
+        return "yes, and the attempt does not count"
+    return "yes, up to the job's `max_attempts`" if code in RETRYABLE else ""
