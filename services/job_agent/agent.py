@@ -27,7 +27,7 @@ from wms.jobdesc.array import expand
 from wms.jobdesc.description import JobDescription
 from wms.lease import stop_at
 from wms.messages.reports import Peeked, Result
-from wms.messages.requests import MatchRequest
+from wms.messages.requests import SLOTS_LIMIT, MatchRequest
 from wms.messages.site_inbox import Answer, Held, Kill, NoMatch, Offer, OfferedJob, Peek, ToAgent
 from wms.runtime.pilot_config import PilotConfig
 
@@ -39,6 +39,8 @@ STOP_SECONDS = 1.0
 """What stopping a payload at the end of its lease may take, and the answer's processing."""
 CUT_OFF_SECONDS = 900.0
 """An agent that could reach nobody for so long ends."""
+AHEAD_LIMIT = 8
+"""Jobs fetched ahead, a slot."""
 LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR, Code.INPUT_FAILED})
 """Ends that are not the payload's doing: the job is tried again."""
 
@@ -66,6 +68,8 @@ class Agent:
         self._link = link
         self._workplace = workplace
         self._jobs: dict[Held, _Running] = {}
+        self._ready: list[Held] = []
+        self._usual_seconds = 60.0
         self._reporter = Reporter(link, self._pilot_id, self._standing)
         self._request: MatchRequest | None = None
         self._offered_for: RequestId | None = None
@@ -134,7 +138,19 @@ class Agent:
         return Standing(state, self._config.pilot.slots, self._used(), self._draining)
 
     def _used(self) -> int:
-        return min(self._config.pilot.slots, sum(running.processors for running in self._jobs.values()))
+        """Slots that running payloads take."""
+        return sum(running.processors for running in self._jobs.values() if running.payload is not None)
+
+    def _wanted(self) -> int:
+        """How many more jobs to ask for: what is free, and of short jobs some ahead."""
+        slots = self._config.pilot.slots
+        ahead = int(
+            slots * min(AHEAD_LIMIT, self._config.pilot.ahead_seconds / max(self._usual_seconds, 0.01))
+        )
+        coming = sum(running.processors for running in self._jobs.values())
+        # Half a refill at least, so that many short jobs do not mean many small requests.
+        wanted = slots + ahead - coming
+        return wanted if wanted > ahead // 2 else 0
 
     # --- asking -----------------------------------------------------------------------------------
 
@@ -163,7 +179,7 @@ class Agent:
             if now() - self._asked_at > REQUEST_SECONDS:
                 await self._send_request()
             return REQUEST_SECONDS / 5
-        if now() < self._ask_after or self._used() >= self._config.pilot.slots:
+        if now() < self._ask_after or not self._wanted():
             return min(1.0, max(0.0, self._ask_after - now()) or 1.0)
         self._request = self._new_request()
         await self._send_request()
@@ -177,19 +193,26 @@ class Agent:
             self.drain(f"its life of {pilot.lifetime_seconds:g} s is over")
 
     def _new_request(self) -> MatchRequest:
-        free = self._config.pilot.slots - self._used()
-        memory = sum(running.description.memory_mb or 0 for running in self._jobs.values())
+        slots, wanted = self._config.pilot.slots, self._wanted()
+        free = slots - sum(running.processors for running in self._jobs.values())
+        # Jobs fetched ahead run in turn: each by itself must fit the pilot as a whole.
+        packed = wanted <= free
+        memory = sum(running.description.memory_mb or 0 for running in self._jobs.values()) if packed else 0
         left = self._config.pilot.lifetime_seconds - (now() - self._began_at)
         return MatchRequest(
             request_id=RequestId(uuid.uuid4().hex),
             pilot_id=self._pilot_id,
-            resource=describe(self._config, free=free, memory_taken_mb=memory, seconds_left=left),
-            slots=free,
+            resource=describe(
+                self._config, free=free if packed else slots, memory_taken_mb=memory, seconds_left=left
+            ),
+            slots=min(wanted, SLOTS_LIMIT),
+            packed=packed,
         )
 
     async def _send_request(self) -> None:
         assert self._request is not None
         self._asked_at = now()
+        log.debug("asks", request=self._request.request_id, slots=self._request.slots)
         try:
             await self._link.ask(self._request)
         except Unavailable as error:
@@ -223,6 +246,7 @@ class Agent:
 
     def _take_offer(self, offer: Offer) -> None:
         held = [(job.job_id, job.epoch) for job in offer.jobs]
+        log.debug("offered", request=offer.request_id, jobs=len(held))
         awaited = self._request is not None and offer.request_id == self._request.request_id
         if awaited:
             self._offered_for = offer.request_id
@@ -288,8 +312,9 @@ class Agent:
         running.granted_seconds = lease_seconds
         if running.payload is not None:
             running.payload.live_until(running.expires_at)
-        elif now() < running.expires_at:
-            self._start(held, running)
+        elif held not in self._ready:
+            self._ready.append(held)
+            self._start_ready()
 
     def _lose(self, held: Held) -> None:
         """The lease is another's, or nobody's: stop at once, and say nothing more of it."""
@@ -306,8 +331,14 @@ class Agent:
 
     def _kill(self, held: Held) -> None:
         running = self._jobs.get(held)
-        if running is not None and running.payload is not None:
-            running.payload.kill(Reason(Code.KILLED_BY_USER, "killed on its user's order"))
+        reason = Reason(Code.KILLED_BY_USER, "killed on its user's order")
+        if running is None:
+            return
+        if running.payload is not None:
+            running.payload.kill(reason)
+        elif running.granted_seconds:
+            self._reporter.finish(_result(held, Outcome(reason=reason)))
+            self._forget(held)
 
     async def _peek(self, peek: Peek) -> None:
         running = self._jobs.get((peek.job_id, peek.epoch))
@@ -333,11 +364,26 @@ class Agent:
 
     # --- running ----------------------------------------------------------------------------------
 
+    def _start_ready(self) -> None:
+        """Start granted jobs while slots are free, in the order they were granted; while draining give them back."""
+        while self._ready:
+            held = self._ready[0]
+            running = self._jobs.get(held)
+            if running is None:
+                self._ready.pop(0)
+            elif self._draining:
+                self._ready.pop(0)
+                reason = Reason(Code.PILOT_STOPPED, "the pilot drains")
+                self._reporter.finish(_result(held, Outcome(reason=reason)))
+                self._forget(held)
+            elif self._used() + running.processors <= max(self._config.pilot.slots, running.processors):
+                self._ready.pop(0)
+                self._start(held, running)
+            else:
+                return
+
     def _start(self, held: Held, running: _Running) -> None:
-        if self._draining:
-            self._reporter.finish(
-                _result(held, Outcome(reason=Reason(Code.PILOT_STOPPED, "the pilot drains")))
-            )
+        if now() >= running.expires_at:
             self._forget(held)
             return
         running.payload = self._workplace.payload(JobId(held[0]), Epoch(held[1]), running.description)
@@ -348,8 +394,10 @@ class Agent:
         async def tell(_: int) -> None:
             self._reporter.start(held)
 
+        began_at = now()
         try:
             outcome = await payload.run(tell)
+            self._usual_seconds += 0.2 * (now() - began_at - self._usual_seconds)
             if outcome.reason.code is not Code.LEASE_EXPIRED:
                 self._reporter.finish(_result(held, outcome))
         except Exception as error:
@@ -362,6 +410,7 @@ class Agent:
 
     def _forget(self, held: Held) -> None:
         self._jobs.pop(held, None)
+        self._start_ready()
         self._wake.set()
 
     # --- leases and the link ----------------------------------------------------------------------
@@ -369,10 +418,10 @@ class Agent:
     async def _mind_leases(self) -> None:
         """Renew at a third of the lease; drop offers that were not granted in time."""
         while True:
-            granted = [each.granted_seconds for each in self._jobs.values() if each.payload is not None]
+            granted = [each.granted_seconds for each in self._jobs.values() if each.granted_seconds]
             await asyncio.sleep(min(granted, default=3.0) / 3)
             self._drop_ungranted()
-            held = [each for each, running in self._jobs.items() if running.payload is not None]
+            held = [each for each, running in self._jobs.items() if running.granted_seconds]
             if held:
                 self._reporter.renew(held)
             else:
@@ -381,6 +430,7 @@ class Agent:
     def _drop_ungranted(self) -> None:
         for held, running in list(self._jobs.items()):
             if running.payload is None and now() > running.expires_at:
+                log.info("not begun in time", job=held[0])
                 self._forget(held)
 
     async def _watch_link(self) -> None:

@@ -12,7 +12,7 @@ def describe(config: PilotConfig, *, free: int, memory_taken_mb: int, seconds_le
     return Resource(
         setup=resource.setup,
         vo=config.pilot.vo,
-        cpu_time=max(0, min(resource.cpu_time, int(seconds_left * max(1, free)))),
+        cpu_time=max(0, min(resource.cpu_time, int(seconds_left))),
         site=config.pilot.site,
         grid_ce=config.pilot.ce,
         pilot_type=resource.pilot_type,

@@ -35,6 +35,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     pilot_id: PilotId
     resource: Resource
     slots: int
+    packed: bool
 
 
 def bind(principal: Principal | None, request: MatchRequest) -> Bound | None:
@@ -50,10 +51,13 @@ def bind(principal: Principal | None, request: MatchRequest) -> Bound | None:
         owner=principal.owner,
         owner_group=principal.group,
         job_sharing="job_sharing" in principal.rights,
-        processors=min(max(request.resource.processors, 1), request.slots),
     )
     return Bound(
-        request_id=request.request_id, pilot_id=request.pilot_id, resource=resource, slots=request.slots
+        request_id=request.request_id,
+        pilot_id=request.pilot_id,
+        resource=resource,
+        slots=request.slots,
+        packed=request.packed,
     )
 
 
@@ -95,7 +99,7 @@ class Matching:
         for _ in range(ROUNDS):
             picks = {}
             for request, resource, slots in open_:
-                for pick in self._draw(resource, slots):
+                for pick in self._draw(resource, slots, packed=request.packed):
                     picks[pick.job_id] = (request, pick)
             if not picks:
                 break
@@ -111,8 +115,10 @@ class Matching:
         self.matched += len(taken)
         return taken
 
-    def _draw(self, resource: Resource, slots: int) -> list[Pick]:
-        """Draw for one request: after each job for what the resource has left beside it."""
+    def _draw(self, resource: Resource, slots: int, *, packed: bool) -> list[Pick]:
+        """Draw for one request: where jobs run beside each other, after each for what the resource has left."""
+        if not packed:
+            return self._index.select(resource, slots, self._rng)
         picks: list[Pick] = []
         left: Resource | None = resource
         while left is not None and len(picks) < slots:
@@ -132,7 +138,8 @@ class Matching:
         for job_id, (request, pick) in picks.items():
             _, left, slots = short.get(request.request_id, (request, request.resource, request.slots))
             if job_id not in lost and left is not None:
-                left, slots = left_over(left, self._index.requirements(pick.tq_id)), slots - 1
+                slots -= 1
+                left = left_over(left, self._index.requirements(pick.tq_id)) if request.packed else left
             short[request.request_id] = (request, left, slots)
         wanting = {picks[job_id][0].request_id for job_id in lost}
         return [

@@ -18,7 +18,7 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     """Pilots at a time, over all elements."""
     plan_every_seconds: float = 1.0
     idle_seconds: float = 20.0
-    lifetime_seconds: float = 86_400.0
+    lifetime_seconds: float = 1_209_600.0
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):

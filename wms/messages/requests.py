@@ -22,6 +22,9 @@ class MatchRequest(msgspec.Struct, frozen=True, kw_only=True, tag="match-request
     pilot_id: Annotated[PilotId, msgspec.Meta(min_length=1, max_length=100)]
     resource: Resource
     slots: Annotated[int, msgspec.Meta(ge=1, le=SLOTS_LIMIT)] = 1
+    """How many jobs at most."""
+    packed: bool = True
+    """The jobs are to run beside each other: what each takes is taken off the resource. If not, in turn."""
 
 
 Request = MatchRequest

@@ -17,10 +17,12 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     """Below it every job gets a directory of its own."""
     idle_seconds: float = 30.0
     """After so long without a job the pilot ends by itself."""
-    lifetime_seconds: float = 86_400.0
+    lifetime_seconds: float = 1_209_600.0
     """After so long it takes no more jobs."""
     grace_seconds: float = 10.0
     """What a drain leaves running jobs before they are given back."""
+    ahead_seconds: float = 0.5
+    """Of short jobs so many seconds of work are fetched ahead, so that slots do not wait for the next."""
     lifeline: str = ""
     """The lock file of a system on this machine: the pilot ends when its holder does."""
 
