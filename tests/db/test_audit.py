@@ -1,0 +1,291 @@
+"""The auditor passes what the services wrote, and each planted fault is found by the one check that is for it."""
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import msgspec
+import pytest
+import pytest_asyncio
+
+from tests.conftest import execute, with_database
+from tests.services.world import World, pilot, result, user, world
+from wms.audit import Report, audit
+from wms.audit.auditor import examine, rules
+from wms.job.reasons import Code
+
+
+async def live(one: World) -> None:
+    """A bit of everything that may happen to jobs; their ids are 1 to 10."""
+    ann, bob = user(), user("bob", vo="atlas", group="higgs")
+    await one.submit({"array": 6}, who=ann, command_id="a")
+    await one.submit({"executable": "/bin/sh", "sites": ["A"], "tags": ["gpu"], "memory_mb": 9}, who=bob)
+    held = await one.match(pilot(), 5)
+    await one.submit({"banned_sites": ["B"], "processors": 4}, {"max_attempts": 1}, {}, who=ann)
+    await one.report(pilot(), accept=tuple(held), start=tuple(held))
+    done, failed, lost, killed, again = held
+    await one.report(pilot(), finish=(result(done), result(failed, "failed", Code.EXIT_CODE, exit_code=3)))
+    await one.order("kill", killed[0])
+    await one.order("reschedule", again[0])
+    await one.report(
+        pilot(), finish=tuple(result(each, "killed", Code.KILLED_BY_USER) for each in (killed, again))
+    )
+    await one.expire(lost[0])
+    (offered,) = await one.match(pilot("p-2"), 1)
+    await one.expire(offered[0])
+    await one.order("reschedule", failed[0])
+    running = await one.match(pilot("p-3"), 12)
+    await one.order("hold", *range(1, 11))
+    await one.report(pilot("p-3"), accept=tuple(running), start=tuple(running))
+    await one.order("kill", running[0][0])
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def lived(postgres_server: str, template: str) -> AsyncIterator[str]:
+    """A database in which all that has happened; nobody changes it for good."""
+    name = f"{template}_lived"
+    await execute(postgres_server, f"CREATE DATABASE {name} TEMPLATE {template}")
+    async with world(with_database(postgres_server, name)) as one:
+        await live(one)
+    yield with_database(postgres_server, name)
+    await execute(postgres_server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def broken(report: Report) -> list[str]:
+    return [check.name for check in report.checks if check.violations]
+
+
+async def test_a_clean_database_passes_and_every_check_had_something_to_check(lived: str) -> None:
+    report = await audit(lived)
+    assert report.ok, report.text()
+    idle = {check.name for check in report.checks if not check.checked}
+    # The tests' world has no broker: no offsets are kept.
+    assert idle == {"no offset is before the beginning, and no dead letter ahead of its consumer"}
+    assert {check.invariant for check in report.checks} >= {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14}
+
+
+async def test_an_empty_database_passes(database: str) -> None:
+    report = await audit(database)
+    assert report.ok, report.text()
+
+
+# What each plants, into copies of a database in which everything is right; no two checks find the same.
+FREE = """set local session_replication_role = replica;
+          alter table job drop constraint job_max_attempts_check;"""
+RUNNING = "(select min(job_id) from job where state = 'Running')"
+WAITING = "(select max(job_id) from job where state = 'Waiting' and epoch = 0)"
+DONE = "(select min(job_id) from job where state = 'Done')"
+BEATING = """insert into service_instance (instance_id, service, consumers, host, pid, version, started_at)
+             values ('i', 'job_manager', '{}', 'h', 1, '1', now() - interval '1 h');"""
+
+PLANTED = {
+    "acknowledged submissions are there whole, their owner's": [
+        f"delete from job where job_id = {WAITING}; delete from job_event where job_id not in (select job_id from job)",
+    ],
+    "every job belongs to one submission": [
+        "delete from submission where owner = 'bob'",
+        """insert into submission (owner, command_id, body_digest, ids)
+           select owner, 'again', '', '[[2, 3]]' from submission where command_id = 'a'""",
+    ],
+    "histories are numbered from 1 without a gap": [
+        f"update job_event set seq = 9 where seq = 2 and job_id = {WAITING}; update job set event_seq = 9 where job_id = {WAITING}",
+        # One that was never written.
+        f"update job_event set seq = seq + 1 where seq >= 2 and job_id = {WAITING}; update job set event_seq = 3 where job_id = {WAITING}",
+    ],
+    "every move is one of the state table": [
+        f"""alter table job_event drop constraint job_event_move;
+            update job_event set event = 'resume' where event = 'enqueue' and job_id = {WAITING}""",
+        # Ended states stay ended.
+        f"""alter table job_event drop constraint job_event_move;
+            insert into job_event (job_id, seq, before, event, state, epoch, source)
+                select job_id, event_seq + 1, 'Done', 'hold', 'Held', epoch, 'x' from job where job_id = {DONE};
+            update job set state = 'Held', event_seq = event_seq + 1 where job_id = {DONE}""",
+    ],
+    "every move begins where the one before it ended": [
+        f"update job_event set before = 'Checking' where event = 'enqueue' and job_id = {WAITING}",
+    ],
+    "every job is where its history ends": [
+        f"update job set state = 'Held' where job_id = {WAITING}",
+        f"update job set event_seq = event_seq + 1 where job_id = {DONE}",
+        """insert into job_event (job_id, seq, event, state, epoch, source)
+           values (99, 1, 'receive', 'Received', 0, 'x')""",
+    ],
+    "no job has two leases": [
+        f"""alter table lease drop constraint lease_pkey;
+            insert into lease select * from lease where job_id = {RUNNING}""",
+    ],
+    "a job has a lease exactly while a pilot has it": [
+        f"delete from lease where job_id = {RUNNING}; update attempt set ended_at = now(), outcome = 'lost', cpu_user_seconds = 0, cpu_system_seconds = 0, wall_seconds = 0 where ended_at is null and job_id = {RUNNING}",
+    ],
+    "a lease is of its job's epoch and pilot": [
+        f"update job set pilot_id = 'p-9' where job_id = {RUNNING}",
+    ],
+    "epochs count the matches of a job": [
+        f"""update job_event set epoch = 1 where event = 'enqueue' and seq = 2 and job_id = {WAITING};
+            update job set epoch = 1 where job_id = {WAITING}""",
+    ],
+    "every match is an attempt of the same epoch and pilot, and every attempt a match": [
+        f"update job_event set text = 'p-9' where event = 'match' and job_id = {DONE}",
+    ],
+    "an attempt is open exactly while its lease is there": [
+        f"""update attempt set pilot_id = 'p-2' where job_id = {RUNNING} and ended_at is null;
+            update job_event e set text = 'p-2' from attempt a
+            where event = 'match' and e.job_id = {RUNNING} and (a.job_id, a.epoch) = (e.job_id, e.epoch) and a.ended_at is null""",
+    ],
+    "an attempt ends once, as its job moved under that epoch": [
+        f"update attempt set outcome = 'failed' where job_id = {DONE}",
+    ],
+    "nothing starts or ends by its payload before its lease is accepted": [
+        """update attempt set started_at = now(), accepted_at = null where outcome = 'withdrawn'""",
+    ],
+    "attempts of one job follow each other": [
+        "update attempt set offered_at = offered_at - interval '1 h' where epoch = 2",
+    ],
+    "what ended by its payload is started again only after a reschedule that was ordered": [
+        """update attempt set outcome = 'failed' where outcome = 'lost' and epoch = 1;
+           update job_event set event = 'fail', state = 'Failed' where event = 'reschedule' and epoch = 1
+               and reason = 'LEASE_EXPIRED';
+           update job_event n set before = 'Failed', event = 'reschedule', state = 'Rescheduled'
+               from job_event p where p.job_id = n.job_id and p.seq = n.seq - 1 and p.state = 'Failed'
+                                  and p.reason = 'LEASE_EXPIRED';
+           update job_event set seq = -seq where job_id = (select job_id from job_event where reason = 'LEASE_EXPIRED')
+               and seq > (select seq from job_event where reason = 'LEASE_EXPIRED') + 1;
+           update job_event set seq = 1 - seq where seq < 0;
+           insert into job_event (job_id, seq, before, event, state, epoch, source)
+               select job_id, seq + 2, 'Rescheduled', 'enqueue', 'Waiting', 1, 'x' from job_event where reason = 'LEASE_EXPIRED';
+           update job j set event_seq = event_seq + 1 from job_event e where e.job_id = j.job_id and e.reason = 'LEASE_EXPIRED'
+        """,
+    ],
+    "attempts are counted and bounded": [
+        f"update job set attempts = 2 where job_id = {DONE}",
+        f"update job set max_attempts = 0 where job_id = {DONE}",
+    ],
+    "waiting jobs are in a queue that matchers know": [
+        f"update task_queue set removed_at = now() where tq_id = (select tq_id from job where job_id = {WAITING})",
+    ],
+    "a task queue's key is that of its requirements": [
+        "update task_queue set key = sha256(key) where owner = 'bob'",
+        "update task_queue set cpu_segment = 500 where owner = 'bob'",
+    ],
+    "jobs are in the queue of what they ask": [
+        """update description set body = body || '{"memory_mb": 10}' where body -> 'tags' is not null""",
+        f"update job set tq_id = (select tq_id from job where job_id = {DONE}) where job_id = 8",
+    ],
+    "a job is at no place that it may not be": [
+        f"""update task_queue set requirements = requirements || '{{"sites": ["B"]}}',
+                key = sha256(convert_to(replace(q.text, '"job_types"', '"sites":["B"],"job_types"'), 'UTF8'))
+            from (select tq_id as id, format('{{"owner":"%s","owner_group":"%s","vo":"%s","setup":"%s","cpu_segment":%s,"job_types":["User"]}}',
+                         owner, owner_group, vo, requirements ->> 'setup', cpu_segment) as text from task_queue) q
+            where q.id = tq_id and tq_id = (select tq_id from job where job_id = {DONE});
+            update description set body = body || '{{"sites": ["B"]}}'
+            where description_id in (select description_id from job where tq_id = (select tq_id from job where job_id = {DONE}))""",
+    ],
+    "attempts are made by pilots we sent there": [
+        "update pilot set ce = 'other' where pilot_id = 'p-2'",
+        "delete from pilot where pilot_id = 'p-2'",
+    ],
+    "no offset is before the beginning, and no dead letter ahead of its consumer": [
+        "insert into consumer_offset values ('c', 'x', 't', 0, -1)",
+        """insert into consumer_offset values ('c', 'x', 't', 0, 5);
+           insert into dead_letter (consumer, cluster_id, topic, partition, message_offset, payload, error)
+           values ('x', 'c', 't', 0, 5, '', '')""",
+    ],
+    "no message waits for ever while services run": [
+        BEATING + "update outbox set due_at = now() - interval '1 h'",
+    ],
+    "an attempt is charged once, when it ends, and for no less than nothing": [
+        f"update attempt set cpu_user_seconds = -1 where job_id = {DONE}",
+        f"update attempt set wall_seconds = null where job_id = {DONE}",
+        "update attempt set cpu_user_seconds = 3 where ended_at is null",
+        "update attempt set cpu_user_seconds = 3 where outcome = 'withdrawn'",
+    ],
+    "a stop is asked only of a job that a pilot has": [
+        f"update job set stop_requested = 'kill' where job_id = {DONE}",
+    ],
+    "what its user had killed ends Killed": [
+        f"update job_event set reason = 'KILLED_BY_USER' where event = 'finish' and job_id = {DONE}",
+    ],
+    "leases that have run out are taken back while services run": [
+        BEATING + f"update lease set expires_at = now() - interval '1 h' where job_id = {RUNNING}",
+    ],
+    "owner, group and VO are those of the queue, for ever": [
+        f"update job set owner_group = 'other' where job_id = {WAITING}",
+        f"update job set vo = 'other' where job_id = {DONE}",
+        "alter table job disable trigger job_owner_is_for_ever",
+    ],
+}
+ALSO: dict[str, set[str]] = {
+    # What is planted here cannot be had without breaking these too.
+    "acknowledged submissions are there whole, their owner's": set(),
+    "no job has two leases": set(),
+    "a job has a lease exactly while a pilot has it": {
+        "an attempt ends once, as its job moved under that epoch",
+    },
+}
+
+
+def test_every_check_has_a_planted_fault() -> None:
+    named = {rule.name for rule in rules()} | {
+        "a task queue's key is that of its requirements",
+        "jobs are in the queue of what they ask",
+        "a job is at no place that it may not be",
+    }
+    assert named == PLANTED.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"), [(name, fault) for name, faults in PLANTED.items() for fault in faults]
+)
+async def test_a_planted_fault_is_found_by_its_check_alone(lived: str, name: str, fault: str) -> None:
+    report = await with_fault(lived, fault)
+    assert set(broken(report)) == {name} | ALSO.get(name, set()), report.text()
+
+
+async def with_fault(url: str, fault: str) -> Report:
+    """Plant it, audit, and let it go with the connection."""
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute("begin")
+        await connection.execute(FREE + fault)
+        report = await examine(connection)
+    finally:
+        await connection.close()
+    return report
+
+
+def test_its_table_is_written_out_by_itself_and_says_the_same() -> None:
+    from wms.audit.rules import legal_moves
+    from wms.job.state import FIRST, TRANSITIONS
+
+    theirs = {f"{before}/{e}/{after}" for before, row in TRANSITIONS.items() for e, after in row.items()}
+    assert set(legal_moves()) == theirs | {f"/receive/{state}" for state in FIRST}
+
+
+def run(url: str, *more: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "wms.audit", "--postgres", url, *more],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+async def test_command_says_by_its_exit_code_how_it_went(lived: str, database: str) -> None:
+    code, text = run(lived)
+    assert code == 0
+    assert "all checks hold" in text
+    async with world(database) as one:
+        (job_id,) = await one.submitted()
+        await one.sql("update job set state = 'Held' where job_id = $1", job_id)
+    code, text = run(database, "--json")
+    assert code == 1
+    report: Any = msgspec.json.decode(text)
+    assert [check["name"] for check in report["checks"] if check["violations"]] == [
+        "every job is where its history ends"
+    ]
+    code, text = run("postgresql://127.0.0.1:1/none")
+    assert code == 75
+    assert "does not answer" in text

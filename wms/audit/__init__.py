@@ -1,0 +1,6 @@
+"""The auditor: reads what the services wrote and checks what was promised, by rules of its own."""
+
+from wms.audit.auditor import audit
+from wms.audit.report import Check, Report
+
+__all__ = ["Check", "Report", "audit"]

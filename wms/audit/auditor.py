@@ -1,0 +1,79 @@
+"""Holds every rule against one moment of a database."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import msgspec
+
+from wms.audit import queues
+from wms.audit.report import Check, Report
+from wms.audit.rules import SEGMENTS, legal_moves
+
+SHOWN = 20
+_HEAD = re.compile(r"^-- rule: (.+)\n-- invariant: (\d+)\n-- of: (.+)\n", re.MULTILINE)
+
+NOTES = """
+select format('%s jobs, %s ended; %s attempts, %s of them lost or withdrawn, %s s of CPU charged; %s leases', (
+        select count(*) from job), (select count(*) from job where state in ('Done', 'Failed', 'Killed', 'Deleted')),
+    count(*), count(*) filter (where outcome in ('lost', 'withdrawn')),
+    round(coalesce(sum(cpu_user_seconds + cpu_system_seconds), 0)::numeric, 1), (select count(*) from lease))
+from attempt
+union all
+select format('the outbox holds %s parcels, the oldest due for %s s', count(*),
+              round(coalesce(extract(epoch from now() - min(due_at)), 0), 1)) from outbox
+union all
+select format('%s dead letters, %s of them replayed', count(*), count(replayed_at)) from dead_letter
+"""
+
+
+class _Rule(msgspec.Struct, frozen=True):
+    name: str
+    invariant: int
+    of: str
+    query: str
+
+
+def rules() -> Iterator[_Rule]:
+    """Return the rules that are one query each, in the order of the file."""
+    text = Path(__file__).with_name("rules.sql").read_text("utf-8")
+    heads = list(_HEAD.finditer(text))
+    for head, following in zip(heads, [*heads[1:], None], strict=True):
+        body = text[head.end() : following.start() if following else len(text)]
+        yield _Rule(head[1], int(head[2]), head[3], body.strip().removesuffix(";"))
+
+
+async def audit(url: str, *, cpu_segments: tuple[int, ...] = SEGMENTS) -> Report:
+    """Check the whole database at `url` as it is at one moment; `cpu_segments` are the system's, in seconds.
+
+    Raises what asyncpg raises when the database is not there.
+    """
+    connection = await asyncpg.connect(url, timeout=20, server_settings={"application_name": "wms audit"})
+    try:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            return await examine(connection, cpu_segments)
+    finally:
+        await connection.close(timeout=5)
+
+
+async def examine(connection: asyncpg.Connection, cpu_segments: tuple[int, ...] = SEGMENTS) -> Report:
+    """Check what the transaction that is open on the connection sees."""
+    # Sorting half a million moves of history in memory, not on disk.
+    await connection.execute("set local work_mem = '128MB'")
+    checks = [await _held(connection, rule) for rule in rules()]
+    checks += await queues.checks(connection, cpu_segments)
+    notes = tuple([row[0] for row in await connection.fetch(NOTES)])
+    return Report(checks=tuple(sorted(checks, key=lambda check: check.invariant)), notes=notes)
+
+
+async def _held(connection: asyncpg.Connection, rule: _Rule) -> Check:
+    checked = await connection.fetchval(f"select count(*) from {rule.of}")  # noqa: S608 - the words of our own file
+    given = (legal_moves(),) if "$1" in rule.query else ()
+    found = await connection.fetch(f"select * from ({rule.query}) as violations limit {SHOWN}", *given)  # noqa: S608
+    return Check(
+        name=rule.name,
+        invariant=rule.invariant,
+        checked=checked,
+        violations=tuple(row[0] for row in found),
+    )

@@ -1,0 +1,96 @@
+"""Task queues and matches, judged row by row in Python by the auditor's own rules."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import asyncpg
+
+from wms.audit.report import Check
+from wms.audit.rules import KEY_ORDER, asked, misfit, queue_key
+
+SHOWN = 20
+IDENTITY = ("owner", "owner_group", "vo")
+
+QUEUES = "select tq_id, key, owner, owner_group, vo, cpu_segment, requirements from task_queue"
+
+# Jobs of one description and queue are judged once; most descriptions differ only in what no queue looks at.
+GROUPED = """
+select j.tq_id, min(j.job_id) as job_id, count(*) as jobs, d.asked
+from job j
+join (
+    select description_id, (select jsonb_object_agg(key, value) from jsonb_each(body)
+                            where key = any (array['setup', 'cpu_time', 'memory_mb', 'sites', 'banned_sites', 'grid_ces',
+                                'platforms', 'tags', 'processors', 'job_type', 'pilot_types', 'submit_pools'])) as asked
+    from description
+) d using (description_id)
+group by j.tq_id, d.asked
+"""
+
+MATCHED = """
+select j.tq_id, a.site, a.ce, p.vo, min(a.job_id) as job_id, count(*) as attempts
+from attempt a join job j using (job_id) left join pilot p on p.pilot_id = a.pilot_id
+group by j.tq_id, a.site, a.ce, p.vo
+"""
+
+
+async def checks(connection: asyncpg.Connection, segments: tuple[int, ...]) -> list[Check]:
+    """Return what there is to say of task queues, and of matches."""
+    queues = {row["tq_id"]: row for row in await connection.fetch(QUEUES)}
+    required = {tq_id: _parsed(row["requirements"]) for tq_id, row in queues.items()}
+    grouped = await connection.fetch(GROUPED)
+    matched = await connection.fetch(MATCHED)
+    return [
+        _check("a task queue's key is that of its requirements", 8, len(queues), _keys(queues, required)),
+        _check(
+            "jobs are in the queue of what they ask",
+            8,
+            sum(row["jobs"] for row in grouped),
+            _misplaced(grouped, required, segments),
+        ),
+        _check(
+            "a job is at no place that it may not be",
+            9,
+            sum(row["attempts"] for row in matched),
+            _misfits(matched, required),
+        ),
+    ]
+
+
+def _check(name: str, invariant: int, checked: int, violations: Iterable[str]) -> Check:
+    return Check(name=name, invariant=invariant, checked=checked, violations=tuple(violations)[:SHOWN])
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _keys(queues: Mapping[int, asyncpg.Record], required: Mapping[int, Mapping[str, Any]]) -> Iterable[str]:
+    for tq_id, row in queues.items():
+        columns = {name: row[name] for name in (*IDENTITY, "cpu_segment")}
+        said = {name: required[tq_id].get(name) for name in columns}
+        if queue_key(required[tq_id]) != row["key"]:
+            yield f"task queue {tq_id}: its key is not that of {required[tq_id]}"
+        elif said != columns:
+            yield f"task queue {tq_id}: its columns say {columns}, its requirements {said}"
+
+
+def _misplaced(
+    grouped: Iterable[asyncpg.Record],
+    required: Mapping[int, Mapping[str, Any]],
+    segments: tuple[int, ...],
+) -> Iterable[str]:
+    for row in grouped:
+        wanted = asked(_parsed(row["asked"] or "{}"), segments)
+        queue = required.get(row["tq_id"], {})
+        offered = {name: queue[name] for name in KEY_ORDER if queue.get(name) and name not in IDENTITY}
+        if wanted != offered:
+            yield f"job {row['job_id']} and {row['jobs'] - 1} more ask for {wanted}, queue {row['tq_id']} is of {offered}"
+
+
+def _misfits(matched: Iterable[asyncpg.Record], required: Mapping[int, Mapping[str, Any]]) -> Iterable[str]:
+    for row in matched:
+        why = misfit(required.get(row["tq_id"], {"vo": ""}), row["site"], row["ce"], row["vo"])
+        if why:
+            yield f"job {row['job_id']} and {row['attempts'] - 1} more attempts: {why}"

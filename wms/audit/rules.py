@@ -1,0 +1,107 @@
+"""The rules that the auditor judges by, written out a second time: from the design, not from the services' code."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+MOVES = """
+                    receive>Submitting receive>Received
+    Submitting      receive>Received check>Checking kill>Killed remove>Deleted
+    Received        scout>Scouting check>Checking stage>Staging enqueue>Waiting hold>Held fail>Failed kill>Killed remove>Deleted
+    Checking        scout>Scouting stage>Staging enqueue>Waiting reschedule>Rescheduled hold>Held fail>Failed kill>Killed remove>Deleted
+    Scouting        check>Checking stall>Stalled fail>Failed kill>Killed
+    Staging         check>Checking enqueue>Waiting hold>Held fail>Failed kill>Killed
+    Waiting         match>Matched reschedule>Rescheduled hold>Held fail>Failed kill>Killed remove>Deleted
+    Matched         start>Running reschedule>Rescheduled fail>Failed kill>Killed
+    Rescheduled     enqueue>Waiting receive>Received hold>Held fail>Failed kill>Killed remove>Deleted
+    Running         stall>Stalled complete>Completing finish>Done reschedule>Rescheduled receive>Received fail>Failed kill>Killed
+    Stalled         resume>Running reschedule>Rescheduled fail>Failed kill>Killed
+    Completing      stall>Stalled deliver>Completed finish>Done fail>Failed kill>Killed
+    Completed       finish>Done fail>Failed
+    Held            release>Waiting fail>Failed kill>Killed remove>Deleted
+    Done            remove>Deleted
+    Failed          reschedule>Rescheduled remove>Deleted
+    Killed          remove>Deleted
+"""
+"""State, then `event>state` for each move that may follow; the first line is how a job may be born."""
+
+SEGMENTS = (500, 5_000, 50_000, 300_000)
+"""The CPU segments in seconds that a system has unless it is told others."""
+
+KEY_ORDER = (
+    "owner", "owner_group", "vo", "setup", "cpu_segment", "submit_pools", "pilot_types", "sites", "banned_sites",
+    "grid_ces", "grid_middlewares", "platforms", "job_types", "tags", "min_ram_mb", "requirements",
+)  # fmt: skip
+"""What a task queue's key is made of, in this order, as JSON without spaces; what asks for nothing is left out."""
+
+
+def legal_moves() -> list[str]:
+    """Return every legal move as `before/event/after`, births with an empty `before`."""
+    moves = []
+    for line in MOVES.strip("\n").splitlines():
+        words = line.split()
+        before = "" if ">" in words[0] else words.pop(0)
+        moves += [f"{before}/{event}/{after}" for event, after in (word.split(">") for word in words)]
+    return moves
+
+
+def queue_key(requirements: Mapping[str, Any]) -> bytes:
+    """Return the key of the task queue with these requirements."""
+    kept = {name: requirements[name] for name in KEY_ORDER if requirements.get(name)}
+    # Said whatever they are, even when empty.
+    said = {name: requirements.get(name, "") for name in KEY_ORDER[:5]}
+    ordered = {name: {**kept, **said}[name] for name in KEY_ORDER if name in kept or name in said}
+    return hashlib.sha256(json.dumps(ordered, separators=(",", ":"), ensure_ascii=False).encode()).digest()
+
+
+def asked(description: Mapping[str, Any], segments: tuple[int, ...]) -> dict[str, Any]:
+    """Return what a job of this description asks of the place it runs at, without whose it is."""
+    requirements: dict[str, Any] = {
+        "setup": description.get("setup", "default"),
+        "cpu_segment": _segment(description.get("cpu_time", 86_400), segments),
+        "min_ram_mb": description.get("memory_mb") or 0,
+        "banned_sites": sorted(set(description.get("banned_sites", ())) - {""}),
+        "job_types": _names([description.get("job_type", "User")]),
+        "tags": _tags(description),
+    }
+    for field in ("sites", "grid_ces", "platforms", "pilot_types", "submit_pools"):
+        requirements[field] = _names(description.get(field, ()))
+    return {name: value for name, value in requirements.items() if value}
+
+
+def _segment(cpu_time: int, segments: tuple[int, ...]) -> int:
+    for bound in segments:
+        if cpu_time <= bound:
+            return bound
+    return segments[-1]
+
+
+def _names(values: Any) -> list[str]:
+    """A set of names; one "any" among them asks for nothing."""
+    if any(value.lower() == "any" for value in values):
+        return []
+    return sorted(set(values) - {""})
+
+
+def _tags(description: Mapping[str, Any]) -> list[str]:
+    processors = description.get("processors", 1)
+    tags = set(description.get("tags", ())) - {""}
+    if processors > 1:
+        tags |= {f"{processors}Processors", "MultiProcessor"}
+    return sorted(tags)
+
+
+def misfit(requirements: Mapping[str, Any], site: str, ce: str, vo: str | None) -> str:
+    """Return why a job of these requirements must not be at this place, as far as a place is known; empty if it may."""
+    if vo is not None and requirements["vo"] != vo:
+        return f"the job is of VO {requirements['vo']}, the pilot of {vo}"
+    sites = requirements.get("sites", [])
+    if sites and site not in sites:
+        return f"the job asks for {sites}, not for {site}"
+    if site in requirements.get("banned_sites", []):
+        return f"the job bans {site}"
+    ces = requirements.get("grid_ces", [])
+    if ces and ce not in ces:
+        return f"the job asks for {ces}, not for {ce}"
+    return ""

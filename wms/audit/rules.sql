@@ -1,0 +1,250 @@
+-- Every block is a rule: its query returns one line of text a violation. The header says the rule's name, the number of
+-- the invariant, and what it is held against (a table, perhaps with a condition).
+-- $1, where a rule has it, is the list of legal moves.
+
+-- rule: acknowledged submissions are there whole, their owner's
+-- invariant: 1
+-- of: submission where jsonb_typeof(ids) = 'array'
+select format('submission %s of %s: of the jobs %s to %s only %s are there', s.command_id, s.owner, r.lo, r.hi, n.found)
+from submission s
+cross join lateral (
+    select (e ->> 0)::bigint as lo, (e ->> 1)::bigint as hi
+    from jsonb_array_elements(case when jsonb_typeof(s.ids) = 'array' then s.ids else '[]' end) as e
+) r
+cross join lateral (
+    select count(*) as found from job j where j.job_id between r.lo and r.hi and j.owner = s.owner
+) n
+where n.found <> r.hi - r.lo + 1;
+
+-- rule: every job belongs to one submission
+-- invariant: 2
+-- of: job
+with given as (
+    select (e ->> 0)::bigint as lo, (e ->> 1)::bigint as hi
+    from submission s
+    cross join lateral jsonb_array_elements(case when jsonb_typeof(s.ids) = 'array' then s.ids else '[]' end) as e
+), ordered as (
+    select lo, hi, max(hi) over (order by lo, hi rows between unbounded preceding and 1 preceding) as before from given
+), islands as (
+    select range_agg(int8range(lo, hi, '[]')) as all_given from given
+)
+select format('the jobs %s to %s were given to a second submission', lo, least(hi, before)) from ordered where lo <= before
+union all
+select format('job %s was never acknowledged', j.job_id) from job j, islands i
+where not coalesce(i.all_given @> j.job_id, false);
+
+-- rule: histories are numbered from 1 without a gap
+-- invariant: 3
+-- of: job_event
+select format('job %s: %s moves, numbered from %s to %s', job_id, count(*), min(seq), max(seq))
+from job_event group by job_id having min(seq) <> 1 or max(seq) <> count(*);
+
+-- rule: every move is one of the state table
+-- invariant: 3
+-- of: job_event
+select format('job %s, move %s: %s --%s--> %s', job_id, seq, before, event, state)
+from job_event
+where coalesce(before, '') || '/' || event || '/' || state <> all ($1::text[]) or (before is null) <> (seq = 1);
+
+-- rule: every move begins where the one before it ended
+-- invariant: 3
+-- of: job_event
+select format('job %s, move %s begins at %s; the one before it ended at %s', job_id, seq, before, reached)
+from (select job_id, seq, before, lag(state) over (partition by job_id order by seq) as reached from job_event) m
+where before is distinct from reached and before is not null and reached is not null;
+
+-- rule: every job is where its history ends
+-- invariant: 3
+-- of: job
+select format('job %s is %s, epoch %s, after %s moves; its history ends %s, epoch %s, after %s', coalesce(j.job_id, e.job_id),
+              j.state, j.epoch, j.event_seq, e.state, e.epoch, e.seq)
+from job j full join (select distinct on (job_id) job_id, seq, state, epoch from job_event order by job_id, seq desc) e
+    using (job_id)
+where (j.state, j.epoch, j.event_seq) is distinct from (e.state, e.epoch, e.seq);
+
+-- rule: no job has two leases
+-- invariant: 4
+-- of: lease
+select format('job %s has %s leases', job_id, count(*)) from lease group by job_id having count(*) > 1;
+
+-- rule: a job has a lease exactly while a pilot has it
+-- invariant: 4
+-- of: job
+select format('job %s is %s and %s', coalesce(j.job_id, l.job_id), coalesce(j.state, 'unknown'),
+              case when l.job_id is null then 'has no lease' else 'has a lease' end)
+from job j full join (select distinct job_id from lease) l using (job_id)
+where coalesce(j.state = any (array['Matched', 'Running', 'Stalled', 'Completing', 'Completed']), false)
+      <> (l.job_id is not null);
+
+-- rule: a lease is of its job's epoch and pilot
+-- invariant: 4
+-- of: lease
+select format('job %s is at epoch %s with pilot %s; its lease is of epoch %s, pilot %s', j.job_id, j.epoch, j.pilot_id,
+              l.epoch, l.pilot_id)
+from lease l join job j using (job_id) where (l.epoch, l.pilot_id) is distinct from (j.epoch, j.pilot_id);
+
+-- rule: epochs count the matches of a job
+-- invariant: 4
+-- of: job_event
+select format('job %s, move %s (%s): epoch %s after %s matches', job_id, seq, event, epoch, matches)
+from (select job_id, seq, event, epoch,
+             count(*) filter (where event = 'match') over (partition by job_id order by seq) as matches from job_event) m
+where epoch <> matches;
+
+-- rule: every match is an attempt of the same epoch and pilot, and every attempt a match
+-- invariant: 4
+-- of: attempt
+select format('job %s, epoch %s: matched to %s, an attempt of %s', coalesce(a.job_id, e.job_id), coalesce(a.epoch, e.epoch),
+              coalesce(e.text, 'nobody'), coalesce(a.pilot_id, 'nobody'))
+from attempt a
+full join (select job_id, epoch, text from job_event where event = 'match') e on a.job_id = e.job_id and a.epoch = e.epoch
+where a.pilot_id is distinct from e.text;
+
+-- rule: an attempt is open exactly while its lease is there
+-- invariant: 5
+-- of: attempt
+select format('job %s, epoch %s: the attempt %s, and %s', coalesce(a.job_id, l.job_id), coalesce(a.epoch, l.epoch),
+              case when a.job_id is null then 'that is open is none' else 'is open' end,
+              case when l.job_id is null then 'there is no such lease' else 'there is a lease' end)
+from (select job_id, epoch, pilot_id from attempt where ended_at is null) a
+full join lease l on l.job_id = a.job_id and l.epoch = a.epoch and l.pilot_id = a.pilot_id
+where a.job_id is null or l.job_id is null;
+
+-- rule: an attempt ends once, as its job moved under that epoch
+-- invariant: 5
+-- of: attempt where ended_at is not null
+with ends as (
+    select job_id, epoch, count(*) as times, min(event) as event
+    from job_event
+    where before = any (array['Matched', 'Running', 'Stalled', 'Completing', 'Completed'])
+      and state <> all (array['Matched', 'Running', 'Stalled', 'Completing', 'Completed'])
+    group by job_id, epoch
+)
+select format('job %s, epoch %s: %s of the attempt, %s time(s) %s in the history', coalesce(a.job_id, e.job_id),
+              coalesce(a.epoch, e.epoch), coalesce(a.outcome, 'no end'), coalesce(e.times, 0), coalesce(e.event, 'ended'))
+from attempt a full join ends e using (job_id, epoch)
+where (a.outcome is not null) is distinct from (e.times = 1)
+      and (a.outcome is not null or e.times is not null)
+   or a.outcome is not null and e.event <> all (case a.outcome
+          when 'done' then array['finish', 'kill']
+          when 'failed' then array['fail', 'kill']
+          when 'killed' then array['kill', 'reschedule']
+          else array['reschedule', 'fail', 'kill'] end);
+
+-- rule: nothing starts or ends by its payload before its lease is accepted
+-- invariant: 5
+-- of: attempt
+select format('job %s, epoch %s: never accepted, yet %s', job_id, epoch, coalesce(outcome, 'started'))
+from attempt where accepted_at is null and (started_at is not null or outcome in ('done', 'failed', 'killed', 'lost'));
+
+-- rule: attempts of one job follow each other
+-- invariant: 6
+-- of: attempt
+-- A time is that of its transaction's beginning, so that two that wait for each other may seem to cross for a moment.
+select format('job %s, epoch %s was offered at %s, before the attempt before it ended at %s', job_id, epoch, offered_at, before)
+from (select job_id, epoch, offered_at,
+             lag(coalesce(ended_at, 'infinity')) over (partition by job_id order by epoch) as before from attempt) a
+where before - interval '2 s' > offered_at;
+
+-- rule: what ended by its payload is started again only after a reschedule that was ordered
+-- invariant: 7
+-- of: attempt where outcome in ('done', 'failed')
+select format('job %s: %s in epoch %s, and then epoch %s', a.job_id, a.outcome, a.epoch, n.epoch)
+from attempt a join attempt n on n.job_id = a.job_id and n.epoch = a.epoch + 1
+where a.outcome in ('done', 'failed') and not (a.outcome = 'failed' and exists (
+    select from job_event e
+    where e.job_id = a.job_id and e.epoch = a.epoch and e.event = 'reschedule' and e.reason = 'RESCHEDULED_BY_USER'));
+
+-- rule: attempts are counted and bounded
+-- invariant: 7
+-- of: job where epoch > 0
+select format('job %s counts %s attempts of %s; since its user last asked for more there were %s', j.job_id, j.attempts,
+              j.max_attempts, c.taken)
+from job j
+cross join lateral (
+    select count(a.accepted_at) as taken from attempt a
+    where a.job_id = j.job_id and a.epoch > coalesce((
+        select max(e.epoch) from job_event e
+        where e.job_id = j.job_id and e.event = 'reschedule' and e.reason = 'RESCHEDULED_BY_USER'), 0)
+) c
+where j.epoch > 0 and (j.attempts <> c.taken or j.attempts > j.max_attempts);
+
+-- rule: waiting jobs are in a queue that matchers know
+-- invariant: 8
+-- of: job where state = 'Waiting'
+select format('job %s waits in task queue %s, which was removed', j.job_id, j.tq_id)
+from job j left join task_queue t using (tq_id)
+where j.state = 'Waiting' and (t.tq_id is null or t.removed_at is not null);
+
+-- rule: attempts are made by pilots we sent there
+-- invariant: 9
+-- of: attempt
+select format('job %s, epoch %s: at %s/%s with pilot %s, which is of %s/%s', a.job_id, a.epoch, a.site, a.ce, a.pilot_id,
+              coalesce(p.site, 'nowhere'), coalesce(p.ce, 'nothing'))
+from attempt a left join pilot p using (pilot_id) where (a.site, a.ce) is distinct from (p.site, p.ce);
+
+-- rule: no offset is before the beginning, and no dead letter ahead of its consumer
+-- invariant: 11
+-- of: consumer_offset
+select format('%s: %s[%s] is at %s', consumer, topic, partition, next_offset) from consumer_offset where next_offset < 0
+union all
+select format('%s: dead letter %s is of %s[%s] at %s, the consumer at %s', d.consumer, d.dead_letter_id, d.topic,
+              d.partition, d.message_offset, o.next_offset)
+from dead_letter d left join consumer_offset o using (cluster_id, consumer, topic, partition)
+where d.message_offset >= coalesce(o.next_offset, 0);
+
+-- rule: no message waits for ever while services run
+-- invariant: 11
+-- of: outbox
+select format('outbox %s: %s message(s) to %s, due since %s', outbox_id, cardinality(keys), topic, due_at)
+from outbox
+where due_at < now() - interval '60 s'
+  and exists (select from service_instance where heartbeat_at > now() - interval '10 s' and started_at < now() - interval '60 s');
+
+-- rule: an attempt is charged once, when it ends, and for no less than nothing
+-- invariant: 12
+-- of: attempt
+select format('job %s, epoch %s: charged %s times, outcome %s, cpu %s + %s s, wall %s s', job_id, epoch, times, outcome,
+              cpu_user, cpu_system, wall)
+from (select job_id, epoch, count(*) as times, min(outcome) as outcome, sum(cpu_user_seconds) as cpu_user,
+             sum(cpu_system_seconds) as cpu_system, sum(wall_seconds) as wall, bool_or(ended_at is not null) as ended,
+             num_nonnulls(sum(cpu_user_seconds), sum(cpu_system_seconds), sum(wall_seconds)) as given,
+             bool_or(accepted_at is not null) as accepted
+      from attempt group by job_id, epoch) a
+where times > 1
+   or given <> case when ended then 3 else 0 end
+   or least(cpu_user, cpu_system, wall) < 0
+   or not accepted and greatest(cpu_user, cpu_system, wall) > 0;
+
+-- rule: a stop is asked only of a job that a pilot has
+-- invariant: 13
+-- of: job
+select format('job %s is %s, yet is to be stopped for %s', job_id, state, stop_requested)
+from job where stop_requested <> '' and state <> all (array['Matched', 'Running', 'Stalled', 'Completing', 'Completed']);
+
+-- rule: what its user had killed ends Killed
+-- invariant: 13
+-- of: job_event where reason = 'KILLED_BY_USER'
+select format('job %s, move %s: %s, and then %s', job_id, seq, reason, state)
+from job_event where reason = 'KILLED_BY_USER' and state <> 'Killed';
+
+-- rule: leases that have run out are taken back while services run
+-- invariant: 19
+-- of: lease
+select format('job %s, epoch %s: the lease ended at %s', job_id, epoch, expires_at)
+from lease
+where expires_at < now() - interval '60 s'
+  and exists (select from service_instance where service = 'job_manager' and heartbeat_at > now() - interval '10 s'
+                                                 and started_at < now() - interval '60 s');
+
+-- rule: owner, group and VO are those of the queue, for ever
+-- invariant: 14
+-- of: job
+select format('job %s is %s@%s of %s, its queue %s is of %s@%s of %s', j.job_id, j.owner, j.owner_group, j.vo, j.tq_id,
+              t.owner, t.owner_group, t.vo)
+from job j left join task_queue t using (tq_id)
+where (j.owner, j.owner_group, j.vo) is distinct from (t.owner, t.owner_group, t.vo)
+union all
+select 'the trigger that keeps owners as they are is off'
+where not exists (select from pg_trigger where tgname = 'job_owner_is_for_ever' and tgrelid = 'job'::regclass
+                                               and tgenabled <> 'D');
