@@ -1,0 +1,499 @@
+"""One message of each kind with every field said, and one with only what must be said: what the golden files mean."""
+
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+import msgspec
+
+from wms.ids import CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
+from wms.job.reasons import Code
+from wms.job.state import Event, State
+from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
+from wms.site import ComputingElement, Resource
+from wms.taskqueue.grouping import Requirements
+
+AT = datetime(2026, 3, 1, 12, 30, 15, 250_000, UTC)
+LATER = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
+DESCRIPTION = msgspec.Raw(b'{"executable":"./sim","arguments":["--seed","7"],"tags":["gpu"]}')
+SHA = "0f" * 32
+PILOT = PilotId("p-6f1d2c3b4a596877")
+JOB, EPOCH = JobId(1042), Epoch(3)
+HELD = (JOB, EPOCH)
+ASKED: dict[str, Any] = {"query_id": "q-1", "client": "cli-7"}
+OFFERED_TO: dict[str, Any] = {"pilot_id": PILOT, "request_id": RequestId("r-1")}
+
+SELECTOR = commands.Selector(
+    ids=((1, 9), (20, 20)),
+    owner="alice",
+    states=(State.WAITING, State.RUNNING),
+    site="glasgow",
+    name="sim-*",
+    everything=True,
+)
+RESOURCE = Resource(
+    setup="production",
+    vo="lhcb",
+    cpu_time=86_400,
+    site="glasgow",
+    grid_ce="ce01",
+    pilot_type="private",
+    platforms=("Linux-x86_64", "Linux-x86_64-glibc-2.34"),
+    job_types=("MCSimulation", "User"),
+    banned_job_types=("Merge",),
+    memory_mb=16_000,
+    processors=8,
+    tags=("gpu", "ssd"),
+    required_tags=("gpu",),
+    generic=False,
+    owner="alice",
+    owner_group="lhcb_user",
+    job_sharing=True,
+)
+ELEMENT = ComputingElement(
+    site="glasgow",
+    ce="ce01",
+    slots=64,
+    max_cpu_time=345_600,
+    setup="production",
+    dispatcher="slurm",
+    grid_middleware="ARC6",
+    submit_pools=("gridpp",),
+    pilot_type="generic",
+    platforms=("Linux-x86_64",),
+    job_types=("User",),
+    vos=("atlas", "lhcb"),
+    cores=64,
+    memory_mb=128_000,
+    tags=("gpu", "ssd"),
+    required_tags=("gpu",),
+    slots_per_pilot=8,
+    cores_per_pilot=8,
+    max_pilots=8,
+    max_waiting_pilots=2,
+    max_jobs=64,
+    max_submitting_jobs=10,
+    current_jobs=12,
+    current_submitting_jobs=1,
+    load=17.25,
+)
+REQUIREMENTS = Requirements(
+    owner="alice",
+    owner_group="lhcb_user",
+    vo="lhcb",
+    setup="production",
+    cpu_segment=50_000,
+    submit_pools=("gridpp",),
+    pilot_types=("generic",),
+    sites=("glasgow", "manchester"),
+    banned_sites=("oxford",),
+    grid_ces=("ce01",),
+    grid_middlewares=("ARC6",),
+    platforms=("Linux-x86_64",),
+    job_types=("User",),
+    tags=("gpu", "ssd"),
+    min_ram_mb=4_000,
+    requirements="other.Load < 2.0",
+)
+PLAIN_REQUIREMENTS = Requirements(
+    owner="bob", owner_group="user", vo="local", setup="default", cpu_segment=500
+)
+USAGE = reports.Usage(
+    cpu_user_seconds=58.25,
+    cpu_system_seconds=1.5,
+    wall_seconds=61.0,
+    max_rss_bytes=209_715_200,
+    disk_bytes=4_096,
+)
+RESULT = reports.Result(
+    job_id=JOB,
+    epoch=EPOCH,
+    outcome="failed",
+    code=Code.EXIT_CODE,
+    text="exit code 3",
+    exit_code=3,
+    signal=15,
+    started_at=AT,
+    usage=USAGE,
+    output_sha256=SHA,
+    output_bytes=1_234,
+    stdout_tail="event 41 of 42\n",
+    stderr_tail="größer als erlaubt\n",
+)
+LINE = replies.JobLine(
+    job_id=JOB,
+    name="sim-7",
+    owner="alice",
+    owner_group="lhcb_user",
+    vo="lhcb",
+    state="Running",
+    reason="STARTED",
+    site="glasgow",
+    attempts=2,
+    submitted_at=AT,
+    changed_at=LATER,
+)
+WAITING_LINE = msgspec.structs.replace(LINE, state="Waiting", reason="QUEUED", site=None, attempts=0)
+ATTEMPT = replies.Attempt(
+    epoch=3,
+    pilot_id=PILOT,
+    site="glasgow",
+    ce="ce01",
+    offered_at=AT,
+    accepted_at=AT,
+    started_at=AT,
+    ended_at=LATER,
+    outcome="failed",
+    reason="EXIT_CODE",
+    reason_text="exit code 3",
+    exit_code=3,
+    signal=15,
+    cpu_seconds=59.75,
+    wall_seconds=61.0,
+    max_rss_bytes=209_715_200,
+    disk_bytes=4_096,
+    output_sha256=SHA,
+    output_bytes=1_234,
+)
+OFFERED_ATTEMPT = replies.Attempt(
+    epoch=1,
+    pilot_id=PILOT,
+    site="glasgow",
+    ce="ce01",
+    offered_at=AT,
+    **dict.fromkeys(
+        (
+            "accepted_at",
+            "started_at",
+            "ended_at",
+            "outcome",
+            "reason",
+            "reason_text",
+            "exit_code",
+            "signal",
+            "cpu_seconds",
+            "wall_seconds",
+            "max_rss_bytes",
+            "disk_bytes",
+            "output_sha256",
+            "output_bytes",
+        )
+    ),
+)
+HISTORY = replies.HistoryLine(
+    seq=4,
+    at=LATER,
+    event="start",
+    state="Running",
+    epoch=3,
+    reason="STARTED",
+    text="pilot says",
+    source="job_agent",
+)
+VERDICT = replies.CeVerdict(
+    site="glasgow",
+    ce="ce01",
+    fits=False,
+    clauses=("Tags: the job needs fpga",),
+    pilots=2,
+    free_slots=3,
+)
+
+FULL: dict[str, msgspec.Struct] = {
+    "submit": commands.Submit(
+        command_id=CommandId("c-1"),
+        jobs=(DESCRIPTION, msgspec.Raw(b'{"executable":"date"}')),
+        client="cli-7",
+    ),
+    "control": commands.Control(
+        command_id=CommandId("c-2"), action="hold", selector=SELECTOR, reason="new release", client="cli-7"
+    ),
+    "list-jobs": queries.ListJobs(**ASKED, selector=SELECTOR, after=41, newest=True, limit=50),
+    "count-jobs": queries.CountJobs(**ASKED, selector=SELECTOR),
+    "show-job": queries.ShowJob(**ASKED, job_id=JOB),
+    "why-job": queries.WhyJob(**ASKED, job_id=JOB),
+    "peek-job": queries.PeekJob(**ASKED, job_id=JOB, stream="stderr", offset=512, limit=1_024),
+    "list-queues": queries.ListQueues(**ASKED),
+    "list-sites": queries.ListSites(**ASKED),
+    "list-pilots": queries.ListPilots(**ASKED, ended=True),
+    "submitted": replies.Submitted(
+        command_id=CommandId("c-1"),
+        client="cli-7",
+        ids=((1042, 1043), (1100, 1100)),
+        repeated=True,
+        warnings=("no site has so many processors today",),
+    ),
+    "refused": replies.Refused(
+        reply_to="c-1",
+        client="cli-7",
+        code="DESCRIPTION_INVALID",
+        message="2 problems",
+        remedy="mend them",
+        details=("jobs[0].cpu_time: must be a whole number", "jobs[1].colour: unknown key"),
+    ),
+    "controlled": replies.Controlled(
+        command_id=CommandId("c-2"),
+        client="cli-7",
+        changed=9,
+        unchanged=(replies.Unchanged(20, "job 20 is Done"),),
+        unchanged_total=1,
+        repeated=True,
+    ),
+    "job-page": replies.JobPage(**ASKED, jobs=(LINE, WAITING_LINE), after=1_042),
+    "job-counts": replies.JobCounts(**ASKED, counts={"Waiting": 7, "Done": 35}),
+    "job-detail": replies.JobDetail(
+        **ASKED,
+        job=LINE,
+        array_index=7,
+        description={"executable": "./sim", "arguments": ["--seed", "7"]},
+        attempts=(OFFERED_ATTEMPT, ATTEMPT),
+        history=(HISTORY,),
+    ),
+    "job-why": replies.JobWhy(
+        **ASKED,
+        job_id=JOB,
+        state="Waiting",
+        code="NO_FIT",
+        summary="none of the 1 computing elements fits",
+        advice="ask for less",
+        ahead=12,
+        elements=(VERDICT,),
+    ),
+    "job-output": replies.JobOutput(
+        **ASKED, job_id=JOB, stream="stdout", offset=512, size=600, text="event 41 of 42\n", live=True
+    ),
+    "queues": replies.Queues(
+        **ASKED,
+        queues=(
+            replies.QueueLine(
+                tq_id=5,
+                owner="alice",
+                owner_group="lhcb_user",
+                vo="lhcb",
+                cpu_segment=50_000,
+                waiting=120,
+                requirements={"tags": ["gpu"]},
+            ),
+        ),
+    ),
+    "sites": replies.Sites(
+        **ASKED,
+        sites=(
+            replies.SiteLine(
+                site="glasgow",
+                ce="ce01",
+                dispatcher="local",
+                advertised_at=AT,
+                expires_at=LATER,
+                fresh=True,
+                ad={"slots": 64},
+                pilots=2,
+                running_jobs=13,
+            ),
+        ),
+    ),
+    "pilots": replies.Pilots(
+        **ASKED,
+        pilots=(
+            replies.PilotLine(
+                pilot_id=PILOT,
+                site="glasgow",
+                ce="ce01",
+                vo="lhcb",
+                state="Running",
+                slots=8,
+                busy=5,
+                jobs_done=31,
+                submitted_at=AT,
+                seen_at=LATER,
+                reason="8 jobs wait",
+            ),
+        ),
+    ),
+    "advertise": ads.Advertise(element=ELEMENT, advertised_at=AT, lifetime_seconds=180.0),
+    "withdraw": ads.Withdraw(site="glasgow", ce="ce01", advertised_at=AT),
+    "match-request": requests.MatchRequest(**OFFERED_TO, resource=RESOURCE, slots=8, packed=False),
+    "offer": site_inbox.Offer(
+        **OFFERED_TO,
+        jobs=(
+            site_inbox.OfferedJob(
+                job_id=JOB,
+                epoch=EPOCH,
+                owner="alice",
+                owner_group="lhcb_user",
+                vo="lhcb",
+                description=DESCRIPTION,
+                array_index=7,
+            ),
+        ),
+        hold_seconds=30.0,
+    ),
+    "no-match": site_inbox.NoMatch(
+        **OFFERED_TO, code="NO_FIT", reason="Tags: fpga (12 jobs)", retry_after_seconds=1.5
+    ),
+    "answer": site_inbox.Answer(
+        pilot_id=PILOT,
+        report_id=ReportId("rep-9"),
+        granted=(HELD,),
+        lost=((JobId(8), Epoch(1)),),
+        kill=((JobId(9), Epoch(2)),),
+        recorded=((JobId(10), Epoch(1)),),
+        lease_seconds=120.0,
+        drain=True,
+    ),
+    "kill": site_inbox.Kill(pilot_id=PILOT, jobs=(HELD, (JobId(9), Epoch(2)))),
+    "peek": site_inbox.Peek(
+        pilot_id=PILOT,
+        job_id=JOB,
+        epoch=EPOCH,
+        stream="stdout",
+        offset=512,
+        limit=1_024,
+        asker="alice",
+        **ASKED,
+    ),
+    "report": reports.Report(
+        report_id=ReportId("rep-9"),
+        pilot_id=PILOT,
+        decline=((JobId(1), Epoch(1)),),
+        accept=((JobId(2), Epoch(1)),),
+        start=((JobId(3), Epoch(2)),),
+        renew=((JobId(4), Epoch(5)),),
+        finish=(RESULT,),
+        state="draining",
+        slots=8,
+        busy=3,
+        reason="its lifetime is over",
+    ),
+    "peeked": reports.Peeked(
+        pilot_id=PILOT,
+        job_id=JOB,
+        epoch=EPOCH,
+        stream="stdout",
+        offset=512,
+        size=600,
+        text="event 41 of 42\n",
+        asker="alice",
+        **ASKED,
+    ),
+    "job-event": events.JobEvent(
+        job_id=JOB,
+        seq=5,
+        at=AT,
+        event=Event.RESCHEDULE,
+        state=State.RESCHEDULED,
+        epoch=EPOCH,
+        owner="alice",
+        vo="lhcb",
+        reason="LEASE_EXPIRED",
+        text="pilot p-6f1d2c3b4a596877 was not heard of",
+        site="glasgow",
+    ),
+    "jobs-queued": events.JobsQueued(
+        first=JobId(1042), count=2, at=AT, owner="alice", owner_group="lhcb_user", vo="lhcb"
+    ),
+    "entered": changes.Entered(
+        tq_id=TaskQueueId(5), requirements=REQUIREMENTS, user_priority=2.0, job_ids=(JOB, JobId(1043))
+    ),
+    "left": changes.Left(job_ids=(JOB, JobId(1043))),
+}
+"""By tag: every field said, none at its default."""
+
+MINIMAL: dict[str, msgspec.Struct] = {
+    "submit": commands.Submit(command_id=CommandId("c-1"), jobs=(msgspec.Raw(b'{"executable":"date"}'),)),
+    "control": commands.Control(command_id=CommandId("c-2"), action="kill", selector=commands.Selector()),
+    "list-jobs": queries.ListJobs(query_id="q-1", selector=commands.Selector()),
+    "count-jobs": queries.CountJobs(query_id="q-1", selector=commands.Selector()),
+    "show-job": queries.ShowJob(query_id="q-1", job_id=JOB),
+    "why-job": queries.WhyJob(query_id="q-1", job_id=JOB),
+    "peek-job": queries.PeekJob(query_id="q-1", job_id=JOB),
+    "list-queues": queries.ListQueues(query_id="q-1"),
+    "list-sites": queries.ListSites(query_id="q-1"),
+    "list-pilots": queries.ListPilots(query_id="q-1"),
+    "submitted": replies.Submitted(command_id=CommandId("c-1"), client="", ids=()),
+    "refused": replies.Refused(reply_to="c-1", client="", code="NOT_ALLOWED", message="no"),
+    "controlled": replies.Controlled(command_id=CommandId("c-2"), client="", changed=0),
+    "job-page": replies.JobPage(**ASKED, jobs=(), after=None),
+    "job-counts": replies.JobCounts(**ASKED, counts={}),
+    "job-detail": replies.JobDetail(
+        **ASKED, job=WAITING_LINE, array_index=None, description={}, attempts=(), history=()
+    ),
+    "job-why": replies.JobWhy(**ASKED, job_id=JOB, state="Done", code="DONE", summary="Done"),
+    "job-output": replies.JobOutput(
+        **ASKED, job_id=JOB, stream="stderr", offset=0, size=0, text="", live=False
+    ),
+    "queues": replies.Queues(**ASKED, queues=()),
+    "sites": replies.Sites(**ASKED, sites=()),
+    "pilots": replies.Pilots(**ASKED, pilots=()),
+    "advertise": ads.Advertise(
+        element=ComputingElement(site="local", ce="local", slots=2, max_cpu_time=3_600), advertised_at=AT
+    ),
+    "withdraw": ads.Withdraw(site="local", ce="local", advertised_at=AT),
+    "match-request": requests.MatchRequest(
+        **OFFERED_TO, resource=Resource(setup="default", vo="local", cpu_time=3_600)
+    ),
+    "offer": site_inbox.Offer(**OFFERED_TO, jobs=(), hold_seconds=30.0),
+    "no-match": site_inbox.NoMatch(**OFFERED_TO, code="NO_JOBS", reason="", retry_after_seconds=1.0),
+    "answer": site_inbox.Answer(pilot_id=PILOT, report_id=ReportId("rep-9")),
+    "kill": site_inbox.Kill(pilot_id=PILOT, jobs=()),
+    "peek": site_inbox.Peek(
+        pilot_id=PILOT, job_id=JOB, epoch=EPOCH, stream="stderr", offset=None, limit=1, asker="bob", **ASKED
+    ),
+    "report": reports.Report(report_id=ReportId("rep-9"), pilot_id=PILOT),
+    "peeked": reports.Peeked(
+        pilot_id=PILOT,
+        job_id=JOB,
+        epoch=EPOCH,
+        stream="stderr",
+        offset=0,
+        size=0,
+        text="",
+        asker="bob",
+        **ASKED,
+    ),
+    "job-event": events.JobEvent(
+        job_id=JOB,
+        seq=1,
+        at=AT,
+        event=Event.KILL,
+        state=State.KILLED,
+        epoch=Epoch(0),
+        owner="bob",
+        vo="local",
+    ),
+    "jobs-queued": events.JobsQueued(
+        first=JobId(1), count=1, at=AT, owner="bob", owner_group="user", vo="local"
+    ),
+    "entered": changes.Entered(
+        tq_id=TaskQueueId(1), requirements=PLAIN_REQUIREMENTS, user_priority=0.0, job_ids=()
+    ),
+    "left": changes.Left(job_ids=()),
+}
+"""By tag: only what must be said."""
+
+GROWN: dict[str, msgspec.Struct] = {}
+"""By file name without `.json`, `<tag>.<what is new>`: messages with fields that came after the tag's first file."""
+
+UNIONS: dict[str, Any] = {
+    "wms.job.commands": commands.Command,
+    "wms.job.queries": queries.Asked,
+    "wms.user.owner.inbox": replies.Reply,
+    "wms.resource.ads": ads.Ad,
+    "wms.match.requests": requests.Request,
+    "wms.site.site.inbox": site_inbox.ToAgent,
+    "wms.job.reports": reports.FromAgent,
+    "wms.job.events": events.Fact,
+    "wms.queue.changes": changes.Change,
+}
+"""By topic; the names are those of the schemas in `docs/schema/`."""
+
+
+def kinds(union: Any) -> tuple[type[msgspec.Struct], ...]:
+    return get_args(union) or (union,)
+
+
+def topic_of(tag: str) -> str:
+    return next(
+        topic
+        for topic, union in UNIONS.items()
+        if tag in {kind.__struct_config__.tag for kind in kinds(union)}
+    )
