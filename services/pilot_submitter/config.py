@@ -18,6 +18,8 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     """Pilots at a time, over all elements."""
     plan_every_seconds: float = 1.0
     idle_seconds: float = 20.0
+    grace_seconds: float = 3.0
+    """What a pilot that is told to end leaves its running jobs."""
     lifetime_seconds: float = 1_209_600.0
 
 

@@ -59,6 +59,7 @@ class PilotMaker:
                     "token_file": str(place / "token"),
                     "directory": str(place / "jobs"),
                     "idle_seconds": self._pilots.idle_seconds,
+                    "grace_seconds": self._pilots.grace_seconds,
                     "lifetime_seconds": self._pilots.lifetime_seconds,
                     "lifeline": self._pilots.lifeline,
                 },

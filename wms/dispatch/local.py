@@ -55,6 +55,10 @@ class LocalDispatcher:
             if process is not None:
                 process.send_signal(signal.SIGTERM)
 
+    async def alive(self) -> list[PilotId]:
+        """Return the pilots whose processes live, whoever started them."""
+        return await asyncio.to_thread(self._alive)
+
     async def tidy(self) -> None:
         """Remove the directories of pilots that ended long ago."""
         await asyncio.to_thread(self._tidy)
@@ -116,6 +120,12 @@ class LocalDispatcher:
         except OSError:
             return ""
         return next((line[:300] for line in reversed(lines) if line.strip()), "")
+
+    def _alive(self) -> list[PilotId]:
+        if not self._directory.is_dir():
+            return []
+        ids = (PilotId(place.name) for place in self._directory.iterdir())
+        return [pilot_id for pilot_id in ids if self._process(pilot_id) is not None]
 
     def _tidy(self) -> None:
         if not self._directory.is_dir():

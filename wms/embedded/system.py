@@ -15,6 +15,7 @@ import structlog
 from wms.db import instance
 from wms.db.database import Database
 from wms.db.migrate import migrate
+from wms.dispatch.local import LocalDispatcher
 from wms.embedded import layout as plan
 from wms.embedded.apache_kafka import ApacheKafka
 from wms.embedded.broker import Broker
@@ -30,6 +31,7 @@ from wms.files import Table
 log = structlog.get_logger()
 
 SERVICES_READY_WITHIN = 60.0
+PILOTS_END_WITHIN = 8.0
 # The embedded broker keeps every message in memory and drops none, so it is begun anew before it takes the machine's;
 # nothing is lost by that, since Postgres is the truth.
 BROKER_RSS_LIMIT = 2 * 1024**3
@@ -95,7 +97,20 @@ class System:
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.wait([self._watch])
+        await self._drain_pilots()
         await self.supervisor.close()
+
+    async def _drain_pilots(self) -> None:
+        """Let the pilots give back what they run while there is somebody to tell."""
+        if self.facts is None:
+            return
+        dispatcher = LocalDispatcher(self.layout.pilots, (), {})
+        alive = await dispatcher.alive()
+        await dispatcher.cancel(alive)
+        deadline = time.monotonic() + PILOTS_END_WITHIN
+        while alive and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
+            alive = await dispatcher.alive()
 
     async def until_told(self) -> None:
         """Wait for SIGTERM or SIGINT."""
