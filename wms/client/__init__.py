@@ -1,0 +1,38 @@
+"""The Python API: submit jobs, watch them, order them about, fetch what they made.
+
+    from wms.client import Client, JobDescription, select
+
+    async with Client.connect() as client:
+        hello = JobDescription(executable="echo", arguments=("hello",), output_sandbox=("*.txt",))
+        submitted = await client.submit(hello)
+        counts = await client.wait(submitted.selector())
+        async for job in client.jobs(select(state=["Failed"])):
+            print(job.job_id, (await client.why(job.job_id)).summary)
+
+`wms.client.sync.Client` is the same for programs that do not await. What cannot be raises `Rejected`, which says what to
+do instead; what is not there just now raises `Unavailable`, and the same call may be made again.
+"""
+
+from wms.client.client import Client
+from wms.client.selector import select
+from wms.client.settings import Settings, read_settings
+from wms.client.submission import Submission
+from wms.errors import Rejected, Unavailable
+from wms.job.state import ENDED, State
+from wms.jobdesc.description import JobDescription, SandboxRef
+from wms.messages.commands import Selector
+
+__all__ = [
+    "ENDED",
+    "Client",
+    "JobDescription",
+    "Rejected",
+    "SandboxRef",
+    "Selector",
+    "Settings",
+    "State",
+    "Submission",
+    "Unavailable",
+    "read_settings",
+    "select",
+]

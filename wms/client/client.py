@@ -1,0 +1,324 @@
+"""The client: everything that a user may ask of the system, as methods."""
+# ruff: noqa: A002 - what makes a call repeatable is its id, and users call it so
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal, Self, TypeAlias, TypeVar
+
+import msgspec
+
+from wms.client.credential import Credential, TokenFile
+from wms.client.exchange import Exchange
+from wms.client.files import Fetched, fetch, members, output_of
+from wms.client.selector import joined
+from wms.client.settings import Settings, read_settings
+from wms.client.submission import Submission, check_id, commands
+from wms.errors import Rejected, Unavailable, WmsError
+from wms.ids import CommandId
+from wms.job.state import ENDED
+from wms.jobdesc.description import JobDescription, SandboxRef
+from wms.messages import commands as ordered
+from wms.messages import queries as asked
+from wms.messages import replies
+from wms.messages.commands import Control, Selector
+from wms.runtime import clock
+from wms.transfer import SandboxStore, open_store, upload
+
+A = TypeVar("A", bound=msgspec.Struct)
+Counts: TypeAlias = dict[str, int]
+Action: TypeAlias = Literal["kill", "hold", "release", "reschedule", "remove"]
+
+CONNECT_SECONDS = 15.0
+TIMEOUT_SECONDS = 30.0
+FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 0.2, 2.0
+
+
+class Client:
+    """A user's connection to the system; any number of calls may be under way at once.
+
+    `timeout` bounds each call, in seconds. Calls that change something carry an id: made again with the same id after a
+    timeout, they take effect once.
+    """
+
+    def __init__(self, settings: Settings, exchange: Exchange, timeout: float) -> None:
+        self.settings = settings
+        self.timeout = timeout
+        self._exchange = exchange
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls, settings: Settings | Path | None = None, *, timeout: float = TIMEOUT_SECONDS
+    ) -> AsyncIterator[Self]:
+        """Connect to the system of these settings, or of a data directory, or of the usual place.
+
+        Rejected: no system is set up there, or the token is missing or has expired. Unavailable: no broker answers.
+        """
+        if not isinstance(settings, Settings):
+            settings = read_settings(settings)
+        exchange = Exchange(settings.kafka, TokenFile(Path(settings.auth.token_file)))
+        await exchange.open(min(timeout, CONNECT_SECONDS))
+        try:
+            yield cls(settings, exchange, timeout)
+        finally:
+            await exchange.close()
+
+    def credential(self) -> Credential:
+        """Return the token in use and what it says; Rejected when it has expired."""
+        return TokenFile(Path(self.settings.auth.token_file)).read(clock.timestamp())
+
+    # --- submitting ------------------------------------------------------------------------------------------------
+
+    async def submit(
+        self, descriptions: JobDescription | Sequence[JobDescription], *, id: str | None = None
+    ) -> Submission:
+        """Submit jobs; when this returns they are taken and durable.
+
+        Many descriptions go in several messages, each of which is taken whole or not at all. With the same `id` and the
+        same descriptions nothing is submitted twice, so that a call that failed can be made again.
+
+        InvalidDescription (a Rejected): every problem of every description; nothing was sent. Rejected: refused by the
+        system; the message says how much of a large submission was taken. Unavailable: no answer; retry with the same id.
+        """
+        jobs = [descriptions] if isinstance(descriptions, JobDescription) else list(descriptions)
+        submission_id = uuid.uuid4().hex if id is None else id
+        parts = commands(jobs, submission_id, self._exchange.client)
+        answers = await self._exchange.ask_all(
+            ordered.TOPIC, [(part.command_id, part) for part in parts], replies.Submitted, self.timeout
+        )
+        taken = [answer for answer in answers if isinstance(answer, replies.Submitted)]
+        for answer in answers:
+            if isinstance(answer, WmsError):
+                raise _partly(answer, submission_id, taken, len(parts))
+        return Submission(
+            id=submission_id,
+            ids=tuple(each for answer in taken for each in answer.ids),
+            repeated=all(answer.repeated for answer in taken),
+            warnings=tuple(dict.fromkeys(warning for answer in taken for warning in answer.warnings)),
+        )
+
+    async def upload(self, files: Mapping[str, Path | bytes] | Iterable[str | Path]) -> SandboxRef:
+        """Put files into the sandbox store, and return the reference for a description's `input_sandbox`.
+
+        `files` are paths, directories with all that is below them, or names in the sandbox with a path or bytes each.
+        """
+        packed = files if isinstance(files, Mapping) else await asyncio.to_thread(members, files)
+        if not packed:
+            raise Rejected("NO_FILES", "there is no file to send along", "name at least one")
+        return await upload(self._store(), packed)
+
+    # --- looking ---------------------------------------------------------------------------------------------------
+
+    async def jobs(
+        self, selector: Selector, *, newest: bool = False, limit: int | None = None
+    ) -> AsyncIterator[replies.JobLine]:
+        """Go through the selected jobs by ascending id (`newest`: descending), at most `limit` of them.
+
+        They are fetched page by page, so that any number of jobs can be gone through.
+        """
+        after: int | None = None
+        left = limit
+        while left is None or left > 0:
+            size = asked.PAGE_LIMIT if left is None else min(left, asked.PAGE_LIMIT)
+            page = await self._list(selector, after, newest=newest, size=size)
+            for job in page.jobs:
+                yield job
+            if page.after is None:
+                return
+            after = page.after
+            left = None if left is None else left - len(page.jobs)
+
+    async def counts(self, selector: Selector) -> Counts:
+        """Return how many of the selected jobs are in each state."""
+        query_id = _id()
+        query = asked.CountJobs(query_id=query_id, client=self._exchange.client, selector=_normal(selector))
+        return (await self._ask(query, replies.JobCounts)).counts
+
+    async def show(self, job_id: int) -> replies.JobDetail:
+        """Return one job whole: description, attempts, history with reasons."""
+        query = asked.ShowJob(query_id=_id(), client=self._exchange.client, job_id=job_id)
+        return await self._ask(query, replies.JobDetail)
+
+    async def why(self, job_id: int) -> replies.JobWhy:
+        """Return why the job is where it is, and which requirement keeps a waiting one from each computing element."""
+        query = asked.WhyJob(query_id=_id(), client=self._exchange.client, job_id=job_id)
+        return await self._ask(query, replies.JobWhy)
+
+    async def peek(
+        self,
+        job_id: int,
+        stream: Literal["stdout", "stderr"] = "stdout",
+        *,
+        offset: int | None = None,
+        limit: int = 16_384,
+    ) -> replies.JobOutput:
+        """Return what the job has printed: at most `limit` bytes from `offset` on, or the last ones."""
+        query = asked.PeekJob(
+            query_id=_id(),
+            client=self._exchange.client,
+            job_id=job_id,
+            stream=stream,
+            offset=offset,
+            limit=limit,
+        )
+        return await self._ask(query, replies.JobOutput)
+
+    async def queues(self) -> tuple[replies.QueueLine, ...]:
+        """Return the task queues with waiting jobs, fullest first."""
+        query = asked.ListQueues(query_id=_id(), client=self._exchange.client)
+        return (await self._ask(query, replies.Queues)).queues
+
+    async def sites(self) -> tuple[replies.SiteLine, ...]:
+        """Return the computing elements that advertise themselves."""
+        query = asked.ListSites(query_id=_id(), client=self._exchange.client)
+        return (await self._ask(query, replies.Sites)).sites
+
+    async def pilots(self, *, ended: bool = False) -> tuple[replies.PilotLine, ...]:
+        """Return the pilots, the living first; with `ended` the others too."""
+        query = asked.ListPilots(query_id=_id(), client=self._exchange.client, ended=ended)
+        return (await self._ask(query, replies.Pilots)).pilots
+
+    # --- ordering about --------------------------------------------------------------------------------------------
+
+    async def kill(
+        self, selector: Selector, reason: str = "", *, id: str | None = None
+    ) -> replies.Controlled:
+        """Kill the selected jobs; one that a pilot has ends as soon as the pilot has stopped it."""
+        return await self.order("kill", selector, reason, id=id)
+
+    async def hold(
+        self, selector: Selector, reason: str = "", *, id: str | None = None
+    ) -> replies.Controlled:
+        """Keep the selected waiting jobs from being given to pilots until they are released."""
+        return await self.order("hold", selector, reason, id=id)
+
+    async def release(
+        self, selector: Selector, reason: str = "", *, id: str | None = None
+    ) -> replies.Controlled:
+        """Let the selected held jobs wait for a pilot again."""
+        return await self.order("release", selector, reason, id=id)
+
+    async def reschedule(
+        self, selector: Selector, reason: str = "", *, id: str | None = None
+    ) -> replies.Controlled:
+        """Run the selected jobs again from the beginning; those that run are stopped first."""
+        return await self.order("reschedule", selector, reason, id=id)
+
+    async def remove(
+        self, selector: Selector, reason: str = "", *, id: str | None = None
+    ) -> replies.Controlled:
+        """Delete the selected jobs, none of which may be with a pilot."""
+        return await self.order("remove", selector, reason, id=id)
+
+    async def order(
+        self, action: Action, selector: Selector, reason: str = "", *, id: str | None = None
+    ) -> replies.Controlled:
+        """Do this to the selected jobs; those for whose state it is illegal are left as they are, and named."""
+        if selector == Selector():
+            raise Rejected("NOTHING_SELECTED", f"no job is named to {action}", "name jobs, or say everything")
+        order_id = _id() if id is None else id
+        check_id(order_id)
+        control = Control(
+            command_id=CommandId(order_id),
+            action=action,
+            selector=_normal(selector),
+            reason=reason,
+            client=self._exchange.client,
+        )
+        return await self._exchange.ask(ordered.TOPIC, order_id, control, replies.Controlled, self.timeout)
+
+    # --- waiting and fetching --------------------------------------------------------------------------------------
+
+    async def wait(
+        self,
+        selector: Selector,
+        progress: Callable[[Counts], None] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Counts:
+        """Wait until all selected jobs have ended, and return how many are in each state.
+
+        `progress` is told the counts at each look. A broker that is away for a while is waited for too. Unavailable: some
+        had not ended within `timeout` seconds (None: wait for ever).
+        """
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout is None else loop.time() + timeout
+        pause = FIRST_LOOK_SECONDS
+        while True:
+            counts = await self._patient_counts(selector, deadline)
+            if progress is not None:
+                progress(counts)
+            left = sum(count for state, count in counts.items() if state not in ENDED)
+            if not left:
+                return counts
+            if deadline is not None and loop.time() + pause > deadline:
+                raise Unavailable(f"{left:,} jobs have not ended within {timeout:g} s")
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, LAST_LOOK_SECONDS)
+
+    async def output(self, job_id: int, dest: Path, *, overwrite: bool = False) -> Fetched:
+        """Put the job's output sandbox into the directory `dest`, all of it or nothing.
+
+        Rejected: the job has none, or `dest` is there and `overwrite` was not said.
+        """
+        digest = output_of(await self.show(job_id))
+        return await fetch(self._store(), job_id, digest, dest, overwrite=overwrite)
+
+    # --- below here: how -------------------------------------------------------------------------------------------
+
+    async def _ask(self, query: asked.Query, answer: type[A]) -> A:
+        return await self._exchange.ask(asked.TOPIC, query.query_id, query, answer, self.timeout)
+
+    async def _list(
+        self, selector: Selector, after: int | None, *, newest: bool, size: int
+    ) -> replies.JobPage:
+        query = asked.ListJobs(
+            query_id=_id(),
+            client=self._exchange.client,
+            selector=_normal(selector),
+            after=after,
+            newest=newest,
+            limit=size,
+        )
+        return await self._ask(query, replies.JobPage)
+
+    async def _patient_counts(self, selector: Selector, deadline: float | None) -> Counts:
+        while True:
+            try:
+                return await self.counts(selector)
+            except Unavailable:
+                if deadline is not None and asyncio.get_running_loop().time() > deadline:
+                    raise
+
+    def _store(self) -> SandboxStore:
+        if self.settings.sandboxes is None:
+            raise Rejected(
+                "NO_STORE", "this system's settings name no sandbox store", "set url in [sandboxes]"
+            )
+        return open_store(self.settings.sandboxes.address)
+
+
+def _id() -> str:
+    return uuid.uuid4().hex
+
+
+def _normal(selector: Selector) -> Selector:
+    return msgspec.structs.replace(selector, ids=joined(selector.ids))
+
+
+def _partly(
+    fault: WmsError, submission_id: str, taken: Sequence[replies.Submitted], parts: int
+) -> Rejected | Unavailable:
+    """Return the fault with what became of the rest of the submission."""
+    ids = joined(each for answer in taken for each in answer.ids)
+    count = sum(high - low + 1 for low, high in ids)
+    so_far = f"; {len(taken)} of {parts} parts were taken, {count:,} jobs" if parts > 1 else ""
+    if isinstance(fault, Rejected):
+        remedy = fault.remedy if parts == 1 else f"{fault.remedy or 'mend it'}; the rest stays submitted"
+        return Rejected(fault.code, fault.message + so_far, remedy, fault.details)
+    return Unavailable(
+        f"{fault}{so_far}; the same submission with the id {submission_id} submits nothing twice"
+    )

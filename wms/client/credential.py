@@ -1,0 +1,62 @@
+"""The user's token as the user's own tool sees it: whose it is and how long it lasts; only services verify it."""
+
+import base64
+import binascii
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from wms.errors import Rejected
+
+LIMIT = 16_384
+REMEDY = "ask for a new one; on a machine of your own `wms token create` makes one"
+
+
+class Credential(msgspec.Struct, frozen=True):
+    """A token and what it says of itself."""
+
+    token: str
+    owner: str
+    expires_at: float
+    """Seconds since 1970."""
+    claims: dict[str, Any]
+
+    def check(self, now: float) -> None:
+        """Raise Rejected when it has expired: nothing need be sent then."""
+        if now >= self.expires_at:
+            ended = datetime.fromtimestamp(self.expires_at, UTC)
+            raise Rejected("TOKEN_EXPIRED", f"your token expired at {ended:%Y-%m-%d %H:%M:%S} UTC", REMEDY)
+
+
+class TokenFile:
+    """A file with a token, which may be replaced by a fresher one at any time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self, now: float) -> Credential:
+        """Return the token that is in the file now. Rejected: no file, no token in it, or an expired one."""
+        try:
+            with self.path.open("rb") as file:
+                text = file.read(LIMIT)
+        except OSError as error:
+            raise Rejected("NO_TOKEN", f"no token in {self.path}: {error.strerror}", REMEDY) from None
+        credential = decode(text.strip(), str(self.path))
+        credential.check(now)
+        return credential
+
+
+def decode(text: bytes, source: str) -> Credential:
+    """Return what a token (a JWT) says of itself, unverified, or raise Rejected."""
+    try:
+        _, payload, _ = text.split(b".")
+        claims = msgspec.json.decode(
+            base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)), type=dict
+        )
+        owner, expires_at = claims["sub"], float(claims["exp"])
+        credential = Credential(text.decode("ascii"), str(owner), expires_at, claims)
+    except (ValueError, TypeError, KeyError, binascii.Error, msgspec.DecodeError):
+        raise Rejected("TOKEN_INVALID", f"{source} holds no token that can be read", REMEDY) from None
+    return credential

@@ -1,0 +1,253 @@
+"""Asking and being answered over a bus that may lose everything: one inbox for all of a client's requests.
+
+A request is sent again under the same id until its answer comes or time is up; whoever handles it takes it once. The
+connection is watched: a broker that is gone or has become another cluster is connected to afresh, and what still waits is
+sent there.
+"""
+
+import asyncio
+import contextlib
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from wms.bus.inbox import Inbox
+from wms.bus.kafka import Kafka, Settings
+from wms.bus.topics import SHARED, user_inbox
+from wms.client.credential import TokenFile
+from wms.errors import Rejected, Unavailable
+from wms.messages import commands, queries
+from wms.messages.replies import Refused, Reply
+from wms.messages.wire import Codec, encode
+from wms.runtime import clock
+
+A = TypeVar("A", bound=msgspec.Struct)
+
+POLL_SECONDS = 0.5
+LOOK_SECONDS = 2.0
+"""How often the broker is asked who it is while an answer is waited for."""
+RECONNECT_SECONDS = 0.3
+PAUSES = (3.0, 5.0, 8.0)
+"""Between sending and sending again; the last one repeats."""
+IN_FLIGHT = 8
+
+_TOPICS = [topic for topic in SHARED if topic.name in (commands.TOPIC, queries.TOPIC)]
+
+
+class Line:
+    """One connection to one cluster, until it is found broken."""
+
+    def __init__(self, kafka: Kafka, inbox: Inbox[Reply]) -> None:
+        self.kafka = kafka
+        self.inbox = inbox
+        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def break_off(self) -> None:
+        """Say that it is of no use any more."""
+        if not self.broken.done():
+            self.broken.set_result(None)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        self.break_off()
+        await self.inbox.close()
+        await self.kafka.close()
+
+
+class Exchange:
+    """Sends requests with the user's token and brings their answers."""
+
+    def __init__(self, settings: Settings, tokens: TokenFile) -> None:
+        self.client = uuid.uuid4().hex
+        """Which of the user's tools this is: the key of its answers."""
+        self._settings = settings
+        self._tokens = tokens
+        self._codec: Codec[Reply] = Codec(Reply)
+        self._waiting: dict[str, asyncio.Future[Reply]] = {}
+        self._line: Line | None = None
+        self._changed = asyncio.Event()
+        self._fault = Unavailable(f"no broker answers at {settings.bootstrap}")
+        self._keeper: asyncio.Task[None] | None = None
+        self._closing = False
+
+    async def open(self, timeout: float) -> None:
+        """Connect; Rejected for a bad token, Unavailable when there is no broker in time."""
+        owner = self._tokens.read(clock.timestamp()).owner
+        self._keeper = asyncio.create_task(self._keep(owner), name="exchange")
+        try:
+            await self._ready(time.monotonic() + timeout)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Disconnect; what still waits is given up."""
+        self._closing = True
+        while self._keeper is not None and not self._keeper.done():
+            # Again, since Python 3.11's wait_for forgets a cancellation that comes together with its result.
+            self._keeper.cancel()
+            await asyncio.wait([self._keeper], timeout=0.2)
+        for future in self._waiting.values():
+            future.cancel()
+
+    async def ask(
+        self, topic: str, request_id: str, request: msgspec.Struct, answer: type[A], timeout: float
+    ) -> A:
+        """Send a request until it is answered, and return the answer.
+
+        Rejected: it was refused, with the refusal's reason. Unavailable: there was no answer within `timeout` seconds; what
+        was asked for may have been done, and asking again with the same id does it no second time.
+        """
+        credential = self._tokens.read(clock.timestamp())
+        payload = encode(request)
+        with self._expecting(request_id) as future:
+            deadline = time.monotonic() + timeout
+            for pause in _pauses():
+                line = await self._ready(deadline)
+                sent = asyncio.create_task(
+                    self._send(line, topic, credential.owner, payload, credential.token)
+                )
+                await _first_of(deadline, pause, future, line.broken)
+                await _ended(sent)
+                if future.done():
+                    return _checked(future.result(), answer)
+                if time.monotonic() >= deadline:
+                    break
+        raise Unavailable(f"no answer within {timeout:g} s: {await self._guess()}")
+
+    async def ask_all(
+        self, topic: str, requests: Sequence[tuple[str, msgspec.Struct]], answer: type[A], timeout: float
+    ) -> list[A | Rejected | Unavailable]:
+        """Ask several at once; return each one's answer or what became of it, in order."""
+        gate = asyncio.Semaphore(IN_FLIGHT)
+
+        async def one(request_id: str, request: msgspec.Struct) -> A | Rejected | Unavailable:
+            async with gate:
+                try:
+                    return await self.ask(topic, request_id, request, answer, timeout)
+                except (Rejected, Unavailable) as fault:
+                    return fault
+
+        return await asyncio.gather(*(one(*each) for each in requests))
+
+    @contextlib.contextmanager
+    def _expecting(self, request_id: str) -> Iterator[asyncio.Future[Reply]]:
+        if request_id in self._waiting:
+            raise Rejected("ID_IN_USE", f"the id {request_id} is waiting for its answer already", "await it")
+        future = self._waiting[request_id] = asyncio.get_running_loop().create_future()
+        try:
+            yield future
+        finally:
+            del self._waiting[request_id]
+
+    async def _send(self, line: Line, topic: str, owner: str, payload: bytes, token: str) -> None:
+        try:
+            await line.kafka.send(topic, owner, payload, token)
+        except Unavailable as fault:
+            self._fault = fault
+            line.break_off()
+
+    async def _ready(self, deadline: float) -> Line:
+        """Return the connection as soon as there is one."""
+        while self._line is None or self._line.broken.done():
+            self._changed.clear()
+            try:
+                await asyncio.wait_for(self._changed.wait(), max(0.0, deadline - time.monotonic()))
+            except TimeoutError:
+                raise self._fault from None
+            if self._keeper is not None and self._keeper.done():
+                self._keeper.result()
+        return self._line
+
+    async def _keep(self, owner: str) -> None:
+        """Hold a connection for as long as the client lives."""
+        try:
+            while not self._closing:
+                try:
+                    self._line = await self._connect(owner)
+                    self._changed.set()
+                    await self._read(self._line)
+                except (Unavailable, OSError, TimeoutError) as fault:
+                    self._fault = fault if isinstance(fault, Unavailable) else Unavailable(repr(fault))
+                finally:
+                    await self._hang_up()
+                await asyncio.sleep(RECONNECT_SECONDS)
+        finally:
+            self._changed.set()
+
+    async def _connect(self, owner: str) -> Line:
+        kafka = Kafka(self._settings, f"wms-client-{self.client[:8]}")
+        await kafka.start(_TOPICS)
+        inbox = Inbox(kafka, user_inbox(owner), self._codec, self.client)
+        try:
+            await inbox.start()
+        except BaseException:
+            await inbox.close()
+            await kafka.close()
+            raise
+        return Line(kafka, inbox)
+
+    async def _hang_up(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            await line.close()
+
+    async def _read(self, line: Line) -> None:
+        looked_at = time.monotonic()
+        while not (line.broken.done() or self._closing):
+            for reply in await line.inbox.poll(POLL_SECONDS):
+                self._deliver(reply)
+            if self._waiting and time.monotonic() - looked_at > LOOK_SECONDS:
+                looked_at = time.monotonic()
+                await _same_cluster(line.kafka)
+
+    def _deliver(self, reply: Reply) -> None:
+        future = self._waiting.get(_answers(reply))
+        if future is not None and not future.done():
+            future.set_result(reply)
+
+    async def _guess(self) -> str:
+        if self._line is None:
+            return self._fault.message
+        return "the broker is there, so the job manager is down or far behind; `wms status` shows it"
+
+
+def _pauses() -> Iterator[float]:
+    yield from PAUSES
+    while True:
+        yield PAUSES[-1]
+
+
+async def _first_of(deadline: float, pause: float, *futures: asyncio.Future[Any]) -> None:
+    left = min(pause, max(0.0, deadline - time.monotonic()))
+    await asyncio.wait(futures, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=0.2)
+
+
+async def _same_cluster(kafka: Kafka) -> None:
+    if await kafka.read_cluster_id() != kafka.cluster_id:
+        raise Unavailable("the broker has begun anew: connecting afresh")
+
+
+def _answers(reply: Reply) -> str:
+    for name in ("query_id", "command_id", "reply_to"):
+        found = getattr(reply, name, None)
+        if found is not None:
+            return str(found)
+    return ""
+
+
+def _checked(reply: Reply, wanted: type[A]) -> A:
+    if isinstance(reply, Refused):
+        raise Rejected(reply.code, reply.message, reply.remedy, reply.details)
+    if not isinstance(reply, wanted):
+        raise TypeError(f"{type(reply).__name__} answers what only {wanted.__name__} should")
+    return reply

@@ -1,0 +1,124 @@
+"""Which jobs are meant, in the words of people: `7`, `100-200`, `1,5,9-12`, and the names of states."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from wms.errors import Rejected, shown
+from wms.job.state import ENDED, State
+from wms.messages.commands import Selector
+
+RANGES_LIMIT = 1_000
+ID_LIMIT = 2**63 - 1
+TEXT_LIMIT = 100_000
+NAME_LIMIT = 200
+
+Ranges = tuple[tuple[int, int], ...]
+
+_RANGE = re.compile(r"([0-9]{1,19})(?:-([0-9]{1,19}))?")
+_LIVE = frozenset(State) - ENDED
+_SETS = {"ended": ENDED - {State.DELETED}, "live": _LIVE}
+
+
+def select(
+    jobs: str | int | Iterable[str | int] = (),
+    *,
+    owner: str | None = None,
+    state: str | Iterable[str] = (),
+    site: str | None = None,
+    name: str | None = None,
+    everything: bool = False,
+) -> Selector:
+    """Return the selector of jobs for which every named part holds; Rejected where a part cannot be understood.
+
+    `jobs` are ids, ranges and lists of them: `select("1-100,205")`, `select([7, "9-12"])`. `state` is a state's name in
+    any case, or `ended` or `live` for all such; `name` a pattern with `*` and `?`.
+    """
+    words = [jobs] if isinstance(jobs, str | int) else list(jobs)
+    return Selector(
+        ids=ranges(map(str, words)),
+        owner=_short("owner", owner),
+        states=states([state] if isinstance(state, str) else state),
+        site=_short("site", site),
+        name=_short("name", name),
+        everything=everything,
+    )
+
+
+def ranges(words: Iterable[str]) -> Ranges:
+    """Return the ranges of ids that the words say, in order, those that touch or overlap made one."""
+    found = [_range(part) for word in words for part in _parts(word)]
+    merged = joined(found)
+    if len(merged) > RANGES_LIMIT:
+        raise Rejected(
+            "TOO_MANY_RANGES",
+            f"{len(merged):,} separate ids and ranges are over {RANGES_LIMIT:,}",
+            "select by --name or --state, or in several goes",
+        )
+    return merged
+
+
+def joined(found: Iterable[tuple[int, int]]) -> Ranges:
+    """Return the same ids in the fewest ranges, in order."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(found):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def states(names: Iterable[str]) -> tuple[State, ...]:
+    """Return the states that the names mean, in any case, lists with commas among them."""
+    chosen: set[State] = set()
+    for name in (part.strip() for word in names for part in word.split(",") if part.strip()):
+        chosen |= _states(name)
+    return tuple(state for state in State if state in chosen)
+
+
+def in_words(found: Ranges) -> str:
+    """Return the ranges as people write them: `1-5,9`."""
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
+
+
+def _parts(word: str) -> Sequence[str]:
+    if len(word) > TEXT_LIMIT:
+        raise Rejected("BAD_SELECTOR", f"a list of jobs of {len(word):,} characters is over {TEXT_LIMIT:,}")
+    return [part.strip() for part in word.split(",") if part.strip()]
+
+
+def _range(part: str) -> tuple[int, int]:
+    said = _RANGE.fullmatch(part)
+    if said is None:
+        raise Rejected(
+            "BAD_SELECTOR",
+            f'"{shown(part, 60)}" is neither a job\'s id nor a range of them',
+            "write 7, or 100-200, or 1,5,9-12; names go with --name 'sim*'",
+        )
+    low, high = int(said[1]), int(said[2] or said[1])
+    if low > high:
+        raise Rejected("BAD_SELECTOR", f"the range {part} ends before it begins", f"write {high}-{low}")
+    if high > ID_LIMIT:
+        raise Rejected("BAD_SELECTOR", f"{high} is larger than any job's id")
+    return low, high
+
+
+def _states(name: str) -> AbstractSet[State]:
+    known = {state.lower(): frozenset({state}) for state in State} | _SETS
+    found = known.get(name.lower())
+    if found is None:
+        near = difflib.get_close_matches(name.lower()[:64], known, n=1)
+        remedy = f"did you mean {near[0].capitalize()}?" if near else f"one of {', '.join(State)}"
+        raise Rejected("BAD_SELECTOR", f'"{shown(name, 60)}" is no state of a job', remedy)
+    return found
+
+
+def _short(what: str, value: str | None) -> str | None:
+    if value is not None and not (0 < len(value) <= NAME_LIMIT and value.isprintable()):
+        raise Rejected(
+            "BAD_SELECTOR",
+            f'the {what} "{shown(value, 60)}" must be 1 to {NAME_LIMIT} printable characters',
+        )
+    return value

@@ -1,0 +1,149 @@
+"""The synchronous door: the same client for programs that do not await.
+
+    from wms.client.sync import Client, JobDescription, select
+
+    with Client() as client:
+        submitted = client.submit(JobDescription(executable="hostname"))
+        print(client.wait(submitted.selector()))
+
+The calls run on an event loop in a thread of the client's own, so it works inside other people's loops and notebooks too.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from wms.client import ENDED, JobDescription, Rejected, Selector, Settings, Submission, Unavailable, select
+from wms.client.client import TIMEOUT_SECONDS
+from wms.client.client import Client as AsyncClient
+from wms.client.credential import Credential
+
+__all__ = [
+    "ENDED",
+    "Client",
+    "JobDescription",
+    "Rejected",
+    "Selector",
+    "Settings",
+    "Submission",
+    "Unavailable",
+    "select",
+]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncClient, P], Awaitable[T]],
+) -> Callable[Concatenate["Client", P], T]:
+    @wraps(method)
+    def call(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._run(_awaited(method(self._client, *args, **kwargs)))
+
+    return call
+
+
+def _stepping(
+    method: Callable[Concatenate[AsyncClient, P], AsyncIterator[T]],
+) -> Callable[Concatenate["Client", P], Iterator[T]]:
+    @wraps(method)
+    def call(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        items = method(self._client, *args, **kwargs)
+        while (item := self._run(_next(items))) is not None:
+            yield item
+
+    return call
+
+
+class Client:
+    """`wms.client.Client` with calls that block; its methods have the same names, arguments, results and errors."""
+
+    def __init__(self, settings: Settings | Path | None = None, *, timeout: float = TIMEOUT_SECONDS) -> None:
+        self._opening = (settings, timeout)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="wms-client", daemon=True)
+        self._context: AbstractAsyncContextManager[AsyncClient] | None = None
+        self._open: AsyncClient | None = None
+
+    def __enter__(self) -> Self:
+        settings, timeout = self._opening
+        self._thread.start()
+        try:
+            self._context = AsyncClient.connect(settings, timeout=timeout)
+            self._open = self._run(self._context.__aenter__())
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._context is not None
+        try:
+            # The block's error is the block's: only the connection is closed here.
+            self._run(self._context.__aexit__(None, None, None))
+        finally:
+            self._end()
+
+    def credential(self) -> Credential:
+        """Return the token in use and what it says; Rejected when it has expired."""
+        return self._client.credential()
+
+    submit = _blocking(AsyncClient.submit)
+    upload = _blocking(AsyncClient.upload)
+    jobs = _stepping(AsyncClient.jobs)
+    counts = _blocking(AsyncClient.counts)
+    show = _blocking(AsyncClient.show)
+    why = _blocking(AsyncClient.why)
+    peek = _blocking(AsyncClient.peek)
+    queues = _blocking(AsyncClient.queues)
+    sites = _blocking(AsyncClient.sites)
+    pilots = _blocking(AsyncClient.pilots)
+    kill = _blocking(AsyncClient.kill)
+    hold = _blocking(AsyncClient.hold)
+    release = _blocking(AsyncClient.release)
+    reschedule = _blocking(AsyncClient.reschedule)
+    remove = _blocking(AsyncClient.remove)
+    order = _blocking(AsyncClient.order)
+    wait = _blocking(AsyncClient.wait)
+    output = _blocking(AsyncClient.output)
+
+    @property
+    def _client(self) -> AsyncClient:
+        if self._open is None:
+            raise Rejected(
+                "NOT_CONNECTED", "this client is not connected", "use it as `with Client() as client:`"
+            )
+        return self._open
+
+    def _run(self, call: Coroutine[Any, Any, T]) -> T:
+        under_way = asyncio.run_coroutine_threadsafe(call, self._loop)
+        try:
+            return under_way.result()
+        except BaseException:
+            under_way.cancel()
+            raise
+
+    def _end(self) -> None:
+        self._open = None
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _awaited(call: Awaitable[T]) -> T:
+    return await call
+
+
+async def _next(items: AsyncIterator[T]) -> T | None:
+    return await anext(items, None)
