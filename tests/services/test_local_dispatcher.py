@@ -1,0 +1,133 @@
+"""Pilots as processes of this machine, with a small program in the job agent's place."""
+
+import os
+import signal
+import stat
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.waiting import eventually
+from wms.dispatch.local import KEPT_DIRECTORIES, LocalDispatcher
+from wms.dispatch.port import Order, Sighting
+from wms.ids import PilotId
+
+WAITS = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); signal.pause()"
+FAILS = "import sys; sys.exit('no broker answers')"
+
+
+def order(name: str) -> Order:
+    return Order(pilot_id=PilotId(name), site="S", ce="c", slots=1, config="a = 1\n", token="t0ken-of-a-pilot")
+
+
+def running(program: str, directory: Path) -> LocalDispatcher:
+    return LocalDispatcher(directory, [sys.executable, "-c", program], {"PATH": os.environ["PATH"]})
+
+
+@pytest.fixture
+async def dispatcher(tmp_path: Path) -> AsyncIterator[LocalDispatcher]:
+    made = running(WAITS, tmp_path)
+    yield made
+    for pilot_id in await made.alive():
+        await made.cancel([pilot_id])
+    await eventually(lambda: ended(made))
+
+
+async def ended(dispatcher: LocalDispatcher) -> bool:
+    return not await dispatcher.alive()
+
+
+async def look(dispatcher: LocalDispatcher, name: str) -> Sighting:
+    (sighting,) = await dispatcher.follow([PilotId(name)])
+    return sighting
+
+
+async def test_a_pilot_runs_until_it_is_cancelled(dispatcher: LocalDispatcher, tmp_path: Path) -> None:
+    (sent,) = await dispatcher.send([order("p1")])
+    assert sent.state == "Submitted"
+    assert (await look(dispatcher, "p1")).state == "Running"
+    # Its signal handler must be there before it is told to end.
+    process = psutil.Process(int(sent.reference or 0))
+    await eventually(lambda: process.status() == psutil.STATUS_SLEEPING)
+    await dispatcher.cancel([PilotId("p1")])
+
+    async def over() -> bool:
+        return (await look(dispatcher, "p1")).ended
+
+    await eventually(over)
+    assert not (tmp_path / "p1" / "token").exists(), "a token must not outlive its pilot"
+
+
+async def test_what_is_secret_is_ours_alone_and_on_no_command_line(
+    dispatcher: LocalDispatcher, tmp_path: Path
+) -> None:
+    (sent,) = await dispatcher.send([order("p1")])
+    for name in ("token", "config.toml"):
+        assert stat.S_IMODE((tmp_path / "p1" / name).stat().st_mode) == 0o600
+    process = psutil.Process(int(sent.reference or 0))
+    assert "t0ken" not in " ".join(process.cmdline())
+    assert "t0ken" not in str(process.environ())
+
+
+async def test_another_dispatcher_finds_the_pilot_again(dispatcher: LocalDispatcher, tmp_path: Path) -> None:
+    await dispatcher.send([order("p1")])
+    successor = running(WAITS, tmp_path)
+    assert (await look(successor, "p1")).state == "Running"
+    assert await successor.alive() == [PilotId("p1")]
+
+
+async def test_a_pilot_never_sent_is_aborted(dispatcher: LocalDispatcher) -> None:
+    sighting = await look(dispatcher, "never")
+    assert (sighting.state, sighting.reason) == ("Aborted", "no such process")
+
+
+async def test_a_killed_pilot_failed_by_its_signal(dispatcher: LocalDispatcher) -> None:
+    (sent,) = await dispatcher.send([order("p1")])
+    os.kill(int(sent.reference or 0), signal.SIGKILL)
+    seen: list[Sighting] = []
+
+    async def failed() -> bool:
+        seen.append(await look(dispatcher, "p1"))
+        return seen[-1].ended
+
+    await eventually(failed)
+    assert seen[-1].state == "Failed"
+    assert "SIGKILL" in seen[-1].reason
+
+
+async def test_a_pilot_that_fails_says_why_by_its_last_line(tmp_path: Path) -> None:
+    dispatcher = running(FAILS, tmp_path)
+    await dispatcher.send([order("p1")])
+    seen: list[Sighting] = []
+
+    async def failed() -> bool:
+        seen.append(await look(dispatcher, "p1"))
+        return seen[-1].ended
+
+    await eventually(failed)
+    assert seen[-1].reason == "exit code 1: no broker answers"
+
+
+async def test_the_same_pilot_is_not_started_twice(dispatcher: LocalDispatcher) -> None:
+    await dispatcher.send([order("p1")])
+    (again,) = await dispatcher.send([order("p1")])
+    assert again.state == "Failed"
+    assert len(await dispatcher.alive()) == 1
+
+
+async def test_old_directories_go_and_those_of_living_pilots_stay(
+    dispatcher: LocalDispatcher, tmp_path: Path
+) -> None:
+    await dispatcher.send([order("alive")])
+    for n in range(KEPT_DIRECTORIES + 5):
+        place = tmp_path / f"old{n:03}"
+        place.mkdir()
+        os.utime(place, (n, n))
+    await dispatcher.tidy()
+    left = {place.name for place in tmp_path.iterdir()}
+    assert len(left) == KEPT_DIRECTORIES + 1
+    assert {"alive", f"old{KEPT_DIRECTORIES + 4:03}"} <= left
+    assert "old000" not in left
