@@ -92,7 +92,8 @@ class LocalDispatcher:
         if code is not None:
             (self._directory / pilot_id / "token").unlink(missing_ok=True)
             return _ended(pilot_id, code, self._last_line(pilot_id))
-        if self._process(pilot_id) is not None:
+        # A child of ours that is not reaped yet runs, or is about to tell how it ended.
+        if pilot_id in self._children or self._process(pilot_id) is not None:
             return Sighting(pilot_id=pilot_id, state="Running")
         return Sighting(pilot_id=pilot_id, state="Aborted", reason="no such process")
 
