@@ -1,0 +1,226 @@
+"""The state table, and the decisions that are made by it, for every state and every fact a decision looks at."""
+
+from datetime import UTC, datetime
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from wms.ids import Epoch, JobId, PilotId, TaskQueueId
+from wms.job import constraint
+from wms.job.job import Action, Job, Outcome, Steps, ended, killed, lost, ordered, path, started
+from wms.job.reasons import ADVICE, RETRYABLE, UNCOUNTED, Code, Reason
+from wms.job.state import AT_A_PILOT, ENDED, FIRST, TRANSITIONS, Event, State, after, sources
+from wms.lease import Lease
+
+# Where jobs are today: the others are kept for stages of a job's life that no service leads yet.
+LED = {
+    State.WAITING,
+    State.MATCHED,
+    State.RUNNING,
+    State.HELD,
+    State.DONE,
+    State.FAILED,
+    State.KILLED,
+    State.DELETED,
+}
+HELD = LED & AT_A_PILOT
+
+
+def reasons(codes=tuple(Code)):
+    return st.builds(Reason, st.sampled_from(codes), st.text(max_size=5))
+
+
+@st.composite
+def jobs(draw, states=tuple(State)):
+    state = draw(st.sampled_from(sorted(states)))
+    bound = draw(st.integers(1, 5))
+    epoch = Epoch(draw(st.integers(0, 9)))
+    held = state in AT_A_PILOT
+    lease = Lease(
+        job_id=JobId(7),
+        epoch=epoch,
+        pilot_id=PilotId("p"),
+        phase=draw(st.sampled_from(["offered", "accepted"])),
+        expires_at=datetime(2030, 1, 1, tzinfo=UTC),
+    )
+    return Job(
+        job_id=JobId(7),
+        state=state,
+        epoch=epoch,
+        event_seq=draw(st.integers(1, 99)),
+        attempts=draw(st.integers(0, bound)),
+        max_attempts=bound,
+        stop_requested=draw(st.sampled_from(["", "kill", "reschedule"])) if held else "",
+        tq_id=TaskQueueId(1),
+        user_priority=1.0,
+        owner="o",
+        owner_group="g",
+        vo="v",
+        site="A" if held else None,
+        pilot_id=PilotId("p") if held else None,
+        lease=lease if held else None,
+    )
+
+
+def is_a_path(start: State, steps: Steps) -> bool:
+    here = start
+    for step in steps:
+        if step.before is not here or after(here, step.event) is not step.state:
+            return False
+        here = step.state
+    return True
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def test_every_state_has_a_row_and_every_event_a_use():
+    assert TRANSITIONS.keys() == set(State)
+    assert {event for row in TRANSITIONS.values() for event in row} == set(Event)
+    assert all(sources(event) for event in Event)
+
+
+def reachable(start: set[State]) -> set[State]:
+    found = set(start)
+    while new := {to for state in found for to in TRANSITIONS[state].values()} - found:
+        found |= new
+    return found
+
+
+def test_every_state_can_be_reached_and_left_but_the_last():
+    assert reachable(set(FIRST)) == set(State)
+    for state in State:
+        assert state is State.DELETED or State.DELETED in reachable({state})
+
+
+def test_ended_jobs_stay_ended_unless_a_failed_one_is_tried_again():
+    for state in ENDED - {State.FAILED}:
+        assert set(TRANSITIONS[state].values()) <= {State.DELETED}
+    assert set(TRANSITIONS[State.FAILED]) == {Event.RESCHEDULE, Event.REMOVE}
+    assert not TRANSITIONS[State.DELETED]
+
+
+def test_an_event_leads_to_one_state_wherever_it_is_legal():
+    """So that a history tells the state by its events alone, but for a birth."""
+    leads = {event: {row[event] for row in TRANSITIONS.values() if event in row} for event in Event}
+    assert all(len(states) == 1 for states in leads.values()), leads
+
+
+def test_who_may_be_killed():
+    assert {state for state in State if after(state, Event.KILL)} == set(State) - ENDED - {State.COMPLETED}
+
+
+def test_only_a_waiting_job_is_matched_and_only_pilots_have_jobs_that_run():
+    assert sources(Event.MATCH) == (State.WAITING,)
+    for event in (Event.START, Event.COMPLETE, Event.DELIVER, Event.FINISH, Event.RESUME):
+        assert set(sources(event)) <= AT_A_PILOT
+
+
+@given(st.sampled_from(State), st.sampled_from(Event))
+def test_after_refuses_exactly_what_the_table_does_not_name(state, event):
+    assert after(state, event) is TRANSITIONS[state].get(event)
+
+
+def test_checks_of_the_database_name_every_state_and_move_once():
+    for state in State:
+        assert constraint.state_check().count(f"'{state}'") == 1
+    moves = [f"{before}/{event}/{to}" for before, row in TRANSITIONS.items() for event, to in row.items()]
+    for move in (*moves, *(f"/receive/{state}" for state in FIRST)):
+        assert constraint.move_check().count(f"'{move}'") == 1
+    assert constraint.move_check().count("'") == 2 * (len(moves) + len(FIRST) + 3)
+
+
+# --- decisions ------------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(State), st.lists(st.tuples(st.sampled_from(Event), reasons()), max_size=6))
+def test_a_path_is_legal_whole_or_is_none(state, moves):
+    steps = path(state, *moves)
+    assert is_a_path(state, steps)
+    assert len(steps) in (0, len(moves))
+    here: State | None = state
+    for event, _ in moves:
+        here = after(here, event) if here is not None else None
+    assert (here is None) == (not steps and bool(moves))
+
+
+@given(jobs(), st.sampled_from(get_args(Outcome)), reasons())
+def test_no_decision_takes_a_job_along_an_illegal_path(job, outcome, reason):
+    for steps in (started(job), ended(job, outcome, reason), lost(job, reason), killed(job, reason)):
+        assert is_a_path(job.state, steps)
+    for action in get_args(Action):
+        assert is_a_path(job.state, ordered(job, action, "").steps)
+
+
+@given(jobs(HELD), st.sampled_from(get_args(Outcome)), reasons())
+def test_the_end_of_a_lease_always_leads_away_from_the_pilot(job, outcome, reason):
+    """Else a job would be at a pilot without a lease, for ever."""
+    for steps in (ended(job, outcome, reason), lost(job, reason)):
+        assert steps
+        assert steps[-1].state not in AT_A_PILOT
+
+
+@given(jobs(LED))
+def test_a_kill_leads_to_killed_or_to_a_request_or_finds_the_job_ended(job):
+    order = ordered(job, "kill", "")
+    if job.state in ENDED:
+        assert order.refused
+    elif job.state in AT_A_PILOT:
+        assert order.stop == "kill"
+        assert not order.steps
+    else:
+        assert order.steps[-1].state is State.KILLED
+
+
+@given(jobs(HELD), st.sampled_from(get_args(Outcome)), reasons())
+def test_what_is_to_be_killed_ends_killed_whatever_else_is_said_of_it(job, outcome, reason):
+    asked = replace(job, stop_requested="kill")
+    for steps in (ended(asked, outcome, reason), lost(asked, reason)):
+        assert steps[-1].state is State.KILLED
+        assert steps[-1].reason.code is Code.KILLED_BY_USER
+
+
+@given(jobs(), st.sampled_from(get_args(Action)))
+def test_an_order_moves_asks_or_refuses_and_never_two_of_them(job, action):
+    order = ordered(job, action, "why")
+    assert [bool(order.steps), bool(order.stop), bool(order.refused)].count(True) == 1
+    if order.stop:
+        assert job.lease is not None
+        assert action in ("kill", "reschedule")
+    if order.refused:
+        assert f"job {job.job_id}" in order.refused
+
+
+@given(jobs(HELD))
+def test_a_kill_is_never_taken_back_by_a_reschedule(job):
+    assert ordered(replace(job, stop_requested="kill"), "reschedule", "").refused
+    assert ordered(replace(job, stop_requested="reschedule"), "kill", "").stop == "kill"
+
+
+@given(jobs(HELD), reasons(sorted(RETRYABLE)))
+def test_a_lost_attempt_is_tried_again_up_to_the_bound(job, reason):
+    job = replace(job, stop_requested="")
+    last = lost(job, reason)[-1]
+    if reason.code in UNCOUNTED or job.attempts < job.max_attempts:
+        assert last.state is State.WAITING
+    else:
+        assert last.state is State.FAILED
+        assert last.reason.code is Code.TOO_MANY_ATTEMPTS
+
+
+@given(jobs(HELD), st.sampled_from(["done", "failed"]), reasons())
+def test_what_ended_by_its_payload_is_not_tried_again(job, outcome, reason):
+    steps = ended(replace(job, stop_requested=""), outcome, reason)
+    assert steps[-1].state is (State.DONE if outcome == "done" else State.FAILED)
+
+
+@given(jobs(set(State) - HELD))
+def test_a_start_that_comes_again_changes_nothing(job):
+    assert started(job) == ()
+
+
+def test_advice_and_groups_are_of_known_codes():
+    assert set(ADVICE) <= set(Code)
+    assert UNCOUNTED <= RETRYABLE
