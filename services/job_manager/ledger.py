@@ -12,7 +12,7 @@ from wms.db.job import Move
 from wms.ids import Epoch, JobId, PilotId
 from wms.job.job import Job, Steps
 from wms.job.reasons import UNCOUNTED, Reason
-from wms.job.state import AT_A_PILOT
+from wms.job.state import AT_A_PILOT, State
 from wms.lease import holds
 
 Held = tuple[JobId, Epoch]
@@ -74,6 +74,8 @@ class Ledger:
         self._ended[found.job_id] = ended
         self._renewed.pop(found.job_id, None)
         self.move(msgspec.structs.replace(found, lease=None), steps)
+        if found.stop_requested == "reschedule" and steps and steps[-1].state is State.WAITING:
+            self.again_from_scratch(found)
 
     def move(self, found: Job, steps: Steps) -> None:
         """The job takes these steps."""

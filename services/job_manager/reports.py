@@ -168,8 +168,7 @@ class _Applied:
             return
         reason = Reason(result.code, result.text)
         self._ledger.end(found, _result(result), ended(found, result.outcome, reason))
-        if found.stop_requested == "reschedule":
-            self._ledger.again_from_scratch(found)
+        self._before.add(held)
         self._recorded.append(held)
 
 

@@ -59,7 +59,7 @@ def broken(report: Report) -> list[str]:
 
 async def test_a_clean_database_passes_and_every_check_had_something_to_check(lived: str) -> None:
     report = await audit(lived)
-    assert report.ok, report.text()
+    assert report.ok, report.text(brief=True)
     idle = {check.name for check in report.checks if not check.checked}
     # The tests' world has no broker: no offsets are kept.
     assert idle == {"no offset is before the beginning, and no dead letter ahead of its consumer"}
@@ -68,7 +68,7 @@ async def test_a_clean_database_passes_and_every_check_had_something_to_check(li
 
 async def test_an_empty_database_passes(database: str) -> None:
     report = await audit(database)
-    assert report.ok, report.text()
+    assert report.ok, report.text(brief=True)
 
 
 # What each plants, into copies of a database in which everything is right; no two checks find the same.
@@ -240,7 +240,7 @@ def test_every_check_has_a_planted_fault() -> None:
 )
 async def test_a_planted_fault_is_found_by_its_check_alone(lived: str, name: str, fault: str) -> None:
     report = await with_fault(lived, fault)
-    assert set(broken(report)) == {name} | ALSO.get(name, set()), report.text()
+    assert set(broken(report)) == {name} | ALSO.get(name, set()), report.text(brief=True)
 
 
 async def with_fault(url: str, fault: str) -> Report:

@@ -24,5 +24,5 @@ async def test_hundred_thousand_ended_jobs_take_less_than_ten_seconds(database: 
     report = await audit(database)
     taken = time.perf_counter() - begun
     print(f"{JOBS:,} jobs audited in {taken:.1f} s")
-    assert report.ok, report.text()
+    assert report.ok, report.text(brief=True)
     assert taken < 10

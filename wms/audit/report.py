@@ -27,10 +27,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         """Whether no check found anything."""
         return not any(check.violations for check in self.checks)
 
-    def text(self) -> str:
-        """Return the report for people: a line a check, its violations below it."""
+    def text(self, *, brief: bool = False) -> str:
+        """Return the report for people: a line a check (when brief, a broken one), its violations below it."""
         lines = []
         for check in self.checks:
+            if brief and not check.violations:
+                continue
             mark = "FAIL" if check.violations else "ok"
             lines.append(f"{mark:4}  {check.invariant:2}  {check.name} ({check.checked:,} checked)")
             lines += [f"          {violation}" for violation in check.violations]

@@ -1,0 +1,254 @@
+"""What users order for their jobs, and for other people's."""
+
+from typing import Any
+
+import pytest
+
+from tests.services.world import World, pilot, result, user
+from wms.audit import audit
+from wms.job.reasons import Code
+from wms.messages import replies
+from wms.messages.commands import Control, Selector
+from wms.messages.queries import ShowJob, WhyJob
+
+
+@pytest.fixture(autouse=True)
+async def _audited(the_world: World) -> Any:
+    """Whatever a test did, the auditor finds nothing."""
+    yield
+    report = await audit(the_world.url)
+    assert report.ok, report.text(brief=True)
+
+
+async def test_a_waiting_job_is_killed_at_once_and_not_matched(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    assert (await the_world.order("kill", job_id)).changed == 1
+    assert await the_world.state(job_id) == "Killed"
+    assert await the_world.match() == []
+    again = await the_world.order("kill", job_id)
+    assert (again.changed, again.unchanged_total) == (0, 1)
+    assert "Killed" in again.unchanged[0].why
+
+
+async def test_a_matchers_stale_index_does_not_match_a_killed_job(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    await the_world._feed.reconcile()
+    await the_world.order("kill", job_id)
+    assert len(the_world.index) == 1
+    assert await the_world.match() == []
+    assert (await the_world.job(job_id))["epoch"] == 0
+
+
+@pytest.mark.parametrize("outcome", ["done", "failed", "killed", "lost"])
+async def test_a_running_job_that_is_to_be_killed_ends_killed(the_world: World, outcome: str) -> None:
+    (held,) = await the_world.running()
+    await the_world.order("kill", held[0])
+    assert await the_world.state(held[0]) == "Running"
+    await the_world.report(finish=(result(held, outcome, Code.SIGNAL),))
+    assert await the_world.state(held[0]) == "Killed"
+
+
+async def test_a_running_job_that_is_to_be_killed_ends_killed_with_its_pilots_lease(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.order("kill", held[0])
+    await the_world.expire(held[0])
+    assert await the_world.state(held[0]) == "Killed"
+
+
+async def test_a_job_killed_while_it_is_offered_is_never_granted(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    (held,) = await the_world.match()
+    await the_world.order("kill", job_id)
+    answer = await the_world.report(accept=(held,))
+    assert answer.lost == (held,)
+    assert await the_world.state(job_id) == "Killed"
+
+
+async def test_a_held_job_waits_for_its_release(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    await the_world.order("hold", job_id)
+    assert await the_world.match() == []
+    assert (await the_world.job(job_id))["reason"] == "HELD_BY_USER"
+    await the_world.order("release", job_id)
+    ((matched, _),) = await the_world.match()
+    assert matched == job_id
+
+
+async def test_a_running_job_cannot_be_held_and_is_told_why(the_world: World) -> None:
+    (held,) = await the_world.running()
+    answer = await the_world.order("hold", held[0])
+    assert answer.changed == 0
+    assert "only a job that no pilot has" in answer.unchanged[0].why
+
+
+@pytest.mark.parametrize("how", ["killed", "lost", "expired", "ended", "offered", "declined"])
+async def test_a_reschedule_begins_to_count_anew_however_the_pilot_lets_go(
+    the_world: World, how: str
+) -> None:
+    """Of one attempt all were used up; its user asks for another."""
+    (job_id,) = await the_world.submitted(max_attempts=1)
+    (held,) = await the_world.match()
+    if how not in ("offered", "declined"):
+        await the_world.report(accept=(held,), start=(held,))
+    assert (await the_world.order("reschedule", job_id)).changed == 1
+    match how:
+        case "killed" | "lost":
+            await the_world.report(finish=(result(held, how, Code.SIGNAL),))
+        case "ended":
+            await the_world.report(state="ended")
+        case "declined":
+            await the_world.report(accept=(held,))
+        case _:
+            await the_world.expire(job_id)
+    assert await the_world.state(job_id) == "Waiting"
+    assert (await the_world.job(job_id))["attempts"] == 0
+    ((_, epoch),) = await the_world.match(pilot("p-2"))
+    assert epoch == held[1] + 1
+
+
+async def test_a_job_that_is_done_before_it_can_be_rescheduled_is_done(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.order("reschedule", held[0])
+    await the_world.report(finish=(result(held),))
+    assert await the_world.state(held[0]) == "Done"
+    assert (await the_world.order("reschedule", held[0])).changed == 0
+
+
+async def test_a_failed_job_is_tried_again(the_world: World) -> None:
+    (held,) = await the_world.running(max_attempts=1)
+    await the_world.report(finish=(result(held, "failed", Code.EXIT_CODE, exit_code=3),))
+    await the_world.order("reschedule", held[0])
+    (again,) = await the_world.match(pilot("p-2"))
+    await the_world.report(pilot("p-2"), accept=(again,), start=(again,), finish=(result(again),))
+    assert await the_world.state(held[0]) == "Done"
+
+
+async def test_a_kill_outlasts_a_reschedule(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.order("kill", held[0])
+    assert (await the_world.order("reschedule", held[0])).unchanged[0].why == f"job {held[0]} is being killed"
+    await the_world.expire(held[0])
+    assert await the_world.state(held[0]) == "Killed"
+
+
+async def test_removed_is_for_ever(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    assert (await the_world.order("remove", job_id)).changed == 1
+    for action in ("kill", "hold", "release", "reschedule", "remove"):
+        assert (await the_world.order(action, job_id)).changed == 0
+    assert await the_world.state(job_id) == "Deleted"
+
+
+STRANGERS = {
+    "another user": user("bob"),
+    "another group": user("ann", group="other"),
+    "another VO": user("ann", vo="atlas"),
+    "an administrator of another VO": user("eve", "job_administrator", vo="atlas"),
+    "who may only look": user("eve", "job_monitor"),
+}
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+async def test_another_ones_job_is_no_such_job(the_world: World, who: str) -> None:
+    (job_id,) = await the_world.submitted()
+    stranger = STRANGERS[who]
+    for action in ("kill", "hold", "remove", "reschedule"):
+        answer = await the_world.order(action, job_id, who=stranger)
+        nothing = await the_world.order(action, 10**9, who=stranger)
+        assert answer.changed == 0
+        assert answer.unchanged[0].why == f"no job {job_id}"
+        assert nothing.unchanged[0].why == f"no job {10**9}"
+    assert await the_world.state(job_id) == "Waiting"
+    shown = await the_world.ask(stranger, ShowJob(query_id="q", job_id=job_id))
+    assert isinstance(shown, replies.Refused)
+    assert isinstance(await the_world.ask(stranger, WhyJob(query_id="q", job_id=job_id)), replies.Refused)
+
+
+async def test_everything_is_only_ones_own(the_world: World) -> None:
+    await the_world.submitted(3)
+    await the_world.submit({"array": 2}, who=user("bob"))
+    (reply,) = await the_world.command(
+        user("bob"),
+        Control(command_id="k", action="kill", selector=Selector(everything=True)),  # type: ignore[arg-type]
+    )
+    assert isinstance(reply, replies.Controlled)
+    assert reply.changed == 2
+    assert {tuple(row) for row in await the_world.sql("select distinct owner, state from job")} == {
+        ("ann", "Waiting"),
+        ("bob", "Killed"),
+    }
+
+
+async def test_who_has_the_right_may_kill_but_not_submit_for_others(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    answer = await the_world.order("kill", job_id, who=user("eve", "job_administrator"))
+    assert answer.changed == 1
+    assert (await the_world.job(job_id))["owner"] == "ann"
+
+
+async def test_an_order_sent_again_takes_effect_once(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    first = await the_world.order("hold", job_id, command_id="x")
+    await the_world.order("release", job_id)
+    again = await the_world.order("hold", job_id, command_id="x")
+    assert (first.repeated, again.repeated) == (False, True)
+    assert again.changed == first.changed
+    assert await the_world.state(job_id) == "Waiting"
+
+
+# --- submissions ----------------------------------------------------------------------------------
+
+
+async def test_a_submission_sent_again_takes_effect_once(the_world: World) -> None:
+    first = await the_world.submit({"array": 5}, command_id="x")
+    again = await the_world.submit({"array": 5}, command_id="x")
+    assert (first.repeated, again.repeated) == (False, True)
+    assert first.ids == again.ids
+    assert len(await the_world.sql("select from job")) == 5
+
+
+async def test_one_sent_twice_in_one_batch_takes_effect_once(the_world: World) -> None:
+    import msgspec
+
+    from wms.ids import CommandId
+    from wms.messages.commands import Submit
+
+    submit = Submit(command_id=CommandId("x"), jobs=(msgspec.Raw(b'{"executable":"/bin/true"}'),))
+    first, second = await the_world.command(user(), submit, submit)
+    assert isinstance(first, replies.Submitted)
+    assert isinstance(second, replies.Submitted)
+    assert (first.ids, first.repeated, second.repeated) == (second.ids, False, True)
+
+
+async def test_another_body_under_the_same_id_is_refused(the_world: World) -> None:
+    await the_world.submit({"array": 5}, command_id="x")
+    reply = await the_world.submit({"array": 6}, command_id="x")
+    assert isinstance(reply, replies.Refused)
+    assert reply.code == "ID_REUSED"
+    assert len(await the_world.sql("select from job")) == 5
+
+
+async def test_the_same_id_of_another_owner_is_another_submission(the_world: World) -> None:
+    first = await the_world.submit({}, command_id="x")
+    second = await the_world.submit({}, command_id="x", who=user("bob"))
+    assert first.ids != second.ids
+
+
+async def test_a_submission_is_taken_whole_or_not_at_all(the_world: World) -> None:
+    reply = await the_world.submit({}, {"cpu_time": -1}, {"prioritty": 3})
+    assert isinstance(reply, replies.Refused)
+    assert any("jobs[1].cpu_time" in each for each in reply.details)
+    assert any("jobs[2]" in each for each in reply.details)
+    assert not await the_world.sql("select from job")
+
+
+async def test_pilots_and_sites_submit_and_order_nothing(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    reply = await the_world.submit({}, who=pilot())
+    assert isinstance(reply, replies.Refused)
+    (reply,) = await the_world.command(
+        pilot(),
+        Control(command_id="k", action="kill", selector=Selector(ids=((job_id, job_id),))),  # type: ignore[arg-type]
+    )
+    assert isinstance(reply, replies.Refused)
+    assert await the_world.state(job_id) == "Waiting"

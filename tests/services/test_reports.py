@@ -1,0 +1,246 @@
+"""What agents report takes effect once, under a lease that is theirs, or not at all."""
+
+from typing import Any
+
+import pytest
+
+from tests.services.world import World, pilot, result, user
+from wms.audit import audit
+from wms.job.reasons import Code
+from wms.messages import replies
+from wms.messages.queries import PeekJob
+from wms.messages.reports import Peeked
+from wms.messages.site_inbox import Kill, Peek
+
+
+@pytest.fixture(autouse=True)
+async def _audited(the_world: World) -> Any:
+    """Whatever a test did, the auditor finds nothing."""
+    yield
+    report = await audit(the_world.url)
+    assert report.ok, report.text(brief=True)
+
+
+async def test_a_job_runs_and_is_done(the_world: World) -> None:
+    (held,) = await the_world.running()
+    answer = await the_world.report(finish=(result(held, exit_code=0, stdout_tail="hello"),))
+    assert answer.recorded == (held,)
+    assert await the_world.state(held[0]) == "Done"
+    (attempt,) = await the_world.attempts(held[0])
+    assert (attempt["outcome"], attempt["exit_code"], attempt["stdout_tail"]) == ("done", 0, "hello")
+    assert attempt["cpu_user_seconds"] == 1.0
+    assert await the_world.history(held[0]) == ["Received", "Waiting", "Matched", "Running", "Done"]
+
+
+async def test_a_result_that_overtakes_the_start_is_taken(the_world: World) -> None:
+    await the_world.submitted()
+    (held,) = await the_world.match()
+    await the_world.report(accept=(held,))
+    await the_world.report(finish=(result(held),))
+    assert await the_world.history(held[0]) == ["Received", "Waiting", "Matched", "Running", "Done"]
+
+
+async def test_a_payload_may_not_start_before_its_lease_is_granted(the_world: World) -> None:
+    await the_world.submitted()
+    (held,) = await the_world.match()
+    for parts in ({"start": (held,)}, {"renew": (held,)}, {"finish": (result(held),)}):
+        answer = await the_world.report(**parts)
+        assert answer.lost == (held,)
+    assert await the_world.state(held[0]) == "Matched"
+
+
+@pytest.mark.parametrize("part", ["accept", "start", "renew", "finish"])
+async def test_a_late_report_of_an_old_epoch_is_lost_and_changes_nothing(the_world: World, part: str) -> None:
+    (old,) = await the_world.running()
+    await the_world.expire(old[0])
+    (new,) = await the_world.match(pilot("p-2"))
+    assert new == (old[0], old[1] + 1)
+    await the_world.report(pilot("p-2"), accept=(new,), start=(new,))
+    before = await the_world.job(old[0])
+    said: dict[str, Any] = {part: (result(old) if part == "finish" else old,)}
+    answer = await the_world.report(**said)
+    assert answer.lost == (old,)
+    assert answer.granted == answer.recorded == ()
+    assert await the_world.job(old[0]) == before
+    assert [each["outcome"] for each in await the_world.attempts(old[0])] == ["lost", None]
+
+
+@pytest.mark.parametrize("part", ["renew", "finish"])
+async def test_a_report_after_the_leases_end_is_lost_even_before_the_sweep(
+    the_world: World, part: str
+) -> None:
+    (held,) = await the_world.running()
+    await the_world.sql("update lease set expires_at = now() - interval '1 ms'")
+    said: dict[str, Any] = {part: (result(held) if part == "finish" else held,)}
+    answer = await the_world.report(**said)
+    assert answer.lost == (held,)
+    assert await the_world.state(held[0]) == "Running"
+    await the_world.expire()
+    assert await the_world.state(held[0]) == "Waiting"
+
+
+async def test_a_report_sent_again_is_acknowledged_again_and_counts_once(the_world: World) -> None:
+    await the_world.submitted()
+    (held,) = await the_world.match()
+    for parts in ({"accept": (held,)}, {"start": (held,)}, {"finish": (result(held),)}):
+        report = the_world.made(**parts)
+        first, second = await the_world.report(pilot(), report, **parts)
+        again = await the_world.report(pilot(), **parts)
+        assert first.lost == second.lost == again.lost == ()
+        assert first.granted == second.granted == again.granted
+        assert first.recorded == second.recorded == again.recorded
+    assert (await the_world.job(held[0]))["attempts"] == 1
+    (attempt,) = await the_world.attempts(held[0])
+    assert attempt["cpu_user_seconds"] == 1.0
+
+
+async def test_all_of_a_life_may_come_in_one_report(the_world: World) -> None:
+    await the_world.submitted()
+    (held,) = await the_world.match()
+    answer = await the_world.report(
+        accept=(held,), start=(held,), renew=(held,), finish=(result(held, "failed", Code.EXIT_CODE),)
+    )
+    assert answer.recorded == (held,)
+    assert await the_world.state(held[0]) == "Failed"
+    assert (await the_world.job(held[0]))["attempts"] == 1
+
+
+async def test_renewal_moves_the_end_of_the_lease(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.sql("update lease set expires_at = now() + interval '1 s'")
+    answer = await the_world.report(renew=(held,))
+    assert answer.granted == (held,)
+    assert answer.lease_seconds == the_world.terms.lease_seconds
+    (left,) = await the_world.sql("select extract(epoch from expires_at - now()) as seconds from lease")
+    assert left["seconds"] > the_world.terms.lease_seconds - 60
+
+
+async def test_an_expired_lease_is_taken_back_and_given_on_under_the_next_epoch(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.expire(held[0])
+    assert await the_world.state(held[0]) == "Waiting"
+    (attempt,) = await the_world.attempts(held[0])
+    assert (attempt["outcome"], attempt["reason"]) == ("lost", "LEASE_EXPIRED")
+    assert (await the_world.job(held[0]))["attempts"] == 1
+    assert await the_world.match(pilot("p-2")) == [(held[0], held[1] + 1)]
+
+
+async def test_an_offer_not_taken_goes_back_and_does_not_count(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=1)
+    for epoch in range(1, 6):
+        assert await the_world.match() == [(job_id, epoch)]
+        await the_world.expire(job_id)
+    assert await the_world.state(job_id) == "Waiting"
+    assert (await the_world.job(job_id))["attempts"] == 0
+    assert {each["outcome"] for each in await the_world.attempts(job_id)} == {"withdrawn"}
+    assert (await the_world.reasons(job_id)).count("OFFER_EXPIRED") == 5
+
+
+async def test_a_declined_offer_goes_back_at_once(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=1)
+    (held,) = await the_world.match()
+    await the_world.report(decline=(held,))
+    assert await the_world.state(job_id) == "Waiting"
+    assert (await the_world.job(job_id))["attempts"] == 0
+    answer = await the_world.report(accept=(held,))
+    assert answer.lost == (held,)
+
+
+async def test_what_was_accepted_cannot_be_declined(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.report(decline=(held,))
+    assert await the_world.state(held[0]) == "Running"
+
+
+async def test_too_many_lost_attempts_fail_the_job(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=2)
+    for n in (1, 2):
+        (held,) = await the_world.match(pilot(f"p-{n}"))
+        await the_world.report(pilot(f"p-{n}"), accept=(held,), start=(held,))
+        await the_world.expire(job_id)
+    assert await the_world.state(job_id) == "Failed"
+    assert (await the_world.job(job_id))["reason"] == "TOO_MANY_ATTEMPTS"
+    assert await the_world.match(pilot("p-3")) == []
+
+
+async def test_what_its_agent_calls_lost_is_tried_again(the_world: World) -> None:
+    (held,) = await the_world.running(max_attempts=2)
+    answer = await the_world.report(finish=(result(held, "lost", Code.OUTPUT_FAILED),))
+    assert answer.recorded == (held,)
+    assert await the_world.state(held[0]) == "Waiting"
+    again = await the_world.report(finish=(result(held, "lost", Code.OUTPUT_FAILED),))
+    assert again.recorded == (held,)
+    assert (await the_world.job(held[0]))["attempts"] == 1
+
+
+async def test_what_an_ended_pilot_held_is_taken_back_at_once(the_world: World) -> None:
+    held = await the_world.running(3)
+    (offered,) = [*await the_world.submitted()]
+    await the_world.match()
+    answer = await the_world.report(finish=(result(held[0]),), state="ended", reason="idle")
+    assert answer.recorded == (held[0],)
+    assert [await the_world.state(job_id) for job_id, _ in held] == ["Done", "Waiting", "Waiting"]
+    assert await the_world.state(offered) == "Waiting"
+    assert (await the_world.job(offered))["attempts"] == 0
+    (row,) = await the_world.sql("select state, reason, jobs_done from pilot")
+    assert tuple(row) == ("Done", "idle", 1)
+
+
+async def test_another_pilots_lease_is_not_its_own_to_report_on(the_world: World) -> None:
+    (held,) = await the_world.running()
+    mallory = await the_world.add_pilot(pilot("p-mallory"))
+    for parts in ({"renew": (held,)}, {"finish": (result(held, "failed", Code.EXIT_CODE),)}):
+        answer = await the_world.report(mallory, **parts)
+        assert answer.lost == (held,)
+    assert await the_world.state(held[0]) == "Running"
+
+
+async def test_a_pilot_id_that_is_not_the_tokens_is_passed_over(the_world: World) -> None:
+    (held,) = await the_world.running()
+    from wms.bus.consumer import Delivery
+
+    forged = the_world.made(pilot("p-1"), finish=(result(held),))
+    for who in (pilot("p-mallory"), user("p-1"), None):
+        async with the_world.db.transaction() as tx:
+            await the_world._reports.handle(tx, [Delivery(who, forged)])
+    assert the_world.told() == []
+    assert await the_world.state(held[0]) == "Running"
+
+
+async def test_a_report_of_a_job_that_never_was_is_lost(the_world: World) -> None:
+    await the_world.add_pilot()
+    answer = await the_world.report(accept=((99, 1),), renew=((98, 1),), finish=(result((97, 1)),))  # type: ignore[arg-type]
+    assert set(answer.lost) == {(99, 1), (98, 1), (97, 1)}
+
+
+async def test_a_peek_goes_to_the_pilot_and_its_answer_to_who_asked(the_world: World) -> None:
+    (held,) = await the_world.running()
+    async with the_world.db.transaction() as tx:
+        from services.job_manager import queries
+        from wms.bus.consumer import Delivery
+
+        await queries.handle(tx, [Delivery(user(), PeekJob(query_id="q", client="c", job_id=held[0]))])
+    (peek,) = [each for each in the_world.told() if isinstance(each, Peek)]
+    assert (peek.job_id, peek.epoch, peek.pilot_id) == (*held, "p-1")
+    said = {"query_id": "q", "client": "c", "asker": "ann", "stream": "stdout", "offset": 0, "size": 2}
+    from wms.bus.consumer import Delivery
+
+    for epoch in (held[1] + 1, held[1]):
+        peeked = Peeked(pilot_id=peek.pilot_id, job_id=held[0], epoch=epoch, text=f"{epoch}", **said)  # type: ignore[arg-type]
+        async with the_world.db.transaction() as tx:
+            await the_world._reports.handle(tx, [Delivery(pilot(), peeked)])
+    (output,) = the_world.replies("ann")
+    assert isinstance(output, replies.JobOutput)
+    assert output.text == f"{held[1]}"
+
+
+async def test_kills_are_repeated_until_the_end_is_reported(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.order("kill", held[0])
+    assert [each.jobs for each in the_world.told() if isinstance(each, Kill)] == [(held,)]
+    for _ in range(3):
+        answer = await the_world.report(renew=(held,))
+        assert answer.kill == answer.granted == (held,)
+    answer = await the_world.report(finish=(result(held, "killed", Code.KILLED_BY_USER),))
+    assert answer.recorded == (held,)
+    assert await the_world.state(held[0]) == "Killed"
