@@ -20,8 +20,7 @@ from wms.jobdesc.problem import InvalidDescription, Problem
 from wms.jobdesc.validation import ARRAY_LIMIT, validate
 from wms.messages import replies
 from wms.messages.commands import Submit
-from wms.taskqueue.grouping import key
-from wms.taskqueue.intake import requirements_of
+from wms.taskqueue.intake import key_of, requirements_of
 
 Identity = tuple[str, str, str]
 """Owner, group, VO."""
@@ -148,7 +147,7 @@ async def _store(
     descriptions = [each for order in orders for each in order.descriptions]
     required = [requirements_of(each, *identity, segments) for each in descriptions]
     queues = await task_queue.find_or_make(tx, required)
-    tq_ids = [queues[key(each)] for each in required]
+    tq_ids = [queues[key_of(each)] for each in required]
     born = list(_born(descriptions, tq_ids))
     texts = [_encoder.encode(each).decode() for each in descriptions]
     first = await job.insert(tx, identity, texts, born)

@@ -20,7 +20,7 @@ IDS_IN_A_MESSAGE = 20_000
 
 async def find_or_make(tx: Transaction, wanted: Iterable[Requirements]) -> dict[bytes, TaskQueueId]:
     """Return the queue of each requirements' key, made if need be, and locked against removal."""
-    by_key = {key(requirements): requirements for requirements in wanted}
+    by_key = {key(requirements): requirements for requirements in set(wanted)}
     rows = await tx.fetch(SQL["find"], sorted(by_key))
     found = {row["key"]: row["tq_id"] for row in rows}
     missing = sorted(by_key.keys() - found.keys())

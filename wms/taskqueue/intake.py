@@ -1,26 +1,62 @@
-"""From a job description and the identity of a token to what its task queue requires."""
+"""From a job description and the identity of a token to the task queue of its job."""
+
+from functools import lru_cache
 
 from wms.jobdesc.description import JobDescription
-from wms.taskqueue.grouping import Requirements, processor_tags, segment
+from wms.taskqueue.grouping import Requirements, key, processor_tags, segment
+
+Names = tuple[str, ...]
 
 
 def requirements_of(
     description: JobDescription, owner: str, owner_group: str, vo: str, segments: tuple[int, ...]
 ) -> Requirements:
     """Return the requirements that the job shares its task queue with others by."""
+    return _requirements(
+        (owner, owner_group, vo, description.setup, description.job_type),
+        segment(description.cpu_time, segments),
+        (
+            description.submit_pools,
+            description.pilot_types,
+            description.sites,
+            description.banned_sites,
+            description.grid_ces,
+            description.platforms,
+            description.tags,
+        ),
+        description.processors,
+        description.memory_mb or 0,
+    )
+
+
+# Jobs come by the thousand and differ in what they do, not in what they require.
+@lru_cache(maxsize=10_000)
+def _requirements(
+    names: tuple[str, str, str, str, str],
+    cpu_segment: int,
+    sets: tuple[Names, ...],
+    processors: int,
+    memory_mb: int,
+) -> Requirements:
+    owner, owner_group, vo, setup, job_type = names
+    submit_pools, pilot_types, sites, banned_sites, grid_ces, platforms, tags = sets
     return Requirements(
         owner=owner,
         owner_group=owner_group,
         vo=vo,
-        setup=description.setup,
-        cpu_segment=segment(description.cpu_time, segments),
-        submit_pools=description.submit_pools,
-        pilot_types=description.pilot_types,
-        sites=description.sites,
-        banned_sites=description.banned_sites,
-        grid_ces=description.grid_ces,
-        platforms=description.platforms,
-        job_types=(description.job_type,),
-        tags=(*description.tags, *processor_tags(description.processors)),
-        min_ram_mb=description.memory_mb or 0,
+        setup=setup,
+        cpu_segment=cpu_segment,
+        submit_pools=submit_pools,
+        pilot_types=pilot_types,
+        sites=sites,
+        banned_sites=banned_sites,
+        grid_ces=grid_ces,
+        platforms=platforms,
+        job_types=(job_type,),
+        tags=(*tags, *processor_tags(processors)),
+        min_ram_mb=memory_mb,
     )
+
+
+key_of = lru_cache(maxsize=10_000)(key)
+"""The key of a task queue, remembered: the hash of a `Requirements` is."""
