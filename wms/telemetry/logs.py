@@ -1,31 +1,65 @@
-"""Structured logs: one event a batch or action, on standard error, secrets taken out before anything is written."""
+"""Structured logs: one event a batch or action, on standard error, secrets taken out before anything is written.
+
+Secrets go twice: from every value by its name and its look, at whatever depth, and from the line as it is written, so that
+what only a renderer makes visible (the `repr` of an object, of bytes, of an error in a list) is seen too. What ends the
+process is written by the same road.
+"""
 
 import logging
 import re
 import sys
+from collections.abc import Mapping
+from types import TracebackType
 from typing import Any, Literal
 
 import structlog
 
 Level = Literal["debug", "info", "warning", "error"]
 
-_TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*")
-_PASSWORD = re.compile(r"(postgres(?:ql)?://[^:/@\s]+:)[^@\s]+@")
-_SECRET_NAMES = ("token", "password", "secret", "authorization")
+HIDDEN = "***"
+_DEPTH = 8
+_SECRET_NAMES = ("token", "password", "passwd", "secret", "authorization", "credential", "private_key")
+_LOOKS = (
+    # A signed token, whole or cut off.
+    (re.compile(r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?"), HIDDEN),
+    (re.compile(r"(?i)\b(bearer\s+)[\w.~+/=-]{8,}"), rf"\1{HIDDEN}"),
+    # A password in an address, up to the last @ of the word: unescaped, it may hold others.
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^:/@\s\"]*:)[^\s\"]*@"), rf"\1{HIDDEN}@"),
+    (re.compile(r"(?i)\b((?:password|passwd|secret|token)\s*=\s*)[^\s&,;\"')]+"), rf"\1{HIDDEN}"),
+    # A key in PEM, with its lines as lines or as a renderer writes them, whole or cut off.
+    (re.compile(r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"), HIDDEN),
+)
 
 
 def clean(text: str) -> str:
-    """Return the text without anything that looks like a token or a password in an address."""
-    return _PASSWORD.sub(r"\1***@", _TOKEN.sub("***", text))
+    """Return the text without anything that looks like a token, a private key or a password."""
+    for look, instead in _LOOKS:
+        text = look.sub(instead, text)
+    return text
 
 
 def _redact(_: Any, __: str, event: Any) -> Any:
-    for name, value in event.items():
-        if any(secret in name.lower() for secret in _SECRET_NAMES):
-            event[name] = "***"
-        elif isinstance(value, str):
-            event[name] = clean(value)
-    return event
+    return _cleaned(event, _DEPTH)
+
+
+def _cleaned(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if depth and isinstance(value, Mapping):
+        return {
+            name: HIDDEN if _is_secret(name) else _cleaned(each, depth - 1) for name, each in value.items()
+        }
+    if depth and isinstance(value, list | tuple | set | frozenset):
+        return [_cleaned(each, depth - 1) for each in value]
+    return value
+
+
+def _is_secret(name: object) -> bool:
+    return isinstance(name, str) and any(secret in name.lower() for secret in _SECRET_NAMES)
+
+
+def _clean_line(_: Any, __: str, line: Any) -> Any:
+    return clean(line)
 
 
 def configure(service: str, level: Level = "info", *, as_json: bool = True) -> None:
@@ -40,6 +74,7 @@ def configure(service: str, level: Level = "info", *, as_json: bool = True) -> N
             structlog.processors.format_exc_info,
             _redact,
             renderer,
+            _clean_line,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
@@ -47,13 +82,17 @@ def configure(service: str, level: Level = "info", *, as_json: bool = True) -> N
     )
     structlog.contextvars.bind_contextvars(service=service)
     _route_library_logs(number)
+    sys.excepthook = _log_the_end
 
 
 class _IntoStructlog(logging.Handler):
     """Hands the libraries' own log records on."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        structlog.get_logger().log(record.levelno, record.getMessage(), logger=record.name)
+        told: dict[str, Any] = {"logger": record.name}
+        if record.exc_info and record.exc_info[0] is not None:
+            told["exc_info"] = record.exc_info
+        structlog.get_logger().log(record.levelno, record.getMessage(), **told)
 
 
 def _route_library_logs(level: int) -> None:
@@ -61,3 +100,11 @@ def _route_library_logs(level: int) -> None:
     # It reports each refused connection of a broker that is just starting; what follows from it, we report.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.ERROR)
+
+
+def _log_the_end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Write what nobody caught; the process ends with it."""
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+    else:
+        structlog.get_logger().critical("not caught", exc_info=(kind, error, trace))
