@@ -74,7 +74,13 @@ def _overlay(table: dict[str, Any], environment: Mapping[str, str]) -> None:
         if not name.startswith(PREFIX) or "__" not in name:
             continue
         *parents, last = name.removeprefix(PREFIX).lower().split("__")
-        place = table
+        place: Any = table
         for parent in parents:
-            place = place.setdefault(parent, {})
+            place = place.setdefault(parent, {}) if isinstance(place, dict) else None
+        if not isinstance(place, dict):
+            raise Rejected(
+                "CONFIG_INVALID",
+                f"the variable {name} names no key of a table",
+                "lists, and the tables in them, are said in the file",
+            )
         place[last] = value

@@ -35,7 +35,7 @@ DEFAULT_SHARE = 1000.0
 BACKGROUND_PRIORITY = 0.1
 
 
-class GroupShare(Struct, frozen=True, kw_only=True):
+class GroupShare(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a group is entitled to, whether its members share their jobs, and whether it may have background queues."""
 
     job_share: float = DEFAULT_SHARE
