@@ -1,0 +1,254 @@
+"""One run: a system of real processes, real jobs, and a seeded plan of who is killed when; then everything is checked.
+
+The seed decides who is killed, in which order and after which pause, which jobs their user kills, and what is submitted a
+second time. The rest is up to the machine: a run is not the same twice, but its faults come in the same order.
+"""
+
+import asyncio
+import contextlib
+import random
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import asyncpg
+import msgspec
+
+from tests.chaos import executions, victims
+from tests.chaos.victims import VICTIMS, Kill, NobodyThere, kill
+from wms.audit import Report, audit
+from wms.client import Client, JobDescription, Unavailable, select
+from wms.embedded.server import Server
+from wms.embedded.supervisor import Supervisor
+from wms.embedded.sweep import members
+from wms.embedded.system import System
+
+LEASE_SECONDS, OFFER_SECONDS = 12.0, 6.0
+SLOTS = 16
+BATCH = 100
+PATIENCE = 60.0
+"""For one call of the client, through any outage."""
+
+QUICK: Mapping[str, Mapping[str, str]] = {
+    "job_manager": {
+        "WMS_LEASE__LEASE_SECONDS": str(LEASE_SECONDS),
+        "WMS_LEASE__OFFER_SECONDS": str(OFFER_SECONDS),
+    },
+    "matcher": {
+        "WMS_LEASE__LEASE_SECONDS": str(LEASE_SECONDS),
+        "WMS_LEASE__OFFER_SECONDS": str(OFFER_SECONDS),
+    },
+}
+
+
+class _Quick(Supervisor):
+    """Gives leases that run out soon."""
+
+    async def add(self, server: Server) -> None:
+        server.environment |= QUICK.get(server.name, {})
+        await super().add(server)
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """What a run came to."""
+
+    seed: int
+    jobs: int = 0
+    seconds: float = 0.0
+    kills: list[Kill] = []
+    states: dict[str, int] = {}
+    attempts: int = 0
+    ran_again: int = 0
+    faults: list[str] = []
+    audit: Report | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether all held."""
+        return not self.faults and self.audit is not None and self.audit.ok
+
+    def text(self) -> str:
+        """Return it for people."""
+        slowest = {
+            victim: max((each.recovered_after for each in self.kills if each.victim == victim), default=None)
+            for victim in VICTIMS
+        }
+        lines = [
+            f"seed {self.seed}: {self.jobs:,} jobs, {len(self.kills)} kills, {self.seconds:.0f} s",
+            f"ended: {self.states}; {self.attempts:,} attempts; {self.ran_again} ran to their end more than once",
+            "slowest recovery (s): " + ", ".join(f"{who} {took}" for who, took in slowest.items() if took),
+            *(f"FAULT  {each}" for each in self.faults[:50]),
+        ]
+        if self.audit is not None:
+            lines.append(self.audit.text(brief=True))
+        return "\n".join(lines)
+
+
+@contextlib.asynccontextmanager
+async def quick_system(root: Path, *, durable: bool = False) -> AsyncIterator[System]:
+    """Bring a system with quick leases up, and down again."""
+    system = System(root, slots=SLOTS, durable=durable)
+    system.supervisor = _Quick(system.layout.root)
+    async with system:
+        yield system
+
+
+class Run:
+    """One run in the directory `root`: until `jobs` have ended and `kills` are done, and for at least `seconds`."""
+
+    def __init__(self, root: Path, *, seed: int, jobs: int, kills: int, seconds: float = 0.0) -> None:
+        self._root = root
+        self._rng = random.Random(seed)
+        self._wanted = (jobs, kills, seconds)
+        self._out = Outcome(seed=seed)
+        self._job_ids: list[int] = []
+        self._killed: set[int] = set()
+        self._began = time.monotonic()
+        self.log = root / "executions"
+
+    async def run(self) -> Outcome:
+        """Do it all, and say how it went."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        self.log.touch()
+        payload = self._root / "payload.sh"
+        payload.write_text(executions.PAYLOAD, "ascii")
+        async with quick_system(self._root / "system") as system:
+            assert system.facts is not None
+            url = system.facts.postgres_url
+            async with Client.connect(system.layout.root, timeout=PATIENCE) as client:
+                self._began = time.monotonic()
+                killing = asyncio.create_task(self._kill_all(system, url))
+                try:
+                    await self._submit_all(client, payload, killing)
+                    await killing
+                    await self._all_ended(client)
+                finally:
+                    killing.cancel()
+            await self._check(system, url)
+        self._check_orphans(system)
+        self._out.seconds = time.monotonic() - self._began
+        return self._out
+
+    # --- what goes on -------------------------------------------------------------------------------
+
+    async def _kill_all(self, system: System, url: str) -> None:
+        _, kills, seconds = self._wanted
+        order: list[str] = []
+        while len(self._out.kills) < kills or time.monotonic() - self._began < seconds:
+            if not order:
+                order = list(VICTIMS)
+                self._rng.shuffle(order)
+            await asyncio.sleep(self._rng.uniform(0.0, 1.5))
+            victim = order.pop()
+            try:
+                done = await kill(victim, system, url, self._began)
+            except NobodyThere:
+                continue
+            self._out.kills.append(done)
+            sys.stdout.write(
+                f"{done.at:7.1f} s  {done.victim:15} back after {done.recovered_after:5.2f} s   "
+                f"{len(self._job_ids):,} jobs submitted\n"
+            )
+            sys.stdout.flush()
+
+    async def _submit_all(self, client: Client, payload: Path, killing: asyncio.Task[None]) -> None:
+        """Submit batches for as long as kills go on, and enough of them; keep the queue neither empty nor endless."""
+        jobs, _, _ = self._wanted
+        number = 0
+        while len(self._job_ids) < jobs or not killing.done():
+            if killing.done():
+                killing.result()
+            await self._submit(client, payload, number)
+            number += 1
+            await self._until_fewer_than(client, 4 * BATCH)
+
+    async def _submit(self, client: Client, payload: Path, number: int) -> None:
+        description = JobDescription(
+            executable="/bin/sh",
+            arguments=(str(payload), str(self.log)),
+            name=f"chaos {number}",
+            cpu_time=60,
+            max_attempts=50,
+            array=BATCH,
+        )
+        name = f"batch-{number}"
+        ids = await self._patiently(lambda: client.submit(description, id=name))
+        if self._rng.random() < 0.3:
+            again = await self._patiently(lambda: client.submit(description, id=name))
+            if (again.ids, again.repeated) != (ids.ids, True):
+                self._out.faults.append(f"{name} was answered {ids.ids}, and then {again}")
+        mine = list(ids.job_ids())
+        self._job_ids += mine
+        doomed = self._rng.sample(mine, 2)
+        order = select([str(each) for each in doomed])
+        await self._patiently(lambda: client.kill(order, id=f"kill-{number}"))
+        self._killed |= set(doomed)
+
+    async def _until_fewer_than(self, client: Client, live: int) -> None:
+        while True:
+            counts = await self._patiently(lambda: client.counts(select(everything=True)))
+            if sum(counts.get(state, 0) for state in ("Waiting", "Matched", "Running")) < live:
+                return
+            await asyncio.sleep(0.2)
+
+    async def _patiently(self, call):
+        """Call again, under the same id, what had no answer in time."""
+        for _ in range(3):
+            try:
+                return await call()
+            except Unavailable as fault:
+                last = fault
+        raise last
+
+    async def _all_ended(self, client: Client) -> None:
+        try:
+            await client.wait(select(everything=True), timeout=120)
+        except Unavailable as fault:
+            self._out.faults.append(f"{fault}: {await client.counts(select(everything=True))}")
+
+    # --- what came of it ----------------------------------------------------------------------------
+
+    async def _check(self, system: System, url: str) -> None:
+        connection = await asyncpg.connect(url)
+        try:
+            await self._drained(connection)
+            jobs = {
+                row["job_id"]: row["state"] for row in await connection.fetch("select job_id, state from job")
+            }
+            attempts = await connection.fetch("select job_id, epoch, outcome, accepted_at from attempt")
+        finally:
+            await connection.close()
+        out = self._out
+        out.jobs = len(jobs)
+        out.attempts = len(attempts)
+        for state in jobs.values():
+            out.states[state] = out.states.get(state, 0) + 1
+        if sorted(jobs) != sorted(self._job_ids):
+            out.faults.append(f"{len(self._job_ids)} jobs were acknowledged, {len(jobs)} are there")
+        for job_id, may_be in executions.expected(self._job_ids, self._killed).items():
+            if jobs.get(job_id) not in may_be:
+                out.faults.append(f"job {job_id} is {jobs.get(job_id)}, not {may_be}")
+        ran = executions.read(self.log)
+        out.faults += executions.faults(ran, attempts)
+        out.ran_again = executions.repeated(ran)
+        out.audit = await audit(url)
+
+    async def _drained(self, connection: asyncpg.Connection) -> None:
+        """After the last fault all that was to be sent is sent, and all that was to be handled is handled, in a minute."""
+        deadline = time.monotonic() + 60
+        query = """select (select count(*) from outbox) as outbox, (select count(*) from lease) as leases,
+            (select coalesce(sum(lag.value::int), 0) from service_instance i, jsonb_each_text(i.health -> 'lag') lag
+             where heartbeat_at > now() - interval '3 s') as lag"""
+        while any(left := dict(await connection.fetchrow(query)).values()):
+            if time.monotonic() > deadline:
+                self._out.faults.append(
+                    f"a minute after the last job there were left: outbox, leases, lag {left}"
+                )
+                return
+            await asyncio.sleep(0.1)
+
+    def _check_orphans(self, system: System) -> None:
+        left = [each.pid for each in members(system.supervisor.system)] + victims.payloads(system)
+        if left:
+            self._out.faults.append(f"processes left behind: {left}")
