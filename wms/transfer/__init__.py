@@ -3,13 +3,12 @@
 from wms.transfer.archive import MAX_ARCHIVE, Limits, pack, unpack
 from wms.transfer.patterns import Selection, select
 from wms.transfer.sandbox import download, upload
-from wms.transfer.store import Collected, SandboxRef, SandboxStore, TornSandbox, digest_of, open_store
+from wms.transfer.store import Collected, SandboxStore, TornSandbox, digest_of, open_store
 
 __all__ = [
     "MAX_ARCHIVE",
     "Collected",
     "Limits",
-    "SandboxRef",
     "SandboxStore",
     "Selection",
     "TornSandbox",

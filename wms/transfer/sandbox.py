@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
+from wms.jobdesc.description import SandboxRef
 from wms.transfer.archive import MIB, Limits, pack, unpack
-from wms.transfer.store import SandboxRef, SandboxStore
+from wms.transfer.store import SandboxStore
 
 # Up to here an archive is made in memory and put from there.
 SMALL = 4 * MIB
@@ -20,9 +21,9 @@ async def upload(store: SandboxStore, members: Mapping[str, Path | bytes]) -> Sa
 
     Raises Rejected for an unfit member or an archive over the store's limit, Unavailable when the store fails.
     """
-    size = await asyncio.to_thread(_size_of, members)
-    if size <= SMALL:
-        return await store.put(await asyncio.to_thread(_packed, members))
+    small = await asyncio.to_thread(_packed_if_small, members)
+    if small is not None:
+        return await store.put(small)
     with tempfile.NamedTemporaryFile(suffix=".tar.gz") as file:
         await asyncio.to_thread(_pack_file, members, file, store.max_object)
         return await store.put(Path(file.name))
@@ -50,7 +51,9 @@ def _size_of(members: Mapping[str, Path | bytes]) -> int:
     return size
 
 
-def _packed(members: Mapping[str, Path | bytes]) -> bytes:
+def _packed_if_small(members: Mapping[str, Path | bytes]) -> bytes | None:
+    if _size_of(members) > SMALL:
+        return None
     target = io.BytesIO()
     pack(members, target)
     return target.getvalue()

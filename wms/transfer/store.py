@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from wms.errors import Rejected, Unavailable
+from wms.jobdesc.description import SandboxRef
 
 MAX_OBJECT = 100 * 1024 * 1024
 CHUNK = 1024 * 1024
@@ -28,13 +29,6 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _REST = re.compile(r"[0-9a-f]{62}")
 _FAN = re.compile(r"[0-9a-f]{2}")
 _Result = TypeVar("_Result")
-
-
-class SandboxRef(msgspec.Struct, frozen=True, kw_only=True):
-    """A sandbox in the store: the SHA-256 of its bytes in lower-case hexadecimal, and their number."""
-
-    sha256: str
-    size: int
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,128 @@
+"""What the shepherd keeps of a payload's output: read while it grows, made one file at the end.
+
+The files alone tell all (see `Stream` in the shepherd): the head, then segments of which the last few are left. So they
+can be read at any time, by anyone, and outlive the shepherd.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from services.job_agent.shepherd import head_bytes, segment_bytes, segment_path
+
+
+class Chunk(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of an output."""
+
+    data: bytes
+    offset: int
+    """Of the first byte, counted from the output's beginning."""
+    total: int
+    """Bytes printed so far, those that were not kept included."""
+
+    @property
+    def next_offset(self) -> int:
+        """Where to read on."""
+        return self.offset + len(self.data)
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    start: int
+    size: int
+    path: Path
+
+
+class Captured:
+    """One output of a payload; all of it blocking, and quick."""
+
+    def __init__(self, path: Path, capture: int) -> None:
+        self.path = path
+        self._capture = capture
+
+    def read(self, max_bytes: int, offset: int | None = None) -> Chunk:
+        """Return at most `max_bytes` from `offset` on, or the last ones without it.
+
+        What was not kept is skipped: the chunk's own offset says where it begins. Nothing new is an empty chunk.
+        """
+        pieces = self._pieces()
+        total = _end(pieces)
+        start = max(0, total - max_bytes) if offset is None else min(max(0, offset), total)
+        data = bytearray()
+        first: int | None = None
+        for piece in pieces:
+            at = max(start, piece.start)
+            if first is not None and at != first + len(data):
+                break  # a gap: the rest comes with the next read
+            if at < piece.start + piece.size and len(data) < max_bytes:
+                first = at if first is None else first
+                data += _read(piece.path, at - piece.start, max_bytes - len(data))
+        return Chunk(data=bytes(data), offset=total if first is None else first, total=total)
+
+    def text(self, limit: int) -> str:
+        """Return the last characters, at most so many, what is no UTF-8 replaced."""
+        return self.read(limit).data.decode("utf-8", "replace")[-limit:]
+
+    def finish(self) -> Path | None:
+        """Return one file with the whole output, or its kept beginning and end with a line between; None if empty."""
+        pieces = self._pieces()
+        if len(pieces) <= 1:
+            return self.path if pieces else None
+        whole = self.path.with_name(self.path.name + ".whole")
+        with whole.open("wb") as target:
+            self._join(pieces, target)
+        return whole
+
+    def _join(self, pieces: list[_Piece], target: BinaryIO) -> None:
+        head, *rest = pieces
+        total = _end(pieces)
+        resume = max(head.start + head.size, total - (self._capture - head_bytes(self._capture)))
+        _copy(head.path, 0, target)
+        if left_out := resume - (head.start + head.size):
+            target.write(f"\n[... {left_out} bytes left out ...]\n".encode())
+        for piece in rest:
+            if piece.start + piece.size > resume:
+                _copy(piece.path, max(0, resume - piece.start), target)
+
+    def _pieces(self) -> list[_Piece]:
+        """Return what there is, in order: the head, and the segments left."""
+        try:
+            head = self.path.stat().st_size
+        except FileNotFoundError:
+            return []
+        if head < head_bytes(self._capture):
+            return [_Piece(0, head, self.path)]
+        return [_Piece(0, head, self.path), *self._segments(head)]
+
+    def _segments(self, head: int) -> Iterator[_Piece]:
+        named = re.compile(re.escape(self.path.name) + r"\.([0-9]+)")
+        found = (named.fullmatch(path.name) for path in self.path.parent.iterdir())
+        each = segment_bytes(self._capture)
+        for index in sorted(int(match[1]) for match in found if match):
+            path = Path(segment_path(str(self.path), index))
+            try:
+                yield _Piece(head + (index - 1) * each, path.stat().st_size, path)
+            except FileNotFoundError:
+                continue  # overtaken by newer ones
+
+
+def _end(pieces: list[_Piece]) -> int:
+    return pieces[-1].start + pieces[-1].size if pieces else 0
+
+
+def _read(path: Path, skip: int, size: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(skip)
+            return file.read(size)
+    except FileNotFoundError:
+        return b""
+
+
+def _copy(path: Path, skip: int, target: BinaryIO) -> None:
+    with path.open("rb") as file:
+        file.seek(skip)
+        shutil.copyfileobj(file, target)

@@ -1,0 +1,90 @@
+"""What a payload may use, and the naming of the limit that struck."""
+
+import msgspec
+
+from wms.job.reasons import Code, Reason
+from wms.jobdesc.description import JobDescription
+
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a payload may use; None is as much as it likes."""
+
+    cpu_seconds: float | None = None
+    """User and system, of all its processes, those that ended included."""
+    wall_seconds: float | None = None
+    memory_bytes: int | None = None
+    """Resident, of all its processes together."""
+    disk_bytes: int | None = None
+    """Allocated in its directory."""
+    processes: int | None = None
+    """RLIMIT_NPROC: counted by the kernel over all processes of the user."""
+    file_bytes: int | None = None
+    """RLIMIT_FSIZE: of one file."""
+    output_bytes: int = 100 * MIB
+    """Of the output sandbox's files together, before they are packed."""
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a payload uses at one moment."""
+
+    cpu_seconds: float = 0.0
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+    processes: int = 0
+
+
+def limits_of(description: JobDescription) -> Limits:
+    """Return what the job asked for, as limits."""
+    return Limits(
+        cpu_seconds=description.cpu_time,
+        wall_seconds=description.wall_time,
+        memory_bytes=None if description.memory_mb is None else description.memory_mb * MIB,
+        disk_bytes=None if description.disk_mb is None else description.disk_mb * MIB,
+    )
+
+
+def struck(limits: Limits, usage: Usage) -> Reason | None:
+    """Return which limit the usage is over, and by what, or None."""
+    if limits.memory_bytes is not None and usage.memory_bytes > limits.memory_bytes:
+        return Reason(Code.MEMORY_LIMIT, _over(size(usage.memory_bytes), size(limits.memory_bytes), "memory"))
+    if limits.disk_bytes is not None and usage.disk_bytes > limits.disk_bytes:
+        return Reason(Code.DISK_LIMIT, _over(size(usage.disk_bytes), size(limits.disk_bytes), "disk"))
+    if limits.cpu_seconds is not None and usage.cpu_seconds > limits.cpu_seconds:
+        return Reason(
+            Code.CPU_LIMIT, _over(seconds(usage.cpu_seconds), seconds(limits.cpu_seconds), "CPU time")
+        )
+    return None
+
+
+def wall_struck(limit: float) -> Reason:
+    """Return the reason of a payload that ran for all the wall time it asked for."""
+    return Reason(Code.WALL_LIMIT, f"ran for the {seconds(limit)} of wall time asked for and had not ended")
+
+
+def nearness(limits: Limits, usage: Usage) -> float:
+    """Return how near the usage is to the nearest limit watched by sampling: 1 is at it."""
+    pairs = [
+        (usage.memory_bytes, limits.memory_bytes),
+        (usage.cpu_seconds, limits.cpu_seconds),
+        (usage.disk_bytes, limits.disk_bytes),
+    ]
+    return max((used / limit for used, limit in pairs if limit), default=0.0)
+
+
+def size(number: float) -> str:
+    """Return a number of bytes for people."""
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if number >= unit:
+            return f"{number / unit:.1f} {name}"
+    return f"{number:.0f} B"
+
+
+def seconds(number: float) -> str:
+    """Return a duration for people."""
+    return f"{number:.1f} s" if number < 120 else f"{number / 60:.1f} min"
+
+
+def _over(used: str, asked: str, what: str) -> str:
+    return f"used {used} of the {asked} of {what} asked for"

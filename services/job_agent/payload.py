@@ -1,0 +1,355 @@
+"""A payload: one job's program run in its own place, watched, and ended with the reason named."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Literal, Self
+
+import msgspec
+
+from services.job_agent.capture import Chunk
+from services.job_agent.environment import environment_of
+from services.job_agent.limits import Limits, limits_of, size, struck, wall_struck
+from services.job_agent.place import Harvest, Place
+from services.job_agent.processes import Ended, NotStarted, Order, Process, Processes
+from services.job_agent.sampling import Sampler, Watched
+from wms.errors import Rejected, Unavailable
+from wms.ids import Epoch, JobId, PilotId, SiteName
+from wms.job.reasons import Code, Reason
+from wms.jobdesc.description import JobDescription, SandboxRef
+from wms.messages.reports import Usage
+from wms.transfer import SandboxStore, upload
+
+GRACE_SECONDS = 0.5
+# A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
+URGENT_GRACE_SECONDS = 0.2
+_URGENT = frozenset({Code.MEMORY_LIMIT, Code.DISK_LIMIT})
+UPLOAD_TRIES = 3
+UPLOAD_PAUSE_SECONDS = 0.5
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a payload ended."""
+
+    reason: Reason
+    """DONE, EXIT_CODE or SIGNAL when it ended by itself, else what ended it or kept it from starting."""
+    exit_code: int | None = None
+    signal: int | None = None
+    usage: Usage = Usage()
+    output: SandboxRef | None = None
+    """`stdout.txt`, `stderr.txt` and what the output patterns chose."""
+    unmatched: tuple[str, ...] = ()
+    """Output patterns that matched nothing."""
+    refused: tuple[str, ...] = ()
+    """Lines «name: why» of outputs that were matched and could not be carried."""
+    stdout_tail: str = ""
+    stderr_tail: str = ""
+
+
+class Workplace:
+    """What all payloads of one agent share; entered, it has a shepherd and a sampler.
+
+    `passed` names variables of the agent's environment that payloads may see beyond the usual few.
+    """
+
+    def __init__(
+        self,
+        *,
+        root: Path,
+        store: SandboxStore,
+        site: SiteName,
+        pilot_id: PilotId,
+        passed: tuple[str, ...] = (),
+    ) -> None:
+        self.root = root
+        self.store = store
+        self.site = site
+        self.pilot_id = pilot_id
+        self.passed = passed
+        self.processes = Processes()
+        self.sampler = Sampler()
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.root.mkdir, mode=0o700, parents=True, exist_ok=True)
+        await self._stack.enter_async_context(self.sampler)
+        await self._stack.enter_async_context(self.processes)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End every payload that still runs, and the shepherd."""
+        await self._stack.aclose()
+
+    async def watch(self) -> None:
+        """Run as long as limits are watched; raises when that fails, for then no payload should run on."""
+        await self.sampler.watch()
+
+    def payload(
+        self, job_id: JobId, epoch: Epoch, description: JobDescription, limits: Limits | None = None
+    ) -> "Payload":
+        """Return a payload to run: the description is one job's, its placeholders replaced.
+
+        `limits` replace what the description asks for.
+        """
+        return Payload(self, job_id, epoch, description, limits or limits_of(description))
+
+
+class Payload:
+    """One attempt of one job: `run` it once, `kill` it at any time, `clean` after it."""
+
+    def __init__(
+        self, workplace: Workplace, job_id: JobId, epoch: Epoch, description: JobDescription, limits: Limits
+    ) -> None:
+        self.job_id = job_id
+        self.epoch = epoch
+        self._at = workplace
+        self._description = description
+        self._limits = limits
+        self._place = Place(workplace.root, job_id, epoch, description)
+        self._process: Process | None = None
+        self._watched: Watched | None = None
+        self._stopped_for: Reason | None = None
+        self._keeps_output = True
+        self._deadline: float | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The main process, while it runs."""
+        return self._process.pid if self._process and not self._process.ended.done() else None
+
+    @property
+    def usage_now(self) -> Usage:
+        """What it uses, as last sampled; CPU time as user time."""
+        if self._watched is None:
+            return Usage()
+        seen = self._watched.usage
+        return Usage(
+            cpu_user_seconds=seen.cpu_seconds,
+            wall_seconds=self._watched.age,
+            max_rss_bytes=self._watched.peak_bytes,
+            disk_bytes=seen.disk_bytes,
+        )
+
+    async def run(self, on_start: Callable[[int], Awaitable[None]] | None = None) -> Outcome:
+        """Prepare, start, watch and end the payload and keep its outputs; `on_start` is told its pid.
+
+        Whatever goes wrong with the job is in the outcome; raises for our own faults alone. Cancelled, it kills.
+        """
+        process = await self._started()
+        if isinstance(process, Reason):
+            return Outcome(reason=process)
+        try:
+            if on_start:
+                await on_start(process.pid)
+            ended = await self._watch(process)
+        finally:
+            process.kill()
+        return await self._outcome(ended, self._reason(ended))
+
+    def kill(self, reason: Reason, *, grace: float = GRACE_SECONDS, keep_output: bool = True) -> None:
+        """End the payload: SIGTERM to its group at once, SIGKILL to all of it after `grace` seconds.
+
+        The first reason is the outcome's; a later call can only hasten the end. One that comes after the end changes
+        nothing.
+        """
+        if self._process is not None and self._process.ended.done():
+            return
+        self._stopped_for = self._stopped_for or reason
+        self._keeps_output = self._keeps_output and keep_output
+        if self._process is not None:
+            self._end(self._process, grace)
+
+    def live_until(self, boot_seconds: float | None) -> None:
+        """Have the shepherd kill it at that time of `shepherd.now()`, should nobody move the time by then.
+
+        For leases: it holds even while the agent hangs. The outcome's reason is then LEASE_EXPIRED.
+        """
+        self._deadline = boot_seconds
+        if self._process is not None:
+            self._process.live_until(boot_seconds)
+
+    async def tail(
+        self, stream: Literal["stdout", "stderr"], max_bytes: int, offset: int | None = None
+    ) -> Chunk:
+        """Return what it printed, from `offset` on or the last of it, while it runs and until it is cleaned."""
+        captured = self._place.stdout if stream == "stdout" else self._place.stderr
+        return await asyncio.to_thread(captured.read, max_bytes, offset)
+
+    async def clean(self) -> None:
+        """Remove its directory."""
+        await self._place.remove()
+
+    # --- starting ---
+
+    async def _started(self) -> Process | Reason:
+        """Return the started process, or why there is none."""
+        try:
+            program = await self._place.prepare(self._at.store, self._description)
+        except (Rejected, Unavailable) as error:
+            return Reason(Code.INPUT_FAILED, str(error))
+        except OSError as error:
+            return Reason(Code.AGENT_ERROR, f"the job's directory cannot be made: {error}")
+        return self._stopped_for or await self._spawned(program)
+
+    async def _spawned(self, program: str) -> Process | Reason:
+        try:
+            self._process = process = await self._at.processes.spawn(self._order(program))
+        except NotStarted as error:
+            return Reason(Code.NOT_STARTED, str(error))
+        except Unavailable as error:
+            return Reason(Code.AGENT_ERROR, str(error))
+        if self._deadline is not None:
+            process.live_until(self._deadline)
+        if self._stopped_for:
+            process.kill()
+        return process
+
+    def _order(self, program: str) -> Order:
+        environment = environment_of(
+            agent=os.environ,
+            user=self._description.environment,
+            job_id=self.job_id,
+            epoch=self.epoch,
+            site=self._at.site,
+            pilot_id=self._at.pilot_id,
+            work=self._place.work,
+            scratch=self._place.scratch,
+            passed=self._at.passed,
+        )
+        bounds = {"NPROC": self._limits.processes, "FSIZE": self._limits.file_bytes}
+        return Order(
+            argv=(program, *self._description.arguments),
+            cwd=str(self._place.work),
+            env=environment,
+            stdout=str(self._place.stdout.path),
+            stderr=str(self._place.stderr.path),
+            stdout_capture=self._description.stdout_limit,
+            stderr_capture=self._description.stderr_limit,
+            rlimits={name: bound for name, bound in bounds.items() if bound is not None},
+        )
+
+    # --- watching ---
+
+    async def _watch(self, process: Process) -> Ended:
+        self._watched = watched = Watched(process, self._limits, self._place.measured, self._judge)
+        loop = asyncio.get_running_loop()
+        wall = self._limits.wall_seconds
+        timer = None if wall is None else loop.call_later(wall, lambda: self.kill(wall_struck(wall)))
+        try:
+            with self._at.sampler.watching(watched):
+                ended = await asyncio.shield(process.ended)
+        finally:
+            watched.stop()
+            if timer:
+                timer.cancel()
+        return ended
+
+    def _judge(self) -> None:
+        """Stop the payload if what was just seen of it is over a limit."""
+        if self._watched and not self._stopped_for and (reason := struck(self._limits, self._watched.usage)):
+            self.kill(reason, grace=URGENT_GRACE_SECONDS if reason.code in _URGENT else GRACE_SECONDS)
+
+    def _end(self, process: Process, grace: float) -> None:
+        if grace <= 0:
+            process.kill()
+            return
+        process.signal(signal.SIGTERM)
+        asyncio.get_running_loop().call_later(grace, process.kill)
+
+    # --- ending ---
+
+    def _reason(self, ended: Ended) -> Reason:
+        if self._stopped_for:
+            return self._stopped_for
+        if ended.expired:
+            return Reason(Code.LEASE_EXPIRED, "stopped by the node, for its lease was not renewed in time")
+        if ended.lost:
+            return Reason(
+                Code.AGENT_ERROR, "the process that minds this node's payloads died, and the payload with it"
+            )
+        if ended.signal is not None:
+            return Reason(Code.SIGNAL, _signal_text(ended.signal))
+        if ended.exit_code in self._description.success_exit_codes:
+            return Reason(Code.DONE)
+        return Reason(Code.EXIT_CODE, f"ended with exit code {ended.exit_code}")
+
+    async def _outcome(self, ended: Ended, reason: Reason) -> Outcome:
+        if not self._keeps_output:
+            return Outcome(
+                reason=reason, exit_code=ended.exit_code, signal=ended.signal, usage=self._usage(ended, 0)
+            )
+        try:
+            harvest = await asyncio.to_thread(self._place.harvest, self._description.output_sandbox)
+        except (Rejected, OSError) as error:
+            failed: Reason | None = Reason(Code.OUTPUT_FAILED, str(error))
+            harvest = await asyncio.to_thread(self._place.harvest, ())
+        else:
+            failed = self._too_much(harvest)
+        output, failure = await self._upload(harvest, only_printed=failed is not None)
+        failed = failed or failure
+        return Outcome(
+            # That the outputs are missing matters only where the payload did well.
+            reason=failed if failed and reason.code is Code.DONE else reason,
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            usage=self._usage(ended, harvest.disk_bytes),
+            output=output,
+            unmatched=harvest.selection.unmatched,
+            refused=harvest.selection.refused,
+            stdout_tail=harvest.stdout_tail,
+            stderr_tail=harvest.stderr_tail,
+        )
+
+    def _too_much(self, harvest: Harvest) -> Reason | None:
+        chosen, allowed = harvest.selection.size, self._limits.output_bytes
+        if chosen <= allowed:
+            return None
+        return Reason(
+            Code.OUTPUT_FAILED, f"the output sandbox would hold {size(chosen)} of the {size(allowed)} allowed"
+        )
+
+    async def _upload(
+        self, harvest: Harvest, *, only_printed: bool
+    ) -> tuple[SandboxRef | None, Reason | None]:
+        chosen = {} if only_printed else harvest.selection.files
+        for attempt in range(1, UPLOAD_TRIES + 1):
+            try:
+                return await upload(self._at.store, chosen | harvest.printed), None
+            except Rejected as error:
+                refusal = Reason(Code.OUTPUT_FAILED, str(error))
+                if not chosen:
+                    return None, refusal
+                output, _ = await self._upload(harvest, only_printed=True)
+                return output, refusal
+            except Unavailable as error:
+                if attempt == UPLOAD_TRIES:
+                    return None, Reason(Code.OUTPUT_FAILED, str(error))
+                await asyncio.sleep(UPLOAD_PAUSE_SECONDS * attempt)
+        raise AssertionError
+
+    def _usage(self, ended: Ended, disk: int) -> Usage:
+        seen = self.usage_now
+        # A lost shepherd could not count: what was sampled is the best there is.
+        user = (
+            max(ended.user_seconds, seen.cpu_user_seconds - ended.system_seconds)
+            if ended.lost
+            else ended.user_seconds
+        )
+        return Usage(
+            cpu_user_seconds=user,
+            cpu_system_seconds=ended.system_seconds,
+            wall_seconds=seen.wall_seconds,
+            max_rss_bytes=max(ended.max_rss_bytes, seen.max_rss_bytes),
+            disk_bytes=max(disk, seen.disk_bytes),
+        )
+
+
+def _signal_text(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(number).name
+        hint = ": the kernel does that when the node's memory runs out" if number == signal.SIGKILL else ""
+        return f"ended by signal {number} ({name}), which the agent did not send{hint}"
+    return f"ended by signal {number}, which the agent did not send"

@@ -1,0 +1,105 @@
+"""A payload's place on disk: its directories, made, filled, read for outputs, and removed."""
+
+import asyncio
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import msgspec
+
+from services.job_agent.capture import Captured
+from services.job_agent.sampling import disk_bytes
+from wms.ids import Epoch, JobId
+from wms.jobdesc.description import JobDescription
+from wms.transfer import SandboxStore, Selection, download, select
+
+STDOUT, STDERR = "stdout.txt", "stderr.txt"
+TAIL_CHARACTERS = 4_096
+
+
+class Harvest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a payload left: what its patterns chose, its outputs, and the disk it held."""
+
+    selection: Selection
+    printed: dict[str, Path | bytes]
+    stdout_tail: str
+    stderr_tail: str
+    disk_bytes: int
+
+
+class Place:
+    """`<root>/<job>.<epoch>/`: `work` is where the payload runs, `tmp` its scratch; what it prints is kept beside them.
+
+    Outputs lie outside `work`, so that a payload finds only its own files there, and printing costs it no disk.
+    """
+
+    def __init__(self, root: Path, job_id: JobId, epoch: Epoch, description: JobDescription) -> None:
+        self.directory = root / f"{job_id}.{epoch}"
+        self.work = self.directory / "work"
+        self.scratch = self.directory / "tmp"
+        self.stdout = Captured(self.directory / STDOUT, description.stdout_limit)
+        self.stderr = Captured(self.directory / STDERR, description.stderr_limit)
+
+    @property
+    def measured(self) -> tuple[Path, ...]:
+        """The directories whose content is held against the disk limit."""
+        return (self.work, self.scratch)
+
+    async def prepare(self, store: SandboxStore, description: JobDescription) -> str:
+        """Make the directories, unpack the input sandboxes in their order, and return the program to execute.
+
+        Raises OSError when the node's disk fails, Rejected or Unavailable as `download` does.
+        """
+        if not description.input_sandbox:
+            return await asyncio.to_thread(self._make, description.executable)
+        await asyncio.to_thread(self._make, description.executable)
+        for sandbox in description.input_sandbox:
+            await download(store, sandbox.sha256, self.work)
+        return await asyncio.to_thread(self._program, description.executable)
+
+    def harvest(self, patterns: tuple[str, ...]) -> Harvest:
+        """Return what there is to keep; blocking. Raises Rejected for a pattern that leads out."""
+        return Harvest(
+            selection=select(self.work, patterns) if patterns else Selection(files={}),
+            printed={STDOUT: self.stdout.finish() or b"", STDERR: self.stderr.finish() or b""},
+            stdout_tail=self.stdout.text(TAIL_CHARACTERS),
+            stderr_tail=self.stderr.text(TAIL_CHARACTERS),
+            disk_bytes=disk_bytes(self.measured),
+        )
+
+    async def remove(self) -> None:
+        """Remove all of it, whatever modes the payload gave it."""
+        await asyncio.to_thread(self._remove)
+
+    def _program(self, executable: str) -> str:
+        """Return what to execute: a file of the job's own, made executable, or else the name as it is."""
+        name = Path(executable)
+        if name.is_absolute() or ".." in name.parts:
+            return executable
+        path = self.work / name
+        try:
+            found = path.lstat()
+            if stat.S_ISREG(found.st_mode):
+                path.chmod(stat.S_IMODE(found.st_mode) | stat.S_IXUSR)
+                return str(path)
+        except (OSError, ValueError):
+            pass  # it is told better when it is started
+        return executable
+
+    def _make(self, executable: str) -> str:
+        if self.directory.exists():
+            self._remove()  # of an agent of the same name that died
+        for directory in (self.directory, self.work, self.scratch):
+            directory.mkdir(mode=0o700)
+        return self._program(executable)
+
+    def _remove(self) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)
+        if self.directory.exists():
+            for parent, below, _ in os.walk(self.directory):
+                for name in below:
+                    path = Path(parent, name)
+                    if not path.is_symlink():
+                        path.chmod(0o700)
+            shutil.rmtree(self.directory, ignore_errors=True)

@@ -1,0 +1,334 @@
+"""The agent's side of the shepherd: starts payload processes, signals them, hears their ends.
+
+When the shepherd itself dies, its payloads die with it (the kernel kills the main processes, this side finds all others
+by their marks), their ends are told as `lost`, and the next spawn starts a new shepherd.
+"""
+
+import asyncio
+import contextlib
+import os
+import resource
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self, cast
+
+import msgspec
+
+from services.job_agent import shepherd
+from wms.errors import Unavailable
+
+# A kill that the shepherd did not carry out by then is carried out by the agent, and at twice that the shepherd goes.
+INSIST_SECONDS = 3.0
+SWEEP_SECONDS = 5.0
+SWEEP_PAUSE = 0.02
+
+
+class NotStarted(Exception):  # noqa: N818 - an outcome, with its reason as its text
+    """The program could not be started; the text says why."""
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """A process to start."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str]
+    stdout: str
+    stderr: str
+    stdin: str | None = None
+    stdout_capture: int = 10 * 1024 * 1024
+    """Bytes kept of the output; half its beginning, half its end."""
+    stderr_capture: int = 10 * 1024 * 1024
+    umask: int = shepherd.UMASK
+    rlimits: dict[str, int] = {}
+    """By their names in `resource` without `RLIMIT_`."""
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a process ended, and what it and all its descendants used."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    user_seconds: float = 0.0
+    system_seconds: float = 0.0
+    max_rss_bytes: int = 0
+    """Of the largest single process."""
+    expired: bool = False
+    """Killed at its deadline."""
+    stuck: int = 0
+    """Processes that even SIGKILL did not end."""
+    lost: bool = False
+    """The shepherd died, and the process with it."""
+
+
+class _Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):
+    id: int
+    pid: int
+
+
+class _Failed(msgspec.Struct, frozen=True, tag_field="is", tag="failed_to_start"):
+    id: int
+    error: str
+    fault: str
+
+
+class _Stray(msgspec.Struct, frozen=True, tag_field="is", tag="stray"):
+    id: int
+    user_seconds: float
+    system_seconds: float
+
+
+class _Exited(Ended, frozen=True, kw_only=True, tag_field="is", tag="exited"):
+    id: int
+
+
+_decoder = msgspec.json.Decoder(_Started | _Failed | _Stray | _Exited)
+_encoder = msgspec.json.Encoder()
+
+
+def _new_mark() -> int:
+    """Return a resource limit that no other payload on this machine has."""
+    ceiling = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
+    top = 1 << 60 if ceiling == resource.RLIM_INFINITY else ceiling
+    return top // 2 + secrets.randbelow(max(top // 2, 1))
+
+
+class Process:
+    """A started payload process and its descendants."""
+
+    def __init__(self, identity: int, mark: int, link: "_Link") -> None:
+        self.mark = mark
+        """What all its descendants carry; see the shepherd."""
+        self.pid = 0
+        self.stray_seconds = 0.0
+        """CPU seconds of ended descendants that no living one of them counts."""
+        loop = asyncio.get_running_loop()
+        self.started: asyncio.Future[None] = loop.create_future()
+        self.ended: asyncio.Future[Ended] = loop.create_future()
+        self.killing = False
+        self._identity = identity
+        self._link = link
+
+    def signal(self, number: int) -> None:
+        """Send a signal to its process group."""
+        self._link.send({"op": "signal", "id": self._identity, "signal": number})
+
+    def kill(self) -> None:
+        """Kill it and all its descendants, at once and without fail."""
+        if self.killing or self.ended.done():
+            return
+        self.killing = True
+        self._link.send({"op": "kill", "id": self._identity})
+        asyncio.get_running_loop().call_later(INSIST_SECONDS, self._insist)
+
+    def live_until(self, boot_seconds: float | None) -> None:
+        """Have it killed at this time of `shepherd.now()`, even should the agent hang by then; None: no more."""
+        self._link.send({"op": "deadline", "id": self._identity, "at": boot_seconds})
+
+    def _insist(self) -> None:
+        if self.ended.done():
+            return
+        for pid, _ in shepherd.marked({self.mark}):
+            shepherd.send_signal(pid, signal.SIGKILL)
+        asyncio.get_running_loop().call_later(INSIST_SECONDS, self._give_up_shepherd)
+
+    def _give_up_shepherd(self) -> None:
+        if not self.ended.done():
+            self._link.kill()
+
+
+class _Link(asyncio.Protocol):
+    """The socket to one shepherd, and the processes it has in charge."""
+
+    def __init__(self, program: "subprocess.Popen[bytes]") -> None:
+        self._program = program
+        self._transport: asyncio.WriteTransport | None = None
+        self._incoming = b""
+        self._processes: dict[int, Process] = {}
+        self._count = 0
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when the shepherd has ended and all its payloads with it."""
+        self._sweep: asyncio.Task[None] | None = None
+
+    @property
+    def usable(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing() and self._sweep is None
+
+    def new_process(self) -> tuple[int, Process]:
+        self._count += 1
+        process = self._processes[self._count] = Process(self._count, _new_mark(), self)
+        return self._count, process
+
+    def send(self, order: dict[str, object]) -> None:
+        if self._transport is not None:
+            self._transport.write(_encoder.encode(order) + b"\n")
+
+    def stop(self) -> None:
+        """Let the shepherd kill what it has, and end."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def kill(self) -> None:
+        self._program.kill()
+
+    # --- asyncio.Protocol ---
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(
+            "asyncio.WriteTransport", transport
+        )  # uvloop's own are of no class of asyncio's
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._incoming = (self._incoming + data).split(b"\n")
+        for line in lines:
+            self._hear(_decoder.decode(line))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._sweep = asyncio.get_running_loop().create_task(self._clear())
+
+    # ---
+
+    def _hear(self, message: _Started | _Failed | _Stray | _Exited) -> None:
+        process = self._processes[message.id]
+        match message:
+            case _Started(pid=pid):
+                process.pid = pid
+                _settle(process.started, None)
+            case _Failed(error=error, fault=fault):
+                del self._processes[message.id]
+                _fail(process.started, NotStarted(error) if fault == "job" else Unavailable(error))
+                _settle(process.ended, Ended(exit_code=127))
+            case _Stray(user_seconds=user, system_seconds=system):
+                process.stray_seconds += user + system
+            case _Exited():
+                del self._processes[message.id]
+                _settle(process.ended, message)
+
+    async def _clear(self) -> None:
+        """After the shepherd's end: see that its payloads are gone, and tell."""
+        marks = {process.mark for process in self._processes.values()}
+        await asyncio.to_thread(_ended, self._program)
+        stuck = await asyncio.to_thread(_swept, marks)
+        for process in self._processes.values():
+            _fail(process.started, Unavailable("the process that minds this node's payloads died"))
+            _settle(process.ended, Ended(signal=signal.SIGKILL, lost=True, stuck=stuck))
+        self._processes.clear()
+        _settle(self.gone, None)
+
+
+def _ended(program: "subprocess.Popen[bytes]") -> None:
+    """Wait until the shepherd, which has no agent any more, has ended; see to it in the end."""
+    try:
+        program.wait(2 * INSIST_SECONDS)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        program.wait()
+
+
+def _settle(
+    future: "asyncio.Future[object] | asyncio.Future[None] | asyncio.Future[Ended]", result: object
+) -> None:
+    if not future.done():
+        future.set_result(result)  # type: ignore[arg-type]
+
+
+def _fail(future: "asyncio.Future[None]", error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+        future.exception()  # looked at: nobody need wait for it
+
+
+def _swept(marks: set[int]) -> int:
+    """Kill every process that carries one of these marks, and return how many did not go."""
+    deadline = time.monotonic() + SWEEP_SECONDS
+    while found := shepherd.marked(marks) if marks else []:
+        for pid, _ in found:
+            shepherd.send_signal(pid, signal.SIGKILL)
+            # As a subreaper the agent is the parent now of whoever lost it.
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        if time.monotonic() > deadline:
+            return len(found)
+        time.sleep(SWEEP_PAUSE)
+    return 0
+
+
+class Processes:
+    """Starts processes through a shepherd, one at any time, a new one when it died."""
+
+    def __init__(self) -> None:
+        self._link: _Link | None = None
+        self._starting = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        shepherd.prctl(shepherd.PR_SET_CHILD_SUBREAPER, 1)
+        await self._linked()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._link is not None:
+            self._link.stop()
+            await self._link.gone
+
+    @property
+    def shepherd_pid(self) -> int | None:
+        """The shepherd's process id, while there is one."""
+        return self._link._program.pid if self._link else None  # noqa: SLF001 - the same module's
+
+    async def spawn(self, order: Order) -> Process:
+        """Start a process; returns once its program runs.
+
+        Raises NotStarted with the reason when the program is at fault, Unavailable when the node is.
+        """
+        link = await self._linked()
+        identity, process = link.new_process()
+        link.send({"op": "spawn", "id": identity, "mark": process.mark, **msgspec.structs.asdict(order)})
+        try:
+            await process.started
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        return process
+
+    async def _linked(self) -> _Link:
+        async with self._starting:
+            if self._link is None or not self._link.usable:
+                if self._link is not None:
+                    await self._link.gone
+                self._link = await _start()
+            return self._link
+
+
+async def _start() -> _Link:
+    ours, theirs = socket.socketpair()
+    try:
+        with theirs:
+            program = await asyncio.to_thread(_launched, theirs.fileno())
+        ours.setblocking(False)
+        _, link = await asyncio.get_running_loop().create_unix_connection(lambda: _Link(program), sock=ours)
+    except OSError as error:
+        ours.close()
+        raise Unavailable(f"the shepherd of payloads cannot be started: {error}") from error
+    return link
+
+
+def _launched(descriptor: int) -> "subprocess.Popen[bytes]":
+    # In a session of its own, so that a terminal's Ctrl-C is the agent's to handle; with no environment, since payloads
+    # can read that of any process of their user.
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-E", str(Path(shepherd.__file__)), str(descriptor)],
+        pass_fds=(descriptor,),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env={},
+        start_new_session=True,
+    )

@@ -1,0 +1,219 @@
+"""One look at /proc for all payloads of the agent: what they use, often when it matters, seldom when not.
+
+Read straight from `/proc/PID/stat`, one read a process, since psutil takes several; whose a process is says its mark
+(see the shepherd), one system call.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from services.job_agent import shepherd
+from services.job_agent.limits import Limits, Usage, nearness
+from services.job_agent.processes import Process
+
+PERIOD_SHORTEST = 0.2
+PERIOD_LONGEST = 2.0
+YOUNG_SECONDS = 2.0
+NEAR = 0.7
+# The disks are walked one after another, each at rest for a while after its walk that grows with the walk's cost.
+DISK_REST_SHORTEST = 0.5
+DISK_REST_PER_WALK = 20.0
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Tree(msgspec.Struct):
+    """What all living processes of one mark use together."""
+
+    cpu_seconds: float = 0.0
+    rss_bytes: int = 0
+    pids: list[int] = msgspec.field(default_factory=list)
+
+
+def look(marks: Iterable[int]) -> dict[int, Tree]:
+    """Return what the processes of each mark use; blocking, about 2 microseconds a process of the machine."""
+    trees = {mark: Tree() for mark in marks}
+    for pid, mark in shepherd.marked(trees):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            _add(trees[mark], pid)
+    return trees
+
+
+def _add(tree: Tree, pid: int) -> None:
+    stat = Path(f"/proc/{pid}/stat").read_bytes()
+    # The name in parentheses may hold anything; after it come state, ppid, ...
+    fields = stat.rpartition(b")")[2].split()
+    # utime, stime, and the same of the children waited for.
+    tree.cpu_seconds += sum(map(int, fields[11:15])) / _TICKS
+    if fields[0] != b"Z":
+        tree.rss_bytes += int(fields[21]) * _PAGE
+        tree.pids.append(pid)
+
+
+def proportional_bytes(pids: Iterable[int]) -> int | None:
+    """Return the memory of these processes, shared pages counted once; None when the kernel does not tell."""
+    total = 0
+    for pid in pids:
+        try:
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        except OSError:
+            return None
+        line = next((line for line in rollup.splitlines() if line.startswith(b"Pss:")), None)
+        total += int(line.split()[1]) * 1024 if line else 0
+    return total or None
+
+
+def disk_bytes(directories: Iterable[Path]) -> int:
+    """Return what these trees have allocated, a file with several names counted once; blocking."""
+    total = 0
+    seen: set[tuple[int, int]] = set()
+    waiting = [str(directory) for directory in directories]
+    while waiting:
+        for entry in _entries(waiting.pop()):
+            with contextlib.suppress(OSError):
+                found = entry.stat(follow_symlinks=False)
+                if found.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
+                    if (found.st_dev, found.st_ino) in seen:
+                        continue
+                    seen.add((found.st_dev, found.st_ino))
+                total += found.st_blocks * 512
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+    return total
+
+
+def _entries(directory: str) -> list["os.DirEntry[str]"]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError:
+        return []  # gone meanwhile, or closed by the payload to itself
+
+
+class Watched:
+    """A payload under watch: its limits, and its usage as last seen."""
+
+    def __init__(
+        self, process: Process, limits: Limits, directories: tuple[Path, ...], on_usage: Callable[[], None]
+    ) -> None:
+        self.process = process
+        self.limits = limits
+        self.directories = directories
+        self.usage = Usage()
+        self.peak_bytes = 0
+        self._on_usage = on_usage
+        self._since = time.monotonic()
+        self._until: float | None = None
+        self._disk_due = self._since + DISK_REST_SHORTEST
+
+    @property
+    def age(self) -> float:
+        """Seconds that it has run, or ran."""
+        return (self._until or time.monotonic()) - self._since
+
+    def stop(self) -> None:
+        """Note its end."""
+        self._until = time.monotonic()
+
+    @property
+    def urgent(self) -> bool:
+        """Young, when payloads change fast, or near a limit."""
+        return self.age < YOUNG_SECONDS or nearness(self.limits, self.usage) > NEAR
+
+    @property
+    def disk_due(self) -> float:
+        """When, by the monotonic clock, its disk is to be walked next; none that has no limit is walked."""
+        return self._disk_due if self.limits.disk_bytes is not None else float("inf")
+
+    def saw(self, tree: Tree) -> None:
+        """Take in what its processes use."""
+        memory = tree.rss_bytes
+        if self.limits.memory_bytes is not None and memory > self.limits.memory_bytes and len(tree.pids) > 1:
+            # Forked workers share most of their pages, which the sum counts for each.
+            memory = min(memory, proportional_bytes(tree.pids) or memory)
+        # A process that ended unseen by its parent takes its time with it: what was seen once stays.
+        cpu = max(self.usage.cpu_seconds, tree.cpu_seconds + self.process.stray_seconds)
+        self.peak_bytes = max(self.peak_bytes, memory)
+        self.usage = msgspec.structs.replace(
+            self.usage, cpu_seconds=cpu, memory_bytes=memory, processes=len(tree.pids)
+        )
+        self._on_usage()
+
+    def saw_disk(self, used: int, walk_seconds: float) -> None:
+        """Take in what its directories hold, and when to look again."""
+        self.usage = msgspec.structs.replace(self.usage, disk_bytes=used)
+        self._disk_due = time.monotonic() + max(DISK_REST_SHORTEST, DISK_REST_PER_WALK * walk_seconds)
+        self._on_usage()
+
+
+class Sampler:
+    """Watches payloads from when it is entered until it is left."""
+
+    def __init__(self) -> None:
+        self._watched: set[Watched] = set()
+        self._changed = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        self._tasks = [asyncio.create_task(self._watch_processes()), asyncio.create_task(self._watch_disks())]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def watch(self) -> None:
+        """Run until it is left; raises what went wrong in the watching, were it to."""
+        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            if not task.cancelled():
+                task.result()
+
+    @contextlib.contextmanager
+    def watching(self, watched: Watched) -> Iterator[None]:
+        """Watch a payload within the context."""
+        self._watched.add(watched)
+        self._changed.set()
+        try:
+            yield
+        finally:
+            self._watched.discard(watched)
+
+    async def _watch_processes(self) -> None:
+        period = PERIOD_SHORTEST
+        while True:
+            await self._something()
+            await asyncio.sleep(period)
+            subjects = list(self._watched)
+            trees = await asyncio.to_thread(look, [subject.process.mark for subject in subjects])
+            for subject in self._watched.intersection(subjects):
+                subject.saw(trees[subject.process.mark])
+            urgent = any(subject.urgent for subject in self._watched)
+            period = PERIOD_SHORTEST if urgent else min(period * 1.5, PERIOD_LONGEST)
+
+    async def _watch_disks(self) -> None:
+        while True:
+            await self._something()
+            await asyncio.sleep(DISK_REST_SHORTEST / 2)
+            for subject in sorted(self._watched, key=lambda subject: subject.disk_due):
+                if subject.disk_due > time.monotonic():
+                    break
+                start = time.monotonic()
+                used = await asyncio.to_thread(disk_bytes, subject.directories)
+                subject.saw_disk(used, time.monotonic() - start)
+
+    async def _something(self) -> None:
+        while not self._watched:
+            self._changed.clear()
+            await self._changed.wait()

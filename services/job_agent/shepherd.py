@@ -1,0 +1,678 @@
+"""The shepherd: a small process beside a job agent that starts payloads and leaves nothing of them behind.
+
+It is run as a program, `python -I -S -E shepherd.py FD`, and imports the standard library's quick parts alone, so that
+it starts in milliseconds and forks in one. FD is a stream socket to the agent; both speak JSON, one object a line:
+
+    {"op": "spawn", "id", "argv", "cwd", "env", "stdin", "stdout", "stderr",
+     "stdout_capture", "stderr_capture", "mark", "umask", "rlimits"}
+    {"op": "signal", "id", "signal"}            to the payload's process group
+    {"op": "kill", "id"}                        SIGKILL to all of it
+    {"op": "deadline", "id", "at"}              kill it at this time of CLOCK_BOOTTIME unless told another; null: never
+    {"is": "started", "id", "pid"}
+    {"is": "failed_to_start", "id", "error", "fault": "job" or "node"}
+    {"is": "stray", "id", "user_seconds", "system_seconds"}    a descendant that its own parent did not wait for ended
+    {"is": "exited", "id", "exit_code" or "signal", "user_seconds", "system_seconds", "max_rss_bytes", "expired", "stuck"}
+
+How every descendant is found. A payload's processes may leave its group and session, lose their parent and change their
+environment. What they cannot shed by accident is a resource limit: each payload gets a hard RLIMIT_RTTIME of its own, a
+random number of microseconds around 10^18 (its *mark*), which forks and execs inherit and prlimit(2) shows in one call. The
+limit only concerns processes under real-time scheduling, and there allows tens of thousands of years.
+
+The shepherd is a child subreaper: whoever loses its parent becomes its child. So when a payload's main process has ended
+and the shepherd has no children that are not main processes, nothing is left, and only else need /proc be searched. A
+stray without any payload's mark hides on purpose, and is killed at the next end of a payload.
+
+Who dies with whom. The agent ends: the socket closes, the shepherd kills all payloads and ends. The shepherd ends: the
+kernel kills the main processes (PR_SET_PDEATHSIG), and the agent, a subreaper too, finds the rest by their marks. The agent
+hangs: payloads die at their deadline. Both are killed in one instant: main processes die, daemons they left may stay.
+"""
+
+# pathlib and contextlib would double the time to start.
+# ruff: noqa: PTH108, PTH110, PTH123, PTH208, SIM105
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import gc
+import heapq
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+    from typing import Any, NoReturn
+
+PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
+PR_SET_CHILD_SUBREAPER = 36
+
+UMASK = 0o077
+PIPE_BYTES = 65_536
+DRAIN_READS = 32
+# Of what is kept of an output, the head takes half; the tail is a row of segments of an eighth, of which the last
+# five are kept: four whole ones, which make the other half, and the one being written.
+SEGMENTS_KEPT = 5
+# What overflows is read, or the payload would stand still, but no faster than 64 MiB a second.
+OVERFLOW_BURST = 4 * 1024 * 1024
+OVERFLOW_PAUSE = 1 / 16
+
+SETTLE_FIRST = 0.001
+SETTLE_LONGEST = 0.05
+SETTLE_GIVE_UP = 10.0
+# The longest sleep: a suspended machine wakes with deadlines past, and timers that did not count the time.
+LONGEST_SLEEP = 1.0
+
+_prctl = ctypes.CDLL(None).prctl
+
+
+def now() -> float:
+    """Return the seconds since boot, suspension included: the one clock of deadlines, the same in every process."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def prctl(option: int, value: int) -> None:
+    """Set an attribute of this process."""
+    if _prctl(option, value, 0, 0, 0):
+        raise OSError(errno.EINVAL, f"prctl({option}, {value})")
+
+
+def head_bytes(capture: int) -> int:
+    """Return how much of an output's beginning is kept when `capture` bytes are kept in all."""
+    return max(capture // 2, 1)
+
+
+def segment_bytes(capture: int) -> int:
+    """Return the size of the segments that the rest goes to."""
+    return max(capture // 8, 1)
+
+
+def segment_path(path: str, index: int) -> str:
+    """Return the file of a segment; number 0 is the head."""
+    return path if index == 0 else f"{path}.{index}"
+
+
+def mark_of(pid: int) -> int | None:
+    """Return the mark that a process, or its zombie, carries; None if it is gone or another user's."""
+    try:
+        return resource.prlimit(pid, resource.RLIMIT_RTTIME)[1]
+    except OSError:
+        return None
+
+
+def marked(marks: Container[int]) -> list[tuple[int, int]]:
+    """Return (pid, mark) of every process on the machine that carries one of these marks, zombies included."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [(pid, mark) for pid in pids if (mark := mark_of(pid)) is not None and mark in marks]
+
+
+def send_signal(pid: int, number: int) -> None:
+    """Send a signal to a process that may be gone."""
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _mark_of_stray(pid: int) -> int | None:
+    """Return the mark of a child of ours, by the long way too if it changed its user (a set-uid program)."""
+    mark = mark_of(pid)
+    if mark is None:
+        try:
+            with open(f"/proc/{pid}/limits", "rb") as file:
+                line = next(line for line in file if line.startswith(b"Max realtime timeout"))
+            mark = int(line.split()[4])
+        except (OSError, ValueError, StopIteration):
+            return None
+    return mark
+
+
+def _children() -> list[int]:
+    """Return the pids of all children of this single-threaded process, zombies included."""
+    pid = os.getpid()
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return _children_by_parent(pid)
+
+
+def _children_by_parent(parent: int) -> list[int]:
+    """Do the same on a kernel without that file."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    if int(file.read().rpartition(b")")[2].split()[1]) == parent:
+                        found.append(int(name))
+            except OSError:
+                continue
+    return found
+
+
+class Stream:
+    """One output of a payload, on its way from the pipe into files of bounded size."""
+
+    def __init__(self, descriptor: int, path: str, capture: int) -> None:
+        self.descriptor = descriptor
+        self.overflow = 0
+        self._path = path
+        self._capture = capture
+        self._room = head_bytes(capture)
+        self._left = capture
+        self._index = 0
+        self._file: int | None = None
+        self._broken = False
+
+    def pump(self) -> bool:
+        """Move what one read brings; false at the end."""
+        try:
+            data = os.read(self.descriptor, PIPE_BYTES)
+        except BlockingIOError:
+            return True
+        self._write(data)
+        return bool(data)
+
+    def drain(self) -> None:
+        """Move what is left, once nobody writes any more, and close."""
+        try:
+            # Bounded, for a writer that is not the payload's may hold the pipe.
+            for _ in range(DRAIN_READS):
+                data = os.read(self.descriptor, PIPE_BYTES)
+                self._write(data)
+                if not data:
+                    break
+        except BlockingIOError:
+            pass
+        os.close(self.descriptor)
+        if self._file is not None:
+            os.close(self._file)
+
+    def _write(self, data: bytes) -> None:
+        self._left -= len(data)
+        if self._left < 0:
+            self.overflow += len(data)
+        view = memoryview(data)
+        while view and not self._broken:
+            try:
+                view = view[self._put(view) :]
+            except OSError:
+                # A full disk ends the capture, not the payload.
+                self._broken = True
+
+    def _put(self, view: memoryview) -> int:
+        if self._file is not None and self._room == 0:
+            self._turn(self._file)
+        if self._file is None:
+            self._file = self._open()
+        written = os.write(self._file, view[: self._room])
+        self._room -= written
+        return written
+
+    def _turn(self, full: int) -> None:
+        self._file = None
+        os.close(full)
+        self._index += 1
+        self._room = segment_bytes(self._capture)
+        if self._index > SEGMENTS_KEPT:
+            os.unlink(segment_path(self._path, self._index - SEGMENTS_KEPT))
+
+    def _open(self) -> int:
+        path = segment_path(self._path, self._index)
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+
+
+class Charge:
+    """A payload: its main process, its mark, what it used."""
+
+    def __init__(self, identity: int, pid: int, mark: int, status: int, streams: list[Stream]) -> None:
+        self.identity = identity
+        self.pid = pid
+        self.mark = mark
+        self.status: int | None = status
+        self.streams = streams
+        self.started = False
+        self.deadline: float | None = None
+        self.expired = False
+        self.ended: int | None = None
+        self.ended_at = 0.0
+        self.pause = SETTLE_FIRST
+        self.user_seconds = 0.0
+        self.system_seconds = 0.0
+        self.max_rss_bytes = 0
+
+    def add(self, usage: resource.struct_rusage) -> None:
+        """Count what a process of the payload used that nobody else counted."""
+        self.user_seconds += usage.ru_utime
+        self.system_seconds += usage.ru_stime
+        self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * 1024)
+
+
+class Shepherd:
+    """The loop: orders in, payloads up, outputs through, ends out."""
+
+    def __init__(self, agent: socket.socket) -> None:
+        self._agent = agent
+        self._poll = select.epoll()
+        self._ready: dict[int, Callable[[], None]] = {}
+        self._timers: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
+        self._timer_count = 0
+        self._charges: dict[int, Charge] = {}
+        self._mains: dict[int, Charge] = {}
+        self._marks: dict[int, Charge] = {}
+        self._incoming = b""
+        self._outgoing = b""
+        self._blocked = False
+        self._told_to_stop = False
+        self._closing = False
+        self._pid = os.getpid()
+
+    def run(self) -> None:
+        """Serve until the agent is gone, or SIGTERM comes, and all payloads have ended."""
+        self._watch_signals()
+        self._agent.setblocking(False)
+        self._register(self._agent.fileno(), self._talk)
+        while self._charges or not self._closing:
+            for descriptor, _ in self._poll.poll(self._sleep()):
+                ready = self._ready.get(descriptor)
+                if ready is not None:
+                    ready()
+            self._fire()
+
+    # --- the loop's parts ---
+
+    def _register(self, descriptor: int, ready: Callable[[], None]) -> None:
+        self._ready[descriptor] = ready
+        self._poll.register(descriptor, select.EPOLLIN)
+
+    def _forget(self, descriptor: int) -> None:
+        if self._ready.pop(descriptor, None) is not None:
+            self._poll.unregister(descriptor)
+
+    def _at(self, when: float, action: Callable[..., None], *arguments: object) -> None:
+        self._timer_count += 1
+        heapq.heappush(self._timers, (when, self._timer_count, action, arguments))
+
+    def _sleep(self) -> float | None:
+        if not self._timers:
+            return None
+        return min(max(self._timers[0][0] - now(), 0.0), LONGEST_SLEEP)
+
+    def _fire(self) -> None:
+        while self._timers and self._timers[0][0] <= now():
+            _, _, action, arguments = heapq.heappop(self._timers)
+            action(*arguments)
+
+    def _watch_signals(self) -> None:
+        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._hear_term)
+
+        def ready() -> None:
+            try:
+                os.read(reading, 4096)
+            except BlockingIOError:
+                pass
+            if self._told_to_stop and not self._closing:
+                self._close()
+            self._reap()
+
+        self._register(reading, ready)
+
+    def _hear_term(self, *_: object) -> None:
+        self._told_to_stop = True
+
+    # --- the agent ---
+
+    def _talk(self) -> None:
+        self._flush()
+        try:
+            data = self._agent.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._forget(self._agent.fileno())
+            self._close()
+            return
+        *lines, self._incoming = (
+            (self._incoming + data).split(b"\n") if b"\n" in data else (self._incoming + data,)
+        )
+        for line in lines:
+            self._obey(json.loads(line))
+
+    def _obey(self, order: dict[str, Any]) -> None:
+        if order["op"] == "spawn":
+            self._spawn(order)
+            return
+        charge = self._charges.get(order["id"])
+        if charge is None:
+            return
+        if order["op"] == "signal":
+            self._signal(charge, order["signal"])
+        elif order["op"] == "kill":
+            self._kill(charge)
+        elif order["op"] == "deadline":
+            self._set_deadline(charge, order["at"])
+
+    def _tell(self, what: str, identity: int, **more: object) -> None:
+        self._outgoing += json.dumps({"is": what, "id": identity, **more}).encode() + b"\n"
+        self._flush()
+
+    def _flush(self) -> None:
+        if not self._outgoing:
+            return
+        try:
+            sent = self._agent.send(self._outgoing, socket.MSG_NOSIGNAL)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            sent = len(self._outgoing)
+        self._outgoing = self._outgoing[sent:]
+        if self._blocked != bool(self._outgoing) and self._agent.fileno() in self._ready:
+            self._blocked = bool(self._outgoing)
+            events = select.EPOLLIN | (select.EPOLLOUT if self._blocked else 0)
+            self._poll.modify(self._agent.fileno(), events)
+
+    def _close(self) -> None:
+        """Kill everything and take nothing more; the loop ends when all has ended."""
+        self._closing = True
+        for charge in self._charges.values():
+            send_signal(charge.pid, signal.SIGKILL)
+        for pid, _ in marked(self._marks):
+            send_signal(pid, signal.SIGKILL)
+
+    # --- starting ---
+
+    def _spawn(self, order: dict[str, Any]) -> None:
+        identity = order["id"]
+        if self._closing or identity in self._charges:
+            self._tell(
+                "failed_to_start",
+                identity,
+                error="the agent is ending" if self._closing else "started already",
+            )
+            return
+        try:
+            charge, status = self._fork(order)
+        except OSError as error:
+            self._tell(
+                "failed_to_start", identity, error=f"no process can be made: {error.strerror}", fault="node"
+            )
+            return
+        self._charges[identity] = self._mains[charge.pid] = self._marks[charge.mark] = charge
+        self._register(status, lambda: self._hear_status(charge))
+        for stream in charge.streams:
+            self._listen(stream)
+
+    def _fork(self, order: dict[str, Any]) -> tuple[Charge, int]:
+        ends: list[int] = []
+        try:
+            for _ in range(3):
+                ends.extend(os.pipe2(os.O_CLOEXEC))
+            pid = os.fork()
+        except OSError:
+            for end in ends:
+                os.close(end)
+            raise
+        if pid == 0:
+            _become(order, ends[1], ends[3], ends[5], self._pid)
+        for reading, writing in zip(ends[::2], ends[1::2], strict=True):
+            os.close(writing)
+            os.set_blocking(reading, False)
+        status, *outputs = ends[::2]
+        streams = [
+            Stream(end, order[name], order[f"{name}_capture"])
+            for end, name in zip(outputs, ("stdout", "stderr"), strict=True)
+        ]
+        return Charge(order["id"], pid, order["mark"], status, streams), status
+
+    def _hear_status(self, charge: Charge) -> None:
+        """Learn whether the program was started: the pipe brings why not, or is closed by the exec."""
+        if charge.status is None:
+            return
+        try:
+            error = os.read(charge.status, 4096)
+        except BlockingIOError:
+            return
+        self._forget(charge.status)
+        os.close(charge.status)
+        charge.status = None
+        if error:
+            self._tell(
+                "failed_to_start", charge.identity, error=error.decode("utf-8", "replace"), fault="job"
+            )
+        else:
+            charge.started = True
+            self._tell("started", charge.identity, pid=charge.pid)
+
+    # --- outputs ---
+
+    def _listen(self, stream: Stream) -> None:
+        if stream.descriptor not in self._ready:
+            self._register(stream.descriptor, lambda: self._pump(stream))
+
+    def _pump(self, stream: Stream) -> None:
+        if not stream.pump():
+            # Closed by the payload; the descriptor stays ours until its end.
+            self._forget(stream.descriptor)
+        elif stream.overflow > OVERFLOW_BURST:
+            stream.overflow = 0
+            self._forget(stream.descriptor)
+            self._at(now() + OVERFLOW_PAUSE, self._resume, stream)
+
+    def _resume(self, stream: Stream) -> None:
+        if any(stream in charge.streams for charge in self._charges.values()):
+            self._listen(stream)
+
+    # --- stopping ---
+
+    def _signal(self, charge: Charge, number: int) -> None:
+        if charge.ended is None:
+            try:
+                os.killpg(charge.pid, number)
+            except ProcessLookupError:
+                send_signal(charge.pid, number)  # forked, and not yet the leader of its group
+
+    def _kill(self, charge: Charge) -> None:
+        if charge.ended is None:
+            send_signal(charge.pid, signal.SIGKILL)
+        for pid, _ in marked({charge.mark}):
+            send_signal(pid, signal.SIGKILL)
+
+    def _set_deadline(self, charge: Charge, at: float | None) -> None:
+        charge.deadline = at
+        if at is not None:
+            self._at(at, self._expire, charge)
+
+    def _expire(self, charge: Charge) -> None:
+        if charge.ended is None and charge.deadline is not None and charge.deadline <= now():
+            charge.expired = True
+            self._kill(charge)
+
+    # --- ends ---
+
+    def _reap(self) -> None:
+        ended = []
+        while (pid := _ended_child()) is not None:
+            charge = self._mains.get(pid)
+            owner = charge or self._owner(pid)
+            _, status, usage = os.wait4(pid, 0)
+            if owner is not None:
+                owner.add(usage)
+            if charge is not None:
+                charge.ended = status
+                charge.ended_at = now()
+                ended.append(charge)
+            elif owner is not None:
+                self._tell(
+                    "stray", owner.identity, user_seconds=usage.ru_utime, system_seconds=usage.ru_stime
+                )
+        for charge in ended:
+            del self._mains[charge.pid]
+        for charge in ended:
+            self._settle(charge)
+
+    def _owner(self, pid: int) -> Charge | None:
+        mark = _mark_of_stray(pid)
+        return None if mark is None else self._marks.get(mark)
+
+    def _settle(self, charge: Charge) -> None:
+        """Report a payload whose main process ended, once nothing else of it lives."""
+        left = self._remains(charge)
+        stuck = bool(left) and now() - charge.ended_at > SETTLE_GIVE_UP
+        if charge.ended is not None and (not left or stuck):
+            self._finish(charge, charge.ended, len(left))
+            return
+        for pid in left:
+            send_signal(pid, signal.SIGKILL)
+        self._at(now() + charge.pause, self._settle_again, charge)
+        charge.pause = min(charge.pause * 2, SETTLE_LONGEST)
+
+    def _settle_again(self, charge: Charge) -> None:
+        self._reap()
+        self._settle(charge)
+
+    def _remains(self, charge: Charge) -> list[int]:
+        strays = [pid for pid in _children() if pid not in self._mains]
+        owners = {pid: self._owner(pid) for pid in strays}
+        ours = [pid for pid, owner in owners.items() if owner is charge or owner is None]
+        if not ours:
+            return []
+        return list({*ours, *(pid for pid, _ in marked({charge.mark}))})
+
+    def _finish(self, charge: Charge, ended: int, stuck: int) -> None:
+        self._hear_status(charge)
+        for stream in charge.streams:
+            self._forget(stream.descriptor)
+            stream.drain()
+        del self._charges[charge.identity]
+        del self._marks[charge.mark]
+        if charge.started:
+            by_signal = os.WIFSIGNALED(ended)
+            self._tell(
+                "exited",
+                charge.identity,
+                exit_code=None if by_signal else os.WEXITSTATUS(ended),
+                signal=os.WTERMSIG(ended) if by_signal else None,
+                user_seconds=charge.user_seconds,
+                system_seconds=charge.system_seconds,
+                max_rss_bytes=charge.max_rss_bytes,
+                expired=charge.expired,
+                stuck=stuck,
+            )
+
+
+def _ended_child() -> int | None:
+    """Return the pid of a child that ended and was not waited for yet."""
+    try:
+        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return found.si_pid if found else None
+
+
+def _become(order: dict[str, Any], status: int, stdout: int, stderr: int, parent: int) -> NoReturn:
+    """Turn the forked child into the payload's program; says why not on `status`."""
+    try:
+        os.setsid()
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == parent:
+            _prepare(order, stdout, stderr)
+            _execute(order["argv"], order["env"])
+    except BaseException as error:  # noqa: BLE001 - whatever it is, this copy of the shepherd must not go on
+        os.write(status, _explained(error, order).encode("utf-8", "replace")[:4096])
+    finally:
+        os._exit(127)
+
+
+def _prepare(order: dict[str, Any], stdout: int, stderr: int) -> None:
+    """Set what differs from the shepherd's own; each step here costs the copying of pages."""
+    if order["stdin"] is not None:
+        os.dup2(os.open(order["stdin"], os.O_RDONLY), 0)
+    os.dup2(stdout, 1)
+    os.dup2(stderr, 2)
+    if order["umask"] != UMASK:
+        os.umask(order["umask"])
+    for name, value in order["rlimits"].items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        ceiling = resource.getrlimit(kind)[1]
+        bound = value if ceiling == resource.RLIM_INFINITY else min(value, ceiling)
+        resource.setrlimit(kind, (bound, bound))
+    resource.setrlimit(resource.RLIMIT_RTTIME, (order["mark"], order["mark"]))
+    os.chdir(order["cwd"])
+
+
+def _execute(argv: list[str], env: dict[str, str]) -> NoReturn:
+    """Become the program; a name without a slash is looked for along PATH, as a shell does."""
+    program = argv[0]
+    if "/" in program:
+        os.execve(program, argv, env)  # noqa: S606 - that is the purpose
+    refused = None
+    for directory in env.get("PATH", os.defpath).split(":"):
+        try:
+            os.execve(f"{directory or '.'}/{program}", argv, env)  # noqa: S606 - likewise
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            refused = refused or error
+    raise refused or FileNotFoundError(errno.ENOENT, "no such program")
+
+
+def _explained(error: BaseException, order: dict[str, Any]) -> str:
+    program = order["argv"][0] if order["argv"] else ""
+    if not isinstance(error, OSError):
+        return f"{program!r} cannot be started: {error}"
+    if error.filename == order["cwd"]:
+        return f"the working directory cannot be entered: {error.strerror}"
+    if error.errno == errno.ENOENT and os.path.exists(program) and "/" in program:
+        return f"{program!r} cannot be started: the interpreter it names is not there"
+    texts = {
+        errno.ENOENT: "no such program",
+        errno.EACCES: "it is not executable, or lies in a directory that may not be entered",
+        errno.ENOEXEC: "it is no program of this machine, and has no #! line that names one",
+        errno.E2BIG: "its arguments and environment are too large",
+    }
+    return f"{program!r} cannot be started: {texts.get(error.errno or 0, str(error.strerror))}"
+
+
+def _inherit() -> None:
+    """Set once, in the shepherd, what every payload is to inherit."""
+    os.umask(UMASK)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)  # Python ignores the first two
+    try:
+        # When memory runs out, let the kernel take payloads, the largest first, before the agent.
+        with open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+            file.write(b"500")
+    except OSError:
+        pass
+
+
+def main() -> None:
+    """Run the shepherd on the socket named on the command line."""
+    agent = socket.socket(fileno=int(sys.argv[1]))
+    agent.set_inheritable(False)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(PR_SET_NAME, b"wms-shepherd", 0, 0, 0)
+    _inherit()
+    # Collecting would copy every page after every fork, and nothing here is circular for long.
+    gc.freeze()
+    gc.disable()
+    Shepherd(agent).run()
+
+
+if __name__ == "__main__":
+    main()
