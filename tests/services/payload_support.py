@@ -1,0 +1,54 @@
+"""What the tests of payloads share: looking for processes without asking the agent, and a payload that hides."""
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_tags = itertools.count(1)
+
+# Forks twice, leaves the session, sheds its environment, and has become «sleep TAG» before it says so.
+DAEMON = """
+import os, sys, time
+reading, writing = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.close(reading)
+        for n in (0, 1, 2):
+            os.dup2(os.open("/dev/null", os.O_RDWR), n)
+        os.execve("/bin/sleep", ["sleep", sys.argv[1]], {})
+    os._exit(0)
+os.close(writing)
+os.read(reading, 1)
+print("ready", flush=True)
+"""
+STAY = "time.sleep(1000)"
+
+
+def new_tag() -> str:
+    """Return an argument for `sleep` that no other process has."""
+    return f"7{os.getpid()}.{next(_tags)}"
+
+
+def alive(tag: str) -> list[int]:
+    """Return the processes, zombies not counted, that have the tag among their arguments."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                if tag.encode() in (process / "cmdline").read_bytes().split(b"\0"):
+                    found.append(int(process.name))
+            except OSError:
+                continue
+    return found
+
+
+async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    """Wait until the condition holds; fail at the deadline."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come to hold"
+        await asyncio.sleep(0.01)
