@@ -1,0 +1,94 @@
+"""`wms`: runs a command, and says what went wrong in words and by the exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from wms.cli.session import BAD_INPUT, FAULT, INTERRUPTED, NOT_ALLOWED, OK, UNAVAILABLE
+
+STDIN = "/dev/stdin"
+_NOT_ALLOWED = ("NO_SUCH_JOB", "NOT_ALLOWED", "NOT_AN_OPERATOR", "NO_TOKEN", "KEY_EXPOSED", "KEY_UNREADABLE")
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kind of ending
+    """Run a command and return its exit code; nothing but a bug of ours raises, and that only under WMS_DEBUG."""
+    from cyclopts.exceptions import CycloptsError
+
+    from wms.cli.printing import give_up_output
+    from wms.errors import Rejected, Unavailable
+
+    try:
+        from wms.cli.app import app
+
+        answer = app(_stdin_named(arguments))
+        sys.stdout.flush()
+    except CycloptsError as error:
+        return _say(arguments, "USAGE", _one_line(error), _usage_remedy(arguments), code=BAD_INPUT)
+    except Rejected as fault:
+        code = NOT_ALLOWED if fault.code in _NOT_ALLOWED or fault.code.startswith("TOKEN_") else BAD_INPUT
+        return _say(arguments, fault.code, fault.message, fault.remedy, fault.details, code=code)
+    except Unavailable as fault:
+        remedy = "`wms status` shows how the system does; `wms up` starts one"
+        return _say(arguments, "UNAVAILABLE", fault.message, remedy, code=UNAVAILABLE)
+    except KeyboardInterrupt:
+        sys.stderr.write("wms: interrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        give_up_output()
+        return OK
+    except Exception as error:
+        if os.environ.get("WMS_DEBUG"):
+            raise
+        return _say(
+            arguments,
+            "FAULT",
+            f"a fault of ours: {error!r}",
+            "WMS_DEBUG=1 shows where; please report it",
+            code=FAULT,
+        )
+    return answer if isinstance(answer, int) else OK
+
+
+def _stdin_named(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with `-` named, up to where those of the job begin."""
+    end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    return [STDIN if word == "-" and n < end else word for n, word in enumerate(arguments)]
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()).removesuffix(".")
+
+
+def _usage_remedy(arguments: Sequence[str]) -> str:
+    from wms.cli.app import app
+
+    command = next((word for word in arguments if not word.startswith("-") and word in app), "")
+    if command == "submit" and "--" not in arguments:
+        return (
+            "what the job runs stands after --: wms submit --cpu-time 600 -- ./prog -x; see wms submit --help"
+        )
+    return f"see wms {command} --help" if command else "see wms --help"
+
+
+def _say(
+    arguments: Sequence[str], name: str, message: str, remedy: str, details: Sequence[str] = (), *, code: int
+) -> int:
+    lines = [f"wms: {message}", *(f"  {line}" for line in details)]
+    if remedy:
+        lines.append(f"  {remedy}")
+    sys.stderr.write("\n".join(lines) + "\n")
+    if "--json" in arguments:
+        from wms.cli.printing import show_json
+
+        fault = {"code": name, "message": message, "remedy": remedy, "details": tuple(details)}
+        show_json({"error": fault})
+    return code
+
+
+if __name__ == "__main__":
+    main()

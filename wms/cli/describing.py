@@ -1,0 +1,175 @@
+"""From what was said on the command line to descriptions: files of them, or one from flags; flags go before files."""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from wms.errors import Rejected, shown
+from wms.jobdesc import JobDescription, read, read_json, read_toml, validate
+from wms.jobdesc.document import SIZE_LIMIT, read_entries
+from wms.jobdesc.problem import InvalidDescription
+
+SUFFIXES = (".toml", ".json", ".jsonl", ".ndjson")
+STDIN = ("-", "/dev/stdin")
+
+
+def are_files(words: Sequence[str]) -> bool:
+    """Tell whether the words name descriptions rather than a program: the first one says."""
+    return bool(words) and (words[0] in STDIN or words[0].lower().endswith(SUFFIXES))
+
+
+def described(words: Sequence[str], flags: Mapping[str, Any]) -> list[JobDescription]:
+    """Return the descriptions that the words and flags say; Rejected with every problem of all of them."""
+    if not words:
+        raise Rejected(
+            "NO_JOBS",
+            "there is nothing to submit",
+            "say what to run: `wms submit -- ./prog arguments`, or a file: `wms submit jobs.toml`, or - for stdin",
+        )
+    if not are_files(words):
+        return _from_flags({"executable": words[0], "arguments": list(words[1:]), **flags})
+    return [_over(each, flags) for file in words for each in _from_file(file)]
+
+
+def pairs(words: Sequence[str], option: str) -> dict[str, str]:
+    """Return the names and values of `NAME=VALUE` words."""
+    found = dict[str, str]()
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise Rejected("BAD_OPTION", f'{option} "{shown(word, 60)}" is no NAME=VALUE')
+        if name in found:
+            raise Rejected("BAD_OPTION", f'{option} gives "{shown(name, 60)}" twice', "keep one of them")
+        found[name] = value
+    return found
+
+
+def _from_flags(fields: Mapping[str, Any]) -> list[JobDescription]:
+    try:
+        return read_entries([("", None, fields)])
+    except InvalidDescription as invalid:
+        raise InvalidDescription(
+            [msgspec.structs.replace(each, place=_as_flag(each.place)) for each in invalid.problems]
+        ) from None
+
+
+_FLAGS = {
+    "memory_mb": "--memory",
+    "disk_mb": "--disk",
+    "sites": "--site",
+    "banned_sites": "--banned-site",
+    "grid_ces": "--ce",
+    "platforms": "--platform",
+    "tags": "--tag",
+    "environment": "--env",
+    "output_sandbox": "--output",
+    "input_sandbox": "--input",
+    "parameters": "--parameter",
+    "success_exit_codes": "--success-exit-code",
+    "executable": "the program",
+    "arguments": "the arguments",
+}
+
+
+def _as_flag(place: str) -> str:
+    name = place.partition(".")[0].partition("[")[0]
+    return _FLAGS.get(name, f"--{name.replace('_', '-')}") + place[len(name) :]
+
+
+def _over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescription:
+    if not flags:
+        return description
+    mixed = dict(flags)
+    if "environment" in mixed:
+        mixed["environment"] = {**description.environment, **mixed["environment"]}
+    for name, value in mixed.items():
+        if isinstance(value, list):
+            mixed[name] = tuple(value)
+    changed = msgspec.structs.replace(description, **mixed)
+    if problems := validate(changed):
+        raise InvalidDescription(
+            [msgspec.structs.replace(each, place=_as_flag(each.place)) for each in problems]
+        )
+    return changed
+
+
+def _from_file(name: str) -> list[JobDescription]:
+    data = _bytes_of(name)
+    suffix = Path(name).suffix.lower()
+    try:
+        if suffix == ".toml":
+            return read_toml(data)
+        return read(data) if name in STDIN else read_json(data)
+    except InvalidDescription as invalid:
+        named = [msgspec.structs.replace(each, place=f"{name}: {each.place}") for each in invalid.problems]
+        raise InvalidDescription(named) from None
+    except Rejected as fault:
+        raise Rejected(fault.code, f"{name}: {fault.message}", fault.remedy, fault.details) from None
+
+
+def _bytes_of(name: str) -> bytes:
+    # One byte more than is allowed is enough to be refused: a file of 100 MB is never read whole.
+    if name in STDIN:
+        return _read(sys.stdin.buffer)
+    try:
+        with Path(name).open("rb") as file:
+            return _read(file)
+    except OSError as error:
+        raise Rejected(
+            "NO_SUCH_FILE",
+            f"cannot read {shown(name, 200)}: {error.strerror}",
+            "give a file that can be read",
+        ) from None
+
+
+def _read(file: BinaryIO) -> bytes:
+    return file.read(SIZE_LIMIT + 1)
+
+
+# --- the program itself, where it is a file here -------------------------------------------------------------------
+
+
+def program_to_send(description: JobDescription, carried: Sequence[str]) -> Path | None:
+    """Return the file here that the description's relative executable names, and that is to go along; None for others.
+
+    `carried` are the names that go along anyway. Rejected: it is not here, climbs out of this directory, or cannot be run.
+    """
+    name = description.executable
+    if name.startswith("/") or "/" not in name:
+        return None
+    plain = os.path.normpath(name)
+    if plain.split("/")[0] == "..":
+        raise Rejected(
+            "PROGRAM_OUTSIDE",
+            f"{shown(name, 200)} lies outside this directory, and a job has nothing above its own",
+            "go to its directory first, or send it by --input and run ./its-name",
+        )
+    path = Path(plain)
+    if plain in carried or (not path.exists() and description.input_sandbox):
+        return None
+    if not path.is_file():
+        raise Rejected(
+            "NO_SUCH_FILE",
+            f"there is no program {shown(name, 200)} here to send along",
+            "give a path from this directory, an absolute path at the site, or a bare name to look up there",
+        )
+    if not os.access(path, os.X_OK):
+        raise Rejected(
+            "NOT_EXECUTABLE",
+            f"{name} may not be executed",
+            f"chmod +x {name}, or run it by its interpreter: -- python3 {name} (with --input {name})",
+        )
+    return path
+
+
+def local_namesake(description: JobDescription) -> str | None:
+    """Return a note where a bare name is a file here that a shell would not have found either."""
+    name = description.executable
+    if "/" in name or not Path(name).is_file() or shutil.which(name):
+        return None
+    return f"note: {name} is looked up in PATH at the site; write ./{name} to send the file that is here"

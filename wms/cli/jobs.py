@@ -1,0 +1,205 @@
+"""`wms jobs`, `wms status`, `wms wait`, `wms why`: where jobs are, and why."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Duration, Flag, Jobs
+from wms.cli.printing import note, show, show_json, show_table
+from wms.cli.quantities import since
+from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
+from wms.cli.waiting import in_words, wait_for
+
+if TYPE_CHECKING:
+    from wms.client import Client, Selector
+    from wms.messages.replies import JobLine, JobWhy
+
+COLUMNS = ("ID>", "NAME", "STATE", "REASON", "SITE", "TRIES>", "AGE>", "SINCE>")
+FEW = 20
+
+
+def jobs(
+    *ids: Jobs,
+    chosen: Chosen = NO_CHOICE,
+    limit: int = 50,
+    oldest: Flag = False,
+    common: Common = USUAL,
+) -> int:
+    """List jobs, the newest first.
+
+    They are yours, and those that your group's rights let you see. Without a selection, all that are not deleted. With --json one job a line.
+
+    Examples:
+      wms jobs
+      wms jobs --state Failed --limit 0
+      wms jobs 100-200 --name 'sim*'
+      wms jobs --state live --site A --json
+
+    Parameters
+    ----------
+    limit
+        At most so many; 0: all.
+    oldest
+        The oldest first.
+    """
+    from wms.client.selector import select
+    from wms.job.state import State
+
+    selector = chosen.selector(ids, default_all=True)
+    if selector == select(everything=True) and not chosen.all:
+        selector = select(state=[state for state in State if state is not State.DELETED])
+
+    async def work(client: "Client") -> int:
+        return await _list(client, selector, limit, newest=not oldest, common=common)
+
+    return with_client(common, work)
+
+
+async def _list(client: "Client", selector: "Selector", limit: int, *, newest: bool, common: Common) -> int:
+    most = limit if limit > 0 else None
+    if common.json:
+        async for job in client.jobs(selector, newest=newest, limit=most):
+            show_json(job)
+        return OK
+    found = [job async for job in client.jobs(selector, newest=newest, limit=most)]
+    show_jobs(found)
+    if most is not None and len(found) == most:
+        total = sum((await client.counts(selector)).values())
+        if total > most:
+            note(f"{most:,} of {total:,} jobs are shown; --limit 0 shows all")
+    return OK
+
+
+def show_jobs(found: "list[JobLine]") -> None:
+    """Print jobs as a table; with their owners where they are of several."""
+    from wms.runtime import clock
+
+    now = clock.now()
+    many = len({job.owner for job in found}) > 1
+    rows = [
+        (
+            job.job_id,
+            job.name,
+            job.state,
+            job.reason,
+            job.site or "-",
+            job.attempts,
+            since(job.submitted_at, now),
+            since(job.changed_at, now),
+            *((job.owner,) if many else ()),
+        )
+        for job in found
+    ]
+    show_table((*COLUMNS, "OWNER") if many else COLUMNS, rows, empty="no jobs")
+
+
+def status(*ids: Jobs, chosen: Chosen = NO_CHOICE, common: Common = USUAL) -> int:
+    """Show how jobs do, or how the system does.
+
+    Of jobs: how many are in each state. Without any: each server and service, its lag and its health. Exit code 1 when some of the jobs failed or were killed, or when a part of the system is down.
+
+    Examples:
+      wms status
+      wms status 100-200
+      wms status --name 'sim*' --json
+    """
+    if not ids and chosen == NO_CHOICE:
+        from wms.cli.health import show_health
+
+        return show_health(common)
+    selector = chosen.selector(ids)
+    return with_client(common, lambda client: _status(client, selector, common))
+
+
+async def _status(client: "Client", selector: "Selector", common: Common) -> int:
+    counts = await client.counts(selector)
+    bad = SOME_FAILED if {"Failed", "Killed"} & set(counts) else OK
+    if common.json:
+        show_json({"counts": counts, "total": sum(counts.values())})
+    elif counts:
+        show(in_words(counts))
+        if sum(counts.values()) <= FEW:
+            show_jobs([job async for job in client.jobs(selector)])
+    if not counts:
+        note("no such job of yours")
+        return NOT_ALLOWED
+    return bad
+
+
+def wait(
+    *ids: Jobs,
+    chosen: Chosen = NO_CHOICE,
+    within: Annotated[Duration | None, Parameter()] = None,
+    common: Common = USUAL,
+) -> int:
+    """Wait until jobs have ended.
+
+    A bar shows how far they are. Exit code 0 when all are Done, else 1.
+
+    Examples:
+      wms wait 100-200
+      wms wait --name 'sim*' --within 1h
+
+    Parameters
+    ----------
+    within
+        Give up after this time, with exit code 75; the jobs go on.
+    """
+    selector = chosen.selector(ids)
+    return with_client(common, lambda client: wait_for(client, selector, common, limit=within))
+
+
+def why(*ids: Jobs, chosen: Chosen = NO_CHOICE, limit: int = 20, common: Common = USUAL) -> int:
+    """Say why a job is where it is.
+
+    Of a waiting one, which requirement fails at which computing element. It is the matcher's own judgement. With --json one job a line.
+
+    Examples:
+      wms why 17
+      wms why --state Held,Failed
+      wms why --state Waiting --limit 3
+
+    Parameters
+    ----------
+    limit
+        At most so many jobs.
+    """
+    selector = chosen.selector(ids)
+    return with_client(common, lambda client: _why(client, selector, limit, common))
+
+
+async def _why(client: "Client", selector: "Selector", limit: int, common: Common) -> int:
+    found = [job.job_id async for job in client.jobs(selector, limit=limit)]
+    if not found:
+        note("no such job of yours")
+        return NOT_ALLOWED
+    for job_id in found:
+        answer = await client.why(job_id)
+        if common.json:
+            show_json(answer)
+        else:
+            _explain(answer)
+    if len(found) == limit:
+        note(f"there may be more than these {limit}; --limit shows them")
+    return OK
+
+
+def _explain(answer: "JobWhy") -> None:
+    show(f"job {answer.job_id}: {answer.summary} ({answer.code})")
+    if answer.advice:
+        show(f"  {answer.advice}")
+    if answer.ahead:
+        show(f"  {answer.ahead:,} other jobs wait in the same task queue")
+    if answer.elements:
+        rows = [
+            (
+                each.site,
+                each.ce,
+                "yes" if each.fits else "no",
+                each.pilots,
+                each.free_slots,
+                "; ".join(each.clauses),
+            )
+            for each in answer.elements
+        ]
+        show_table(("SITE", "CE", "FITS", "PILOTS>", "FREE>", "WHY"), rows)

@@ -1,0 +1,219 @@
+"""`wms up`, `wms down`, `wms token`: a whole system on this machine, and who one is to it."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from wms.cli.options import USUAL, Common, Duration, Many
+from wms.cli.printing import note, show, show_json, show_table
+from wms.cli.session import INTERRUPTED, OK, SOME_FAILED, run_async
+
+if TYPE_CHECKING:
+    from wms.client.credential import Credential
+    from wms.embedded.system import System
+
+
+def up(
+    *,
+    kafka: str = "embedded",
+    postgres: str = "embedded",
+    slots: int | None = None,
+    log_level: Literal["debug", "info", "warning", "error"] = "info",
+    common: Common = USUAL,
+) -> int:
+    """Run a whole system on this machine until Ctrl-C.
+
+    Postgres, a broker, every service, and a site with pilots. What dies is started again; what a killed predecessor left running is ended first. Nothing outlives it.
+
+    Examples:
+      wms up
+      wms up --data ./here --slots 4
+      wms up --kafka apache
+      wms up --kafka broker:9092 --postgres postgresql://wms@db/wms
+
+    Parameters
+    ----------
+    kafka
+        embedded, apache (Apache Kafka 4, needs Java 17), or HOST:PORT of one that runs.
+    postgres
+        embedded, or the URL of one that runs.
+    slots
+        How many jobs run at once; one a core unless said.
+    log_level
+        How much the services log.
+    """
+    from wms.client.settings import data_directory
+    from wms.embedded.system import System
+    from wms.telemetry import logs
+
+    logs.configure("wms up", "warning", as_json=False)
+    directory = data_directory(common.data)
+    if slots is not None and slots < 1:
+        from wms.errors import Rejected
+
+        raise Rejected("BAD_OPTION", f"--slots must be 1 or more, not {slots}")
+    system = System(directory, kafka=kafka, postgres=postgres, slots=slots, log_level=log_level)
+    return asyncio.run(_keep_up(system, directory, common))
+
+
+async def _keep_up(system: "System", directory: Path, common: Common) -> int:
+    starting = asyncio.ensure_future(system.start())
+    loop = asyncio.get_running_loop()
+    # Told to end while it starts, it takes down again what it has started.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, starting.cancel)
+    note(f"starting a system in {directory} ...")
+    try:
+        await starting
+    except asyncio.CancelledError:
+        return INTERRUPTED
+    _tell_up(system, directory, common)
+    await system.until_told()
+    note("ending ...")
+    await system.stop()
+    note("ended")
+    return OK
+
+
+def _tell_up(system: "System", directory: Path, common: Common) -> None:
+    state = system.state()
+    if common.json:
+        show_json({"data": str(directory), "pid": state.pid, "parts": state.children})
+    else:
+        show(f"up: {', '.join(state.children)}")
+        show(
+            f"  data in {directory}; `wms submit -- echo hello` from another terminal; Ctrl-C or `wms down` ends it"
+        )
+    sys.stdout.flush()
+
+
+def down(
+    *, within: Annotated[Duration, Parameter(show_default=lambda _: "1m")] = 60, common: Common = USUAL
+) -> int:
+    """End the system that `wms up` keeps up on this machine.
+
+    Jobs and their history stay.
+
+    Examples:
+      wms down
+      wms down --data ./here
+
+    Parameters
+    ----------
+    within
+        How long to wait for its end.
+    """
+    from wms.client.settings import data_directory
+    from wms.embedded.system import down as end
+
+    directory = data_directory(common.data)
+    ended = run_async(end(directory, within=float(within)))
+    if common.json:
+        show_json({"data": str(directory), "ended": ended})
+    else:
+        show(f"the system in {directory} has ended" if ended else f"no system was up in {directory}")
+    return OK if ended else SOME_FAILED
+
+
+def token(
+    what: Annotated[
+        Literal["show", "create"], Parameter(help="show the token in use, or create one")
+    ] = "show",
+    *,
+    owner: str | None = None,
+    group: str = "user",
+    vo: str = "local",
+    right: Many | None = None,
+    lifetime: Annotated[Duration, Parameter(show_default=lambda _: "1d")] = 86_400,
+    to: Path | None = None,
+    common: Common = USUAL,
+) -> int:
+    """Show who you are to the system, or make a token.
+
+    Tokens are made with the key of the local issuer, on the machine that has it.
+
+    Examples:
+      wms token
+      wms token create --owner alice --group physics --vo atlas --lifetime 12h --to alice.token
+      wms token create --owner boss --right job_administrator
+
+    Parameters
+    ----------
+    owner
+        Whose the token is to be.
+    group
+        Of which group.
+    vo
+        Of which VO.
+    right
+        job_sharing, job_monitor, job_administrator or operator. May be repeated.
+    lifetime
+        How long it is to be good: 12h, 7d.
+    to
+        A file for it, readable by you alone; standard output unless said.
+    """
+    if what == "create":
+        return _create_token(common, owner, group, vo, right or [], lifetime, to)
+    from wms.client.credential import TokenFile
+    from wms.client.settings import read_settings
+    from wms.runtime import clock
+
+    settings = read_settings(common.data)
+    credential = TokenFile(Path(settings.auth.token_file)).read(clock.timestamp())
+    _show_token(credential, common)
+    return OK
+
+
+def _show_token(credential: "Credential", common: Common) -> None:
+    from datetime import UTC, datetime
+
+    claims = credential.claims
+    expires = datetime.fromtimestamp(credential.expires_at, UTC)
+    if common.json:
+        show_json({"owner": credential.owner, "expires_at": expires, "claims": claims})
+        return
+    rows = [
+        ("owner", credential.owner),
+        *((name, claims[name]) for name in ("kind", "group", "vo") if claims.get(name)),
+        ("rights", ", ".join(claims.get("rights", ())) or "-"),
+        ("expires", f"{expires:%Y-%m-%d %H:%M:%S} UTC"),
+    ]
+    show_table(("CLAIM", "VALUE"), rows)
+
+
+def _create_token(  # noqa: PLR0917 - a form filled in
+    common: Common,
+    owner: str | None,
+    group: str,
+    vo: str,
+    rights: list[str],
+    lifetime: float,
+    to: Path | None,
+) -> int:
+    from wms.auth.keys import load_key
+    from wms.auth.principal import Right
+    from wms.auth.token import Claims, mint
+    from wms.client.settings import read_settings
+    from wms.errors import Rejected
+    from wms.files import write_secret
+    from wms.runtime import clock
+
+    if owner is None:
+        raise Rejected("BAD_OPTION", "a token needs an owner", "--owner NAME")
+    if strange := sorted(set(rights) - set(Right)):
+        raise Rejected("BAD_OPTION", f"there is no right {strange[0]}", f"one of {', '.join(Right)}")
+    keys = Path(read_settings(common.data).auth.jwks).parent
+    claims = Claims(kind="user", owner=owner, group=group, vo=vo, rights=frozenset(rights))
+    made = mint(load_key(keys / "issuer.pem"), claims, lifetime, clock.timestamp())
+    if to is not None:
+        write_secret(to, made + "\n")
+        show(str(to))
+    elif common.json:
+        show_json({"token": made})
+    else:
+        show(made)
+    return OK

@@ -1,0 +1,209 @@
+"""`wms logs`: what happened to a job, with reasons, and what it printed; followed live with -f."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from wms.cli.options import USUAL, Bytes, Common, Flag
+from wms.cli.printing import note, show, show_json, show_output, show_table
+from wms.cli.quantities import amount, span
+from wms.cli.session import OK, SOME_FAILED, with_client
+
+if TYPE_CHECKING:
+    from wms.client import Client
+    from wms.messages.replies import Attempt, HistoryLine, JobDetail
+
+LOOK_SECONDS = 0.5
+KEPT = 4_096
+"""What is remembered of the printed end, to find where the last words of an ended job go on."""
+UNNAMED = ("", "QUEUED", "ACCEPTED", "STARTED", "OFFERED")
+
+
+def logs(
+    job: Annotated[int, Parameter(help="The job's id")],
+    /,
+    *,
+    follow: Annotated[bool, Parameter(name=("--follow", "-f"), negative=())] = False,
+    stderr: Flag = False,
+    output_only: Flag = False,
+    tail: Annotated[Bytes, Parameter(show_default=lambda _: "16K")] = 16_384,
+    common: Common = USUAL,
+) -> int:
+    """Show what happened to a job, and what it printed.
+
+    Its history with the reason of each move, its attempts, and the end of its standard output. With -f it goes on, with each new state and each new line, until the job has ended; exit code 1 unless it is Done.
+
+    Examples:
+      wms logs 17
+      wms logs 17 -f
+      wms logs 17 --stderr --output-only
+
+    Parameters
+    ----------
+    follow
+        Go on until the job ends.
+    stderr
+        Standard error instead of standard output.
+    output_only
+        Only what the job printed.
+    tail
+        How much of the end: 4K, 64K at most.
+    """
+    stream: Literal["stdout", "stderr"] = "stderr" if stderr else "stdout"
+    size = max(1, min(tail, 65_536))
+
+    async def work(client: "Client") -> int:
+        if common.json and not follow:
+            return await _show_json(client, job, stream, size)
+        detail = await client.show(job)
+        view = _View(client, job, stream, quiet=output_only, as_json=common.json)
+        if follow:
+            return await view.follow(detail, size)
+        view.history(detail)
+        if not output_only:
+            _show_attempts(detail)
+        await view.tail(size)
+        return OK
+
+    return with_client(common, work)
+
+
+async def _show_json(client: "Client", job: int, stream: Literal["stdout", "stderr"], size: int) -> int:
+    import msgspec
+
+    detail = await client.show(job)
+    printed = await client.peek(job, stream, limit=size)
+    show_json({**msgspec.to_builtins(detail), "output": printed})
+    return OK
+
+
+class _View:
+    """What was shown so far of one job."""
+
+    def __init__(
+        self, client: "Client", job: int, stream: Literal["stdout", "stderr"], *, quiet: bool, as_json: bool
+    ) -> None:
+        self._client = client
+        self._job = job
+        self._stream = stream
+        self._quiet = quiet
+        self._as_json = as_json
+        self._seq = 0
+        self._epoch = 0
+        self._offset: int | None = None
+        self._end = ""
+
+    def history(self, detail: "JobDetail") -> None:
+        """Show the moves that were not shown yet."""
+        for line in detail.history:
+            if line.seq > self._seq:
+                self._seq = line.seq
+                self._move(line)
+
+    async def tail(self, size: int) -> None:
+        """Show the end of what the job has printed."""
+        printed = await self._client.peek(self._job, self._stream, limit=size)
+        if printed.offset and not self._quiet:
+            note(f"--- {self._stream}, the last {len(printed.text):,} of {printed.size:,} bytes")
+        elif printed.text and not self._quiet:
+            note(f"--- {self._stream}")
+        self._print(printed.text)
+        if printed.text and not printed.text.endswith("\n"):
+            show()
+
+    async def follow(self, detail: "JobDetail", size: int) -> int:
+        """Show what is new until the job has ended."""
+        from wms.job.state import ENDED
+
+        while True:
+            self.history(detail)
+            if detail.job.state in ENDED:
+                await self._last_words()
+                return OK if detail.job.state == "Done" else SOME_FAILED
+            if detail.job.state == "Running":
+                await self._more(detail, size)
+            await asyncio.sleep(LOOK_SECONDS)
+            detail = await self._client.show(self._job)
+
+    async def _more(self, detail: "JobDetail", size: int) -> None:
+        from wms.errors import Unavailable
+
+        epoch = detail.attempts[-1].epoch if detail.attempts else 0
+        if epoch != self._epoch:
+            # Another attempt prints from its own beginning.
+            self._epoch, self._offset, self._end = epoch, None, ""
+        try:
+            printed = await self._client.peek(
+                self._job,
+                self._stream,
+                offset=self._offset,
+                limit=size if self._offset is None else 65_536,
+            )
+        except Unavailable:
+            return  # the pilot may just have ended; the next look tells
+        if printed.live:
+            self._print(printed.text)
+            self._offset = printed.offset + len(printed.text.encode())
+
+    async def _last_words(self) -> None:
+        """Show what came between the last look and the end: of an ended job only its last lines are kept."""
+        printed = await self._client.peek(self._job, self._stream)
+        overlap = next(
+            (
+                n
+                for n in range(min(len(self._end), len(printed.text)), 0, -1)
+                if self._end.endswith(printed.text[:n])
+            ),
+            0,
+        )
+        if self._end and printed.text and not overlap and not self._quiet:
+            note("--- some output is left out here; `wms output` fetches what the job kept")
+        self._print(printed.text[overlap:])
+        if self._end and not self._end.endswith("\n"):
+            show()
+
+    def _print(self, text: str) -> None:
+        self._end = (self._end + text)[-KEPT:]
+        if text and self._as_json:
+            show_json({"job_id": self._job, "stream": self._stream, "text": text})
+        elif text:
+            show_output(text)
+
+    def _move(self, line: "HistoryLine") -> None:
+        if self._as_json:
+            show_json(line)
+        elif not self._quiet:
+            if self._end and not self._end.endswith("\n"):
+                show()
+            show(in_words(line))
+
+
+def in_words(line: "HistoryLine") -> str:
+    """Return a move as a line: when, where to, and why."""
+    reason = "" if line.reason in UNNAMED else line.reason
+    text = f"{reason}: {line.text}" if reason and line.text else reason or line.text
+    attempt = f"  attempt {line.epoch}" if line.epoch else ""
+    return f"{line.at:%Y-%m-%d %H:%M:%S}  {line.state:<11}{attempt:<11} {text}".rstrip()
+
+
+def _show_attempts(detail: "JobDetail") -> None:
+    if detail.attempts:
+        show()
+        rows = [_attempt(each) for each in detail.attempts]
+        show_table(("ATTEMPT>", "SITE", "CE", "OUTCOME", "EXIT", "CPU>", "WALL>", "MEMORY>", "OUTPUT>"), rows)
+
+
+def _attempt(each: "Attempt") -> tuple[object, ...]:
+    ended = f"signal {each.signal}" if each.signal else "-" if each.exit_code is None else each.exit_code
+    return (
+        each.epoch,
+        each.site,
+        each.ce,
+        each.outcome or "under way",
+        ended,
+        "-" if each.cpu_seconds is None else span(each.cpu_seconds),
+        "-" if each.wall_seconds is None else span(each.wall_seconds),
+        amount(each.max_rss_bytes),
+        amount(each.output_bytes) if each.output_sha256 else "-",
+    )

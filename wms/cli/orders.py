@@ -1,0 +1,128 @@
+"""`wms kill`, `hold`, `release`, `reschedule`, `rm`: what to do with jobs that are there."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Jobs
+from wms.cli.printing import note, show, show_json
+from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
+
+if TYPE_CHECKING:
+    from wms.client import Client
+    from wms.messages.replies import Controlled
+
+Action = Literal["kill", "hold", "release", "reschedule", "remove"]
+Reason = Annotated[str, Parameter(help="Written into the history of each job.")]
+Id = Annotated[
+    str | None, Parameter(name="--id", help="Yours for this order: again with the same id, it is done once.")
+]
+
+DONE = {
+    "kill": "killed or told to stop",
+    "hold": "held",
+    "release": "released",
+    "reschedule": "rescheduled",
+    "remove": "removed",
+}
+
+
+def kill(
+    *ids: Jobs, chosen: Chosen = NO_CHOICE, reason: Reason = "", order_id: Id = None, common: Common = USUAL
+) -> int:
+    """Kill jobs.
+
+    One that runs is stopped by its pilot within a second or two.
+
+    Examples:
+      wms kill 17
+      wms kill 100-200,205 --reason 'wrong input'
+      wms kill --name 'sim*' --state live
+      wms kill --all
+    """
+    return _order("kill", ids, chosen, reason, order_id, common)
+
+
+def hold(
+    *ids: Jobs, chosen: Chosen = NO_CHOICE, reason: Reason = "", order_id: Id = None, common: Common = USUAL
+) -> int:
+    """Keep waiting jobs from starting until they are released.
+
+    Examples:
+      wms hold --name 'sim*' --reason 'calibration first'
+      wms hold 100-200
+    """
+    return _order("hold", ids, chosen, reason, order_id, common)
+
+
+def release(
+    *ids: Jobs, chosen: Chosen = NO_CHOICE, reason: Reason = "", order_id: Id = None, common: Common = USUAL
+) -> int:
+    """Let held jobs wait for a pilot again.
+
+    Examples:
+      wms release --state Held
+      wms release 100-200
+    """
+    return _order("release", ids, chosen, reason, order_id, common)
+
+
+def reschedule(
+    *ids: Jobs, chosen: Chosen = NO_CHOICE, reason: Reason = "", order_id: Id = None, common: Common = USUAL
+) -> int:
+    """Run jobs again from the beginning.
+
+    Failed ones, and those that run, which are stopped first.
+
+    Examples:
+      wms reschedule --state Failed
+      wms reschedule 17
+    """
+    return _order("reschedule", ids, chosen, reason, order_id, common)
+
+
+def remove(
+    *ids: Jobs, chosen: Chosen = NO_CHOICE, reason: Reason = "", order_id: Id = None, common: Common = USUAL
+) -> int:
+    """Delete jobs.
+
+    Those that have ended or wait; what a pilot has must be killed first.
+
+    Examples:
+      wms rm --state Done,Killed
+      wms rm 100-200
+    """
+    return _order("remove", ids, chosen, reason, order_id, common)
+
+
+def _order(  # noqa: PLR0917 - one form for five verbs
+    action: Action, ids: Sequence[str], chosen: Chosen, reason: str, order_id: str | None, common: Common
+) -> int:
+    selector = chosen.selector(ids)
+
+    async def work(client: "Client") -> int:
+        done = await client.order(action, selector, reason, id=order_id)
+        return _tell(action, done, common)
+
+    return with_client(common, work)
+
+
+def _tell(action: Action, done: "Controlled", common: Common) -> int:
+    """Show what was done. An order that changed nothing did not go as was meant; nor did one for what is not there."""
+    if common.json:
+        show_json(done)
+    else:
+        before = " before, by the same order" if done.repeated else ""
+        show(f"{_jobs(done.changed)} {DONE[action]}{before}")
+    for each in done.unchanged:
+        note(each.why if each.why.startswith(("job ", "no job ")) else f"job {each.job_id}: {each.why}")
+    if done.unchanged_total > len(done.unchanged):
+        note(f"and {done.unchanged_total - len(done.unchanged):,} more left as they are")
+    if done.changed or not done.unchanged:
+        return OK if done.changed and not done.unchanged_total else SOME_FAILED
+    return NOT_ALLOWED if all(each.why.startswith("no job ") for each in done.unchanged) else SOME_FAILED
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count:,} jobs"

@@ -1,0 +1,144 @@
+"""`wms sites`, `wms queues`, `wms pilots`: what there is to run on, what waits, and who serves."""
+
+from typing import TYPE_CHECKING, Any
+
+from wms.cli.options import USUAL, Common, Flag
+from wms.cli.printing import show_json, show_table
+from wms.cli.quantities import since, span
+from wms.cli.session import OK, with_client
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from wms.client import Client
+    from wms.messages.replies import PilotLine, QueueLine, SiteLine
+
+SITES = ("SITE", "CE", "KIND", "SLOTS>", "PILOTS>", "RUNNING>", "TAGS", "MAX CPU>", "ADVERTISED>")
+QUEUES = ("QUEUE>", "WAITING>", "OWNER", "GROUP", "VO", "CPU>", "REQUIREMENTS")
+PILOTS = ("PILOT", "SITE", "CE", "VO", "STATE", "SLOTS>", "BUSY>", "DONE>", "SENT>", "SEEN>", "WHY")
+
+
+def sites(*, common: Common = USUAL) -> int:
+    """List the computing elements that advertise themselves.
+
+    Examples:
+      wms sites
+      wms sites --json
+    """
+
+    async def work(client: "Client") -> int:
+        found = await client.sites()
+        if common.json:
+            show_json(found)
+        else:
+            show_table(SITES, _sites(found), empty="no computing element has advertised itself")
+        return OK
+
+    return with_client(common, work)
+
+
+def queues(*, common: Common = USUAL) -> int:
+    """List the task queues.
+
+    Waiting jobs with the same requirements stand in one.
+
+    Examples:
+      wms queues
+    """
+
+    async def work(client: "Client") -> int:
+        found = await client.queues()
+        if common.json:
+            show_json(found)
+        else:
+            show_table(QUEUES, [_queue(each) for each in found], empty="no job waits")
+        return OK
+
+    return with_client(common, work)
+
+
+def pilots(*, ended: Flag = False, common: Common = USUAL) -> int:
+    """List the pilots that serve jobs now.
+
+    Examples:
+      wms pilots
+      wms pilots --ended --json
+
+    Parameters
+    ----------
+    ended
+        Those that have ended, too.
+    """
+
+    async def work(client: "Client") -> int:
+        found = await client.pilots(ended=ended)
+        if common.json:
+            show_json(found)
+        else:
+            show_table(PILOTS, _pilots(found), empty="no pilots")
+        return OK
+
+    return with_client(common, work)
+
+
+def _now() -> "datetime":
+    from wms.runtime import clock
+
+    return clock.now()
+
+
+def _sites(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
+    now = _now()
+    return [
+        (
+            each.site,
+            each.ce,
+            each.dispatcher,
+            each.ad.get("slots", "-"),
+            each.pilots,
+            each.running_jobs,
+            ",".join(each.ad.get("tags", ())) or "-",
+            span(each.ad.get("max_cpu_time", 0)),
+            since(each.advertised_at, now) + ("" if each.fresh else " (stale)"),
+        )
+        for each in found
+    ]
+
+
+def _queue(each: "QueueLine") -> tuple[object, ...]:
+    wanted = {name: value for name, value in each.requirements.items() if value not in (None, "", [], 0)}
+    for said in ("owner", "owner_group", "vo", "cpu_segment", "setup"):
+        wanted.pop(said, None)
+    return (
+        each.tq_id,
+        f"{each.waiting:,}",
+        each.owner,
+        each.owner_group,
+        each.vo,
+        span(each.cpu_segment),
+        " ".join(f"{name}={_short(value)}" for name, value in wanted.items()) or "-",
+    )
+
+
+def _short(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _pilots(found: "tuple[PilotLine, ...]") -> list[tuple[object, ...]]:
+    now = _now()
+    return [
+        (
+            each.pilot_id,
+            each.site,
+            each.ce,
+            each.vo,
+            each.state,
+            each.slots,
+            each.busy,
+            each.jobs_done,
+            since(each.submitted_at, now),
+            since(each.seen_at, now),
+            each.reason,
+        )
+        for each in found
+    ]

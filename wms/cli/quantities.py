@@ -1,0 +1,94 @@
+"""Times and sizes as people write them, and as people read them."""
+
+import re
+from datetime import datetime
+
+MIB = 1024 * 1024
+_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
+_BYTES = {"": 1, "b": 1} | {
+    spelled: factor
+    for letter, factor in (("k", 1024), ("m", MIB), ("g", 1024 * MIB), ("t", MIB * MIB))
+    for spelled in (letter, f"{letter}b", f"{letter}ib")
+}
+LENGTH_LIMIT = 32
+SECONDS_LIMIT = 10**10
+BYTES_LIMIT = 2**60
+
+_PARTS = re.compile(r"(?:(\d+(?:\.\d+)?)\s*([a-z]*)\s*)+")
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
+_CLOCK = re.compile(r"(\d{1,4}):([0-5]\d)(?::([0-5]\d))?")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
+
+A_TIME = "a time such as 90, 30s, 10m, 1h30m, 2d or 01:30:00"
+A_SIZE = "a size such as 512M, 2G or 1.5GiB"
+
+
+def seconds(text: str) -> int:
+    """Return the seconds of `90`, `10m`, `1h30m`, `2d`, `01:30` (hours and minutes) or `01:30:00`; ValueError for others."""
+    said = _said(text)
+    if clock := _CLOCK.fullmatch(said):
+        hours, minutes, rest = clock.groups(default="0")
+        return int(hours) * 3_600 + int(minutes) * 60 + int(rest)
+    if not _PARTS.fullmatch(said):
+        raise ValueError(f"must be {A_TIME}")
+    parts = _PART.findall(said)
+    if any(unit not in _SECONDS for _, unit in parts) or (len(parts) > 1 and "" in (u for _, u in parts)):
+        raise ValueError(f"must be {A_TIME}")
+    total = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if total > SECONDS_LIMIT:
+        raise ValueError(f"is too long a time; it must be {A_TIME}")
+    return round(total)
+
+
+def size_in_bytes(text: str) -> int:
+    """Return the bytes of `512M`, `2G`, `1.5GiB`, `100` (powers of 1024); ValueError for others."""
+    found = _SIZE.fullmatch(_said(text))
+    if found is None or found[2] not in _BYTES:
+        raise ValueError(f"must be {A_SIZE}")
+    size = float(found[1]) * _BYTES[found[2]]
+    if size > BYTES_LIMIT:
+        raise ValueError(f"is too large; it must be {A_SIZE}")
+    return round(size)
+
+
+def mebibytes(text: str) -> int:
+    """Return the MiB of a size, rounded up; a number without a unit is MiB already."""
+    if text.strip().isdecimal() and len(text) <= LENGTH_LIMIT:
+        text = f"{text.strip()}M"
+    return -(-size_in_bytes(text) // MIB)
+
+
+def _said(text: str) -> str:
+    said = text.strip().lower()
+    if len(said) > LENGTH_LIMIT or not said.isascii():
+        raise ValueError("is no time or size")
+    return said
+
+
+def span(duration: float) -> str:
+    """Return a time in seconds in at most six characters: `8s`, `3m20s`, `5h03m`, `2d04h`."""
+    whole = max(0, round(duration))
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days}d{hours:02}h"
+    if hours:
+        return f"{hours}h{minutes:02}m"
+    return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
+
+
+def since(then: datetime | None, now: datetime) -> str:
+    """Return how long ago that was, or a dash."""
+    return "-" if then is None else span((now - then).total_seconds())
+
+
+def amount(size: float | None) -> str:
+    """Return bytes for people: `512 B`, `1.5 MiB`."""
+    if size is None:
+        return "-"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"

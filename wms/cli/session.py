@@ -1,0 +1,83 @@
+"""One run of a command against the system: connect, work, close, and what the outcome means to the shell."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from wms.cli.options import Common
+
+if TYPE_CHECKING:
+    from wms.client import Client
+    from wms.db.database import Database
+
+T = TypeVar("T")
+
+OK = 0
+SOME_FAILED = 1
+BAD_INPUT = 2
+NOT_ALLOWED = 3
+FAULT = 70
+UNAVAILABLE = 75
+INTERRUPTED = 130
+
+
+def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> int:
+    """Connect to the user's system, do the work, and return its exit code."""
+
+    async def run() -> int:
+        from wms.client import Client
+
+        quiet()
+        async with Client.connect(common.data, timeout=common.timeout) as client:
+            return await work(client)
+
+    return run_async(run())
+
+
+def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") -> int:
+    """Connect to the system's database, as operators may, do the work, and return its exit code."""
+
+    async def run() -> int:
+        from wms.db.database import Database
+
+        quiet()
+        db = await Database.connect(postgres_url(common), size=2, application="wms-cli")
+        try:
+            return await work(db)
+        finally:
+            await db.close()
+
+    return run_async(run())
+
+
+def postgres_url(common: Common) -> str:
+    """Return the address of the system's database, or raise Rejected where the settings do not have it."""
+    from wms.client import read_settings
+    from wms.errors import Rejected
+
+    postgres = read_settings(common.data).postgres
+    if postgres is None:
+        raise Rejected(
+            "NOT_AN_OPERATOR",
+            "this is for operators: the settings name no database",
+            "set url in [postgres] of client.toml, or WMS_POSTGRES__URL",
+        )
+    return postgres.url
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run it to its end; Ctrl-C cancels it."""
+    return asyncio.run(work)
+
+
+def quiet() -> None:
+    """Keep the libraries' own log lines off the user's terminal, and off standard output in any case."""
+    import logging
+    import os
+
+    from wms.telemetry import logs
+
+    debug = bool(os.environ.get("WMS_DEBUG"))
+    logs.configure("wms", "debug" if debug else "error", as_json=False)
+    if not debug:
+        logging.disable(logging.CRITICAL)

@@ -1,0 +1,276 @@
+"""`wms submit`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from wms.cli.options import USUAL, Bytes, Common, Duration, Flag, Many, Memory
+from wms.cli.printing import note, show, show_json, show_pretty_json
+from wms.cli.session import OK, with_client
+from wms.cli.waiting import wait_for
+
+if TYPE_CHECKING:
+    from wms.client import Client, Submission
+    from wms.jobdesc import JobDescription
+
+RUN = Group("What to run", sort_key=1)
+NEEDS = Group("What it needs", sort_key=2)
+WHERE = Group("Where it may run", sort_key=3)
+FILES = Group("Files", sort_key=4)
+HOW = Group("How to submit", sort_key=5)
+
+NO_WORDS: list[str] = []
+SHOWN = 3
+
+
+def _in(group: Group, **more: Any) -> Parameter:
+    return Parameter(group=group, **more)
+
+
+def submit(
+    *words: Annotated[str, _in(RUN, help="-- PROGRAM ARGUMENTS, or files of descriptions, or - for stdin")],
+    name: Annotated[str | None, _in(RUN)] = None,
+    array: Annotated[int | None, _in(RUN)] = None,
+    parameter: Annotated[Many | None, _in(RUN, name=("--parameter", "--param"))] = None,
+    env: Annotated[Many | None, _in(RUN, name=("--env", "-e"))] = None,
+    cpu_time: Annotated[Duration | None, _in(NEEDS)] = None,
+    wall_time: Annotated[Duration | None, _in(NEEDS)] = None,
+    memory: Annotated[Memory | None, _in(NEEDS)] = None,
+    disk: Annotated[Memory | None, _in(NEEDS)] = None,
+    processors: Annotated[int | None, _in(NEEDS)] = None,
+    tag: Annotated[Many | None, _in(NEEDS)] = None,
+    platform: Annotated[Many | None, _in(NEEDS)] = None,
+    site: Annotated[Many | None, _in(WHERE)] = None,
+    banned_site: Annotated[Many | None, _in(WHERE)] = None,
+    ce: Annotated[Many | None, _in(WHERE)] = None,
+    job_type: Annotated[str | None, _in(WHERE)] = None,
+    input: Annotated[Many | None, _in(FILES, name=("--input", "-i"), consume_multiple=True)] = None,  # noqa: A002
+    output: Annotated[Many | None, _in(FILES, name=("--output", "-o"))] = None,
+    stdout_limit: Annotated[Bytes | None, _in(FILES)] = None,
+    stderr_limit: Annotated[Bytes | None, _in(FILES)] = None,
+    priority: Annotated[int | None, _in(HOW)] = None,
+    max_attempts: Annotated[int | None, _in(HOW)] = None,
+    success_exit_code: Annotated[list[int] | None, _in(HOW, negative=())] = None,
+    id: Annotated[str | None, _in(HOW)] = None,  # noqa: A002
+    dry_run: Annotated[Flag, _in(HOW)] = False,
+    wait: Annotated[Flag, _in(HOW)] = False,
+    common: Common = USUAL,
+) -> int:
+    """Submit jobs: a program, an array, or descriptions from files.
+
+    When this returns the jobs are taken and durable; their ids are printed. A program given by a relative path such as
+    ./prog goes along in the input sandbox. Flags given together with files go before what the files say.
+
+    Examples:
+      wms submit -- echo hello
+      wms submit --cpu-time 10m --memory 2G --site A --tag gpu --array 1000 -- ./prog {n}
+      wms submit --input data/ --output 'out/*.json' --wait -- python3 data/run.py
+      wms submit --param file=a.txt,b.txt -- wc -l {file}
+      wms submit jobs.toml
+      generate | wms submit - --id nightly-17 --json
+
+    Parameters
+    ----------
+    name
+        A name to find the jobs by; {n} stands for the index in an array.
+    array
+        Make this many jobs; {n} in arguments, environment, name and outputs stands for 0, 1, 2, ...
+    parameter
+        NAME=V1,V2,...: one job a value, which stands where {NAME} does. Several go together.
+    env
+        NAME=VALUE in the job's environment. May be repeated.
+    cpu_time
+        Processor time: 600, 10m, 1h30m. A day unless said; enforced.
+    wall_time
+        Time by the clock on the wall; enforced.
+    memory
+        Memory: 512M, 2G; enforced.
+    disk
+        Space in the job's directory: 500M, 10G; enforced.
+    processors
+        Processors on one node.
+    tag
+        What the resource must have. May be repeated.
+    platform
+        One of these platforms. May be repeated.
+    site
+        Only at these sites. May be repeated.
+    banned_site
+        Not at these sites. May be repeated.
+    ce
+        Only at these computing elements. May be repeated.
+    job_type
+        The type of the jobs, which sites may refuse.
+    input
+        Files and directories to send along; relative ones keep their path.
+    output
+        Pattern of files to keep: '*.root', 'out/**'. May be repeated.
+    stdout_limit
+        How much of the standard output is kept: 64K, 10M.
+    stderr_limit
+        How much of the standard error is kept.
+    priority
+        0 to 10 among your own jobs; 1 unless said.
+    max_attempts
+        How often a job may be started before it fails for good.
+    success_exit_code
+        The job is Done when its program ends with this code; 0 unless said. May be repeated.
+    id
+        Yours for this submission: again with the same id, nothing is submitted twice.
+    dry_run
+        Check everything and show what would be sent; send nothing.
+    wait
+        Wait until the jobs have ended; exit code 1 unless all are Done.
+    """
+    from wms.cli import describing
+
+    said = {
+        "name": name,
+        "array": array,
+        "parameters": _columns(parameter or NO_WORDS),
+        "environment": describing.pairs(env or NO_WORDS, "--env"),
+        "cpu_time": cpu_time,
+        "wall_time": wall_time,
+        "memory_mb": memory,
+        "disk_mb": disk,
+        "processors": processors,
+        "tags": tag,
+        "platforms": platform,
+        "sites": site,
+        "banned_sites": banned_site,
+        "grid_ces": ce,
+        "job_type": job_type,
+        "output_sandbox": output,
+        "stdout_limit": stdout_limit,
+        "stderr_limit": stderr_limit,
+        "priority": priority,
+        "max_attempts": max_attempts,
+        "success_exit_codes": success_exit_code,
+    }
+    flags = {field: value for field, value in said.items() if value is not None and value not in ({}, [])}
+    descriptions = describing.described(words, flags)
+    parcels = _parcels(descriptions, input or NO_WORDS)
+    if dry_run:
+        return _show_plan(descriptions, parcels, common)
+    return with_client(
+        common, lambda client: _submit(client, descriptions, parcels, id, wait=wait, common=common)
+    )
+
+
+def _columns(words: list[str]) -> dict[str, tuple[str, ...]]:
+    from wms.cli.describing import pairs
+
+    return {name: tuple(value.split(",")) for name, value in pairs(words, "--parameter").items()}
+
+
+Parcels = list[dict[str, Path]]
+"""Of each description, the files here that go along, by their names in the job's directory."""
+
+
+def _parcels(descriptions: "list[JobDescription]", inputs: list[str]) -> Parcels:
+    from wms.cli.describing import local_namesake, program_to_send
+    from wms.client.files import members
+
+    carried = members(inputs)
+    programs = dict[tuple[str, bool], Path | None]()
+    for each in descriptions:
+        key = (each.executable, bool(each.input_sandbox))
+        if key not in programs:
+            programs[key] = program_to_send(each, list(carried))
+            if warning := local_namesake(each):
+                note(warning)
+    found = [programs[each.executable, bool(each.input_sandbox)] for each in descriptions]
+    return [{**carried, str(path): path} if path is not None else carried for path in found]
+
+
+async def _submit(
+    client: "Client",
+    descriptions: "list[JobDescription]",
+    parcels: Parcels,
+    submission_id: str | None,
+    *,
+    wait: bool,
+    common: Common,
+) -> int:
+    taken = await client.submit(await _with_sandboxes(client, descriptions, parcels), id=submission_id)
+    for warning in taken.warnings:
+        note(f"warning: {warning}")
+    if not wait:
+        _show_taken(taken, common)
+        return OK
+    if not common.json:
+        note(_sentence(taken))
+    return await wait_for(client, taken.selector(), common, submission=taken)
+
+
+async def _with_sandboxes(
+    client: "Client", descriptions: "list[JobDescription]", parcels: Parcels
+) -> "list[JobDescription]":
+    from msgspec.structs import replace
+
+    from wms.jobdesc import SandboxRef
+
+    refs = dict[tuple[str, ...], SandboxRef]()
+    for files in parcels:
+        if files and tuple(files) not in refs:
+            refs[tuple(files)] = await client.upload(files)
+    return [
+        replace(each, input_sandbox=(*each.input_sandbox, refs[tuple(files)])) if files else each
+        for each, files in zip(descriptions, parcels, strict=True)
+    ]
+
+
+def _sentence(taken: "Submission") -> str:
+    jobs = "1 job" if taken.count == 1 else f"{taken.count:,} jobs"
+    done = "had been submitted before" if taken.repeated else "submitted"
+    return f"{jobs} {done}: {taken}"
+
+
+def _show_taken(taken: "Submission", common: Common) -> None:
+    if common.json:
+        show_json({"id": taken.id, "ids": taken.ids, "count": taken.count, "repeated": taken.repeated})
+    elif sys.stdout.isatty():
+        show(_sentence(taken))
+        show(f"  wms wait {taken}" if taken.count <= SHOWN else f"  wms status {taken}; wms wait {taken}")
+    else:
+        if taken.repeated:
+            note(_sentence(taken))
+        show(str(taken))
+
+
+def _show_plan(descriptions: "list[JobDescription]", parcels: Parcels, common: Common) -> int:
+    from wms.client.submission import commands
+    from wms.jobdesc import jobs_in
+
+    messages = commands(descriptions, "dry-run", "")
+    count = sum(map(jobs_in, descriptions))
+    plan = {
+        "jobs": count,
+        "messages": len(messages),
+        "descriptions": descriptions[:SHOWN] if not common.json else descriptions,
+        "input_files": sorted({name for files in parcels for name in files}),
+        "first_commands": _first_commands(descriptions),
+    }
+    if common.json:
+        show_json(plan)
+        return OK
+    show_pretty_json(plan)
+    more = f" (the first {SHOWN} of {len(descriptions):,} are shown)" if len(descriptions) > SHOWN else ""
+    note(f"nothing was sent; this would submit {count:,} jobs in {len(messages):,} messages{more}")
+    return OK
+
+
+def _first_commands(descriptions: "list[JobDescription]") -> list[str]:
+    import shlex
+    from itertools import islice
+
+    from wms.jobdesc import argv, jobs_in
+
+    return [
+        shlex.join(argv(each, n))
+        for each, n in islice(
+            ((each, n) for each in descriptions for n in range(min(jobs_in(each), SHOWN))), SHOWN
+        )
+    ]
