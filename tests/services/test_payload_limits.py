@@ -180,8 +180,10 @@ async def test_a_kill_reaches_it_at_once_though_it_will_not_hear(new: New) -> No
     assert alive(tag)
     start = time.monotonic()
     payload.kill(Reason(Code.KILLED_BY_USER, "killed by alice"))
-    outcome = await running
+    assert payload._process
+    await payload._process.ended
     assert time.monotonic() - start < 1.0
+    outcome = await running
     assert outcome.reason == Reason(Code.KILLED_BY_USER, "killed by alice")
     assert outcome.signal == signal.SIGKILL
     assert outcome.stdout_tail == "ready\n"
