@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from tests.chaos.run import Run
+from tests.chaos.victims import VICTIMS
 
 
 def main() -> int:
@@ -19,12 +20,20 @@ def main() -> int:
     )
     parser.add_argument("--jobs", type=int, default=2_000, help="at least so many jobs")
     parser.add_argument("--kills", type=int, default=30, help="at least so many kills")
+    parser.add_argument("--only", nargs="*", choices=VICTIMS, default=VICTIMS, help="kill only these")
     parser.add_argument("--keep", action="store_true", help="leave the directory there even if all held")
     options = parser.parse_args()
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     root = Path(tempfile.mkdtemp(prefix="wms-chaos-"))
     sys.stdout.write(f"seed {seed}, in {root}\n")
-    one = Run(root, seed=seed, jobs=options.jobs, kills=options.kills, seconds=options.seconds)
+    one = Run(
+        root,
+        seed=seed,
+        jobs=options.jobs,
+        kills=options.kills,
+        seconds=options.seconds,
+        who=options.only,
+    )
     out = asyncio.run(one.run())
     sys.stdout.write(out.text() + "\n")
     if out.ok and not options.keep:

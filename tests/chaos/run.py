@@ -9,7 +9,7 @@ import contextlib
 import random
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import asyncpg
@@ -97,8 +97,18 @@ async def quick_system(root: Path, *, durable: bool = False) -> AsyncIterator[Sy
 class Run:
     """One run in the directory `root`: until `jobs` have ended and `kills` are done, and for at least `seconds`."""
 
-    def __init__(self, root: Path, *, seed: int, jobs: int, kills: int, seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        seed: int,
+        jobs: int,
+        kills: int,
+        seconds: float = 0.0,
+        who: Sequence[str] = VICTIMS,
+    ) -> None:
         self._root = root
+        self._victims = who
         self._rng = random.Random(seed)
         self._wanted = (jobs, kills, seconds)
         self._out = Outcome(seed=seed)
@@ -137,7 +147,7 @@ class Run:
         order: list[str] = []
         while len(self._out.kills) < kills or time.monotonic() - self._began < seconds:
             if not order:
-                order = list(VICTIMS)
+                order = list(self._victims)
                 self._rng.shuffle(order)
             await asyncio.sleep(self._rng.uniform(0.0, 1.5))
             victim = order.pop()

@@ -17,7 +17,7 @@ from wms.embedded.system import System
 
 VICTIMS = (*SERVICES, "pilot", "shepherd", "broker", "postgres")
 SYNTHETIC = {"pilot", "shepherd"}
-RECOVERY_LIMIT = 90.0
+RECOVERY_LIMIT = 45.0
 
 
 class Kill(msgspec.Struct, frozen=True, kw_only=True):
