@@ -11,6 +11,7 @@ from wms.bus.kafka import Kafka
 from wms.bus.topics import SHARED
 from wms.db import job, task_queue
 from wms.db.database import Database
+from wms.ids import TaskQueueId
 from wms.messages.changes import TOPIC, Change, Entered, Left
 from wms.messages.wire import Codec
 from wms.taskqueue.index import QueueIndex
@@ -65,21 +66,28 @@ class Feed:
         )
 
     async def reconcile(self) -> None:
-        """Find waiting jobs that the feed missed, and forget queues that are empty here and there."""
+        """Set right what the feed missed: waiting jobs that are not here, and jobs here that wait no more."""
+        before = {tq_id: self._index.count(tq_id) for tq_id in self._index.queue_ids()}
         async with self._db.transaction() as tx:
             counts = await job.count_waiting(tx)
-            short = [tq_id for tq_id, count in counts.items() if count > self._count(tq_id)]
-            missed = await job.waiting_in(tx, short) if short else []
-            required = await task_queue.read(tx, short) if short else {}
+        differing = [
+            tq_id for tq_id in before.keys() | counts.keys() if before.get(tq_id, 0) != counts.get(tq_id, 0)
+        ]
+        if differing:
+            await self._reconcile(differing)
+        for tq_id in [each for each in before if each not in counts and not self._index.count(each)]:
+            self._index.remove_queue(tq_id)
+
+    async def _reconcile(self, tq_ids: list[TaskQueueId]) -> None:
+        # Only what was here before the look can be found gone by it: what comes meanwhile is newer than it.
+        here = {job_id for tq_id in tq_ids if tq_id in self._index for job_id, _ in self._index.jobs(tq_id)}
+        async with self._db.transaction() as tx:
+            waiting = await job.waiting_in(tx, tq_ids)
+            required = await task_queue.read(tx, (tq_id for tq_id, _, _ in waiting))
         for tq_id, requirements in required.items():
             self._index.add_queue(tq_id, requirements)
-        added = sum(self._index.add(tq_id, priority, ids) for tq_id, priority, ids in missed)
-        for tq_id in [
-            each for each in self._index.queue_ids() if each not in counts and not self._index.count(each)
-        ]:
-            self._index.remove_queue(tq_id)
-        if added:
-            log.info("index reconciled", added=added)
-
-    def _count(self, tq_id: int) -> int:
-        return self._index.count(tq_id) if tq_id in self._index else 0  # type: ignore[arg-type]
+        added = sum(self._index.add(tq_id, priority, ids) for tq_id, priority, ids in waiting)
+        gone = here.difference(job_id for _, _, ids in waiting for job_id in ids)
+        removed = self._index.discard(*gone)
+        if added or removed:
+            log.info("index reconciled", added=added, removed=removed)

@@ -22,8 +22,8 @@ from wms.taskqueue.selection import left_over
 
 log = structlog.get_logger()
 
-ROUNDS = 4
-"""How often a request draws anew for jobs that another matcher was faster to claim."""
+ROUNDS = 32
+"""How often a request draws anew for jobs that were gone: another matcher's, or their users'. Each round cleans the index."""
 OFFER_BYTES = 600_000
 """Of one offer's descriptions: what does not fit into a message goes into another."""
 

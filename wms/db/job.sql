@@ -72,11 +72,14 @@ update job set stop_requested = $2 where job_id = any ($1::bigint[]);
 with asked as (
     select a.job_id, a.pilot_id, a.request_id, a.site, a.ce
     from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) as a(job_id, pilot_id, request_id, site, ce)
+), free as (
+    -- What another transaction has its hands on is as good as gone: nobody waits, so that nobody waits in a circle.
+    select a.* from job j join asked a using (job_id) where j.state = 'Waiting' for update of j skip locked
 ), claimed as (
     update job j
     set state = 'Matched', epoch = j.epoch + 1, event_seq = j.event_seq + 1, reason = 'OFFERED',
         site = a.site, pilot_id = a.pilot_id, changed_at = now()
-    from asked a
+    from free a
     where j.job_id = a.job_id and j.state = 'Waiting'
     returning j.job_id, j.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.description_id, j.array_index,
               a.pilot_id, a.request_id, a.site, a.ce
