@@ -3,7 +3,8 @@
 from textwrap import fill
 
 from docs.pages.structs import head, row
-from wms.job.reasons import ADVICE, RETRYABLE, UNCOUNTED, Code
+from services.job_agent.agent import LOST_CODES
+from wms.job.reasons import ADVICE, UNCOUNTED, Code
 from wms.job.state import AT_A_PILOT, ENDED, FIRST, TRANSITIONS, Event, State, sources
 
 CAUSES = {
@@ -26,6 +27,9 @@ CAUSES = {
     Event.RELEASE: "the job manager, on a user's order",
     Event.REMOVE: "the job manager, on a user's order",
 }
+
+TAKEN_BACK = {Code.LEASE_EXPIRED, Code.PILOT_STOPPED}
+"""Why the job manager takes a job back from a pilot; `LOST_CODES` are why a pilot gives one back."""
 
 LEAD = """# States of a job
 
@@ -104,4 +108,4 @@ def _reasons() -> list[str]:
 def _again(code: Code) -> str:
     if code in UNCOUNTED:
         return "yes, and the attempt does not count"
-    return "yes, up to the job's `max_attempts`" if code in RETRYABLE else ""
+    return "yes, up to the job's `max_attempts`" if code in LOST_CODES | TAKEN_BACK else ""

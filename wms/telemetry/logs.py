@@ -20,11 +20,11 @@ HIDDEN = "***"
 _DEPTH = 8
 _SECRET_NAMES = ("token", "password", "passwd", "secret", "authorization", "credential", "private_key")
 _LOOKS = (
-    # A signed token, whole or cut off.
-    (re.compile(r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?"), HIDDEN),
+    # A signed token, whole or cut off. All lengths are bounded where a hostile text could make looking quadratic.
+    (re.compile(r"eyJ[A-Za-z0-9_-]{5,512}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?"), HIDDEN),
     (re.compile(r"(?i)\b(bearer\s+)[\w.~+/=-]{8,}"), rf"\1{HIDDEN}"),
     # A password in an address, up to the last @ of the word: unescaped, it may hold others.
-    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^:/@\s\"]*:)[^\s\"]*@"), rf"\1{HIDDEN}@"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,30}://[^:/@\s\"]{0,256}:)[^\s\"]{0,1024}@"), rf"\1{HIDDEN}@"),
     (re.compile(r"(?i)\b((?:password|passwd|secret|token)\s*=\s*)[^\s&,;\"')]+"), rf"\1{HIDDEN}"),
     # A key in PEM, with its lines as lines or as a renderer writes them, whole or cut off.
     (re.compile(r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"), HIDDEN),
