@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import secrets
 import shutil
 import sys
@@ -23,6 +24,8 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", choices=VICTIMS, default=VICTIMS, help="kill only these")
     parser.add_argument("--keep", action="store_true", help="leave the directory there even if all held")
     options = parser.parse_args()
+    # What a client's library says of a broker that is away on purpose.
+    logging.disable(logging.CRITICAL)
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     root = Path(tempfile.mkdtemp(prefix="wms-chaos-"))
     sys.stdout.write(f"seed {seed}, in {root}\n")

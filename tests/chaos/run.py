@@ -9,7 +9,7 @@ import contextlib
 import random
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import asyncpg
@@ -70,19 +70,25 @@ class Outcome(msgspec.Struct, kw_only=True):
 
     def text(self) -> str:
         """Return it for people."""
-        slowest = {
-            victim: max((each.recovered_after for each in self.kills if each.victim == victim), default=None)
-            for victim in VICTIMS
-        }
         lines = [
             f"seed {self.seed}: {self.jobs:,} jobs, {len(self.kills)} kills, {self.seconds:.0f} s",
             f"ended: {self.states}; {self.attempts:,} attempts; {self.ran_again} ran to their end more than once",
-            "slowest recovery (s): " + ", ".join(f"{who} {took}" for who, took in slowest.items() if took),
+            *self._recoveries(),
             *(f"FAULT  {each}" for each in self.faults[:50]),
         ]
         if self.audit is not None:
             lines.append(self.audit.text(brief=True))
         return "\n".join(lines)
+
+    def _recoveries(self) -> Iterator[str]:
+        for victim in VICTIMS:
+            mine = [each for each in self.kills if each.victim == victim]
+            if mine:
+                yield (
+                    f"  {victim:15} killed {len(mine):3} times; median / longest: replaced after "
+                    f"{_longest(each.recovered_after for each in mine)} s, "
+                    f"a job ended after {_longest(each.progress_after for each in mine)} s"
+                )
 
 
 @contextlib.asynccontextmanager
@@ -92,6 +98,11 @@ async def quick_system(root: Path, *, durable: bool = False) -> AsyncIterator[Sy
     system.supervisor = _Quick(system.layout.root)
     async with system:
         yield system
+
+
+def _longest(values: Iterable[float | None]) -> str:
+    known = sorted(value for value in values if value is not None)
+    return f"{known[len(known) // 2]:.1f} / {known[-1]:.1f}" if known else "-"
 
 
 class Run:
@@ -115,6 +126,7 @@ class Run:
         self._job_ids: list[int] = []
         self._killed: set[int] = set()
         self._began = time.monotonic()
+        self._watches: list[asyncio.Task[None]] = []
         self.log = root / "executions"
 
     async def run(self) -> Outcome:
@@ -134,7 +146,8 @@ class Run:
                     await killing
                     await self._all_ended(client)
                 finally:
-                    killing.cancel()
+                    for task in (killing, *self._watches):
+                        task.cancel()
             await self._check(system, url)
         self._check_orphans(system)
         self._out.seconds = time.monotonic() - self._began
@@ -156,11 +169,15 @@ class Run:
             except NobodyThere:
                 continue
             self._out.kills.append(done)
+            self._watches.append(asyncio.create_task(self._watch(url, done)))
             sys.stdout.write(
                 f"{done.at:7.1f} s  {done.victim:15} back after {done.recovered_after:5.2f} s   "
                 f"{len(self._job_ids):,} jobs submitted\n"
             )
             sys.stdout.flush()
+
+    async def _watch(self, url: str, done: Kill) -> None:
+        done.progress_after = await victims.until_progress(url, self._began + done.at, 60.0)
 
     async def _submit_all(self, client: Client, payload: Path, killing: asyncio.Task[None]) -> None:
         """Submit batches for as long as kills go on, and enough of them; keep the queue neither empty nor endless."""

@@ -11,7 +11,6 @@ import asyncpg
 import msgspec
 import psutil
 
-from wms.embedded.broker import cluster_id_at
 from wms.embedded.layout import SERVICES
 from wms.embedded.system import System
 
@@ -20,14 +19,15 @@ SYNTHETIC = {"pilot", "shepherd"}
 RECOVERY_LIMIT = 45.0
 
 
-class Kill(msgspec.Struct, frozen=True, kw_only=True):
-    """One process killed, and how long its work lay."""
+class Kill(msgspec.Struct, kw_only=True):
+    """One process killed, and after how many seconds another did its work, and after how many a job ended."""
 
     victim: str
     pid: int
     at: float
     """Seconds after the beginning."""
     recovered_after: float
+    progress_after: float | None = None
 
 
 class NobodyThere(LookupError):  # noqa: N818 - an outcome
@@ -38,10 +38,14 @@ async def kill(victim: str, system: System, url: str, began: float) -> Kill:
     """Kill one of that kind with SIGKILL and wait until another does its work. AssertionError if none does in time."""
     pid = _find(victim, system)
     lost = await _leases_of(url, pid) if victim in SYNTHETIC else ()
+    # Services begin afresh when the broker is another one.
+    replaced = (
+        {system.supervisor.pid_of(name) for name in (*SERVICES, victim)} if victim == "broker" else {pid}
+    )
     at = time.monotonic()
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    while not await _recovered(victim, system, url, pid, lost):
+    while not await _recovered(victim, system, url, replaced, lost):
         if time.monotonic() - at > RECOVERY_LIMIT:
             raise AssertionError(
                 f"{victim} (process {pid}) was killed and not replaced within {RECOVERY_LIMIT} s"
@@ -128,17 +132,17 @@ async def _leases_of(url: str, pid: int) -> tuple[tuple[int, int], ...]:
 
 
 async def _recovered(
-    victim: str, system: System, url: str, pid: int, lost: tuple[tuple[int, int], ...]
+    victim: str,
+    system: System,
+    url: str,
+    replaced: set[int | None],
+    lost: tuple[tuple[int, int], ...],
 ) -> bool:
     try:
         if victim in SYNTHETIC:
             return not await _still_leased(url, lost)
-        if system.supervisor.pid_of(victim) in (None, pid):
-            return False
-        if victim == "broker":
-            assert system.broker is not None
-            return bool(await cluster_id_at(system.broker.port)) and await _beating(system, url)
-        return await _beating(system, url)
+        now = {system.supervisor.pid_of(name) for name in {*SERVICES, "broker", "postgres"}}
+        return None not in now and not now & replaced and await _beating(system, url)
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return False
 
@@ -153,6 +157,25 @@ async def _still_leased(url: str, lost: tuple[tuple[int, int], ...]) -> bool:
         return bool({(row["job_id"], row["epoch"]) for row in rows} & set(lost))
     finally:
         await connection.close()
+
+
+async def until_progress(url: str, since: float, patience: float) -> float | None:
+    """Wait until one more job has ended than just now; return after how many seconds since `since`, or None."""
+    before: int | None = None
+    while time.monotonic() - since < patience:
+        with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            connection = await asyncpg.connect(url, timeout=5)
+            try:
+                count = await connection.fetchval(
+                    "select count(*) from attempt where outcome in ('done', 'failed')"
+                )
+            finally:
+                await connection.close(timeout=5)
+            before = count if before is None else before
+            if count > before:
+                return round(time.monotonic() - since, 2)
+        await asyncio.sleep(0.1)
+    return None
 
 
 async def _beating(system: System, url: str) -> bool:
