@@ -38,12 +38,12 @@ class Place:
         path.write_text(mint(load_key(self.root / "keys" / "issuer.pem"), claims, 3600.0, issued))
         return path
 
-    def settings(self, owner: str, **token: float) -> Settings:
+    def settings(self, owner: str, lifetime: float = 3600.0) -> Settings:
         return msgspec.convert(
             {
                 "kafka": self.kafka(),
                 "auth": {
-                    "token_file": str(self.token(owner, **token)),
+                    "token_file": str(self.token(owner, lifetime)),
                     "jwks": str(self.root / "keys/jwks.json"),
                 },
                 "sandboxes": {"url": str(self.root / "sandboxes")},

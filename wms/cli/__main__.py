@@ -33,7 +33,7 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
         code = NOT_ALLOWED if fault.code in _NOT_ALLOWED or fault.code.startswith("TOKEN_") else BAD_INPUT
         return _say(arguments, fault.code, fault.message, fault.remedy, fault.details, code=code)
     except Unavailable as fault:
-        remedy = "`wms status` shows how the system does; `wms up` starts one"
+        remedy = "" if "up" in arguments else "`wms status` shows how the system does; `wms up` starts one"
         return _say(arguments, "UNAVAILABLE", fault.message, remedy, code=UNAVAILABLE)
     except KeyboardInterrupt:
         sys.stderr.write("wms: interrupted\n")
@@ -78,6 +78,8 @@ def _usage_remedy(arguments: Sequence[str]) -> str:
 def _say(
     arguments: Sequence[str], name: str, message: str, remedy: str, details: Sequence[str] = (), *, code: int
 ) -> int:
+    # Texts within errors are made printable, their line ends too; here these may be line ends again.
+    message = message.replace("\\n", "\n    ")
     lines = [f"wms: {message}", *(f"  {line}" for line in details)]
     if remedy:
         lines.append(f"  {remedy}")

@@ -53,11 +53,12 @@ def show_health(common: Common) -> int:
             f"kept up by process {health.kept_by}" if health.kept_by else "nobody keeps it up: `wms up` does"
         )
         show(f"system in {health.data}: {kept}")
-        show_table(("PART", "STATE", "PID>", "STARTS>", "UP FOR>", "LAG>", "WHY"), map(_row, health.parts))
+        show_table(("PART", "STATE", "PID>", "STARTS>", "UP FOR>", "LAG>", "WHY"), map(row, health.parts))
     return OK if health.up else SOME_FAILED
 
 
-def _row(part: Part) -> tuple[object, ...]:
+def row(part: Part) -> tuple[object, ...]:
+    """Return the row of a table of parts."""
     told = (
         "-" if value is None or value == "" else value
         for value in (part.pid, part.starts, part.since, part.lag)

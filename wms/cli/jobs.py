@@ -29,7 +29,7 @@ def jobs(
 
     They are yours, and those that your group's rights let you see. Without a selection, all that are not deleted. With --json one job a line.
 
-    Examples:
+    For example:
       wms jobs
       wms jobs --state Failed --limit 0
       wms jobs 100-200 --name 'sim*'
@@ -98,7 +98,7 @@ def status(*ids: Jobs, chosen: Chosen = NO_CHOICE, common: Common = USUAL) -> in
 
     Of jobs: how many are in each state. Without any: each server and service, its lag and its health. Exit code 1 when some of the jobs failed or were killed, or when a part of the system is down.
 
-    Examples:
+    For example:
       wms status
       wms status 100-200
       wms status --name 'sim*' --json
@@ -136,7 +136,7 @@ def wait(
 
     A bar shows how far they are. Exit code 0 when all are Done, else 1.
 
-    Examples:
+    For example:
       wms wait 100-200
       wms wait --name 'sim*' --within 1h
 
@@ -154,7 +154,7 @@ def why(*ids: Jobs, chosen: Chosen = NO_CHOICE, limit: int = 20, common: Common 
 
     Of a waiting one, which requirement fails at which computing element. It is the matcher's own judgement. With --json one job a line.
 
-    Examples:
+    For example:
       wms why 17
       wms why --state Held,Failed
       wms why --state Waiting --limit 3

@@ -29,7 +29,7 @@ def up(
 
     Postgres, a broker, every service, and a site with pilots. What dies is started again; what a killed predecessor left running is ended first. Nothing outlives it.
 
-    Examples:
+    For example:
       wms up
       wms up --data ./here --slots 4
       wms up --kafka apache
@@ -98,7 +98,7 @@ def down(
 
     Jobs and their history stay.
 
-    Examples:
+    For example:
       wms down
       wms down --data ./here
 
@@ -136,7 +136,7 @@ def token(
 
     Tokens are made with the key of the local issuer, on the machine that has it.
 
-    Examples:
+    For example:
       wms token
       wms token create --owner alice --group physics --vo atlas --lifetime 12h --to alice.token
       wms token create --owner boss --right job_administrator

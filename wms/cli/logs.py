@@ -1,6 +1,5 @@
 """`wms logs`: what happened to a job, with reasons, and what it printed; followed live with -f."""
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
@@ -34,7 +33,7 @@ def logs(
 
     Its history with the reason of each move, its attempts, and the end of its standard output. With -f it goes on, with each new state and each new line, until the job has ended; exit code 1 unless it is Done.
 
-    Examples:
+    For example:
       wms logs 17
       wms logs 17 -f
       wms logs 17 --stderr --output-only
@@ -114,6 +113,8 @@ class _View:
 
     async def follow(self, detail: "JobDetail", size: int) -> int:
         """Show what is new until the job has ended."""
+        import asyncio
+
         from wms.job.state import ENDED
 
         while True:

@@ -37,7 +37,7 @@ def dead_letters(
 
     A letter is tried again with the identity that was verified when it came.
 
-    Examples:
+    For example:
       wms dead-letters
       wms dead-letters show 3
       wms dead-letters replay 3 4
@@ -130,7 +130,7 @@ def audit(*, verbose: Flag = False, common: Common = USUAL) -> int:
 
     No job lost, none given away twice, history and states agree. It shares no code with the services. Exit code 1 when a check finds something.
 
-    Examples:
+    For example:
       wms audit
       wms audit --verbose
       wms audit --json
@@ -161,7 +161,7 @@ def migrate(*, check: Flag = False, common: Common = USUAL) -> int:
 
     Safe at any time, and by several at once.
 
-    Examples:
+    For example:
       wms migrate
       wms migrate --check
 

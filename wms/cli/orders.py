@@ -35,7 +35,7 @@ def kill(
 
     One that runs is stopped by its pilot within a second or two.
 
-    Examples:
+    For example:
       wms kill 17
       wms kill 100-200,205 --reason 'wrong input'
       wms kill --name 'sim*' --state live
@@ -49,7 +49,7 @@ def hold(
 ) -> int:
     """Keep waiting jobs from starting until they are released.
 
-    Examples:
+    For example:
       wms hold --name 'sim*' --reason 'calibration first'
       wms hold 100-200
     """
@@ -61,7 +61,7 @@ def release(
 ) -> int:
     """Let held jobs wait for a pilot again.
 
-    Examples:
+    For example:
       wms release --state Held
       wms release 100-200
     """
@@ -75,7 +75,7 @@ def reschedule(
 
     Failed ones, and those that run, which are stopped first.
 
-    Examples:
+    For example:
       wms reschedule --state Failed
       wms reschedule 17
     """
@@ -89,7 +89,7 @@ def remove(
 
     Those that have ended or wait; what a pilot has must be killed first.
 
-    Examples:
+    For example:
       wms rm --state Done,Killed
       wms rm 100-200
     """

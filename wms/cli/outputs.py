@@ -1,6 +1,5 @@
 """`wms output`: fetch what jobs kept."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +29,7 @@ def output(
 
     Each job's output sandbox goes into a directory named by the job's id. Each comes whole or not at all. Exit code 1 when some job had none or could not be fetched.
 
-    Examples:
+    For example:
       wms output 17
       wms output 100-200 --to results
       wms output --name 'sim*' --state Done --to results --json
@@ -49,6 +48,8 @@ def output(
 async def _fetch_all(
     client: "Client", selector: "Selector", to: Path, common: Common, *, overwrite: bool
 ) -> int:
+    import asyncio
+
     from wms.errors import Rejected
 
     gate = asyncio.Semaphore(AT_ONCE)

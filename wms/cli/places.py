@@ -8,6 +8,7 @@ from wms.cli.quantities import since, span
 from wms.cli.session import OK, with_client
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from wms.client import Client
@@ -21,7 +22,7 @@ PILOTS = ("PILOT", "SITE", "CE", "VO", "STATE", "SLOTS>", "BUSY>", "DONE>", "SEN
 def sites(*, common: Common = USUAL) -> int:
     """List the computing elements that advertise themselves.
 
-    Examples:
+    For example:
       wms sites
       wms sites --json
     """
@@ -31,7 +32,7 @@ def sites(*, common: Common = USUAL) -> int:
         if common.json:
             show_json(found)
         else:
-            show_table(SITES, _sites(found), empty="no computing element has advertised itself")
+            show_table(SITES, site_rows(found), empty="no computing element has advertised itself")
         return OK
 
     return with_client(common, work)
@@ -42,7 +43,7 @@ def queues(*, common: Common = USUAL) -> int:
 
     Waiting jobs with the same requirements stand in one.
 
-    Examples:
+    For example:
       wms queues
     """
 
@@ -60,7 +61,7 @@ def queues(*, common: Common = USUAL) -> int:
 def pilots(*, ended: Flag = False, common: Common = USUAL) -> int:
     """List the pilots that serve jobs now.
 
-    Examples:
+    For example:
       wms pilots
       wms pilots --ended --json
 
@@ -75,7 +76,7 @@ def pilots(*, ended: Flag = False, common: Common = USUAL) -> int:
         if common.json:
             show_json(found)
         else:
-            show_table(PILOTS, _pilots(found), empty="no pilots")
+            show_table(PILOTS, pilot_rows(found), empty="no pilots")
         return OK
 
     return with_client(common, work)
@@ -87,7 +88,8 @@ def _now() -> "datetime":
     return clock.now()
 
 
-def _sites(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
+def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
+    """Return the rows of a table of computing elements."""
     now = _now()
     return [
         (
@@ -124,7 +126,8 @@ def _short(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _pilots(found: "tuple[PilotLine, ...]") -> list[tuple[object, ...]]:
+def pilot_rows(found: "Sequence[PilotLine]") -> list[tuple[object, ...]]:
+    """Return the rows of a table of pilots."""
     now = _now()
     return [
         (

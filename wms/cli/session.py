@@ -1,6 +1,5 @@
 """One run of a command against the system: connect, work, close, and what the outcome means to the shell."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -67,7 +66,14 @@ def postgres_url(common: Common) -> str:
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Run it to its end; Ctrl-C cancels it."""
-    return asyncio.run(work)
+    import asyncio
+
+    from wms.errors import Unavailable
+
+    try:
+        return asyncio.run(work)
+    except asyncio.CancelledError:
+        raise Unavailable("what was under way was cancelled from inside") from None
 
 
 def quiet() -> None:

@@ -63,7 +63,7 @@ def submit(
     When this returns the jobs are taken and durable; their ids are printed. A program given by a relative path such as
     ./prog goes along in the input sandbox. Flags given together with files go before what the files say.
 
-    Examples:
+    For example:
       wms submit -- echo hello
       wms submit --cpu-time 10m --memory 2G --site A --tag gpu --array 1000 -- ./prog {n}
       wms submit --input data/ --output 'out/*.json' --wait -- python3 data/run.py

@@ -1,11 +1,10 @@
 """`wms top`: jobs by state, sites, pilots and services, live."""
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from wms.cli import health, places
+from wms.cli import places
 from wms.cli.options import USUAL, Common, Duration, Flag
 from wms.cli.printing import console, is_terminal, show, show_json, show_table, table
 from wms.cli.session import OK, with_client
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from wms.cli.health import Part
     from wms.client import Client
     from wms.messages.replies import PilotLine, SiteLine
 
@@ -33,7 +33,7 @@ def top(
 
     Ctrl-C ends it.
 
-    Examples:
+    For example:
       wms top
       wms top --once
       wms top --once --json
@@ -64,7 +64,7 @@ class _Sight:
         counts: dict[str, int],
         sites: "tuple[SiteLine, ...]",
         pilots: "tuple[PilotLine, ...]",
-        parts: "Sequence[health.Part]",
+        parts: "Sequence[Part]",
     ) -> None:
         self.counts = counts
         self.sites = sites
@@ -73,17 +73,24 @@ class _Sight:
 
     def tables(self) -> list[tuple[str, tuple[str, ...], list[list[str]]]]:
         """Return title, headings and rows of each table."""
+        from wms.cli.health import row
+
         states = [(state, f"{count:,}") for state, count in sorted(self.counts.items())]
         whole: list[tuple[str, tuple[str, ...], Sequence[Sequence[object]]]] = [
             ("Jobs", STATES, states or [("-", "0")]),
-            ("System", PARTS, [health._row(part) for part in self.parts]),  # noqa: SLF001 - the same row there
-            ("Sites", places.SITES, places._sites(self.sites)),  # noqa: SLF001
-            ("Pilots", places.PILOTS, places._pilots(self.pilots[:PILOTS_SHOWN])),  # noqa: SLF001
+            ("System", PARTS, [row(part) for part in self.parts]),
+            ("Sites", places.SITES, places.site_rows(self.sites)),
+            ("Pilots", places.PILOTS, places.pilot_rows(self.pilots[:PILOTS_SHOWN])),
         ]
-        return [(title, heads, [list(map(str, row)) for row in rows]) for title, heads, rows in whole if rows]
+        return [
+            (title, heads, [list(map(str, line)) for line in rows]) for title, heads, rows in whole if rows
+        ]
 
 
 async def _look(client: "Client", common: Common) -> _Sight:
+    import asyncio
+
+    from wms.cli import health
     from wms.client.selector import select
 
     counts, sites, pilots, system = await asyncio.gather(
@@ -110,6 +117,8 @@ def _show_once(sight: _Sight, common: Common) -> None:
 
 
 async def _watch(client: "Client", common: Common, every: float) -> None:
+    import asyncio
+
     from rich.live import Live
 
     from wms.errors import Unavailable

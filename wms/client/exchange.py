@@ -53,8 +53,13 @@ class Line:
     async def close(self) -> None:
         """Disconnect."""
         self.break_off()
-        await self.inbox.close()
-        await self.kafka.close()
+        for close in (self.inbox.close, self.kafka.close):
+            try:
+                await close()
+            except asyncio.CancelledError:
+                # aiokafka lets out the cancellation of a task of its own; ours is to go on.
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    raise
 
 
 class Exchange:

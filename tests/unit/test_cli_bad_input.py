@@ -1,0 +1,234 @@
+"""Bad input to the command line: each prints what is wrong and where, and ends with the right code, without a system."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from wms.cli.__main__ import run
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in a directory of the test's own, without a system."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WMS_DATA", str(tmp_path / "none"))
+    return tmp_path
+
+
+def refused(capsys: Captured, *arguments: str, code: int = 2) -> str:
+    assert run(arguments) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    assert captured.err.startswith("wms: ")
+    return captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sbmit"], 'Did you mean "submit"'),
+        (["submit", "--arry", "3", "--", "echo"], "Did you mean --array"),
+        (["submit"], "there is nothing to submit"),
+        (["submit", "./p", "-x"], "stands after --"),
+        (["submit", "--array", "x", "--", "echo"], "--array"),
+        (
+            ["submit", "--array", "1000000000", "--dry-run", "--", "echo"],
+            "--array: must be from 1 to 1,000,000",
+        ),
+        (["submit", "--array", "0", "--dry-run", "--", "echo"], "--array: must be"),
+        (["submit", "--cpu-time", "soon", "--", "echo"], "--cpu-time: must be a time such as"),
+        (["submit", "--memory", "much", "--", "echo"], "--memory: must be a size such as"),
+        (["submit", "--memory", "9999999T", "--dry-run", "--", "echo"], "--memory"),
+        (["submit", "--priority", "11", "--dry-run", "--", "echo"], "--priority: must be from 0 to 10"),
+        (["submit", "--env", "NAME", "--dry-run", "--", "echo"], "is no NAME=VALUE"),
+        (["submit", "--env", "A=1", "--env", "A=2", "--dry-run", "--", "echo"], "twice"),
+        (["submit", "--site", "A B", "--dry-run", "--", "echo"], "--site[0]"),
+        (["submit", "--name", "a\x1b[31mb", "--dry-run", "--", "echo"], "control or unprintable"),
+        (
+            ["submit", "--output", "../../etc/passwd", "--dry-run", "--", "echo"],
+            "--output[0]: must stay inside",
+        ),
+        (["submit", "--output", "/etc/passwd", "--dry-run", "--", "echo"], "must be relative"),
+        (["submit", "--input", "no-such-file", "--dry-run", "--", "echo"], "there is no file no-such-file"),
+        (["submit", "--dry-run", "--", "../prog"], "lies outside this directory"),
+        (["submit", "--dry-run", "--", "a/../../prog"], "lies outside this directory"),
+        (["submit", "--dry-run", "--", "./prog"], "there is no program ./prog here"),
+        (["submit", "--param", "f=1,2", "--param", "g=1", "--dry-run", "--", "echo"], "--parameter.g"),
+        (["submit", "no-such.toml"], "cannot read no-such.toml"),
+        (["kill"], "no job is named"),
+        (["kill", "5-1"], "ends before it begins"),
+        (["kill", "--state", "Runing"], "did you mean Running"),
+        (["jobs", "sim*"], "--name"),
+        (["rm"], "no job is named"),
+        (["jobs"], "there is no system in"),
+        (["status"], "`wms up` starts one there"),
+        (["token", "create"], "a token needs an owner"),
+    ],
+)
+def test_what_is_wrong_is_said(capsys: Captured, arguments: list[str], said: str) -> None:
+    assert said in " ".join(refused(capsys, *arguments).split())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "j.json",
+            '{"executable": "echo", "exeutable": "x"}',
+            'j.json: exeutable: unknown key; did you mean "exec',
+        ),
+        ("j.json", '{"executable": "a", "executable": "b"}', "j.json: executable: the key is given twice"),
+        ("j.json", '{"executable": 7}', "j.json: executable: must be a text"),
+        ("j.json", '{"executable": "e", "cpu_time": "600"}', "write 600 without quotes"),
+        ("j.json", '[{"executable": "e"}, {"arguments": "x"}]', "j.json: jobs[1].executable: is missing"),
+        ("j.json", '{"executable": "e", "array": 1000000000}', "must be from 1 to 1,000,000 jobs"),
+        ("j.json", '{"executable": "e", "output_sandbox": ["../x"]}', "must stay inside the job's directory"),
+        ("j.json", '{"executable": "e\\u0000"}', "control or unprintable character"),
+        ("j.json", "[" * 100_000, "is nested deeper than"),
+        ("j.json", "{", "is not JSON"),
+        ("j.json", "", "is not JSON"),
+        ("j.jsonl", '{"executable": "e"}\n{"executable": 1}\n', "j.jsonl: jobs[1].executable (line 2)"),
+        ("j.toml", 'executable = "e"\nmemory = "2G"\n', "j.toml: memory (line 2): unknown key; did you mean"),
+        ("j.toml", 'executable = "e"\nexecutable = "f"\n', "is not TOML"),
+        ("j.toml", "executable = \n", "line 1"),
+        ("j.toml", 'executable = "e"\nowner = "root"\n', "the token says whose job it is"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said_with_its_place(
+    capsys: Captured, place: Path, name: str, text: str, said: str
+) -> None:
+    (place / name).write_text(text)
+    assert said in " ".join(refused(capsys, "submit", "--dry-run", name).split())
+
+
+def test_every_problem_of_every_job_is_said_at_once(capsys: Captured, place: Path) -> None:
+    (place / "many.json").write_text(json.dumps([{"executable": "e", "priority": 10 + n} for n in range(5)]))
+    said = refused(capsys, "submit", "--dry-run", "many.json")
+    assert [f"jobs[{n}].priority" in said for n in range(5)] == [False, True, True, True, True]
+
+
+def test_a_file_of_a_hundred_megabytes_is_refused_at_once(capsys: Captured, place: Path) -> None:
+    with (place / "huge.json").open("wb") as file:
+        file.truncate(100 * 1024 * 1024)
+    assert "huge.json: the document has" in refused(capsys, "submit", "--dry-run", "huge.json")
+
+
+def test_what_is_no_text_is_refused(capsys: Captured, place: Path) -> None:
+    (place / "latin.json").write_bytes(b'{"executable": "caf\xe9"}')
+    assert "is not UTF-8: line 1" in refused(capsys, "submit", "--dry-run", "latin.json")
+
+
+def test_a_program_that_may_not_be_executed_is_said(capsys: Captured, place: Path) -> None:
+    (place / "prog").write_text("#!/bin/sh\n")
+    assert "chmod +x ./prog" in refused(capsys, "submit", "--dry-run", "--", "./prog")
+
+
+def test_a_faulty_client_file_names_its_place(capsys: Captured, place: Path) -> None:
+    (place / "none").mkdir()
+    (place / "none" / "client.toml").write_text('[auth]\ntoken_file = "x"\n[kafka]\nbootstap = "y"\n')
+    assert "bootstap" in refused(capsys, "jobs")
+    (place / "none" / "client.toml").write_text('[auth]\ntoken_file = "x"\n')
+    assert "no token in x" in refused(capsys, "jobs", code=3)
+
+
+def test_errors_for_programs_are_json_on_standard_output(capsys: Captured) -> None:
+    assert run(["kill", "5-1", "--json"]) == 2
+    captured = capsys.readouterr()
+    fault = json.loads(captured.out)["error"]
+    assert (fault["code"], fault["remedy"]) == ("BAD_SELECTOR", "write 1-5")
+
+
+# --- dry runs: what would be sent ------------------------------------------------------------------------------------
+
+
+def planned(capsys: Captured, *arguments: str) -> dict[str, object]:
+    assert run(["submit", "--dry-run", "--json", *arguments]) == 0
+    plan: dict[str, object] = json.loads(capsys.readouterr().out)
+    return plan
+
+
+def test_flags_make_the_description_that_they_say(capsys: Captured, place: Path) -> None:
+    (place / "prog").write_text("#!/bin/sh\n")
+    (place / "prog").chmod(0o755)
+    (place / "data").mkdir()
+    (place / "data" / "a.txt").write_text("a")
+    plan = planned(
+        capsys,
+        *(
+            "--cpu-time",
+            "10m",
+            "--memory",
+            "2G",
+            "--site",
+            "A",
+            "--tag",
+            "gpu",
+            "--array",
+            "1000",
+            "--name",
+            "s-{n}",
+        ),
+        *(
+            "-e",
+            "MODE=fast",
+            "--output",
+            "*.txt",
+            "--input",
+            "data",
+            "--",
+            "./prog",
+            "{n}",
+            "--tag",
+            "-x",
+            "--",
+        ),
+    )
+    assert plan["jobs"] == 1_000
+    assert plan["descriptions"] == [
+        {
+            "executable": "./prog",
+            "arguments": ["{n}", "--tag", "-x", "--"],
+            "environment": {"MODE": "fast"},
+            "name": "s-{n}",
+            "cpu_time": 600,
+            "memory_mb": 2048,
+            "sites": ["A"],
+            "tags": ["gpu"],
+            "output_sandbox": ["*.txt"],
+            "array": 1000,
+        }
+    ]
+    assert plan["input_files"] == ["data/a.txt", "prog"]
+    assert plan["first_commands"] == [f"./prog {n} --tag -x --" for n in range(3)]
+
+
+def test_flags_go_before_what_files_say(capsys: Captured, place: Path) -> None:
+    (place / "j.toml").write_text('executable = "echo"\ncpu_time = 5\nenvironment = {A = "1", B = "1"}\n')
+    plan = planned(capsys, "j.toml", "--cpu-time", "1m", "--env", "B=2")
+    assert plan["descriptions"] == [
+        {"executable": "echo", "environment": {"A": "1", "B": "2"}, "cpu_time": 60}
+    ]
+
+
+def test_descriptions_come_from_standard_input(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stdin:
+        buffer = io.BytesIO(b'{"executable": "a"}\n{"executable": "b"}\n')
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    assert planned(capsys, "-")["jobs"] == 2
+
+
+def test_every_command_has_help_with_examples(capsys: Captured) -> None:
+    from wms.cli.app import app
+
+    for name in app:
+        if not name.startswith("-"):
+            assert run([name, "--help"]) == 0
+            said = capsys.readouterr().out
+            assert said.count(f"wms {name}") > 1, name

@@ -1,0 +1,45 @@
+import msgspec
+import pytest
+
+from wms.client.submission import BYTES_LIMIT, Submission, commands
+from wms.errors import Rejected
+from wms.jobdesc import JobDescription
+from wms.messages.commands import SUBMIT_LIMIT
+from wms.messages.wire import encode
+
+ONE = JobDescription(executable="echo")
+
+
+def test_many_descriptions_go_in_several_messages_with_ids_of_their_own() -> None:
+    parts = commands([ONE] * (2 * SUBMIT_LIMIT + 1), "x", "me")
+    assert [(part.command_id, len(part.jobs)) for part in parts] == [
+        ("x/0", 2_000),
+        ("x/1", 2_000),
+        ("x/2", 1),
+    ]
+    assert commands([ONE] * (2 * SUBMIT_LIMIT + 1), "x", "me") == parts
+
+
+def test_large_descriptions_go_in_smaller_messages() -> None:
+    large = JobDescription(executable="echo", arguments=("x" * 30_000,) * 4)
+    parts = commands([large] * 20, "x", "me")
+    assert sum(len(part.jobs) for part in parts) == 20
+    assert max(len(encode(part)) for part in parts) <= BYTES_LIMIT + 1_000
+    assert min(len(part.jobs) for part in parts[:-1]) == 7
+
+
+def test_arrays_are_shared_out_so_that_no_message_makes_too_many_jobs() -> None:
+    array = msgspec.structs.replace(ONE, array=600_000)
+    assert [len(part.jobs) for part in commands([array, array, array], "x", "me")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("command_id", ["", "x" * 181, "a\nb"])
+def test_ids_that_no_command_can_carry(command_id: str) -> None:
+    with pytest.raises(Rejected, match="BAD_ID"):
+        commands([ONE], command_id, "me")
+
+
+def test_a_submission_knows_its_ids_in_order() -> None:
+    taken = Submission(id="x", ids=((5, 6), (1, 2), (7, 7)))
+    assert (taken.count, list(taken.job_ids()), str(taken)) == (5, [5, 6, 1, 2, 7], "1-2,5-7")
+    assert taken.selector().ids == ((1, 2), (5, 7))
