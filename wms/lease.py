@@ -8,7 +8,7 @@ give the job away, however slow the messages, and for clocks that drift up to `D
 """
 
 from datetime import datetime
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -32,8 +32,8 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long leases are, in seconds."""
 
-    offer_seconds: float = 30.0
-    lease_seconds: float = 120.0
+    offer_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 30.0
+    lease_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 120.0
 
     @property
     def renew_every_seconds(self) -> float:

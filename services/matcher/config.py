@@ -1,7 +1,7 @@
 """What the matcher is told."""
 
 from wms.lease import Terms
-from wms.runtime.config import Section, ServiceConfig
+from wms.runtime.config import Seconds, Section, ServiceConfig
 from wms.taskqueue.draw import Law
 from wms.taskqueue.shares import GroupShare
 
@@ -10,7 +10,7 @@ class MatchingSettings(Section, frozen=True, kw_only=True):
     """How jobs are drawn."""
 
     draw: Law = "dirac"
-    retry_after_seconds: float = 1.0
+    retry_after_seconds: Seconds = 1.0
     """When an agent that got nothing may ask again."""
     shares: dict[str, GroupShare] = {}
     """Shares of owner groups; a group that is not named has the default."""

@@ -1,6 +1,6 @@
 """What the pilot submitter is told."""
 
-from wms.runtime.config import Section, ServiceConfig
+from wms.runtime.config import Count, Seconds, Section, ServiceConfig
 
 
 class PilotSettings(Section, frozen=True, kw_only=True):
@@ -14,13 +14,13 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     """The lock file of a system on this machine, with which its pilots end."""
     system: str = ""
     """The name by which leftovers of an earlier life of this system are known."""
-    most: int = 16
+    most: Count = 16
     """Pilots at a time, over all elements."""
-    plan_every_seconds: float = 1.0
-    idle_seconds: float = 20.0
-    grace_seconds: float = 3.0
+    plan_every_seconds: Seconds = 1.0
+    idle_seconds: Seconds = 20.0
+    grace_seconds: Seconds = 3.0
     """What a pilot that is told to end leaves its running jobs."""
-    lifetime_seconds: float = 1_209_600.0
+    lifetime_seconds: Seconds = 1_209_600.0
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):

@@ -61,6 +61,15 @@ WRONG = {
     "a value for a table": ("postgres = 'x'", "$.postgres"),
     "a list for a value": ("[kafka]\nbootstrap = ['a:1']", "$.kafka.bootstrap"),
     "a wrong item": ("[queues]\ncpu_segments = [500, 'long']", "$.queues.cpu_segments[1]"),
+    "a time that is none": ("[lease]\nlease_seconds = nan", "$.lease.lease_seconds"),
+    "a time that has passed": ("[lease]\noffer_seconds = -1", "$.lease.offer_seconds"),
+    "no end of time": (
+        "[sandboxes]\nkept_unreferenced_seconds = inf",
+        "$.sandboxes.kept_unreferenced_seconds",
+    ),
+    "no connection": ("[postgres]\npool = 0", "$.postgres.pool"),
+    "segments that do not increase": ("[queues]\ncpu_segments = [500, 400]", "$.queues"),
+    "no segments": ("[queues]\ncpu_segments = []", "$.queues"),
     "no such level": ("[log]\nlevel = 'loud'", "$.log.level"),
 }
 

@@ -7,7 +7,7 @@ error that names its place.
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -19,6 +19,9 @@ PREFIX = "WMS_"
 
 T = TypeVar("T", bound=msgspec.Struct)
 
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=10 * 366 * 86_400)]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
+
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of a configuration file: unknown keys are errors."""
@@ -28,7 +31,8 @@ class PostgresSettings(Section, frozen=True, kw_only=True):
     """How to reach Postgres."""
 
     url: str = "postgresql://127.0.0.1:5432/wms"
-    pool: int = 6
+    pool: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 6
+    """Connections at most."""
 
 
 class AuthSettings(Section, frozen=True, kw_only=True):

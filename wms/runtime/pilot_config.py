@@ -1,7 +1,7 @@
 """What a job agent is told: written by who sends the pilot, read by the pilot."""
 
 from wms.bus.kafka import Settings as KafkaSettings
-from wms.runtime.config import LogSettings, Section
+from wms.runtime.config import Count, LogSettings, Seconds, Section
 
 
 class PilotSettings(Section, frozen=True, kw_only=True):
@@ -15,9 +15,9 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     token_file: str
     directory: str
     """Below it every job gets a directory of its own."""
-    idle_seconds: float = 30.0
+    idle_seconds: Seconds = 30.0
     """After so long without a job the pilot ends by itself."""
-    lifetime_seconds: float = 1_209_600.0
+    lifetime_seconds: Seconds = 1_209_600.0
     """After so long it takes no more jobs."""
     grace_seconds: float = 10.0
     """What a drain leaves running jobs before they are given back."""
@@ -31,8 +31,8 @@ class ResourceSettings(Section, frozen=True, kw_only=True):
     """What the pilot offers a job."""
 
     setup: str = "default"
-    cpu_time: int = 86_400
-    memory_mb: int = 0
+    cpu_time: Count = 86_400
+    memory_mb: Count = 0
     """0: what the machine has."""
     platforms: list[str] = []
     """Empty: what the machine is."""
