@@ -8,7 +8,7 @@ import msgspec
 from wms.db import task_queue, view
 from wms.db.database import Transaction
 from wms.job.job import Job
-from wms.job.reasons import ADVICE, Code
+from wms.job.reasons import ADVICE
 from wms.job.state import State
 from wms.messages import replies
 from wms.messages.queries import WhyJob
@@ -33,8 +33,12 @@ async def explain_job(tx: Transaction, found: Job, query: WhyJob) -> replies.Job
         state=found.state,
         code=code,
         summary=_summary(found, last),
-        advice=ADVICE.get(Code(code), "") if code in Code else "",
+        advice=_advice(code),
     )
+
+
+def _advice(code: str) -> str:
+    return next((text for known, text in ADVICE.items() if known == code), "")
 
 
 def _summary(found: Job, last: asyncpg.Record) -> str:
