@@ -1,0 +1,92 @@
+"""Progress of many jobs, on standard error: live on a terminal, a line now and then elsewhere."""
+
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from wms.cli.printing import console, note
+
+LINE_SECONDS = 5.0
+"""Between the lines where no terminal is."""
+
+_WAITING = ("Submitting", "Received", "Checking", "Scouting", "Staging", "Waiting", "Rescheduled", "Held")
+_RUNNING = ("Matched", "Running", "Stalled", "Completing", "Completed")
+_FAILED = ("Failed", "Killed", "Deleted")
+
+
+class Board:
+    """Shows tasks one below the other: what is submitted, waits, runs, is done, and how many are done a second."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description:<14}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("{task.fields[said]}"),
+            TimeElapsedColumn(),
+            console=console(stderr=True),
+        )
+        self._live = self._progress.console.is_terminal
+        self._said_at = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._progress.stop()
+
+    def task(self, name: str, total: int) -> "Task":
+        """Begin a task of so many things."""
+        if not self._live:
+            note(f"{name} ...")
+        return Task(self, self._progress, self._progress.add_task(name, total=total, said=""), name, total)
+
+    def say(self, line: str, *, last: bool) -> None:
+        """Print a line where no terminal is, if the last one was long ago or this is the task's last."""
+        if not self._live and (last or time.monotonic() - self._said_at > LINE_SECONDS):
+            self._said_at = time.monotonic()
+            note(line)
+
+
+class Task:
+    """One task of a board."""
+
+    def __init__(self, board: Board, progress: Progress, task_id: TaskID, name: str, total: int) -> None:
+        self._board = board
+        self._progress = progress
+        self._id = task_id
+        self._name = name
+        self._total = total
+        self._done = 0
+        self._began = time.monotonic()
+
+    def step(self) -> None:
+        """One thing more is done."""
+        self._show(self._done + 1, "")
+
+    def counts(self, counts: Mapping[str, int]) -> None:
+        """Show how many jobs are in which state."""
+        waiting, running, failed = (_sum(counts, states) for states in (_WAITING, _RUNNING, _FAILED))
+        done = counts.get("Done", 0)
+        rate = done / max(0.001, time.monotonic() - self._began)
+        said = f"{sum(counts.values())} submitted  {waiting} waiting  {running} running  {done} done  {rate:.1f}/s"
+        self._show(done + failed, f"{said}  {failed} FAILED" if failed else said)
+
+    def _show(self, done: int, said: str) -> None:
+        news, self._done = done != self._done, done
+        self._progress.update(self._id, completed=done, said=said)
+        self._board.say(
+            f"{self._name}: {done}/{self._total} {said}".rstrip(), last=news and done >= self._total
+        )
+
+
+def _sum(counts: Mapping[str, int], states: tuple[str, ...]) -> int:
+    return sum(counts.get(state, 0) for state in states)

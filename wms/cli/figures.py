@@ -1,0 +1,60 @@
+"""Figures of runs: what jobs waited, how fast they were matched, where the time went."""
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from wms.db.timeline import JobTimes
+
+
+class Waits(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds from submission to the payload's begin, of the jobs that began."""
+
+    median: float
+    p95: float
+    longest: float
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the smallest value that at least this share of the values does not exceed (nearest rank)."""
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def waits(jobs: Iterable[JobTimes]) -> Waits | None:
+    """Return what the jobs waited, None when none began."""
+    found = sorted(job.wait_seconds for job in jobs if job.wait_seconds is not None)
+    if not found:
+        return None
+    median, p95, longest = (round(quantile(found, share), 3) for share in (0.5, 0.95, 1.0))
+    return Waits(median=median, p95=p95, longest=longest)
+
+
+def matches_per_second(jobs: Iterable[JobTimes]) -> float:
+    """Return how many jobs a second were offered between the first offer and the last."""
+    offered = sorted(job.offered_at for job in jobs if job.offered_at is not None)
+    span = (offered[-1] - offered[0]).total_seconds() if offered else 0.0
+    return round((len(offered) - 1) / span, 1) if span else 0.0
+
+
+class Phases:
+    """What a run did one after another, and the seconds that each took."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Measure a phase."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(time.monotonic() - began, 2)
+
+    @property
+    def total(self) -> float:
+        """Seconds of all phases together."""
+        return round(sum(self.seconds.values()), 2)

@@ -1,0 +1,56 @@
+"""A system of a command's own, for as long as the command runs; what is left of it when it failed is for looking into."""
+
+import asyncio
+import contextlib
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from wms.cli.printing import note
+from wms.embedded.system import System
+from wms.errors import Rejected, Unavailable
+
+
+class WentWrong(Exception):  # noqa: N818 - an outcome that the command reports, not a fault of the program
+    """The system ran, and what it was to show did not come out: one line a finding."""
+
+    def __init__(self, *findings: str) -> None:
+        super().__init__(*findings)
+        self.findings = findings
+
+
+@contextlib.asynccontextmanager
+async def own_system(data: Path | None, **options: object) -> AsyncIterator[System]:
+    """Bring up a system in `data`, or in a directory that goes with it unless something goes wrong.
+
+    SIGTERM ends the command as Ctrl-C does: everything is stopped and nothing is left.
+    """
+    _check_empty(data)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, signal.raise_signal, signal.SIGINT)
+    place = data or Path(tempfile.mkdtemp(prefix="wms-"))
+    try:
+        async with System(place, **options) as system:  # type: ignore[arg-type]
+            yield system
+    except (WentWrong, Rejected, Unavailable, OSError):
+        note(
+            f"wms: everything is left in {place}: the logs are {place}/*/*.log, services/*/*.log and pilots/*/log"
+        )
+        raise
+    except BaseException:
+        _remove(place, keep=data is not None)
+        raise
+    _remove(place, keep=data is not None)
+
+
+def _check_empty(data: Path | None) -> None:
+    if data is not None and data.exists() and any(data.iterdir()):
+        raise Rejected(
+            "NOT_EMPTY", f"{data} has something in it", "name a directory that is empty or not there"
+        )
+
+
+def _remove(place: Path, *, keep: bool) -> None:
+    if not keep:
+        shutil.rmtree(place, ignore_errors=True)

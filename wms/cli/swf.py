@@ -1,0 +1,133 @@
+"""The Standard Workload Format (version 2.2): traces of real systems, a job a line, 18 numbers each.
+
+The format is D. G. Feitelson's, of the Parallel Workloads Archive. Comments begin with a semicolon; those at the top hold
+labelled values, of which `Partition: NUMBER NAME` tells what the numbers of partitions mean. -1 says «not known».
+"""
+
+import heapq
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from wms.errors import Rejected, shown
+
+FIELDS = 18
+LINE_LIMIT = 4_096
+HEADERS_LIMIT = 20_000
+JOBS_LIMIT = 10_000_000
+"""Lines with a job; the longest trace of the archive has a quarter of it."""
+NUMBER_LIMIT = 10**12
+
+_PARTITION = re.compile(r";\s*Partition:\s*(\d{1,9})\s+(\S.{0,254})")
+_NAME = re.compile(r"[^A-Za-z0-9_.:@+-]+")
+
+
+class TraceJob(msgspec.Struct, frozen=True, kw_only=True):
+    """One job of a trace, as far as it is of use here; -1: not known."""
+
+    number: int
+    submit_time: float
+    """Seconds after the trace's beginning."""
+    run_time: float
+    """Seconds."""
+    processors: int
+    """As requested, else as allocated."""
+    requested_time: float
+    """Seconds."""
+    user: int
+    group: int
+    partition: int
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """Jobs in the order of their submission, and the names of partitions by their numbers."""
+
+    jobs: tuple[TraceJob, ...]
+    partitions: dict[int, str]
+
+
+def read(lines: Iterable[str], most: int) -> Trace:
+    """Return the first `most` jobs by time of submission. Raises Rejected, naming the line, for what is no SWF."""
+    partitions: dict[int, str] = {}
+    jobs = heapq.nsmallest(most, _jobs(lines, partitions), key=lambda job: (job.submit_time, job.number))
+    if not jobs:
+        raise Rejected(
+            "BAD_TRACE", "there is no job in the trace", "is it a file in Standard Workload Format?"
+        )
+    return Trace(tuple(jobs), partitions)
+
+
+def _jobs(lines: Iterable[str], partitions: dict[int, str]) -> Iterator[TraceJob]:
+    headers = jobs = 0
+    for number, line in enumerate(lines, 1):
+        if len(line) > LINE_LIMIT:
+            raise _bad(number, f"is longer than {LINE_LIMIT} characters")
+        text = line.strip()
+        if text.startswith(";"):
+            headers += 1
+            if headers > HEADERS_LIMIT:
+                raise _bad(number, f"is one more comment than {HEADERS_LIMIT}")
+            _note(text, partitions)
+        elif text:
+            jobs += 1
+            if jobs > JOBS_LIMIT:
+                raise _bad(number, f"is one more job than {JOBS_LIMIT:,}")
+            yield _job(number, text)
+
+
+def _note(comment: str, partitions: dict[int, str]) -> None:
+    found = _PARTITION.fullmatch(comment)
+    if found is not None:
+        # Names become names of sites, which are of fewer characters.
+        name = _NAME.sub("-", found[2].strip()).strip("-.")
+        partitions[int(found[1])] = name or f"partition{found[1]}"
+
+
+def _job(number: int, text: str) -> TraceJob:
+    fields = text.split()
+    if len(fields) != FIELDS:
+        raise _bad(number, f"has {len(fields)} fields, not {FIELDS}: {shown(text, 60)}")
+    values = _values(number, fields)
+    if values[1] < 0:
+        raise _bad(number, "has no time of submission (field 2)")
+    allocated, requested = int(values[4]), int(values[7])
+    return TraceJob(
+        number=int(values[0]),
+        submit_time=values[1],
+        run_time=values[3],
+        processors=requested if requested > 0 else allocated,
+        requested_time=values[8],
+        user=int(values[11]),
+        group=int(values[12]),
+        partition=int(values[15]),
+    )
+
+
+def _values(number: int, fields: list[str]) -> list[float]:
+    try:
+        values = [*map(float, fields)]
+    except ValueError:
+        raise _not_a_number(number, fields) from None
+    # The sum is for NaN, which the other two pass over.
+    if min(values) < -1 or max(values) > NUMBER_LIMIT or not sum(values) <= FIELDS * NUMBER_LIMIT:
+        raise _not_a_number(number, fields)
+    return values
+
+
+def _not_a_number(number: int, fields: list[str]) -> Rejected:
+    place = next(place for place, field in enumerate(fields, 1) if not _is_right(field))
+    return _bad(number, f"has in field {place} no number from -1 on: {shown(fields[place - 1], 40)}")
+
+
+def _is_right(field: str) -> bool:
+    try:
+        return -1 <= float(field) <= NUMBER_LIMIT
+    except ValueError:
+        return False
+
+
+def _bad(number: int, what: str) -> Rejected:
+    return Rejected(
+        "BAD_TRACE", f"line {number} {what}", "a line of a trace holds 18 numbers, or a comment after ;"
+    )
