@@ -45,7 +45,7 @@ def _summary(found: Job, last: asyncpg.Record) -> str:
     text = f": {last['text']}" if last["text"] else ""
     site = f" at {found.site}" if found.site else ""
     stop = f"; asked to stop ({found.stop_requested})" if found.stop_requested else ""
-    return f"{found.state}{site} since {last['at']:%Y-%m-%d %H:%M:%S} UTC ({last['reason']}){text}{stop}"
+    return f"{found.state}{site} since {last['at']:%Y-%m-%d %H:%M:%S} UTC{text}{stop}"
 
 
 async def _explain_waiting(tx: Transaction, found: Job, query: WhyJob) -> replies.JobWhy:
