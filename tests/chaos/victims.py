@@ -39,9 +39,9 @@ async def kill(victim: str, system: System, url: str, began: float) -> Kill:
     pid = _find(victim, system)
     lost = await _leases_of(url, pid) if victim in SYNTHETIC else ()
     # Services begin afresh when the broker is another one.
-    replaced = (
-        {system.supervisor.pid_of(name) for name in (*SERVICES, victim)} if victim == "broker" else {pid}
-    )
+    replaced: set[int | None] = {pid}
+    if victim == "broker":
+        replaced |= {system.supervisor.pid_of(name) for name in SERVICES}
     at = time.monotonic()
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)

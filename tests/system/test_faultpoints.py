@@ -1,0 +1,228 @@
+"""A service dies between commit, send and offset, at each named point; what was under way takes effect once.
+
+The whole system runs: the armed service is killed by itself in the midst of real messages and started again unarmed.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from tests.chaos.run import quick_system
+from tests.waiting import eventually
+from wms.audit import audit
+from wms.client import Client, JobDescription, Submission
+from wms.embedded.system import System
+from wms.faultpoint import POINTS
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+TRUE = JobDescription(executable="/bin/true", cpu_time=60, max_attempts=20)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[System]:
+    async with quick_system(tmp_path_factory.mktemp("faultpoints")) as each:
+        yield each
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def client(system: System) -> AsyncIterator[Client]:
+    async with Client.connect(system.layout.root, timeout=60) as each:
+        yield each
+
+
+def starts(system: System, name: str) -> int:
+    return system.state().children[name].starts
+
+
+async def restart_with(system: System, name: str, variables: dict[str, str]) -> None:
+    """Kill a service and have its next life, and only that, begin with these variables."""
+    server = system.supervisor._servers[name]
+    before = starts(system, name)
+    server.environment |= variables
+    pid = system.supervisor.pid_of(name)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    await eventually(lambda: starts(system, name) > before, within=30)
+    for variable in variables:
+        del server.environment[variable]
+
+
+async def ended(client: Client, submission: Submission) -> dict[str, int]:
+    return await client.wait(submission.selector(), timeout=90)
+
+
+async def clean(system: System) -> None:
+    assert system.facts is not None
+    report = await audit(system.facts.postgres_url)
+    assert report.ok, report.text(brief=True)
+
+
+@pytest.mark.parametrize("service", ["job_manager", "matcher"])
+@pytest.mark.parametrize("point", sorted(POINTS))
+async def test_a_death_at_a_named_point_loses_nothing_and_does_nothing_twice(
+    system: System, client: Client, service: str, point: str
+) -> None:
+    await restart_with(system, service, {"WMS_FAULTPOINT": f"{point}:2"})
+    armed = starts(system, service)
+    submission = await client.submit([TRUE] * 10, id=f"{service} {point}")
+    assert submission.count == 10
+    assert await ended(client, submission) == {"Done": 10}
+    again = await client.submit([TRUE] * 10, id=f"{service} {point}")
+    assert (again.ids, again.repeated) == (submission.ids, True)
+    await eventually(lambda: starts(system, service) > armed, within=30)
+    assert system.state().children[service].last_exit == -signal.SIGKILL
+    await clean(system)
+
+
+async def test_a_service_that_was_stopped_for_long_does_nothing_twice_when_it_goes_on(
+    system: System, client: Client
+) -> None:
+    """What a long pause of the machine does: the lease of its partitions is over, and it does not know."""
+    pid = system.supervisor.pid_of("job_manager")
+    assert pid is not None
+    first = asyncio.create_task(client.submit([TRUE] * 10, id="before the pause"))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert system.facts is not None
+        connection = await asyncpg.connect(system.facts.postgres_url)
+        # So long that all leases are over by the time it goes on.
+        await eventually(lambda: _silent(connection, pid), within=30)
+        await connection.execute("update lease set expires_at = now() - interval '1 s'")
+        await connection.close()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert await ended(client, await first) == {"Done": 10}
+    await clean(system)
+
+
+async def _silent(connection: asyncpg.Connection, pid: int) -> bool:
+    return bool(
+        await connection.fetchval(
+            "select heartbeat_at < now() - interval '6 s' from service_instance where pid = $1", pid
+        )
+    )
+
+
+async def test_two_instances_share_the_work_and_the_death_of_one_leaves_it_to_the_other(
+    system: System, client: Client, tmp_path: Path
+) -> None:
+    import sys
+
+    from wms.embedded.server import Program
+
+    config = system.layout.service("job_manager") / "config.toml"
+    argv = [sys.executable, "-m", "services.job_manager", "--config", str(config)]
+    async with Program(tmp_path, name="job_manager_2", argv=argv) as second:
+        assert system.facts is not None
+        connection = await asyncpg.connect(system.facts.postgres_url)
+
+        async def sharing() -> bool:
+            return bool(
+                await connection.fetchval(
+                    "select true from service_instance where pid = $1 and heartbeat_at > now() - interval '2 s'",
+                    second.pid,
+                )
+            )
+
+        await eventually(sharing, within=30)
+        many = [await client.submit([TRUE] * 20, id=f"shared {n}") for n in range(3)]
+        # Stopped, not dead: it wakes later and finds its partitions moved on.
+        assert second.pid is not None
+        os.kill(second.pid, signal.SIGSTOP)
+        try:
+            many += [await client.submit([TRUE] * 20, id=f"alone {n}") for n in range(3)]
+            for each in many:
+                assert await ended(client, each) == {"Done": 20}
+        finally:
+            os.kill(second.pid, signal.SIGCONT)
+        await connection.close()
+        last = await client.submit([TRUE] * 20, id="together again")
+        assert await ended(client, last) == {"Done": 20}
+    await clean(system)
+
+
+# --- poison ---------------------------------------------------------------------------------------
+
+POISONED = """create function poison() returns trigger language plpgsql as $$
+    begin
+        if new.name = 'poison' then raise exception 'a fault of ours'; end if;
+        return new;
+    end $$;
+    create trigger poison before insert on job for each row execute function poison()"""
+
+
+async def test_a_message_that_cannot_be_handled_is_put_aside_and_replayed(
+    system: System, client: Client
+) -> None:
+    from msgspec.structs import replace
+
+    assert system.facts is not None
+    connection = await asyncpg.connect(system.facts.postgres_url)
+    await connection.execute(POISONED)
+    poison = asyncio.create_task(client.submit(replace(TRUE, name="poison"), id="poison"))
+    good = await asyncio.gather(*(client.submit(TRUE, id=f"beside poison {n}") for n in range(10)))
+    for each in good:
+        assert await ended(client, each) == {"Done": 1}
+    letters = "select dead_letter_id, error, principal, replayed_at from dead_letter order by dead_letter_id"
+    (letter, *more) = await eventually(lambda: connection.fetch(letters))
+    assert "a fault of ours" in letter["error"]
+    assert letter["principal"] is not None
+    # The tool sends again what is not answered, so that there may be several of the same.
+    await connection.execute("drop trigger poison on job; drop function poison")
+    await connection.execute("update dead_letter set replay_requested_at = now()")
+    assert await ended(client, await poison) == {"Done": 1}
+
+    async def replayed() -> bool:
+        return all(row["replayed_at"] for row in await connection.fetch(letters))
+
+    await eventually(replayed, within=30)
+    assert await connection.fetchval("select count(*) from job where name = 'poison'") == 1
+    await connection.close()
+    assert more is not None
+    await clean(system)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\xff\xfe",
+        b'{"type":"submit"',
+        b'{"type":"nonsense"}',
+        b"[" * 100_000,
+        b"x" * 960_000,
+        b'{"a":1e999}',
+    ],
+    ids=["empty", "not UTF-8", "truncated", "unknown", "deep", "huge", "infinite"],
+)
+async def test_garbage_is_put_aside_and_the_partition_goes_on(
+    system: System, client: Client, payload: bytes
+) -> None:
+    from aiokafka import AIOKafkaProducer
+
+    from wms.messages.commands import TOPIC
+
+    assert system.broker is not None
+    assert system.facts is not None
+    producer = AIOKafkaProducer(bootstrap_servers=system.broker.bootstrap, max_request_size=1_048_000)
+    await producer.start()
+    connection = await asyncpg.connect(system.facts.postgres_url)
+    before = await connection.fetchval("select count(*) from dead_letter")
+    for partition in range(4):
+        await producer.send_and_wait(TOPIC, payload, partition=partition)
+    await producer.stop()
+
+    async def buried() -> bool:
+        return bool(await connection.fetchval("select count(*) from dead_letter") == before + 4)
+
+    await eventually(buried)
+    assert await ended(client, await client.submit(TRUE)) == {"Done": 1}
+    await connection.close()
+    await clean(system)
