@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,11 +28,14 @@ def field_docs(kind: type) -> dict[str, str]:
     return found
 
 
+@cache
+def _classes(path: str) -> dict[str, ast.ClassDef]:
+    module = ast.parse(Path(path).read_text("utf-8"))
+    return {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+
+
 def _own_field_docs(kind: type) -> dict[str, str]:
-    module = ast.parse(inspect.getsource(inspect.getmodule(kind) or kind))
-    body = next(
-        node.body for node in module.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__
-    )
+    body = _classes(inspect.getsourcefile(kind) or "")[kind.__name__].body
     found = {}
     for field, after in pairwise(body):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and (text := _text(after)):
