@@ -9,12 +9,15 @@ from wms.site import ComputingElement
 
 TOPIC = "wms.resource.ads"
 
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time with its zone: times without one cannot be compared with those that have."""
+
 
 class Advertise(msgspec.Struct, frozen=True, kw_only=True, tag="advertise"):
     """A computing element as it is now; forgotten `lifetime_seconds` after it was received."""
 
     element: ComputingElement
-    advertised_at: datetime
+    advertised_at: Moment
     """By the site's clock: an older ad never replaces a newer one of the same element."""
     lifetime_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 900.0
 
@@ -24,7 +27,7 @@ class Withdraw(msgspec.Struct, frozen=True, kw_only=True, tag="withdraw"):
 
     site: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     ce: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    advertised_at: datetime
+    advertised_at: Moment
 
 
 Ad = Advertise | Withdraw

@@ -1,7 +1,7 @@
 """`wms.user.<owner>.inbox`: answers to one user's tools. Key: the tool (`client`), which passes over the others'."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -246,7 +246,6 @@ class Pilots(msgspec.Struct, frozen=True, kw_only=True, tag="pilots"):
     pilots: tuple[PilotLine, ...]
 
 
-Client = Annotated[str, msgspec.Meta(max_length=200)]
 Reply = (
     Submitted
     | Refused
