@@ -4,6 +4,7 @@ Pilots are written down before they are sent, under ids that we chose, so that a
 One instance plans at a time; whoever finds the lock taken leaves it to the other.
 """
 
+import asyncio
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -41,17 +42,20 @@ class Provisioning:
         self._requirements: dict[TaskQueueId, Requirements] = {}
         self._not_before = 0.0
         self._said: tuple[str, ...] = ()
+        # Who is written down and not yet sent must not be taken for dead.
+        self._sending = asyncio.Lock()
 
     async def provide(self) -> None:
         """Make one plan and carry it out."""
         if time.monotonic() < self._not_before:
             return
-        began = time.monotonic()
-        async with self._db.transaction() as tx:
-            sent, elements = await self._planned(tx) if await pilot.may_plan(tx) else ([], {})
-        self._not_before = time.monotonic() + SHARE_OF_TIME * (time.monotonic() - began - 0.05)
-        if sent:
-            await self._send(sent, elements)
+        async with self._sending:
+            began = time.monotonic()
+            async with self._db.transaction() as tx:
+                sent, elements = await self._planned(tx) if await pilot.may_plan(tx) else ([], {})
+            self._not_before = time.monotonic() + SHARE_OF_TIME * (time.monotonic() - began - 0.05)
+            if sent:
+                await self._send(sent, elements)
 
     async def _planned(self, tx: Transaction) -> tuple[list[Sent], dict[tuple[str, str], ComputingElement]]:
         elements = [each for each in await ad.fresh(tx) if each.dispatcher == self._kind]
@@ -96,9 +100,10 @@ class Provisioning:
 
     async def follow(self) -> None:
         """Look how the pilots under way do; hurry the leases of those that are certainly dead."""
-        async with self._db.transaction() as tx:
-            alive = [each for each in await pilot.alive(tx) if each.dispatcher == self._kind]
-        sightings = await self._dispatcher.follow([each.pilot_id for each in alive])
+        async with self._sending:
+            async with self._db.transaction() as tx:
+                alive = [each for each in await pilot.alive(tx) if each.dispatcher == self._kind]
+            sightings = await self._dispatcher.follow([each.pilot_id for each in alive])
         known = {each.pilot_id: each.state for each in alive}
         await self._note(each for each in sightings if _is_news(each, known[each.pilot_id]))
 

@@ -105,6 +105,10 @@ class LocalDispatcher:
         return code
 
     def _process(self, pilot_id: PilotId) -> psutil.Process | None:
+        place = self._directory / pilot_id
+        if place.is_dir() and not (place / "process").exists():
+            # Whoever started it died before its number was written: a living pilot must not be taken for dead.
+            return _bearing(pilot_id)
         try:
             mark = msgspec.json.decode((self._directory / pilot_id / "process").read_bytes(), type=_Mark)
             process = psutil.Process(mark.pid)
@@ -135,6 +139,18 @@ class LocalDispatcher:
         ended.sort(key=lambda place: place.stat().st_mtime)
         for place in ended[:-KEPT_DIRECTORIES]:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def _bearing(pilot_id: PilotId) -> psutil.Process | None:
+    """Return a living process that carries the pilot's id in its environment."""
+    for process in psutil.process_iter():
+        try:
+            named = process.environ().get("WMS_PILOT") == pilot_id
+            if named and process.status() != psutil.STATUS_ZOMBIE:
+                return process
+        except (OSError, psutil.Error):
+            continue
+    return None
 
 
 def _ended(pilot_id: PilotId, code: int, last_line: str) -> Sighting:

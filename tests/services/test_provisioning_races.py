@@ -1,0 +1,98 @@
+"""A pilot that is about to run, or whose sender died, is never taken for dead: its leases would be given away early."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
+from services.pilot_submitter.making import PilotMaker
+from services.pilot_submitter.provisioning import Provisioning
+from tests.services.world import World
+from tests.waiting import eventually
+from wms.auth.keys import generate_keys, load_key
+from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.port import Order, Sighting
+from wms.ids import PilotId
+from wms.provisioning.plan import Caps
+from wms.runtime.config import AuthSettings
+from wms.site import ComputingElement
+
+WAITS = "import signal; signal.pause()"
+
+
+class Gated(LocalDispatcher):
+    """Sends only when it may."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, [sys.executable, "-c", WAITS], {"PATH": os.environ["PATH"]})
+        self.asked = asyncio.Event()
+        self.gate = asyncio.Event()
+
+    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+        self.asked.set()
+        await self.gate.wait()
+        return await super().send(orders)
+
+
+@pytest.fixture
+def provisioning(the_world: World, tmp_path: Path) -> tuple[Provisioning, Gated]:
+    generate_keys(tmp_path / "keys")
+    pilots = PilotSettings(directory=str(tmp_path / "pilots"), keys=str(tmp_path / "keys"))
+    config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
+    maker = PilotMaker(config, load_key(tmp_path / "keys" / "pilots.pem"))
+    gated = Gated(tmp_path / "pilots")
+    return Provisioning(the_world.db, "local", gated, maker, Caps(pilots=4)), gated
+
+
+async def test_a_pilot_not_yet_sent_is_not_taken_for_dead(
+    the_world: World, provisioning: tuple[Provisioning, Gated]
+) -> None:
+    one, gated = provisioning
+    element = ComputingElement(site="A", ce="ce", slots=1, max_cpu_time=10**6, setup="default")
+    await the_world.sql(
+        "insert into ad (site, ce, element, advertised_at, expires_at)"
+        " values ('A', 'ce', $1::text::jsonb, now(), now() + interval '1 h')",
+        msgspec.json.encode(element).decode(),
+    )
+    await the_world.submitted()
+    providing = asyncio.create_task(one.provide())
+    await gated.asked.wait()
+    following = asyncio.create_task(one.follow())
+    # Time for it to look, were it let.
+    await asyncio.wait([following], timeout=0.3)
+    gated.gate.set()
+    await providing
+    await following
+    (pilot,) = await the_world.sql("select pilot_id, state, ended_at from pilot")
+    assert pilot["ended_at"] is None
+    assert pilot["state"] in ("Submitted", "Running")
+    await gated.cancel([pilot["pilot_id"]])
+    await eventually(lambda: _gone(gated))
+
+
+async def _gone(dispatcher: LocalDispatcher) -> bool:
+    return not await dispatcher.alive()
+
+
+async def test_a_pilot_whose_sender_died_before_it_could_write_its_number_runs(tmp_path: Path) -> None:
+    sender = Gated(tmp_path)
+    sender.gate.set()
+    name = PilotId("p-unmarked")
+    await sender.send([Order(pilot_id=name, site="S", ce="c", slots=1, config="", token="t")])
+    (tmp_path / name / "process").unlink()
+    another = Gated(tmp_path)
+    (sighting,) = await another.follow([name])
+    assert sighting.state == "Running"
+    assert await another.alive() == [name]
+    await another.cancel([name])
+
+    async def over() -> bool:
+        await sender.follow([name])
+        return (await another.follow([name]))[0].state == "Aborted"
+
+    await eventually(over)
