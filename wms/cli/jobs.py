@@ -185,7 +185,8 @@ async def _why(client: "Client", selector: "Selector", limit: int, common: Commo
 
 
 def _explain(answer: "JobWhy") -> None:
-    show(f"job {answer.job_id}: {answer.summary} ({answer.code})")
+    code = "" if answer.code in answer.summary else f" ({answer.code})"
+    show(f"job {answer.job_id}: {answer.summary}{code}")
     if answer.advice:
         show(f"  {answer.advice}")
     if answer.ahead:

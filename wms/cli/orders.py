@@ -19,6 +19,9 @@ Id = Annotated[
     str | None, Parameter(name="--id", help="Yours for this order: again with the same id, it is done once.")
 ]
 
+NAMED = 10
+"""So many jobs that were left as they are get a line each; with --json a hundred."""
+
 DONE = {
     "kill": "killed or told to stop",
     "hold": "held",
@@ -115,10 +118,10 @@ def _tell(action: Action, done: "Controlled", common: Common) -> int:
     else:
         before = " before, by the same order" if done.repeated else ""
         show(f"{_jobs(done.changed)} {DONE[action]}{before}")
-    for each in done.unchanged:
+    for each in done.unchanged[:NAMED]:
         note(each.why if each.why.startswith(("job ", "no job ")) else f"job {each.job_id}: {each.why}")
-    if done.unchanged_total > len(done.unchanged):
-        note(f"and {done.unchanged_total - len(done.unchanged):,} more left as they are")
+    if done.unchanged_total > NAMED:
+        note(f"and {done.unchanged_total - NAMED:,} more left as they are")
     if done.changed or not done.unchanged:
         return OK if done.changed and not done.unchanged_total else SOME_FAILED
     return NOT_ALLOWED if all(each.why.startswith("no job ") for each in done.unchanged) else SOME_FAILED

@@ -19,6 +19,8 @@ FAULT = 70
 UNAVAILABLE = 75
 INTERRUPTED = 130
 
+DOWN_SECONDS = 2.0
+
 
 def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> int:
     """Connect to the user's system, do the work, and return its exit code."""
@@ -27,10 +29,21 @@ def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> i
         from wms.client import Client
 
         quiet()
-        async with Client.connect(common.data, timeout=common.timeout) as client:
+        async with Client.connect(common.data, timeout=common.timeout, patience=_patience(common)) as client:
             return await work(client)
 
     return run_async(run())
+
+
+def _patience(common: Common) -> float:
+    """Return how long to wait for a broker: hardly, where it is known that nobody keeps the system up."""
+    from wms.client.client import CONNECT_SECONDS
+    from wms.client.settings import data_directory
+    from wms.embedded.lock import holder
+    from wms.embedded.supervisor import LOCK_FILE
+
+    lock = data_directory(common.data) / LOCK_FILE
+    return CONNECT_SECONDS if not lock.exists() or holder(lock) else DOWN_SECONDS
 
 
 def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") -> int:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from wms.cli.options import Common
 from wms.cli.printing import console, note, show, show_json
-from wms.cli.session import OK, SOME_FAILED
+from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -21,7 +21,7 @@ async def wait_for(
     submission: "Submission | None" = None,
     limit: float | None = None,
 ) -> int:
-    """Wait for the selected jobs, and return 0 if all are Done, 1 if not."""
+    """Wait for the selected jobs, and return 0 if all are Done, 1 if not, 3 if there are none."""
     if sys.stderr.isatty():
         with _bar() as bar:
             task = bar.add_task("waiting", total=None, states="")
@@ -34,8 +34,9 @@ async def wait_for(
     elif counts:
         show(in_words(counts))
     if not counts:
-        note("no job is selected")
-    return OK if counts and set(counts) == {"Done"} else SOME_FAILED
+        note("no such job of yours")
+        return NOT_ALLOWED
+    return OK if set(counts) == {"Done"} else SOME_FAILED
 
 
 def in_words(counts: dict[str, int]) -> str:

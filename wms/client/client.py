@@ -51,16 +51,22 @@ class Client:
     @classmethod
     @asynccontextmanager
     async def connect(
-        cls, settings: Settings | Path | None = None, *, timeout: float = TIMEOUT_SECONDS
+        cls,
+        settings: Settings | Path | None = None,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        patience: float = CONNECT_SECONDS,
     ) -> AsyncIterator[Self]:
         """Connect to the system of these settings, or of a data directory, or of the usual place.
+
+        A broker that does not answer is waited for, `patience` seconds long, since it may just be starting again.
 
         Rejected: no system is set up there, or the token is missing or has expired. Unavailable: no broker answers.
         """
         if not isinstance(settings, Settings):
             settings = read_settings(settings)
         exchange = Exchange(settings.kafka, TokenFile(Path(settings.auth.token_file)))
-        await exchange.open(min(timeout, CONNECT_SECONDS))
+        await exchange.open(min(timeout, patience))
         try:
             yield cls(settings, exchange, timeout)
         finally:

@@ -30,7 +30,7 @@ POLL_SECONDS = 0.5
 LOOK_SECONDS = 2.0
 """How often the broker is asked who it is while an answer is waited for."""
 RECONNECT_SECONDS = 0.3
-PAUSES = (3.0, 5.0, 8.0)
+PAUSES = (5.0, 10.0, 15.0)
 """Between sending and sending again; the last one repeats."""
 IN_FLIGHT = 8
 

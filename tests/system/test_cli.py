@@ -1,0 +1,143 @@
+"""The command line as its users run it: a process against a real job manager, broker and database."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.system.place import Place, owner, place
+
+__all__ = ["owner", "place"]
+
+
+class Shell:
+    """Runs `wms` as one user."""
+
+    def __init__(self, place: Place, owner: str) -> None:
+        self.data = place.root / f"data-{owner}"
+        self.data.mkdir(exist_ok=True)
+        (self.data / "client.toml").write_text(
+            f'[kafka]\nbootstrap = "{place.broker.bootstrap}"\nfetch_wait_ms = 5\nidempotent = false\n'
+            f'[auth]\ntoken_file = "{place.token(owner)}"\njwks = "{place.root}/keys/jwks.json"\n'
+            f'[sandboxes]\nurl = "{place.root}/sandboxes"\n[postgres]\nurl = "{place.postgres}"\n'
+        )
+        self.out = self.err = ""
+
+    async def run(self, *arguments: str, stdin: str = "") -> int:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "wms.cli", *arguments[:1], "--data", str(self.data), *arguments[1:]),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate(stdin.encode())
+        self.out, self.err = out.decode(), err.decode()
+        assert "Traceback" not in self.err
+        assert process.returncode is not None
+        return process.returncode
+
+    async def json(self, *arguments: str) -> Any:
+        assert await self.run(*arguments, "--json") == 0, self.err
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def shell(place: Place, owner: str) -> Shell:
+    return Shell(place, owner)
+
+
+async def test_a_day_of_a_user(shell: Shell) -> None:
+    assert await shell.run("submit", "--array", "3", "--id", "monday", "--name", "sim-{n}", "--", "true") == 0
+    ids = shell.out.strip()
+    first, last = map(int, ids.split("-"))
+    assert await shell.run("submit", "--array", "3", "--id", "monday", "--name", "sim-{n}", "--", "true") == 0
+    assert (shell.out.strip(), "had been submitted before" in shell.err) == (ids, True)
+
+    assert await shell.run("submit", "-", "--json", stdin='{"executable": "a"}\n{"executable": "b"}\n') == 0
+    assert json.loads(shell.out)["ids"] == [[last + 1, last + 2]]
+
+    assert await shell.json("status", "--all") == {"counts": {"Waiting": 5}, "total": 5}
+    assert await shell.run("jobs", "--name", "sim*", "--json", "--oldest") == 0
+    assert [json.loads(line)["job_id"] for line in shell.out.splitlines()] == [first, first + 1, last]
+    assert (await shell.json("why", str(first)))["code"] == "NO_SITES"
+    assert (await shell.json("logs", str(first)))["job"]["state"] == "Waiting"
+    assert sum(queue["waiting"] for queue in await shell.json("queues")) == 5
+    assert await shell.json("sites") == []
+
+    assert await shell.run("hold", str(first)) == 0
+    assert await shell.run("hold", str(first), ids) == 1
+    assert f"job {first} is Held" in shell.err
+    assert (await shell.json("release", "--state", "held"))["changed"] == 3
+    assert await shell.run("kill", "--all", "--reason", "enough") == 0
+    assert await shell.run("wait", "--all", "--json") == 1
+    assert json.loads(shell.out) == {"counts": {"Killed": 5}}
+    assert await shell.run("logs", str(first)) == 0
+    assert "KILLED_BY_USER: enough" in shell.out
+    assert await shell.run("output", str(first)) == 1
+    assert "has no output sandbox" in shell.err
+    assert await shell.run("rm", ids) == 0
+    assert await shell.run("jobs") == 0
+    assert len(shell.out.splitlines()) == 3
+
+
+async def test_what_is_not_there_and_what_is_anothers_are_told_alike(
+    place: Place, shell: Shell, owner: str
+) -> None:
+    assert await shell.run("submit", "--", "true") == 0
+    job = shell.out.strip()
+    stranger = Shell(place, f"{owner}-stranger")
+    for command in ("kill", "logs", "output", "wait"):
+        assert await stranger.run(command, job) == 3, command
+        mine = stranger.err
+        await stranger.run(command, "987654321")
+        assert stranger.err.replace("987654321", job) == mine
+    assert await shell.json("status", job) == {"counts": {"Waiting": 1}, "total": 1}
+
+
+async def test_an_expired_token_is_told_at_once(place: Place, shell: Shell, owner: str) -> None:
+    place.token(owner, lifetime=-60.0)
+    assert await shell.run("jobs") == 3
+    assert "your token expired at" in shell.err
+    assert (
+        await shell.run("token", "create", "--owner", owner, "--to", str(place.root / f"{owner}.token")) == 0
+    )
+    assert (await shell.json("token"))["owner"] == owner
+    assert await shell.run("jobs") == 0
+
+
+async def test_files_go_along_with_a_program_that_is_here(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prog").write_text("#!/bin/sh\n")
+    (tmp_path / "prog").chmod(0o755)
+    (tmp_path / "in.txt").write_text("x")
+    assert await shell.run("submit", "--input", "in.txt", "--", "./prog") == 0
+    job = await shell.json("logs", shell.out.strip())
+    assert [ref["size"] > 0 for ref in job["description"]["input_sandbox"]] == [True]
+
+
+async def test_operators_see_the_parts_and_check_them(shell: Shell) -> None:
+    assert await shell.run("status") == 0
+    assert "job_manager" in shell.out
+    assert {part["name"] for part in (await shell.json("status"))["parts"]} == {
+        "broker",
+        "postgres",
+        "job_manager",
+    }
+    assert await shell.run("migrate", "--check") == 0
+    assert (await shell.json("migrate")) == {"applied": []}
+    assert await shell.run("dead-letters") == 0
+    assert await shell.run("audit") == 0
+    assert await shell.run("top", "--once") == 0
+
+
+async def test_nobody_answers(shell: Shell) -> None:
+    toml = (shell.data / "client.toml").read_text().splitlines()
+    (shell.data / "client.toml").write_text("\n".join(['[kafka]\nbootstrap = "127.0.0.1:9"', *toml[4:]]))
+    assert await shell.run("jobs", "--timeout", "1", "--json") == 75
+    assert json.loads(shell.out)["error"]["code"] == "UNAVAILABLE"
