@@ -78,6 +78,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     site: str = "local"
     log_level: str = "info"
+    pilots: Table = {}
+    """Settings of the pilot submitter that are not the defaults: `most`, `idle_seconds`, ..."""
 
 
 def service(name: str, facts: Facts) -> Program:
@@ -121,11 +123,12 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
             element: dict[str, Value] = {"site": facts.site, "slots": facts.slots}
             return {"advertising": {"token_file": str(layout.site_token)}, "elements": [element]}
         case "pilot_submitter":
-            pilots = {
+            pilots: dict[str, Value] = {
                 "directory": str(layout.pilots),
                 "keys": str(layout.keys),
                 "lifeline": str(layout.lock),
                 "system": system_id(layout.root),
+                **facts.pilots,
             }
             return {"pilots": pilots, "sandboxes": {"url": layout.sandboxes.as_uri()}}
         case _:

@@ -42,7 +42,7 @@ class System:
     """One system in `data_dir`, kept up by this process and gone with it.
 
     `kafka` is "embedded", "apache" or HOST:PORT of one that runs; `postgres` is "embedded" or a URL. `slots` is how many
-    payloads run at once (default: one a core). `durable=False` is for tests.
+    payloads run at once (default: one a core); `pilots` are settings of the pilot submitter. `durable=False` is for tests.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class System:
         durable: bool = True,
         log_level: str = "info",
         services: tuple[str, ...] = SERVICES,
+        pilots: Table | None = None,
     ) -> None:
         self.layout = Layout(Path(data_dir).absolute())
         self.supervisor = Supervisor(self.layout.root)
@@ -66,6 +67,7 @@ class System:
         self._slots = slots or plan.default_slots()
         self._durable = durable
         self._log_level = log_level
+        self._pilots = pilots or {}
         self._watch: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -82,6 +84,7 @@ class System:
                 postgres_url=url,
                 slots=self._slots,
                 log_level=self._log_level,
+                pilots=self._pilots,
             )
             plan.write_client(self.facts)
             for name in self._services:

@@ -1,0 +1,16 @@
+"""`python -m bench`: runs all benchmarks, one after another, each in a process of its own."""
+
+import subprocess
+import sys
+
+BENCHMARKS = ("submission", "matching", "end_to_end")
+
+
+def main() -> int:
+    return max(
+        subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False).returncode for name in BENCHMARKS
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""What benchmarks share in being measured: the machine they ran on, a system to run against, medians, one JSON object."""
+
+import argparse
+import asyncio
+import os
+import platform
+import statistics
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import msgspec
+import psutil
+
+from wms.cli.session import quiet
+from wms.embedded.system import System
+
+Figures = dict[str, Any]
+
+BOUND_SECONDS = 600.0
+"""No benchmark takes longer."""
+
+
+def machine(postgres_version: str) -> Figures:
+    """Return what the figures depend on."""
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        # Above the number of cores, others used the machine too.
+        "load_before": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "postgres": postgres_version,
+        "broker": "embedded",
+    }
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the median, to four significant digits."""
+    return float(f"{statistics.median(values):.4g}")
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the value that this share of the values does not exceed, to four significant digits."""
+    ordered = sorted(values)
+    return float(f"{ordered[min(len(ordered) - 1, int(share * len(ordered)))]:.4g}")
+
+
+@asynccontextmanager
+async def system(**options: Any) -> AsyncIterator[System]:
+    """Bring up a system in a directory of its own, as durable as one in earnest, and take it down again."""
+    with tempfile.TemporaryDirectory(prefix="wms-bench-") as place:
+        async with System(Path(place), log_level="warning", **options) as running:
+            yield running
+
+
+async def postgres_version(running: System) -> str:
+    """Return the version of the system's Postgres."""
+    assert running.facts is not None
+    connection = await asyncpg.connect(running.facts.postgres_url)
+    try:
+        version = connection.get_server_version()
+    finally:
+        await connection.close()
+    return f"{version.major}.{version.minor}"
+
+
+class Cpu:
+    """Processor seconds by program, between two moments: where the time goes."""
+
+    def __init__(self, running: System) -> None:
+        self._names = [name for name in running.state().children if name != "postgres"]
+        self._running = running
+        self._before = self._look()
+
+    def used(self) -> dict[str, float]:
+        """Return the seconds used since then."""
+        now = self._look()
+        return {name: round(now[name] - self._before.get(name, 0.0), 2) for name in now}
+
+    def _look(self) -> dict[str, float]:
+        own = psutil.Process().cpu_times()
+        found = {"benchmark": own.user + own.system}
+        for name in self._names:
+            pid = self._running.supervisor.pid_of(name)
+            if pid is not None:
+                times = psutil.Process(pid).cpu_times()
+                found[name] = times.user + times.system
+        pid = self._running.supervisor.pid_of("postgres")
+        if pid is not None:
+            found["postgres"] = sum(_cpu_of(each) for each in psutil.Process(pid).children(recursive=True))
+        return found
+
+
+def _cpu_of(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)
+
+
+def run(name: str, measure: Callable[..., Awaitable[Figures]], **defaults: int) -> None:
+    """Measure with the parameters of the command line, and print the figures as one JSON object."""
+    parser = argparse.ArgumentParser(prog=f"python -m bench.{name}")
+    for parameter, value in defaults.items():
+        parser.add_argument(f"--{parameter.replace('_', '-')}", type=int, default=value)
+    parameters = vars(parser.parse_args())
+    quiet()
+
+    async def bounded() -> Figures:
+        async with asyncio.timeout(BOUND_SECONDS):
+            return await measure(**parameters)
+
+    figures = asyncio.run(bounded())
+    whole = {"benchmark": name, "parameters": parameters, **figures}
+    sys.stdout.write(msgspec.json.encode(whole).decode() + "\n")
+    sys.stdout.flush()

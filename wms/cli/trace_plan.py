@@ -1,0 +1,125 @@
+"""What a trace becomes here: jobs that sleep as long as the trace's ran, divided by the speed-up, and sites to run them.
+
+User and group of the trace are owner and VO, its partition is the site. All of it runs on this machine, since the sites are
+only advertised as if they were many; a tag keeps other jobs away from them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from wms.cli.swf import Trace, TraceJob
+from wms.jobdesc.description import JobDescription
+from wms.jobdesc.validation import YEAR
+from wms.site import ComputingElement
+
+TAG = "trace-replay"
+CE = "trace"
+DEFAULT_CPU_TIME = 86_400
+MAX_CPU_TIME = 864_000
+
+
+class Identity(msgspec.Struct, frozen=True, order=True):
+    """Whose jobs they are."""
+
+    owner: str
+    group: str
+    vo: str
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """One job of the trace as it is to be submitted."""
+
+    due: float
+    """Seconds after the replay's beginning."""
+    identity: Identity
+    site: str
+    """Empty: any."""
+    seconds: float
+    """How long it sleeps."""
+    description: JobDescription
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """All jobs in the order in which they are due, and the computing elements that take them."""
+
+    jobs: tuple[Planned, ...]
+    elements: tuple[ComputingElement, ...]
+
+
+def plan(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None = None) -> Plan:
+    """Return the plan for a trace; each pilot has `slots`, and the sites over the limit are folded into the busiest."""
+    sites = _sites(trace, sites_limit)
+    first = trace.jobs[0].submit_time
+    jobs = tuple(
+        _planned(job, sites.get(job.partition, ""), (job.submit_time - first) / speedup, speedup, slots)
+        for job in trace.jobs
+    )
+    return Plan(jobs, tuple(_elements(jobs, slots)))
+
+
+def _sites(trace: Trace, limit: int | None) -> dict[int, str]:
+    """Return the site of each partition: the busiest under their own names, the others dealt out over those."""
+    counts = Counter(job.partition for job in trace.jobs if job.partition >= 0)
+    ranked = sorted(counts, key=lambda partition: (-counts[partition], partition))
+    kept = ranked[:limit]
+    names = [trace.partitions.get(partition, f"partition{partition}") for partition in kept]
+    return {partition: names[place % len(names)] for place, partition in enumerate(ranked)}
+
+
+def _planned(job: TraceJob, site: str, due: float, speedup: float, slots: int) -> Planned:
+    seconds = round(max(0.0, job.run_time) / speedup, 3)
+    return Planned(
+        due=due,
+        identity=_identity(job),
+        site=site,
+        seconds=seconds,
+        description=JobDescription(
+            name=f"trace-{job.number}",
+            executable="sleep",
+            arguments=(f"{seconds:g}",),
+            # What the trace's system was told decides the queue, and what is not known is guessed by what was used.
+            cpu_time=_cpu_time(job),
+            processors=min(max(1, job.processors), slots),
+            sites=(site,) if site else (),
+            tags=(TAG,),
+        ),
+    )
+
+
+def _identity(job: TraceJob) -> Identity:
+    user, group = (str(number) if number >= 0 else "none" for number in (job.user, job.group))
+    return Identity(f"user{user}", f"group{group}", f"vo{group}")
+
+
+def _cpu_time(job: TraceJob) -> int:
+    asked = job.requested_time if job.requested_time > 0 else job.run_time
+    return int(min(max(1, asked), YEAR, MAX_CPU_TIME)) if asked >= 0 else DEFAULT_CPU_TIME
+
+
+def _elements(jobs: Sequence[Planned], slots: int) -> list[ComputingElement]:
+    anywhere = {job.identity.vo for job in jobs if not job.site}
+    vos: dict[str, set[str]] = {"anywhere": set()} if anywhere else {}
+    for job in jobs:
+        if job.site:
+            vos.setdefault(job.site, set()).add(job.identity.vo)
+    return [_element(site, own | anywhere, slots) for site, own in sorted(vos.items())]
+
+
+def _element(site: str, vos: set[str], slots: int) -> ComputingElement:
+    return ComputingElement(
+        site=site,
+        ce=CE,
+        setup="default",
+        dispatcher="local",
+        # Room for a pilot of each VO at a time: a pilot serves one.
+        slots=slots * len(vos),
+        slots_per_pilot=slots,
+        cores=slots * len(vos),
+        cores_per_pilot=slots,
+        max_cpu_time=MAX_CPU_TIME,
+        vos=tuple(vos),
+        tags=(TAG,),
+        required_tags=(TAG,),
+    )

@@ -1,0 +1,102 @@
+"""What became of a replayed trace: by VO and site, and which jobs ended otherwise than they should have."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from wms.cli.figures import Waits, matches_per_second, waits
+from wms.cli.trace_plan import Planned
+from wms.cli.trace_run import Feeding
+from wms.client import Rejected, Settings
+from wms.client.selector import joined
+from wms.db import timeline
+from wms.db.database import Database
+from wms.db.timeline import JobTimes
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the jobs of one VO or site; times in seconds after the first submission."""
+
+    name: str
+    jobs: int
+    started: int
+    done: int
+    attempts: int
+    wait: Waits | None
+    first_start: float | None
+    last_start: float | None
+    first_end: float | None
+    last_end: float | None
+
+
+async def report(settings: Settings, feeding: Feeding, began_at: datetime) -> dict[str, Any]:
+    """Return what the database says of a replay's jobs; `wrong` holds a line for each that ended otherwise than it should."""
+    if settings.postgres is None:
+        raise Rejected("NOT_AN_OPERATOR", "the report needs the database, which the settings do not name")
+    db = await Database.connect(settings.postgres.url, size=1, application="wms replay")
+    try:
+        async with db.transaction() as tx:
+            jobs = await timeline.of_ranges(tx, joined((each, each) for each in feeding.submitted))
+            sent, used = await timeline.pilots_since(tx, began_at)
+    finally:
+        await db.close()
+    wrong = [line for job in jobs if (line := _fault(job, feeding.submitted[job.job_id]))]
+    if len(jobs) != len(feeding.submitted):
+        wrong.append(f"{len(feeding.submitted) - len(jobs)} jobs are gone")
+    start = min(job.submitted_at for job in jobs)
+    return {
+        "jobs": len(jobs),
+        "done": sum(job.state == "Done" for job in jobs),
+        "attempts": sum(job.attempts for job in jobs),
+        "wait_seconds": waits(jobs),
+        "matches_per_second": matches_per_second(jobs),
+        "pilots_sent": sent,
+        "pilots_used": used,
+        "behind_the_trace_seconds": round(feeding.longest_lag, 2),
+        "seconds": max((_after(start, job.ended_at) or 0.0 for job in jobs), default=0.0),
+        "vos": _lines(jobs, {job.job_id: job.vo for job in jobs}, start),
+        "sites": _lines(jobs, {job.job_id: job.site or "" for job in jobs}, start),
+        "wrong": wrong,
+    }
+
+
+def _fault(job: JobTimes, planned: Planned) -> str:
+    """Return how a job did not end as it should have, or nothing."""
+    if job.state != "Done" or job.exit_code != 0:
+        return f"job {job.job_id} ({job.name}) is {job.state}, exit code {job.exit_code}: {job.reason} {job.reason_text or ''}"
+    if (planned.site and job.site != planned.site) or job.vo != planned.identity.vo:
+        return f"job {job.job_id} ran at {job.site} for {job.vo}, not at {planned.site} for {planned.identity.vo}"
+    if job.wall_seconds is not None and job.wall_seconds < planned.seconds - 0.01:
+        return f"job {job.job_id} ran {job.wall_seconds:.3f} s instead of {planned.seconds:g}"
+    return ""
+
+
+def _lines(jobs: Sequence[JobTimes], names: dict[int, str], start: datetime) -> list[Line]:
+    groups: dict[str, list[JobTimes]] = {}
+    for job in jobs:
+        groups.setdefault(names[job.job_id], []).append(job)
+    lines = [_line(name, group, start) for name, group in groups.items()]
+    return sorted(lines, key=lambda line: (-line.jobs, line.name))
+
+
+def _line(name: str, jobs: Sequence[JobTimes], start: datetime) -> Line:
+    starts = sorted(after for job in jobs if (after := _after(start, job.started_at)) is not None)
+    ends = sorted(after for job in jobs if (after := _after(start, job.ended_at)) is not None)
+    return Line(
+        name=name,
+        jobs=len(jobs),
+        started=len(starts),
+        done=sum(job.state == "Done" for job in jobs),
+        attempts=sum(job.attempts for job in jobs),
+        wait=waits(jobs),
+        first_start=starts[0] if starts else None,
+        last_start=starts[-1] if starts else None,
+        first_end=ends[0] if ends else None,
+        last_end=ends[-1] if ends else None,
+    )
+
+
+def _after(start: datetime, then: datetime | None) -> float | None:
+    return None if then is None else round((then - start).total_seconds(), 3)
