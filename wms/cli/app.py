@@ -3,7 +3,7 @@
 from cyclopts import App, Group
 
 from wms import __version__
-from wms.cli import demo, jobs, local, logs, operate, orders, outputs, places, submit, top
+from wms.cli import demo, jobs, local, logs, operate, orders, outputs, places, replay, submit, top
 
 HELP = """A workload management system: jobs go in, pilots at sites ask for them, results come back.
 
@@ -69,6 +69,7 @@ _COMMANDS = {
         ("token", local.token),
         ("migrate", operate.migrate),
         ("demo", demo.demo),
+        ("replay", replay.replay),
     ),
 }
 
