@@ -18,10 +18,11 @@ from wms import faultpoint
 from wms.auth.principal import Principal
 from wms.auth.token import Verifier
 from wms.bus.kafka import Kafka, Message, Reader
-from wms.bus.topics import partitions
+from wms.bus.topics import Topic
 from wms.db import dead_letter, offset
 from wms.db.database import GONE, RETRIED, Database, Transaction
 from wms.db.dead_letter import DeadLetter
+from wms.db.instance import DEAD_AFTER_SECONDS
 from wms.db.offset import Feed, PartitionLost
 from wms.errors import Rejected, Unavailable
 from wms.ids import InstanceId
@@ -33,6 +34,13 @@ M = TypeVar("M")
 
 GIVE_UP_AFTER_SECONDS = 60.0
 """A consumer that could reach neither broker nor database for so long ends its process, to begin afresh."""
+
+STUCK_AFTER_SECONDS = 20.0
+"""A reader that neither brought anything nor heard from the broker for so long is replaced: clients have hung before."""
+
+PAUSE_SECONDS = 0.2
+MARGIN_SECONDS = 1.0
+"""An instance gives its partitions up this much before the others take it for dead."""
 
 
 class Delivery(msgspec.Struct, Generic[M], frozen=True):
@@ -53,13 +61,17 @@ class Membership:
     def __init__(self, instance_id: InstanceId) -> None:
         self.instance_id = instance_id
         self._sharers: dict[str, list[InstanceId]] = {}
+        self._good_until = 0.0
 
     def update(self, sharers: dict[str, list[InstanceId]]) -> None:
         """Take what the last heartbeat brought."""
         self._sharers = sharers
+        self._good_until = time.monotonic() + DEAD_AFTER_SECONDS - MARGIN_SECONDS
 
     def share(self, consumer: str, count: int) -> tuple[int, ...]:
-        """Return which of `count` partitions are this instance's: none before its first heartbeat."""
+        """Return which of `count` partitions are this instance's: none when its last heartbeat is too long ago."""
+        if time.monotonic() > self._good_until:
+            return ()
         sharers = self._sharers.get(consumer, [])
         if self.instance_id not in sharers:
             return ()
@@ -79,7 +91,7 @@ class Consumer(Generic[M]):
     def __init__(
         self,
         name: str,
-        topic: str,
+        topic: Topic,
         codec: Codec[M],
         handle: Handler[M],
         *,
@@ -102,9 +114,11 @@ class Consumer(Generic[M]):
         self._now = now
         self._on_refused = on_refused
         self._batch = batch
-        self._feed = Feed(kafka.cluster_id, name, topic)
+        self._feed = Feed(kafka.cluster_id, name, topic.name)
         self._offsets: dict[int, int] = {}
         self._reader: Reader | None = None
+        self._failing_since: float | None = None
+        self._heard = _Heard()
         self.handled = 0
 
     @property
@@ -116,62 +130,75 @@ class Consumer(Generic[M]):
         return sum(max(0, reader.high_water(part) - at) for part, at in self._offsets.items())
 
     async def run(self) -> None:
-        """Handle batches until cancelled; a batch in hand is finished first."""
-        self._reader = await self._kafka.reader(self.topic)
-        try:
-            await self._loop(self._reader)
-        finally:
-            await self._reader.close()
-
-    async def _loop(self, reader: Reader) -> None:
-        failing_since: float | None = None
+        """Handle batches until cancelled; a batch in hand is finished first. Fails when nothing works for too long."""
         while True:
             try:
+                await self._read()
+            except (*GONE, *RETRIED, Unavailable) as error:
+                self._failing_since = self._failing_since or time.monotonic()
+                log.warning("consumer waits", consumer=self.name, error=repr(error))
+                if time.monotonic() - self._failing_since > GIVE_UP_AFTER_SECONDS:
+                    raise
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _read(self) -> None:
+        """Handle batches by one reader. After any fault comes another, with the offsets read afresh: nothing is guessed."""
+        reader = self._reader = await self._kafka.reader(self.topic.name)
+        try:
+            while True:
                 await self._share(reader)
                 if not self._offsets:
+                    self._failing_since = None
                     await asyncio.sleep(0.1)
                     continue
-                records = await reader.poll(0.2, self._batch)
+                records = await reader.poll(PAUSE_SECONDS, self._batch)
                 if records:
                     await _to_its_end(self._take(records))
-                failing_since = None
-            except PartitionLost as lost:
-                log.warning("partition lost", consumer=self.name, error=str(lost))
-                self._offsets = {}
-            except (*GONE, *RETRIED, Unavailable) as error:
-                failing_since = failing_since or time.monotonic()
-                log.warning("consumer waits", consumer=self.name, error=repr(error))
-                if time.monotonic() - failing_since > GIVE_UP_AFTER_SECONDS:
-                    raise
-                self._offsets = {}
-                await asyncio.sleep(0.2)
+                if self._heard.progress(len(records), await reader.unread(), reader.answered_at()):
+                    self._failing_since = None
+        except PartitionLost as lost:
+            log.warning("partition lost", consumer=self.name, error=str(lost))
+        finally:
+            self._offsets = {}
+            self._reader = None
+            await reader.close()
 
     async def _share(self, reader: Reader) -> None:
-        wanted = self._membership.share(self.name, partitions(self.topic))
+        wanted = self._membership.share(self.name, self.topic.partitions)
         if set(wanted) == self._offsets.keys():
             return
-        if not wanted:
-            self._offsets = {}
-            return
-        async with self._db.transaction() as tx:
-            self._offsets = await offset.begin(tx, self._feed, wanted)
-        reader.assign(self._offsets)
+        self._offsets = {}
+        if wanted:
+            async with self._db.transaction() as tx:
+                offsets = await offset.begin(tx, self._feed, wanted)
+            reader.assign(offsets)
+            self._offsets = offsets
+            self._heard = _Heard()
         log.info("partitions assigned", consumer=self.name, offsets=self._offsets)
 
     async def _take(self, records: Sequence[Message]) -> None:
-        # What was fetched before partitions moved away, or again after a rewind, is not for this round.
-        fresh = [each for each in records if each.offset >= self._offsets.get(each.partition, 1 << 62)]
-        if not fresh:
-            return
         started = time.perf_counter()
-        await self._handle_or_halve([self._decode(record) for record in fresh])
-        self.handled += len(fresh)
+        await self._rewind(records)
+        await self._handle_or_halve([self._decode(record) for record in records])
+        self.handled += len(records)
         log.debug(
             "batch",
             consumer=self.name,
-            messages=len(fresh),
+            messages=len(records),
             ms=round((time.perf_counter() - started) * 1000, 1),
         )
+
+    async def _rewind(self, records: Sequence[Message]) -> None:
+        """Follow a log that begins again below the offset, as one does whose topic was deleted and made anew."""
+        for record in records:
+            behind = self._offsets[record.partition]
+            if record.offset < behind:
+                if await self._kafka.read_cluster_id() != self._kafka.cluster_id:
+                    raise Unavailable("the broker is another cluster now")
+                log.warning("log begins again", consumer=self.name, partition=record.partition, was=behind)
+                async with self._db.transaction() as tx:
+                    await offset.advance(tx, self._feed, record.partition, behind, record.offset)
+                self._offsets[record.partition] = record.offset
 
     def _decode(self, record: Message) -> _Decoded[M]:
         try:
@@ -234,6 +261,7 @@ class Consumer(Generic[M]):
 
     async def replay_one(self) -> bool:
         """Handle one dead letter that an operator wants tried again; return whether there was one."""
+        letter_id = None
         try:
             async with self._db.transaction() as tx:
                 row = await dead_letter.to_replay(tx, self.name)
@@ -244,7 +272,9 @@ class Consumer(Generic[M]):
                 await dead_letter.replayed(tx, letter_id)
         except (*GONE, *RETRIED, Unavailable):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is goes back to the operator with the letter
+        except Exception as error:
+            if letter_id is None:
+                raise
             async with self._db.transaction() as tx:
                 await dead_letter.replay_failed(tx, letter_id, f"{type(error).__name__}: {error}")
         return True
@@ -257,12 +287,33 @@ class Consumer(Generic[M]):
         await self._handle(tx, [Delivery(principal, message)])
 
 
+class _Heard:
+    """Tells a reader that waits from one that hangs: a broker answers fetches also when it has nothing."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._answered_at = 0
+
+    def progress(self, records: int, unread: int, answered_at: int) -> bool:
+        """Return whether there is any since the last call; Unavailable if there was none for too long."""
+        now = time.monotonic()
+        if records or (unread == 0 and answered_at > self._answered_at):
+            self._since, self._answered_at = now, answered_at
+            return True
+        if now - self._since > STUCK_AFTER_SECONDS:
+            raise Unavailable(f"nothing heard from the broker for {STUCK_AFTER_SECONDS:g} s")
+        return False
+
+
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
-        await task
+        await asyncio.wait([task])
+        if not task.cancelled() and (error := task.exception()):
+            # It stays for the next to read; to raise it here would make the cancellation forgotten.
+            log.warning("last batch not handled", error=repr(error))
         raise
 
 

@@ -1,26 +1,37 @@
 """One thin wrapper around aiokafka: the only module that knows it.
 
 Consumers are assigned their partitions by hand, never by a Kafka group: who reads what is decided in Postgres, where the
-offsets are. `auto_offset_reset` is earliest throughout, since not every broker tells the end of a log rightly.
+offsets are. `auto_offset_reset` is earliest throughout, since not every broker tells the end of a log rightly. Partitions
+are counted by us, not by the broker: one that lost all its topics may make one anew, with another count, before we do.
 """
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+import random
+import time
+import zlib
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import msgspec
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+import structlog
+from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, UnknownError
 
-from wms.bus.topics import Topic
+from wms.bus.reader import HEADER, Message, Reader
+from wms.bus.topics import Topic, find
 from wms.errors import Rejected, Unavailable
 
-HEADER = "authorization"
-"""The header that carries the sender's token; a payload never does."""
+__all__ = ["HEADER", "Headers", "Kafka", "Message", "Reader", "Settings"]
+
+log = structlog.get_logger()
 
 Headers = Sequence[tuple[str, bytes]]
+Pair = tuple[bytes, bytes]
+"""Key and payload."""
 
+SEND_SECONDS = 30.0
 _EXISTS = 36
 
 
@@ -42,67 +53,72 @@ class Kafka:
         self.settings = settings
         self._client_id = client_id
         self.cluster_id = ""
-        self._producer: AIOKafkaProducer | None = None
+        self._producer: Any = None
+        self._opening = asyncio.Lock()
+        self._retired: set[asyncio.Task[None]] = set()
         self._admin: AIOKafkaAdminClient | None = None
-        self._known: set[str] = set()
+        self._known: dict[str, Topic] = {}
 
     async def start(self, topics: Sequence[Topic] = ()) -> None:
         """Connect and create what topics are missing, or raise Unavailable."""
         try:
-            self._producer = AIOKafkaProducer(
-                bootstrap_servers=self.settings.bootstrap,
-                client_id=self._client_id,
-                acks="all",
-                enable_idempotence=self.settings.idempotent,
-                linger_ms=0,
-                max_batch_size=900_000,
-                max_request_size=1_048_000,
-                request_timeout_ms=10_000,
-            )
-            await asyncio.wait_for(self._producer.start(), 20)
+            await self._open_producer()
             self._admin = AIOKafkaAdminClient(
                 bootstrap_servers=self.settings.bootstrap,
                 client_id=self._client_id,
                 request_timeout_ms=10_000,
             )
-            await asyncio.wait_for(self._admin.start(), 20)
+            async with asyncio.timeout(20):
+                await self._admin.start()
             self.cluster_id = await self.read_cluster_id()
             await self.ensure(topics)
-        except (KafkaError, OSError, TimeoutError) as error:
+        except (KafkaError, OSError) as error:
             await self.close()
             raise Unavailable(f"no broker answers at {self.settings.bootstrap}: {error}") from error
+        except (Unavailable, Rejected):
+            await self.close()
+            raise
 
     async def close(self) -> None:
         """Close what is open; never raises."""
-        for part in (self._producer and self._producer.stop(), self._admin and self._admin.close()):
-            if part is not None:
-                try:
-                    await asyncio.wait_for(part, 5)
-                except (KafkaError, OSError, TimeoutError):
-                    continue
+        producer, self._producer = self._producer, None
+        admin, self._admin = self._admin, None
+        if producer is not None:
+            await _quietly(producer.stop(), 5)
+        if admin is not None:
+            await _quietly(admin.close(), 5)
+        retired = list(self._retired)
+        for task in retired:
+            task.cancel()
+        await asyncio.gather(*retired, return_exceptions=True)
 
     async def read_cluster_id(self) -> str:
         """Ask the cluster who it is: another id means that all topics and offsets are gone."""
-        assert self._admin is not None
+        if self._admin is None:
+            raise Unavailable("not connected")
         try:
-            described = await asyncio.wait_for(self._admin.describe_cluster(), 10)
-        except (KafkaError, OSError, TimeoutError) as error:
+            async with asyncio.timeout(10):
+                described = await self._admin.describe_cluster()
+        except (KafkaError, OSError) as error:
             raise Unavailable(f"the broker does not tell its cluster id: {error}") from error
         return str(described.get("cluster_id") or "")
 
     async def ensure(self, topics: Sequence[Topic]) -> None:
-        """Create the topics that are missing; one that exists stays as it is."""
-        assert self._admin is not None
+        """Create the topics that are missing; one that exists stays as it is. Unavailable, or Rejected by the broker."""
         missing = [topic for topic in topics if topic.name not in self._known]
         if not missing:
             return
-        response = await asyncio.wait_for(
-            self._admin.create_topics([self._new(topic) for topic in missing]), 20
-        )
+        if self._admin is None:
+            raise Unavailable("not connected")
+        try:
+            async with asyncio.timeout(20):
+                response = await self._admin.create_topics([self._new(topic) for topic in missing])
+        except (KafkaError, OSError) as error:
+            raise Unavailable(f"topics cannot be created: {error!r}") from error
         for name, code, *_ in response.topic_errors:
             if code not in (0, _EXISTS):
                 raise Rejected("TOPIC_REFUSED", f"the broker will not create {name}: error {code}")
-        self._known.update(topic.name for topic in missing)
+        self._known.update({topic.name: topic for topic in missing})
 
     def _new(self, topic: Topic) -> NewTopic:
         return NewTopic(
@@ -120,102 +136,115 @@ class Kafka:
     async def send_many(
         self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes], headers: Headers = ()
     ) -> None:
-        """Send messages and wait until the broker has them all. Unavailable: some of them may have arrived."""
-        assert self._producer is not None
-        try:
-            sent = [
-                await self._producer.send(topic, key=key or None, value=payload, headers=list(headers))
-                for key, payload in zip(keys, payloads, strict=True)
-            ]
-            await asyncio.wait_for(asyncio.gather(*sent), 30)
-        except (KafkaError, OSError, TimeoutError) as error:
-            raise Unavailable(f"{topic}: not sent: {error!r}") from error
+        """Send messages and wait until the broker has them all, creating the topic if it is not there.
 
-    async def reader(self, topic: str) -> "Reader":
-        """Return a reader of one topic, with no partition yet."""
-        reader = Reader(self, topic)
+        Unavailable: some of them may have arrived. Rejected: one is too large, or there can be no such topic.
+        """
+        place = self._known.get(topic) or find(topic)
+        await self.ensure([place])
+        left: Sequence[Pair] = list(zip(keys, payloads, strict=True))
+        deadline = time.monotonic() + SEND_SECONDS
+        while left := await self._deliver(place, left, headers):
+            # The embedded broker refuses as many messages as it took before the topic was created, one by one.
+            if time.monotonic() > deadline:
+                raise Unavailable(f"{topic}: not sent: the broker refuses without a reason")
+
+    async def _deliver(self, topic: Topic, messages: Sequence[Pair], headers: Headers) -> Sequence[Pair]:
+        """Send; return what is to be tried again at once."""
+        producer = await self._open_producer()
+        futures: list[asyncio.Future[Any]] = []
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                count = min(topic.partitions, len(await producer.partitions_for(topic.name)))
+                for key, payload in messages:
+                    sending = producer.send(
+                        topic.name,
+                        key=key or None,
+                        value=payload,
+                        partition=_partition(key, count),
+                        headers=list(headers),
+                    )
+                    futures.append(await sending)
+                results = await asyncio.gather(*futures, return_exceptions=True)
+            return self._refused(messages, results)
+        except MessageSizeTooLargeError as error:
+            await _settle(futures)
+            raise Rejected("MESSAGE_TOO_LARGE", str(error), "send it in parts") from error
+        except (KafkaError, OSError) as error:
+            self._retire(producer)
+            await _settle(futures)
+            raise Unavailable(f"{topic.name}: not sent: {error!r}") from error
+
+    def _refused(self, messages: Sequence[Pair], results: Sequence[Any]) -> Sequence[Pair]:
+        again = []
+        for message, result in zip(messages, results, strict=True):
+            if isinstance(result, UnknownError) and not self.settings.idempotent:
+                again.append(message)
+            elif isinstance(result, BaseException):
+                raise result
+        return again
+
+    async def _open_producer(self) -> Any:
+        async with self._opening:
+            if self._producer is None:
+                self._producer = await self._start_producer()
+            return self._producer
+
+    async def _start_producer(self) -> Any:
+        producer = AIOKafkaProducer(
+            bootstrap_servers=self.settings.bootstrap,
+            client_id=self._client_id,
+            acks="all",
+            enable_idempotence=self.settings.idempotent,
+            linger_ms=0,
+            max_batch_size=900_000,
+            max_request_size=1_048_000,
+            request_timeout_ms=10_000,
+        )
+        try:
+            async with asyncio.timeout(20):
+                await producer.start()
+        except BaseException as error:
+            await _quietly(producer.stop(), 5)
+            if isinstance(error, KafkaError | OSError):
+                raise Unavailable(
+                    f"no broker takes messages at {self.settings.bootstrap}: {error!r}"
+                ) from error
+            raise
+        return producer
+
+    def _retire(self, producer: Any) -> None:
+        """Let the next message go by a new producer.
+
+        An idempotent one that gave a batch up has a gap in its numbers, and is refused by the broker for ever after.
+        """
+        if self._producer is producer:
+            self._producer = None
+            log.info("producer retired", client=self._client_id)
+            task = asyncio.create_task(_quietly(producer.stop(), SEND_SECONDS))
+            self._retired.add(task)
+            task.add_done_callback(self._retired.discard)
+
+    async def reader(self, topic: str) -> Reader:
+        """Return a reader of one topic, with no partition yet. Unavailable: there is no broker."""
+        reader = Reader(
+            topic, self.settings.bootstrap, f"{self._client_id}-reader", self.settings.fetch_wait_ms
+        )
         await reader.start()
         return reader
 
 
-class Message(msgspec.Struct, frozen=True):
-    """What a reader brings."""
-
-    partition: int
-    offset: int
-    key: bytes | None
-    payload: bytes
-    token: str
-    """Without its `Bearer `; empty where there is none."""
+def _partition(key: bytes, count: int) -> int:
+    return zlib.crc32(key) % count if key else random.randrange(count)
 
 
-class Reader:
-    """Reads partitions of one topic that it is told, from offsets that it is told."""
-
-    def __init__(self, kafka: Kafka, topic: str) -> None:
-        self.topic = topic
-        settings = kafka.settings
-        self._consumer = AIOKafkaConsumer(
-            bootstrap_servers=settings.bootstrap,
-            client_id=f"{kafka._client_id}-reader",  # noqa: SLF001 - the wrapper's two halves
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            fetch_max_wait_ms=settings.fetch_wait_ms,
-            max_partition_fetch_bytes=4_194_304,
-            fetch_max_bytes=16_777_216,
-            check_crcs=False,
-            request_timeout_ms=20_000,
-        )
-
-    async def start(self) -> None:
-        """Connect, or raise Unavailable."""
-        try:
-            await asyncio.wait_for(self._consumer.start(), 20)
-        except (KafkaError, OSError, TimeoutError) as error:
-            raise Unavailable(f"{self.topic}: no broker to read from: {error}") from error
-
-    async def close(self) -> None:
-        """Disconnect; never raises."""
-        try:
-            await asyncio.wait_for(self._consumer.stop(), 5)
-        except (KafkaError, OSError, TimeoutError):
-            return
-
-    def assign(self, offsets: dict[int, int]) -> None:
-        """Read these partitions from these offsets on, and nothing else."""
-        self._consumer.assign([TopicPartition(self.topic, partition) for partition in offsets])
-        for partition, offset in offsets.items():
-            self._consumer.seek(TopicPartition(self.topic, partition), offset)
-
-    async def assign_end(self) -> None:
-        """Read partition 0 from its end on: what is sent after this returns is seen, and perhaps a little before it."""
-        partition = TopicPartition(self.topic, 0)
-        self._consumer.assign([partition])
-        try:
-            await asyncio.wait_for(self._consumer.seek_to_end(partition), 20)
-            await asyncio.wait_for(self._consumer.position(partition), 20)
-        except (KafkaError, OSError, TimeoutError) as error:
-            raise Unavailable(f"{self.topic}: no position to read from: {error}") from error
-
-    async def poll(self, timeout_seconds: float, limit: int) -> list[Message]:
-        """Return what has come: each partition's messages in order; empty when nothing came in time."""
-        try:
-            found = await self._consumer.getmany(timeout_ms=int(timeout_seconds * 1000), max_records=limit)
-        except (KafkaError, OSError) as error:
-            raise Unavailable(f"{self.topic}: not read: {error!r}") from error
-        return [_message(record) for records in found.values() for record in records]
-
-    def high_water(self, partition: int) -> int:
-        """Return the end of the partition's log as the last fetch told it."""
-        return self._consumer.highwater(TopicPartition(self.topic, partition)) or 0
+async def _settle(futures: Sequence[asyncio.Future[Any]]) -> None:
+    for future in futures:
+        future.cancel()
+    await asyncio.gather(*futures, return_exceptions=True)
 
 
-def _message(record: Any) -> Message:
-    token = next((value for name, value in record.headers if name == HEADER), b"")
-    return Message(
-        record.partition,
-        record.offset,
-        record.key,
-        record.value or b"",
-        token[:16_384].decode("ascii", "replace").removeprefix("Bearer "),
-    )
+async def _quietly(closing: Awaitable[None], within: float) -> None:
+    with contextlib.suppress(KafkaError, OSError):
+        async with asyncio.timeout(within):
+            await closing

@@ -1,10 +1,12 @@
 """The relay: what committed transactions sent goes to the broker, at once or, after a crash, a little later.
 
 Right after a commit its messages are handed over in memory. Whatever is still in the outbox after a while belongs to
-a process that died in between, and any relay takes it. A message may therefore go out twice, never not at all.
+a process that died in between, and any relay takes it. A message may therefore go out twice, never not at all. Each topic
+is sent to by a task of its own, in order, so that one that does not answer holds up no other.
 """
 
 import asyncio
+from collections.abc import Sequence
 
 import structlog
 
@@ -12,12 +14,15 @@ from wms import faultpoint
 from wms.bus.kafka import Kafka
 from wms.db import outbox
 from wms.db.database import GONE, RETRIED, Database, Parcel
-from wms.errors import Unavailable
+from wms.errors import Rejected, Unavailable
 
 log = structlog.get_logger()
 
 SWEEP_EVERY_SECONDS = 1.0
+SWEEP_AT_ONCE = 200
 TAKEN_FOR_SECONDS = 10.0
+IN_HAND_LIMIT = 2_000
+"""Parcels; while there are more, no others' are taken."""
 
 
 class Relay:
@@ -28,72 +33,111 @@ class Relay:
     def __init__(self, db: Database, kafka: Kafka) -> None:
         self._db = db
         self._kafka = kafka
-        self._ready: list[Parcel] = []
-        self._wake = asyncio.Event()
+        self._waiting: dict[str, list[Parcel]] = {}
+        self._busy: set[str] = set()
+        self._in_hand: set[int] = set()
+        self._acknowledged: list[int] = []
+        self._posted, self._forgettable, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._idle.set()
         self.sent = 0
-        db.on_posted = self._posted
+        db.on_posted = self._take
 
-    def _posted(self, parcels: list[Parcel]) -> None:
-        self._ready.extend(parcels)
-        self._wake.set()
+    def _take(self, parcels: Sequence[Parcel]) -> None:
+        for parcel in parcels:
+            if parcel.outbox_id not in self._in_hand:
+                self._in_hand.add(parcel.outbox_id)
+                self._waiting.setdefault(parcel.topic, []).append(parcel)
+        if self._in_hand:
+            self._idle.clear()
+            self._posted.set()
+
+    def _let_go(self, outbox_ids: Sequence[int]) -> None:
+        self._in_hand.difference_update(outbox_ids)
+        if not self._in_hand:
+            self._idle.set()
 
     async def run(self) -> None:
         """Send until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._send_posted())
             group.create_task(self._sweep())
+            group.create_task(self._forget())
+            while True:
+                await self._posted.wait()
+                self._posted.clear()
+                for topic in self._waiting.keys() - self._busy:
+                    self._busy.add(topic)
+                    group.create_task(self._empty(topic))
 
-    async def drain(self) -> None:
-        """Send what this process has posted; what fails stays in the outbox."""
-        parcels, self._ready = self._ready, []
-        if parcels:
-            await self._send(parcels)
-
-    async def _send_posted(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            await self.drain()
-
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(SWEEP_EVERY_SECONDS)
-            try:
-                async with self._db.transaction() as tx:
-                    due = await outbox.take_due(tx, 200, TAKEN_FOR_SECONDS)
-            except (*GONE, *RETRIED) as error:
-                log.warning("outbox not swept", error=repr(error))
-                continue
-            if due:
-                log.info("outbox swept", parcels=len(due))
-                await self._send(due)
-
-    async def _send(self, parcels: list[Parcel]) -> None:
-        faultpoint.reach("relay.before_send")
-        topics: dict[str, list[Parcel]] = {}
-        for parcel in parcels:
-            topics.setdefault(parcel.topic, []).append(parcel)
-        results = await asyncio.gather(
-            *(self._send_topic(topic, several) for topic, several in topics.items())
-        )
-        faultpoint.reach("relay.after_send")
-        sent = [outbox_id for ids in results for outbox_id in ids]
-        if not sent:
-            return
+    async def drain(self, within: float) -> None:
+        """Wait, while it runs, until all in hand is sent; what is not by then stays in the outbox."""
         try:
-            async with self._db.transaction() as tx:
-                await outbox.delete(tx, sent)
-        except (*GONE, *RETRIED) as error:
-            log.warning("sent messages not yet forgotten", error=repr(error))
-        faultpoint.reach("relay.after_delete")
+            async with asyncio.timeout(within):
+                await self._idle.wait()
+        except TimeoutError:
+            log.warning("left in the outbox", parcels=len(self._in_hand))
 
-    async def _send_topic(self, topic: str, parcels: list[Parcel]) -> list[int]:
+    async def _empty(self, topic: str) -> None:
+        try:
+            while parcels := self._waiting.pop(topic, []):
+                await self._send(topic, parcels)
+        finally:
+            self._busy.discard(topic)
+
+    async def _send(self, topic: str, parcels: Sequence[Parcel]) -> None:
+        faultpoint.reach("relay.before_send")
         keys = [key for parcel in parcels for key in parcel.keys]
         payloads = [payload for parcel in parcels for payload in parcel.payloads]
+        ids = [parcel.outbox_id for parcel in parcels]
         try:
             await self._kafka.send_many(topic, keys, payloads)
         except Unavailable as error:
             log.warning("not sent, stays in the outbox", topic=topic, messages=len(keys), error=str(error))
+            self._let_go(ids)
+            return
+        except Rejected as error:
+            if len(parcels) > 1:
+                for parcel in parcels:
+                    await self._send(topic, [parcel])
+                return
+            # It would be refused for ever, and come again for ever.
+            log.error("never to be sent, dropped", topic=topic, messages=len(keys), error=str(error))  # noqa: TRY400
+        else:
+            self.sent += len(keys)
+        faultpoint.reach("relay.after_send")
+        self._acknowledged += ids
+        self._forgettable.set()
+
+    async def _forget(self) -> None:
+        """Delete what the broker has acknowledged."""
+        while True:
+            await self._forgettable.wait()
+            self._forgettable.clear()
+            ids, self._acknowledged = self._acknowledged, []
+            try:
+                async with self._db.transaction() as tx:
+                    await outbox.delete(tx, ids)
+            except (*GONE, *RETRIED) as error:
+                log.warning("sent messages not yet forgotten", error=repr(error))
+                self._acknowledged += ids
+                self._forgettable.set()
+                await asyncio.sleep(SWEEP_EVERY_SECONDS)
+                continue
+            faultpoint.reach("relay.after_delete")
+            self._let_go(ids)
+
+    async def _sweep(self) -> None:
+        while True:
+            due = await self._overdue() if len(self._in_hand) < IN_HAND_LIMIT else []
+            if due:
+                log.info("outbox swept", parcels=len(due))
+                self._take(due)
+            if len(due) < SWEEP_AT_ONCE:
+                await asyncio.sleep(SWEEP_EVERY_SECONDS)
+
+    async def _overdue(self) -> list[Parcel]:
+        try:
+            async with self._db.transaction() as tx:
+                return await outbox.take_due(tx, SWEEP_AT_ONCE, TAKEN_FOR_SECONDS)
+        except (*GONE, *RETRIED) as error:
+            log.warning("outbox not swept", error=repr(error))
             return []
-        self.sent += len(keys)
-        return [parcel.outbox_id for parcel in parcels]

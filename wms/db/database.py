@@ -29,6 +29,8 @@ GONE = (
     OSError,
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    # What a connection cut in the middle of an operation may raise instead.
+    asyncpg.InternalClientError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,

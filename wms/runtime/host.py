@@ -7,6 +7,7 @@ since all topics and offsets are then another's.
 
 import argparse
 import asyncio
+import contextlib
 import os
 import platform
 import signal
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
+import psutil
 import structlog
 import uvloop
 
@@ -26,9 +28,9 @@ from wms.auth.token import Verifier
 from wms.bus.consumer import Consumer, Handler, Membership, OnRefused
 from wms.bus.kafka import Kafka
 from wms.bus.relay import Relay
-from wms.bus.topics import SHARED
+from wms.bus.topics import SHARED, Topic, find
 from wms.db import instance
-from wms.db.database import GONE, Database
+from wms.db.database import GONE, RETRIED, Database
 from wms.db.migrate import check
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import InstanceId
@@ -42,6 +44,7 @@ log = structlog.get_logger()
 
 BEAT_SECONDS = 1.0
 CONNECT_SECONDS = 60.0
+DRAIN_SECONDS = 5.0
 
 EXIT_REJECTED, EXIT_UNAVAILABLE = 2, 75
 
@@ -71,14 +74,14 @@ class Host:
         self.membership = Membership(self.instance_id)
         self.relay = Relay(db, kafka)
         self._consumers: list[Consumer[Any]] = []
-        self._loops: list[Loop] = [self.relay]
+        self._loops: list[Loop] = []
         self._stop = asyncio.Event()
         self._facts: dict[str, Callable[[], Any]] = {}
 
     def consume(
         self,
         name: str,
-        topic: str,
+        topic: str | Topic,
         union: Any,
         handle: Handler[Any],
         *,
@@ -88,7 +91,7 @@ class Host:
         """Handle a topic's messages; every one needs a token."""
         consumer: Consumer[Any] = Consumer(
             f"{self.service}.{name}",
-            topic,
+            find(topic) if isinstance(topic, str) else topic,
             Codec(union),
             handle,
             db=self.db,
@@ -125,30 +128,52 @@ class Host:
         """Run all loops until stopped or until one fails."""
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self.stop)
+        await self._bury_dead()
         await self._beat()
         log.info("service runs", instance=self.instance_id, cluster=self.kafka.cluster_id)
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(loop.run(), name=loop.name) for loop in self._loops]
-            tasks.append(group.create_task(self._beat_on(), name="heartbeat"))
-            await self._stop.wait()
-            for task in tasks:
-                task.cancel()
-        await self.relay.drain()
-        async with self.db.transaction() as tx:
-            await instance.leave(tx, self.instance_id)
+        try:
+            async with asyncio.TaskGroup() as group:
+                relay = group.create_task(self.relay.run(), name=self.relay.name)
+                tasks = [group.create_task(loop.run(), name=loop.name) for loop in self._loops]
+                tasks.append(group.create_task(self._beat_on(), name="heartbeat"))
+                await self._stop.wait()
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+                await self.relay.drain(DRAIN_SECONDS)
+                relay.cancel()
+        finally:
+            await self._leave()
         log.info("service ends", instance=self.instance_id)
+
+    async def _bury_dead(self) -> None:
+        """Free the partitions of instances that died on this machine without a word, this one's former self above all.
+
+        Should the process be there after all, unseen from here, it says so with its next beat.
+        """
+        async with self.db.transaction() as tx:
+            for each in await instance.instances(tx):
+                if each["host"] == platform.node() and each["alive"] and not psutil.pid_exists(each["pid"]):
+                    await instance.leave(tx, each["instance_id"])
+
+    async def _leave(self) -> None:
+        """Say that its partitions are free, so that nobody waits for an instance that will not come back."""
+        with contextlib.suppress(*GONE, *RETRIED):
+            async with asyncio.timeout(DRAIN_SECONDS), self.db.transaction() as tx:
+                await instance.leave(tx, self.instance_id)
 
     async def _beat_on(self) -> None:
         missed_since = time.monotonic()
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             try:
-                await self._check_cluster()
-                await self._beat()
+                async with asyncio.timeout(instance.DEAD_AFTER_SECONDS):
+                    await self._check_cluster()
+                    await self._beat()
                 missed_since = time.monotonic()
-            except (*GONE, Unavailable) as error:
+            except (*GONE, *RETRIED, Unavailable) as error:
+                # When the others think it dead, it has given its partitions up: what it knows of them is too old by then.
                 log.warning("heartbeat missed", error=repr(error))
-                self.membership.update({})
                 if time.monotonic() - missed_since > CONNECT_SECONDS:
                     raise
 
