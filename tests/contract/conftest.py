@@ -1,0 +1,49 @@
+"""The bus over both brokers."""
+
+import logging
+from collections.abc import AsyncIterator
+from typing import cast
+
+import pytest
+import pytest_asyncio
+import structlog
+
+from tests.contract.bus import Bus, Keys
+from wms.embedded.server import KafkaServer
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _quick_logs() -> None:
+    """Write errors without the decoration that takes longer than what is tested."""
+    renderer = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(
+        processors=[structlog.processors.add_log_level, structlog.processors.TimeStamper(), renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+    )
+
+
+@pytest.fixture(scope="session")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    return Keys(tmp_path_factory.mktemp("keys") / "keys")
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("broker", id="embedded"),
+        pytest.param("apache_kafka", id="apache", marks=[pytest.mark.kafka, pytest.mark.timeout(240)]),
+    ]
+)
+def cluster(request: pytest.FixtureRequest) -> KafkaServer:
+    return cast("KafkaServer", request.getfixturevalue(request.param))
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def bus(cluster: KafkaServer, database: str, keys: Keys) -> AsyncIterator[Bus]:
+    each = Bus(cluster, database, keys)
+    try:
+        each.kafka = await each.connect()
+        each.db = await each.connect_db()
+        await each.sql("create table effect (n bigint not null)")
+        yield each
+    finally:
+        await each.close()

@@ -1,0 +1,159 @@
+"""What a transaction sends goes out if it commits, whoever dies then; and not otherwise."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.contract.bus import Bus, Note
+from tests.waiting import eventually
+from wms.bus.relay import Relay
+from wms.db import outbox
+from wms.db.database import Database
+from wms.messages.wire import Codec
+
+CODEC = Codec[Note](Note)
+
+
+@asynccontextmanager
+async def relay(bus: Bus) -> AsyncIterator[tuple[Database, Relay]]:
+    db = await bus.connect_db()
+    one = Relay(db, await bus.connect())
+    task = asyncio.create_task(one.run())
+    try:
+        yield db, one
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()
+
+
+def some_topic() -> str:
+    return f"test.out.{uuid.uuid4().hex}"
+
+
+async def post(db: Database, topic: str, *numbers: int) -> None:
+    async with db.transaction() as tx:
+        for n in numbers:
+            tx.send(topic, f"k{n}", Note(n=n))
+
+
+async def post_and_fail(db: Database, topic: str) -> None:
+    async with db.transaction() as tx:
+        tx.send(topic, "k", Note(n=1))
+        raise ZeroDivisionError
+
+
+async def published(bus: Bus, topic: str, count: int) -> list[int]:
+    return [CODEC.decode(each.payload).n for each in await bus.read_all(topic, 1, count)]
+
+
+async def outbox_is_empty(bus: Bus) -> None:
+    async def empty() -> bool:
+        return not await bus.sql("select outbox_id from outbox")
+
+    await eventually(empty)
+
+
+async def make_due(bus: Bus) -> None:
+    """Let the time pass after which a relay takes what another left."""
+    await bus.sql("update outbox set due_at = now() - interval '1 s'")
+
+
+async def test_what_committed_is_published_and_then_forgotten(bus: Bus) -> None:
+    topics = [some_topic() for _ in range(3)]
+    async with relay(bus) as (db, one):
+        for round_ in range(5):
+            async with db.transaction() as tx:
+                for topic in topics:
+                    tx.send(topic, "a", Note(n=2 * round_))
+                    tx.send(topic, "b", Note(n=2 * round_ + 1))
+        for topic in topics:
+            assert await published(bus, topic, 10) == list(range(10))
+        await outbox_is_empty(bus)
+
+        assert one.sent == 30
+
+
+async def test_what_was_rolled_back_is_never_published(bus: Bus) -> None:
+    topic = some_topic()
+    async with relay(bus) as (db, _):
+        with pytest.raises(ZeroDivisionError):
+            await post_and_fail(db, topic)
+        await post(db, topic, 2)
+
+        assert await published(bus, topic, 1) == [2]
+        await outbox_is_empty(bus)
+
+
+async def test_what_a_dead_process_left_is_swept(bus: Bus) -> None:
+    topic = some_topic()
+    await post(bus.db, topic, 1, 2)
+    await make_due(bus)
+    async with relay(bus):
+        assert await published(bus, topic, 2) == [1, 2]
+        await outbox_is_empty(bus)
+
+
+async def test_two_relays_share_what_was_left(bus: Bus) -> None:
+    topics = [some_topic() for _ in range(3)]
+    for n in range(500):
+        await post(bus.db, topics[n % 3], n)
+    await make_due(bus)
+    async with relay(bus) as (_, one), relay(bus) as (_, two):
+        await outbox_is_empty(bus)
+        found = [n for topic in topics for n in await published(bus, topic, 166)]
+
+    assert sorted(found) == list(range(500))
+    assert one.sent + two.sent == 500
+
+
+async def test_a_topic_that_takes_nothing_holds_up_no_other(bus: Bus) -> None:
+    good, bad = some_topic(), f"test. no topic /{uuid.uuid4().hex}"
+    async with relay(bus) as (db, _):
+        async with db.transaction() as tx:
+            tx.send(bad, "k", Note(n=1))
+            tx.send(good, "k", Note(n=2))
+
+        assert await published(bus, good, 1) == [2]
+        # What no broker would ever take is not kept for ever.
+        await outbox_is_empty(bus)
+
+
+async def test_what_is_too_large_with_its_key_does_not_stop_the_others(bus: Bus) -> None:
+    topic = some_topic()
+    async with bus.db.transaction() as tx:
+        tx.send(topic, "k" * 150_000, Note(n=1, text="x" * 900_000))
+    await post(bus.db, topic, 2)
+    await make_due(bus)
+    async with relay(bus):
+        assert await published(bus, topic, 1) == [2]
+        await outbox_is_empty(bus)
+
+
+async def test_ten_thousand_in_one_transaction(bus: Bus) -> None:
+    topic = some_topic()
+    async with relay(bus) as (db, one):
+        await post(db, topic, *range(10_000))
+        await one.drain(20)
+        assert len(await bus.sql("select 1 from outbox")) == 0
+
+        assert await published(bus, topic, 10_000) == list(range(10_000))
+
+
+async def test_a_relay_that_ends_leaves_the_rest_to_others(bus: Bus) -> None:
+    topic = some_topic()
+    async with relay(bus) as (db, _):
+        await post(db, topic, 1)
+    await post(db, topic, 2)
+    async with bus.db.transaction() as tx:
+        parcels, _ = await outbox.backlog(tx)
+    assert parcels >= 1
+    await make_due(bus)
+    async with relay(bus):
+        await outbox_is_empty(bus)
+
+    assert set(await published(bus, topic, 2)) == {1, 2}
