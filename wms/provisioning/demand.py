@@ -70,25 +70,41 @@ def gather(waiting: Iterable[Waiting], elements: Sequence[ComputingElement]) -> 
         if queue.jobs > 0:
             jobs[replace(queue.requirements, owner="", owner_group="")] += queue.jobs
     demand = Demand([], [], [Counter() for _ in elements])
-    sound = [number for number, element in enumerate(elements) if element.fault() is None]
+    sound = {number: element for number, element in enumerate(elements) if element.fault() is None}
     for requirements, number in jobs.items():
-        _add_kind(demand, requirements, number, {e: elements[e] for e in sound})
+        _add_kind(demand, requirements, number, sound)
     return demand
 
 
 def _add_kind(
     demand: Demand, requirements: Requirements, jobs: int, elements: dict[int, ComputingElement]
 ) -> None:
-    verdicts = {number: reach(requirements, element) for number, element in elements.items()}
+    # Most work with a list of sites names few of very many: the others need no closer look, unless these fail too.
+    near, far = _by_site(requirements, elements)
+    verdicts = {number: reach(requirements, elements[number]) for number in near}
     reached = tuple(number for number, mismatch in verdicts.items() if mismatch is None)
+    if not reached:
+        verdicts |= {number: reach(requirements, elements[number]) for number in far}
+        far = []
     for number, mismatch in verdicts.items():
         if mismatch:
             demand.unreached[number][mismatch.clause] += jobs
+    for number in far:
+        demand.unreached[number]["site"] += jobs
     if reached:
         demand.kinds.append(Kind(requirements, jobs, processors_needed(requirements), reached))
     else:
         reasons = _reasons([mismatch for mismatch in verdicts.values() if mismatch])
         demand.unservable.append(Unservable(requirements=requirements, jobs=jobs, reasons=reasons))
+
+
+def _by_site(
+    requirements: Requirements, elements: dict[int, ComputingElement]
+) -> tuple[list[int], list[int]]:
+    """Return the elements at the sites that the work may run at, and the others."""
+    sites = requirements.sites
+    near = [number for number, element in elements.items() if not sites or element.site in sites]
+    return near, [number for number in elements if number not in near] if sites else []
 
 
 def _reasons(mismatches: list[Mismatch]) -> tuple[str, ...]:
