@@ -98,5 +98,5 @@ def quiet() -> None:
 
     debug = bool(os.environ.get("WMS_DEBUG"))
     logs.configure("wms", "debug" if debug else "error", as_json=False)
-    if not debug:
-        logging.disable(logging.CRITICAL)
+    for library in ("aiokafka", "asyncio", "asyncpg"):
+        logging.getLogger(library).setLevel(logging.DEBUG if debug else logging.CRITICAL + 1)
