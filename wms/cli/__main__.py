@@ -23,9 +23,9 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
     from wms.errors import Rejected, Unavailable
 
     try:
-        from wms.cli.app import app
+        from wms.cli.app import app_for
 
-        answer = app(_stdin_named(arguments))
+        answer = app_for(arguments)(_stdin_named(arguments))
         sys.stdout.flush()
     except CycloptsError as error:
         return _say(arguments, "USAGE", _one_line(error), _usage_remedy(arguments), code=BAD_INPUT)
@@ -65,9 +65,9 @@ def _one_line(error: Exception) -> str:
 
 
 def _usage_remedy(arguments: Sequence[str]) -> str:
-    from wms.cli.app import app
+    from wms.cli.app import command_in
 
-    command = next((word for word in arguments if not word.startswith("-") and word in app), "")
+    command = command_in(arguments)
     if command == "submit" and "--" not in arguments:
         return (
             "what the job runs stands after --: wms submit --cpu-time 600 -- ./prog -x; see wms submit --help"

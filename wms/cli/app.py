@@ -1,9 +1,11 @@
-"""The commands and their groups, put together."""
+"""The commands and their groups, put together. Only the one that is called is imported, so that all start fast."""
+
+from collections.abc import Sequence
+from importlib import import_module
 
 from cyclopts import App, Group
 
 from wms import __version__
-from wms.cli import demo, jobs, local, logs, operate, orders, outputs, places, replay, submit, top
 
 HELP = """A workload management system: jobs go in, pilots at sites ask for them, results come back.
 
@@ -25,56 +27,68 @@ ORDERS = Group("Orders", sort_key=2)
 LOOK = Group("The system", sort_key=3)
 RUN = Group("Running a system", sort_key=4)
 
-app = App(
-    name="wms",
-    help=HELP,
-    help_epilogue=EXIT_CODES,
-    help_format="plaintext",
-    version=__version__,
-    result_action="return_value",
-    exit_on_error=False,
-    print_error=False,
-    help_on_error=False,
-    suppress_keyboard_interrupt=False,
+COMMANDS = (
+    (JOBS, "submit", "submit:submit", "Submit jobs: a program, an array, or descriptions from files."),
+    (JOBS, "jobs", "jobs:jobs", "List jobs, the newest first."),
+    (JOBS, "status", "jobs:status", "Show how jobs do, or how the system does."),
+    (JOBS, "wait", "jobs:wait", "Wait until jobs have ended."),
+    (JOBS, "why", "jobs:why", "Say why a job is where it is."),
+    (JOBS, "logs", "logs:logs", "Show what happened to a job, and what it printed."),
+    (JOBS, "output", "outputs:output", "Fetch the files that jobs kept."),
+    (ORDERS, "kill", "orders:kill", "Kill jobs."),
+    (ORDERS, "hold", "orders:hold", "Keep waiting jobs from starting until they are released."),
+    (ORDERS, "release", "orders:release", "Let held jobs wait for a pilot again."),
+    (ORDERS, "reschedule", "orders:reschedule", "Run jobs again from the beginning."),
+    (ORDERS, "rm", "orders:remove", "Delete jobs."),
+    (LOOK, "sites", "places:sites", "List the computing elements that advertise themselves."),
+    (LOOK, "queues", "places:queues", "List the task queues."),
+    (LOOK, "pilots", "places:pilots", "List the pilots that serve jobs now."),
+    (LOOK, "top", "top:top", "Watch jobs, services, sites and pilots, live."),
+    (
+        LOOK,
+        "dead-letters",
+        "operate:dead_letters",
+        "List, show or replay messages that could not be handled.",
+    ),
+    (LOOK, "audit", "operate:audit", "Check the system's invariants in its database."),
+    (RUN, "up", "local:up", "Run a whole system on this machine until Ctrl-C."),
+    (RUN, "down", "local:down", "End the system that `wms up` keeps up on this machine."),
+    (RUN, "token", "local:token", "Show who you are to the system, or make a token."),
+    (RUN, "migrate", "operate:migrate", "Bring the database's schema up to this version."),
+    (RUN, "demo", "demo:demo", "Start a system, run a real workload, verify it, and stop."),
+    (RUN, "replay", "replay:replay", "Replay a trace of real jobs, faster."),
 )
+"""Group, name, where it is below `wms.cli`, and the line that the list of commands shows."""
 
-_COMMANDS = {
-    JOBS: (
-        ("submit", submit.submit),
-        ("jobs", jobs.jobs),
-        ("status", jobs.status),
-        ("wait", jobs.wait),
-        ("why", jobs.why),
-        ("logs", logs.logs),
-        ("output", outputs.output),
-    ),
-    ORDERS: (
-        ("kill", orders.kill),
-        ("hold", orders.hold),
-        ("release", orders.release),
-        ("reschedule", orders.reschedule),
-        ("rm", orders.remove),
-    ),
-    LOOK: (
-        ("sites", places.sites),
-        ("queues", places.queues),
-        ("pilots", places.pilots),
-        ("top", top.top),
-        ("dead-letters", operate.dead_letters),
-        ("audit", operate.audit),
-    ),
-    RUN: (
-        ("up", local.up),
-        ("down", local.down),
-        ("token", local.token),
-        ("migrate", operate.migrate),
-        ("demo", demo.demo),
-        ("replay", replay.replay),
-    ),
-}
 
-for _group, _members in _COMMANDS.items():
-    for _place, (_name, _command) in enumerate(_members):
-        app.command(_command, name=_name, group=_group, sort_key=_place, help_epilogue="")
+def app_for(arguments: Sequence[str]) -> App:
+    """Return the application with all its commands, the one that the arguments call being whole."""
+    app = App(
+        name="wms",
+        help=HELP,
+        help_epilogue=EXIT_CODES,
+        help_format="plaintext",
+        version=__version__,
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+        help_on_error=False,
+        suppress_keyboard_interrupt=False,
+    )
+    called = command_in(arguments)
+    for place, (group, name, where, summary) in enumerate(COMMANDS):
+        module, _, function = where.partition(":")
+        if name == called:
+            command = getattr(import_module(f"wms.cli.{module}"), function)
+            app.command(command, name=name, group=group, sort_key=place, help_epilogue="")
+        else:
+            spec = f"wms.cli.{module}:{function}"
+            app.command(spec, name=name, group=group, sort_key=place, help_epilogue="", help=summary)
+    app.register_install_completion_command("--install-completion", add_to_startup=True, group=RUN)
+    return app
 
-app.register_install_completion_command("--install-completion", add_to_startup=True, group=RUN)
+
+def command_in(arguments: Sequence[str]) -> str:
+    """Return the command that the arguments call, or an empty text."""
+    first = next((word for word in arguments if not word.startswith("-")), "")
+    return first if any(first == name for _, name, _, _ in COMMANDS) else ""
