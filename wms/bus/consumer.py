@@ -257,7 +257,20 @@ class Consumer(Generic[M]):
         async with self._db.transaction() as tx:
             following = await self._advance(tx, [decoded.record])
             await dead_letter.bury(tx, self._feed, _letter(decoded, error))
+            await self._tell_buried(tx, decoded)
         self._offsets.update(following)
+
+    async def _tell_buried(self, tx: Transaction, decoded: _Decoded[M]) -> None:
+        """Let whoever waits for an answer know that none will come of it."""
+        delivery = decoded.delivery
+        if self._on_refused is None or delivery is None or delivery.principal is None:
+            return
+        fault = Rejected(
+            "NOT_HANDLED",
+            "a fault of the system kept this from being handled",
+            "nothing was changed; an operator finds it with `wms dead-letters`",
+        )
+        await self._on_refused(tx, delivery.message, fault, delivery.principal.owner)
 
     async def replay_one(self) -> bool:
         """Handle one dead letter that an operator wants tried again; return whether there was one."""

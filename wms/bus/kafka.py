@@ -120,6 +120,18 @@ class Kafka:
                 raise Rejected("TOPIC_REFUSED", f"the broker will not create {name}: error {code}")
         self._known.update({topic.name: topic for topic in missing})
 
+    async def exists(self, topic: str) -> bool:
+        """Return whether there is such a topic, without making one. Unavailable: the broker does not say."""
+        if topic in self._known:
+            return True
+        if self._admin is None:
+            raise Unavailable("not connected")
+        try:
+            async with asyncio.timeout(10):
+                return topic in await self._admin.list_topics()
+        except (KafkaError, OSError) as error:
+            raise Unavailable(f"the broker does not list its topics: {error!r}") from error
+
     def _new(self, topic: Topic) -> NewTopic:
         return NewTopic(
             topic.name,

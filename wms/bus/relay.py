@@ -15,6 +15,7 @@ from wms.bus.kafka import Kafka
 from wms.db import outbox
 from wms.db.database import GONE, RETRIED, Database, Parcel
 from wms.errors import Rejected, Unavailable
+from wms.messages.replies import INBOX_PREFIX
 
 log = structlog.get_logger()
 
@@ -89,7 +90,10 @@ class Relay:
         payloads = [payload for parcel in parcels for payload in parcel.payloads]
         ids = [parcel.outbox_id for parcel in parcels]
         try:
-            await self._kafka.send_many(topic, keys, payloads)
+            if await self._is_heard(topic):
+                await self._kafka.send_many(topic, keys, payloads)
+            else:
+                log.info("nobody listens, dropped", topic=topic, messages=len(keys))
         except Unavailable as error:
             log.warning("not sent, stays in the outbox", topic=topic, messages=len(keys), error=str(error))
             self._let_go(ids)
@@ -106,6 +110,10 @@ class Relay:
         faultpoint.reach("relay.after_send")
         self._acknowledged += ids
         self._forgettable.set()
+
+    async def _is_heard(self, topic: str) -> bool:
+        """Return whether to send: a user's tool makes its inbox before it asks, and what a forger claims makes none."""
+        return not topic.startswith(INBOX_PREFIX) or await self._kafka.exists(topic)
 
     async def _forget(self) -> None:
         """Delete what the broker has acknowledged."""
