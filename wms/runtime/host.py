@@ -153,7 +153,7 @@ class Host:
         """
         async with self.db.transaction() as tx:
             for each in await instance.instances(tx):
-                if each["host"] == platform.node() and each["alive"] and not psutil.pid_exists(each["pid"]):
+                if each["host"] == platform.node() and not psutil.pid_exists(each["pid"]):
                     await instance.leave(tx, each["instance_id"])
 
     async def _leave(self) -> None:

@@ -1,0 +1,35 @@
+"""A small real service: counts each number it is told in Postgres, and passes it on. Run by tests as a process."""
+
+import msgspec
+
+from wms.bus.consumer import Delivery
+from wms.bus.topics import Topic
+from wms.db.database import Transaction
+from wms.runtime.config import ServiceConfig
+from wms.runtime.host import Host, serve
+
+TOLD = Topic("test.told", 4, 1)
+PASSED_ON = Topic("test.passed-on", 1, 1)
+
+
+class Number(msgspec.Struct, frozen=True, kw_only=True, tag="number"):
+    """What it is told, and passes on."""
+
+    n: int
+
+
+async def count(tx: Transaction, batch: list[Delivery[Number]]) -> None:
+    """Write down each number and send it on."""
+    numbers = [each.message.n for each in batch]
+    await tx.execute("insert into effect (n) select unnest($1::bigint[])", numbers)
+    for each in batch:
+        tx.send(PASSED_ON.name, str(each.message.n), each.message)
+
+
+async def build(host: Host, config: ServiceConfig) -> None:
+    """Put it together. Small batches, so that a fault strikes between two of them."""
+    host.consume("told", TOLD, Number, count, batch=10)
+
+
+if __name__ == "__main__":
+    serve("counting", ServiceConfig, build)
