@@ -259,7 +259,8 @@ class Run:
         ran = executions.read(self.log)
         out.faults += executions.faults(ran, attempts)
         out.ran_again = executions.repeated(ran)
-        out.audit = await audit(url)
+        assert system.broker is not None
+        out.audit = await audit(url, kafka=system.broker.bootstrap)
 
     async def _drained(self, connection: asyncpg.Connection) -> None:
         """After the last fault all that was to be sent is sent, and all that was to be handled is handled, in a minute."""

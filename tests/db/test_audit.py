@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from tests.conftest import execute, with_database
 from tests.services.world import World, pilot, result, user, world
-from wms.audit import Report, audit
+from wms.audit import Report, audit, event_log
 from wms.audit.auditor import examine, rules
 from wms.job.reasons import Code
 
@@ -253,6 +253,39 @@ async def with_fault(url: str, fault: str) -> Report:
     finally:
         await connection.close()
     return report
+
+
+async def told_by(one: World) -> event_log.Told:
+    told = event_log.Told()
+    for payload in one.take(event_log.TOPIC):
+        event_log._note(told, msgspec.json.decode(payload))
+    return told
+
+
+async def test_event_log_tells_what_happened_and_a_lie_of_it_is_found(database: str) -> None:
+    connection = await asyncpg.connect(database)
+    async with world(database) as one:
+        held = await one.running(3)
+        await one.report(finish=tuple(result(each) for each in held))
+        told = await told_by(one)
+    assert (len(told.moves), len(told.births)) == (9, 1)
+    async with connection.transaction():
+        report = await examine(connection, told)
+        assert report.ok, report.text(brief=True)
+        name = "what the event log tells has happened"
+        job_id, seq, event, state, epoch, reason = told.moves[0]
+        lies = {
+            "a move that never was": (job_id, 99, event, state, epoch, reason),
+            "another state": (job_id, seq, event, "Held", epoch, reason),
+            "another epoch": (job_id, seq, event, state, epoch + 1, reason),
+            "another job": (10**6, seq, event, state, epoch, reason),
+        }
+        for lie, move in lies.items():
+            report = await examine(connection, event_log.Told(moves=[*told.moves, move]))
+            assert broken(report) == [name], lie
+        report = await examine(connection, event_log.Told(births=[(1, 4, "ann")]))
+        assert broken(report) == [name]
+    await connection.close()
 
 
 def test_its_table_is_written_out_by_itself_and_says_the_same() -> None:

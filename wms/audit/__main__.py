@@ -1,4 +1,4 @@
-"""`python -m wms.audit --postgres URL [--json]`: audits a system's database; exit code 1 when a rule is broken."""
+"""`python -m wms.audit --postgres URL [--kafka HOST:PORT] [--json]`: audits a system's database; exit code 1 when a rule is broken."""
 
 import argparse
 import asyncio
@@ -6,6 +6,7 @@ import sys
 
 import asyncpg
 import msgspec
+from aiokafka.errors import KafkaError
 
 from wms.audit import audit
 
@@ -16,12 +17,15 @@ def main() -> int:
     """Audit, print, and say by the exit code how it went."""
     parser = argparse.ArgumentParser(prog="python -m wms.audit", description=__doc__)
     parser.add_argument("--postgres", required=True, metavar="URL", help="the system's database")
+    parser.add_argument(
+        "--kafka", metavar="HOST:PORT", help="the broker, to hold its event log against the database"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     try:
-        report = asyncio.run(audit(options.postgres))
-    except (OSError, asyncpg.PostgresError) as error:
-        sys.stderr.write(f"the database does not answer: {error}\n")
+        report = asyncio.run(audit(options.postgres, kafka=options.kafka))
+    except (OSError, asyncpg.PostgresError, KafkaError) as error:
+        sys.stderr.write(f"the database or the broker does not answer: {error}\n")
         return EXIT_UNAVAILABLE
     text = msgspec.json.encode(report).decode() if options.json else report.text()
     sys.stdout.write(f"{text}\n")

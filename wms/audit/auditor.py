@@ -7,7 +7,7 @@ from pathlib import Path
 import asyncpg
 import msgspec
 
-from wms.audit import queues
+from wms.audit import event_log, queues
 from wms.audit.report import Check, Report
 from wms.audit.rules import SEGMENTS, legal_moves
 
@@ -44,27 +44,36 @@ def rules() -> Iterator[_Rule]:
         yield _Rule(head[1], int(head[2]), head[3], body.strip().removesuffix(";"))
 
 
-async def audit(url: str, *, cpu_segments: tuple[int, ...] = SEGMENTS) -> Report:
-    """Check the whole database at `url` as it is at one moment; `cpu_segments` are the system's, in seconds.
+async def audit(url: str, *, kafka: str | None = None, cpu_segments: tuple[int, ...] = SEGMENTS) -> Report:
+    """Check the whole database at `url` as it is at one moment, and with `kafka` (HOST:PORT) the event log against it.
 
-    Raises what asyncpg raises when the database is not there.
+    `cpu_segments` are the system's, in seconds. Raises what asyncpg or aiokafka raise when there is nobody there.
     """
+    told = await event_log.read(kafka) if kafka else None
     connection = await asyncpg.connect(url, timeout=20, server_settings={"application_name": "wms audit"})
     try:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
-            return await examine(connection, cpu_segments)
+            return await examine(connection, told, cpu_segments)
     finally:
         await connection.close(timeout=5)
 
 
-async def examine(connection: asyncpg.Connection, cpu_segments: tuple[int, ...] = SEGMENTS) -> Report:
+async def examine(
+    connection: asyncpg.Connection,
+    told: event_log.Told | None = None,
+    cpu_segments: tuple[int, ...] = SEGMENTS,
+) -> Report:
     """Check what the transaction that is open on the connection sees."""
     # Sorting half a million moves of history in memory, not on disk.
     await connection.execute("set local work_mem = '128MB'")
     checks = [await _held(connection, rule) for rule in rules()]
     checks += await queues.checks(connection, cpu_segments)
-    notes = tuple([row[0] for row in await connection.fetch(NOTES)])
-    return Report(checks=tuple(sorted(checks, key=lambda check: check.invariant)), notes=notes)
+    notes = [row[0] for row in await connection.fetch(NOTES)]
+    if told is not None:
+        check, note = await event_log.checks(connection, told)
+        checks.append(check)
+        notes.append(note)
+    return Report(checks=tuple(sorted(checks, key=lambda check: check.invariant)), notes=tuple(notes))
 
 
 async def _held(connection: asyncpg.Connection, rule: _Rule) -> Check:

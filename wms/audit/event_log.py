@@ -1,0 +1,93 @@
+"""The event log: what the bus was told of jobs must have happened, every word of it.
+
+It is read before the database is, so that whatever it tells was committed by then. A broker may forget, so that what it no
+longer tells is counted, not held against the system.
+"""
+
+import json
+from typing import Any
+
+import asyncpg
+import msgspec
+from aiokafka import AIOKafkaConsumer
+
+from wms.audit.report import Check
+
+TOPIC = "wms.job.events"
+QUIET_SECONDS = 1.5
+"""When nothing more came for so long the end of the log is reached."""
+SHOWN = 20
+
+UNTRUE = """
+select format('job %s, move %s was told as %s --> %s, epoch %s (%s); it was %s --> %s, epoch %s (%s)', t.job_id, t.seq,
+              t.event, t.state, t.epoch, t.reason, e.event, e.state, e.epoch, e.reason)
+from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::integer[], $6::text[])
+    as t(job_id, seq, event, state, epoch, reason)
+left join job_event e using (job_id, seq)
+where (t.event, t.state, t.epoch, t.reason) is distinct from (e.event, e.state, e.epoch, e.reason)
+limit 20
+"""
+
+UNBORN = """
+select format('jobs %s to %s of %s were told to wait; %s of them ever did', t.first, t.first + t.count - 1, t.owner, n.found)
+from unnest($1::bigint[], $2::integer[], $3::text[]) as t(first, count, owner)
+cross join lateral (
+    select count(*) as found from job j join job_event e on e.job_id = j.job_id and e.seq = 2 and e.state = 'Waiting'
+    where j.job_id between t.first and t.first + t.count - 1 and j.owner = t.owner
+) n
+where n.found <> t.count
+limit 20
+"""
+
+
+class Told(msgspec.Struct):
+    """What the log tells: moves as (job, seq, event, state, epoch, reason), births as (first, count, owner)."""
+
+    moves: list[tuple[int, int, str, str, int, str]] = []
+    births: list[tuple[int, int, str]] = []
+
+
+async def read(bootstrap: str) -> Told:
+    """Read the whole log from the brokers at HOST:PORT. Raises what aiokafka raises when there is none."""
+    consumer = AIOKafkaConsumer(
+        TOPIC, bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False
+    )
+    told = Told()
+    await consumer.start()
+    try:
+        while batch := await consumer.getmany(timeout_ms=int(QUIET_SECONDS * 1000), max_records=10_000):
+            for records in batch.values():
+                for record in records:
+                    _note(told, json.loads(record.value))
+    finally:
+        await consumer.stop()
+    return told
+
+
+def _note(told: Told, fact: dict[str, Any]) -> None:
+    if fact["type"] == "jobs-queued":
+        told.births.append((fact["first"], fact["count"], fact["owner"]))
+    else:
+        reason = fact.get("reason", "")
+        told.moves.append((fact["job_id"], fact["seq"], fact["event"], fact["state"], fact["epoch"], reason))
+
+
+async def checks(connection: asyncpg.Connection, told: Told) -> tuple[Check, str]:
+    """Hold the log against the history, and say in a note how much of the history it still tells."""
+    found: list[str] = []
+    if told.moves:
+        found += [row[0] for row in await connection.fetch(UNTRUE, *_columns(told.moves))]
+    if told.births:
+        found += [row[0] for row in await connection.fetch(UNBORN, *_columns(told.births))]
+    check = Check(
+        name="what the event log tells has happened",
+        invariant=11,
+        checked=len(told.moves) + len(told.births),
+        violations=tuple(found[:SHOWN]),
+    )
+    distinct = len({move[:2] for move in told.moves})
+    return check, f"the event log tells {distinct:,} moves, {len(told.moves) - distinct:,} of them again"
+
+
+def _columns(rows: list[Any]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
