@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from typing import Any
 
 import msgspec
@@ -17,6 +18,11 @@ HEADER = "authorization"
 """The header that carries the sender's token; a payload never does."""
 
 TOKEN_LIMIT = 16_384
+
+IDLE_WAIT_MS = 100
+"""How long a fetch may wait where nothing has come lately. The embedded broker does not wake a fetch that waits, so that it
+is told to wait shortly; but asked a hundred times a second by each reader it alone would take half a core to say no."""
+IDLE_AFTER_SECONDS = 1.0
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -35,6 +41,8 @@ class Reader:
 
     def __init__(self, topic: str, bootstrap: str, client_id: str, fetch_wait_ms: int) -> None:
         self.topic = topic
+        self._busy_wait_ms = fetch_wait_ms
+        self._news_at = time.monotonic()
         self._consumer = AIOKafkaConsumer(
             bootstrap_servers=bootstrap,
             client_id=client_id,
@@ -87,7 +95,18 @@ class Reader:
             raise Unavailable(f"{self.topic}: not read: {error!r}") from error
         except Exception:  # noqa: BLE001 - a record that is none; the library names neither it nor its partition
             return await self._poll_singly(limit)
+        self._set_pace(news=bool(found))
         return [_message(record) for records in found.values() for record in records]
+
+    def _set_pace(self, *, news: bool) -> None:
+        """Let fetches wait for longer where nothing comes."""
+        now = time.monotonic()
+        if news:
+            self._news_at = now
+        idle = now - self._news_at > IDLE_AFTER_SECONDS
+        wait_ms = max(self._busy_wait_ms, IDLE_WAIT_MS) if idle else self._busy_wait_ms
+        # The library reads it anew for each fetch and has no other way to change it.
+        self._consumer._fetcher._fetch_max_wait_ms = wait_ms  # noqa: SLF001
 
     async def _poll_singly(self, limit: int) -> list[Message]:
         """Return what can be read, passing over the one record that cannot."""
