@@ -4,6 +4,7 @@ import asyncio
 import resource
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from wms.cli.board import Board
     from wms.cli.figures import Phases
     from wms.cli.library_map import Unit
+    from wms.cli.token_count import Counts
     from wms.client import Client, Submission
     from wms.embedded.system import System
 
@@ -91,11 +93,17 @@ async def _work(system: "System", board: "Board", phases: "Phases") -> dict[str,
 
     began_at = clock.now()
     work = library_map.units()
-    with tempfile.TemporaryDirectory(prefix="wms-outputs-") as outputs:
-        async with Client.connect(system.layout.root) as client:
-            submitted = await _map_and_merge(client, work, Path(outputs), board, phases)
-        with phases.phase("verify"):
-            await _verify(work, Path(outputs) / "merged")
+    given_up = threading.Event()
+    # Beside the jobs, in a thread: a core would be idle otherwise.
+    computing = asyncio.create_task(asyncio.to_thread(library_map.compute, work, given_up.is_set))
+    try:
+        with tempfile.TemporaryDirectory(prefix="wms-outputs-") as outputs:
+            async with Client.connect(system.layout.root) as client:
+                submitted = await _map_and_merge(client, work, Path(outputs), board, phases)
+            with phases.phase("verify"):
+                _verify(await computing, Path(outputs) / "merged")
+    finally:
+        given_up.set()
     assert system.facts is not None
     url = system.facts.postgres_url
     with phases.phase("audit"):
@@ -150,11 +158,10 @@ async def _failures(client: "Client", submitted: "Submission") -> list[str]:
     ]
 
 
-async def _verify(work: "list[Unit]", merged: Path) -> None:
+def _verify(right: "Counts", merged: Path) -> None:
     from wms.cli import library_map
     from wms.cli.own_system import WentWrong
 
-    right = await asyncio.to_thread(library_map.compute, work)
     if found := library_map.differences(library_map.read_merged(merged), right):
         raise WentWrong("the jobs' result is not the one computed here", *found)
 

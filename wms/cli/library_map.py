@@ -148,9 +148,11 @@ def read_merged(place: Path) -> Counts:
     return merged
 
 
-def compute(work: Sequence[Unit]) -> Counts:
-    """Count everything here, in this process: what the merge must have come to."""
-    return token_count.merge(token_count.count(unit.name, [path for _, path in unit.files]) for unit in work)
+def compute(work: Sequence[Unit], given_up: Callable[[], bool] = lambda: False) -> Counts:
+    """Count everything here, in this process: what the merge must have come to. Asks before each unit whether to go on."""
+    return token_count.merge(
+        token_count.count(unit.name, [path for _, path in unit.files]) for unit in work if not given_up()
+    )
 
 
 def differences(found: Counts, right: Counts) -> list[str]:

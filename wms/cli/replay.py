@@ -27,7 +27,7 @@ LOOK_SECONDS = 0.5
 PATIENCE_SECONDS = 300.0
 """Without any job ending, while none is running."""
 SHOWN_SITES = 20
-FRESH_PILOTS = {"most": 24, "idle_seconds": 2.0}
+FRESH_PILOTS = {"most": 16, "idle_seconds": 5.0}
 """Of a system of its own: its sites are many and take turns, so pilots do not linger."""
 
 
