@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -9,6 +10,10 @@ from pathlib import Path
 
 import uvloop
 
+from services.job_agent import (
+    lean,  # noqa: F401 - before what it bars is imported
+    shepherd,
+)
 from services.job_agent.agent import Agent
 from services.job_agent.link import KafkaLink
 from services.job_agent.payload import Workplace
@@ -20,6 +25,8 @@ from wms.runtime.pilot_config import PilotConfig
 from wms.telemetry import logs
 from wms.transfer import open_store
 
+PR_SET_DUMPABLE = 4
+
 
 def main() -> None:
     """Run one pilot's agent to its end."""
@@ -29,15 +36,30 @@ def main() -> None:
     try:
         config = read(path, PilotConfig, os.environ)
         logs.configure("job_agent", config.log.level, as_json=config.log.json)
-        uvloop.run(_run(config, Path(config.pilot.token_file).read_text("utf-8").strip()))
+        uvloop.run(_run(config, _token(Path(config.pilot.token_file))))
     except (Rejected, Unavailable) as error:
         sys.stderr.write(f"job_agent: {error}\n")
         sys.exit(2 if isinstance(error, Rejected) else 75)
+    except BaseExceptionGroup as group:
+        import structlog
+
+        structlog.get_logger().exception("agent failed", errors=[repr(error) for error in group.exceptions])
+        sys.exit(75)
+
+
+def _token(path: Path) -> str:
+    """Take the token out of the reach of payloads, which run as the same user: out of its file, into closed memory."""
+    shepherd.prctl(PR_SET_DUMPABLE, 0)
+    try:
+        token = path.read_text("ascii").strip()
+        path.unlink()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Rejected("NO_TOKEN", f"the pilot's token cannot be taken from {path}: {error}") from None
+    return token
 
 
 async def _run(config: PilotConfig, token: str) -> None:
     pilot = config.pilot
-    link = KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, token)
     workplace = Workplace(
         root=Path(pilot.directory),
         store=open_store(config.sandboxes.url),
@@ -45,13 +67,12 @@ async def _run(config: PilotConfig, token: str) -> None:
         pilot_id=PilotId(pilot.pilot_id),
     )
     async with workplace:
-        agent = Agent(config, link, workplace)
+        agent = Agent(config, KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, token), workplace)
         for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, agent.drain, "told to end")
-        lifeline = asyncio.create_task(_hold_on(pilot.lifeline, agent))
-        try:
+            asyncio.get_running_loop().add_signal_handler(number, agent.told_to_end)
+        async with asyncio.TaskGroup() as group:
+            lifeline = group.create_task(_hold_on(pilot.lifeline, agent))
             await agent.run()
-        finally:
             lifeline.cancel()
 
 
@@ -59,11 +80,8 @@ async def _hold_on(lock_file: str, agent: Agent) -> None:
     """End with the system on this machine that sent the pilot, if one did."""
     if not lock_file:
         return
-    try:
-        lifeline = Lifeline.open(Path(lock_file))
-        await lifeline.wait()
-    except Unavailable:
-        pass
+    with contextlib.suppress(Unavailable):  # it may be gone already
+        await Lifeline.open(Path(lock_file)).wait()
     agent.abandon()
 
 

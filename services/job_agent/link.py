@@ -3,7 +3,7 @@
 A link may lose what it carries, and says so by nothing: whoever needs an answer asks again under the same id.
 """
 
-import structlog
+import asyncio
 
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka, Settings
@@ -16,7 +16,8 @@ from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import ToAgent
 from wms.messages.wire import Codec, encode
 
-log = structlog.get_logger()
+SEND_SECONDS = 5.0
+"""What the broker did not take within so long is sent again rather than waited for."""
 
 
 class KafkaLink:
@@ -27,24 +28,32 @@ class KafkaLink:
         self._pilot_id = pilot_id
         self._site = site
         self._token = token
-        self._kafka: Kafka | None = None
-        self._inbox: Inbox[ToAgent] | None = None
+        self._opened: tuple[Kafka, Inbox[ToAgent]] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is somebody to talk to, as far as is known."""
+        return self._opened is not None
 
     async def open(self) -> None:
-        """Connect; from then on nothing that is sent to the pilot is missed. Raises Unavailable."""
+        """Connect, anew if need be; from then on nothing that is sent to the pilot is missed. Raises Unavailable."""
         await self.close()
-        self._kafka = Kafka(self._settings, self._pilot_id)
-        await self._kafka.start()
-        self._inbox = Inbox(self._kafka, site_inbox_of(self._site), Codec(ToAgent), key=self._pilot_id)
-        await self._inbox.start()
+        kafka = Kafka(self._settings, self._pilot_id)
+        inbox: Inbox[ToAgent] = Inbox(kafka, site_inbox_of(self._site), Codec(ToAgent), key=self._pilot_id)
+        try:
+            await kafka.start()
+            await inbox.start()
+        except BaseException:
+            await inbox.close()
+            await kafka.close()
+            raise
+        self._opened = kafka, inbox
 
     async def close(self) -> None:
         """Disconnect."""
-        inbox, self._inbox = self._inbox, None
-        kafka, self._kafka = self._kafka, None
-        if inbox is not None:
+        if self._opened is not None:
+            (kafka, inbox), self._opened = self._opened, None
             await inbox.close()
-        if kafka is not None:
             await kafka.close()
 
     async def ask(self, request: MatchRequest) -> None:
@@ -57,18 +66,24 @@ class KafkaLink:
 
     async def receive(self, timeout_seconds: float) -> list[ToAgent]:
         """Return what the pilot was told."""
-        if self._inbox is None:
-            raise Unavailable("the link is closed")
-        return await self._inbox.poll(timeout_seconds)
+        _, inbox = self._ends()
+        return await inbox.poll(timeout_seconds)
 
     async def check(self) -> None:
         """Raise Unavailable if the broker is gone, or is another one now."""
-        if self._kafka is None:
-            raise Unavailable("the link is closed")
-        if await self._kafka.read_cluster_id() != self._kafka.cluster_id:
+        kafka, _ = self._ends()
+        if await kafka.read_cluster_id() != kafka.cluster_id:
             raise Unavailable("the broker is another cluster now")
 
     async def _send(self, topic: str, payload: bytes) -> None:
-        if self._kafka is None:
+        kafka, _ = self._ends()
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                await kafka.send(topic, self._pilot_id, payload, self._token)
+        except TimeoutError:
+            raise Unavailable(f"{topic}: not taken within {SEND_SECONDS:g} s") from None
+
+    def _ends(self) -> tuple[Kafka, Inbox[ToAgent]]:
+        if self._opened is None:
             raise Unavailable("the link is closed")
-        await self._kafka.send(topic, self._pilot_id, payload, self._token)
+        return self._opened

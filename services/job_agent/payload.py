@@ -188,8 +188,10 @@ class Payload:
         """Return the started process, or why there is none."""
         try:
             program = await self._place.prepare(self._at.store, self._description)
-        except (Rejected, Unavailable) as error:
+        except Rejected as error:
             return Reason(Code.INPUT_FAILED, str(error))
+        except Unavailable as error:
+            return Reason(Code.AGENT_ERROR, f"the input sandbox cannot be had just now: {error}")
         except OSError as error:
             return Reason(Code.AGENT_ERROR, f"the job's directory cannot be made: {error}")
         return self._stopped_for or await self._spawned(program)
@@ -201,8 +203,7 @@ class Payload:
             return Reason(Code.NOT_STARTED, str(error))
         except Unavailable as error:
             return Reason(Code.AGENT_ERROR, str(error))
-        if self._deadline is not None:
-            process.live_until(self._deadline)
+        process.live_until(self._deadline)  # it may have been moved meanwhile
         if self._stopped_for:
             process.kill()
         return process
@@ -229,6 +230,7 @@ class Payload:
             stdout_capture=self._description.stdout_limit,
             stderr_capture=self._description.stderr_limit,
             rlimits={name: bound for name, bound in bounds.items() if bound is not None},
+            deadline=self._deadline,
         )
 
     # --- watching ---
@@ -326,7 +328,7 @@ class Payload:
                 return output, refusal
             except Unavailable as error:
                 if attempt == UPLOAD_TRIES:
-                    return None, Reason(Code.OUTPUT_FAILED, str(error))
+                    return None, Reason(Code.AGENT_ERROR, f"the outputs cannot be stored just now: {error}")
                 await asyncio.sleep(UPLOAD_PAUSE_SECONDS * attempt)
         raise AssertionError
 

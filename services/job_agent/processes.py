@@ -48,6 +48,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     umask: int = shepherd.UMASK
     rlimits: dict[str, int] = {}
     """By their names in `resource` without `RLIMIT_`."""
+    deadline: float | None = None
+    """Of `shepherd.now()`: it is killed then unless told another time, and not started afterwards."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Callable
+from typing import Literal
 
 import msgspec
 import structlog
@@ -17,25 +18,40 @@ from wms.messages.site_inbox import Answer, Held
 log = structlog.get_logger()
 
 RESEND_AFTER_SECONDS = 3.0
-GATHER_SECONDS = 0.002
+"""Twice as long after each time, up to four times as long: who is slow to answer is not helped by more to read."""
+GATHER_SECONDS = 0.005
 """What happens within so little goes into one report."""
-RESULTS_IN_A_REPORT = 60
-"""Each may carry two tails of 4,096 characters, which escaped may be six times as long: under the limit of a message."""
+START_SECONDS = 0.1
+"""That a payload runs may wait so long for something else to be told: many have ended by then."""
+RESULTS_BYTES = 600_000
+"""Of one report; a message has to be under a megabyte."""
+PASSING_KEPT = 3
+"""Renewals that may still be answered; older ones have been outdone."""
 
 
 class Standing(msgspec.Struct, frozen=True):
     """What every report says of the pilot itself."""
 
-    state: str
+    state: Literal["running", "draining", "ended"]
     slots: int
     busy: int
     reason: str = ""
 
 
-class _Sent(msgspec.Struct):
+class Sent(msgspec.Struct):
+    """A report under way."""
+
     report: Report
-    first_sent_at: float
-    sent_at: float
+    first_at: float
+    """By the shepherd's clock: from here the agent counts what is granted for it."""
+    again_at: float
+    pause: float = RESEND_AFTER_SECONDS
+
+    @property
+    def passing(self) -> bool:
+        """Whether it says nothing that must arrive: the next says as much."""
+        told = self.report
+        return not (told.accept or told.decline or told.start or told.finish or told.state == "ended")
 
 
 class Reporter:
@@ -48,76 +64,99 @@ class Reporter:
         self._accept: list[Held] = []
         self._decline: list[Held] = []
         self._start: list[Held] = []
-        self._renew: list[Held] = []
-        self._finish: list[Result] = []
+        self._renew: dict[Held, None] = {}
+        self._finish: list[tuple[Result, int]] = []
         self._hello = False
-        self._unanswered: dict[ReportId, _Sent] = {}
-        self._wake = asyncio.Event()
+        self._unanswered: dict[ReportId, Sent] = {}
+        self._due = asyncio.Event()
+        self._start_due: asyncio.TimerHandle | None = None
         self._heard = asyncio.Event()
+
+    # --- what there is to tell ---
 
     def accept(self, held: list[Held]) -> None:
         """Take offers."""
         self._accept += held
-        self._wake.set()
+        self._due.set()
 
     def decline(self, held: list[Held]) -> None:
-        """Give offers back."""
+        """Give back offers, or what was granted and not begun."""
         self._decline += held
-        self._wake.set()
+        self._due.set()
 
     def start(self, held: Held) -> None:
-        """Say that a payload runs; it may wait for the next report."""
+        """Say that a payload runs."""
         self._start.append(held)
-        self._wake.set()
+        if self._start_due is None:
+            self._start_due = asyncio.get_running_loop().call_later(START_SECONDS, self._due.set)
 
     def renew(self, held: list[Held]) -> None:
         """Ask for leases to go on."""
-        self._renew += held
-        self._wake.set()
+        self._renew |= dict.fromkeys(held)
+        self._due.set()
 
     def finish(self, result: Result) -> None:
-        """Say how a payload ended."""
-        self._finish.append(result)
-        self._wake.set()
+        """Say how a job ended."""
+        self._finish.append((result, len(msgspec.json.encode(result))))
+        self._due.set()
 
     def tell_standing(self) -> None:
         """Say how the pilot does, with whatever else there is to say."""
         self._hello = True
-        self._wake.set()
+        self._due.set()
 
-    async def silence(self) -> None:
-        """Wait until nothing is left to be told and everything told was answered."""
-        while self._unanswered or self._something:
-            self._heard.clear()
-            await self._heard.wait()
+    # --- how it is told ---
 
     @property
-    def _something(self) -> bool:
-        parts = (self._accept, self._decline, self._start, self._renew, self._finish)
-        return self._hello or any(parts)
+    def owes(self) -> bool:
+        """Whether something is to be told that must arrive, or was told and has not been answered."""
+        untold = self._accept or self._decline or self._start or self._finish or self._hello
+        return bool(untold) or not all(sent.passing for sent in self._unanswered.values())
+
+    async def silence(self) -> None:
+        """Wait until everything that must arrive has."""
+        while self.owes:
+            self._heard.clear()
+            await self._heard.wait()
 
     async def run(self) -> None:
         """Send until cancelled."""
         while True:
             await self._wait()
             while self._something:
-                report = self._next()
-                at = now()
-                self._unanswered[report.report_id] = _Sent(report, at, at)
-                await self._send(report)
-            await self._resend()
+                await self._send(self._next())
+            for sent in [each for each in self._unanswered.values() if not each.passing]:
+                if now() >= sent.again_at:
+                    await self._send(sent)
+
+    def send_all_again(self) -> None:
+        """Send everything unanswered again: the broker that had it is gone."""
+        for sent in self._unanswered.values():
+            sent.again_at, sent.pause = 0.0, RESEND_AFTER_SECONDS
+        self._due.set()
+
+    def answered(self, answer: Answer) -> Sent | None:
+        """Take note of an answer; return the report that it answers, or None if that was answered before."""
+        sent = self._unanswered.pop(answer.report_id, None)
+        self._heard.set()
+        return sent
+
+    @property
+    def _something(self) -> bool:
+        return bool(
+            self._hello or self._accept or self._decline or self._start or self._renew or self._finish
+        )
 
     async def _wait(self) -> None:
         try:
-            await asyncio.wait_for(self._wake.wait(), RESEND_AFTER_SECONDS / 3)
+            await asyncio.wait_for(self._due.wait(), RESEND_AFTER_SECONDS / 6)
             await asyncio.sleep(GATHER_SECONDS)
         except TimeoutError:
             return
         finally:
-            self._wake.clear()
+            self._due.clear()
 
-    def _next(self) -> Report:
-        finish, self._finish = self._finish[:RESULTS_IN_A_REPORT], self._finish[RESULTS_IN_A_REPORT:]
+    def _next(self) -> Sent:
         standing = self._standing()
         report = Report(
             report_id=ReportId(uuid.uuid4().hex),
@@ -126,35 +165,41 @@ class Reporter:
             accept=tuple(self._accept),
             start=tuple(self._start),
             renew=tuple(self._renew),
-            finish=tuple(finish),
-            state=standing.state,  # type: ignore[arg-type]
+            finish=self._results(),
+            state=standing.state,
             slots=standing.slots,
             busy=standing.busy,
             reason=standing.reason,
         )
-        self._decline, self._accept, self._start, self._renew, self._hello = [], [], [], [], False
-        return report
+        self._decline, self._accept, self._start, self._renew, self._hello = [], [], [], {}, False
+        if self._start_due is not None:
+            self._start_due.cancel()
+            self._start_due = None
+        sent = self._unanswered[report.report_id] = Sent(report, now(), now())
+        self._forget_outdone()
+        return sent
 
-    async def _resend(self) -> None:
-        for sent in list(self._unanswered.values()):
-            if now() - sent.sent_at > RESEND_AFTER_SECONDS:
-                sent.sent_at = now()
-                await self._send(sent.report)
+    def _results(self) -> tuple[Result, ...]:
+        """Take as many results as go into one message, one at least."""
+        taken, size = 0, 0
+        for _, each in self._finish:
+            size += each
+            if taken and size > RESULTS_BYTES:
+                break
+            taken += 1
+        results = tuple(result for result, _ in self._finish[:taken])
+        del self._finish[:taken]
+        return results
 
-    async def _send(self, report: Report) -> None:
+    def _forget_outdone(self) -> None:
+        passing = [report_id for report_id, sent in self._unanswered.items() if sent.passing]
+        for report_id in passing[:-PASSING_KEPT]:
+            del self._unanswered[report_id]
+
+    async def _send(self, sent: Sent) -> None:
+        sent.again_at = now() + sent.pause
+        sent.pause = min(sent.pause * 2, RESEND_AFTER_SECONDS * 4)
         try:
-            await self._link.report(report)
+            await self._link.report(sent.report)
         except Unavailable as error:
-            log.warning("report not sent, will be again", report=report.report_id, error=str(error))
-
-    def resend_all(self) -> None:
-        """Send everything unanswered again: the broker that had it is gone."""
-        for sent in self._unanswered.values():
-            sent.sent_at = 0.0
-        self._wake.set()
-
-    def answered(self, answer: Answer) -> float | None:
-        """Take note of an answer; return when its report was first sent, or None if it was answered before."""
-        sent = self._unanswered.pop(answer.report_id, None)
-        self._heard.set()
-        return sent.first_sent_at if sent else None
+            log.warning("report not sent, will be again", report=sent.report.report_id, error=str(error))

@@ -5,10 +5,14 @@ from wms.runtime.pilot_config import PilotConfig
 from wms.site import Resource
 
 
+def memory_mb(config: PilotConfig) -> int:
+    """Return what memory the pilot has for all its jobs."""
+    return config.resource.memory_mb or look().memory_mb
+
+
 def describe(config: PilotConfig, *, free: int, memory_taken_mb: int, seconds_left: float) -> Resource:
     """Return what `free` slots offer now, beside what the running jobs asked for."""
     resource = config.resource
-    memory = (resource.memory_mb or look().memory_mb) - memory_taken_mb
     return Resource(
         setup=resource.setup,
         vo=config.pilot.vo,
@@ -18,7 +22,7 @@ def describe(config: PilotConfig, *, free: int, memory_taken_mb: int, seconds_le
         pilot_type=resource.pilot_type,
         platforms=tuple(resource.platforms) or look().platforms,
         job_types=tuple(resource.job_types),
-        memory_mb=max(0, memory),
+        memory_mb=max(0, memory_mb(config) - memory_taken_mb),
         processors=free,
         tags=tuple(resource.tags),
         required_tags=tuple(resource.required_tags),

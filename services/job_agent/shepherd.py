@@ -4,7 +4,7 @@ It is run as a program, `python -I -S -E shepherd.py FD`, and imports the standa
 it starts in milliseconds and forks in one. FD is a stream socket to the agent; both speak JSON, one object a line:
 
     {"op": "spawn", "id", "argv", "cwd", "env", "stdin", "stdout", "stderr",
-     "stdout_capture", "stderr_capture", "mark", "umask", "rlimits"}
+     "stdout_capture", "stderr_capture", "mark", "umask", "rlimits", "deadline"}
     {"op": "signal", "id", "signal"}            to the payload's process group
     {"op": "kill", "id"}                        SIGKILL to all of it
     {"op": "deadline", "id", "at"}              kill it at this time of CLOCK_BOOTTIME unless told another; null: never
@@ -403,6 +403,9 @@ class Shepherd:
                 error="the agent is ending" if self._closing else "started already",
             )
             return
+        if order["deadline"] is not None and order["deadline"] <= now():
+            self._tell("failed_to_start", identity, error="its time is over", fault="node")
+            return
         try:
             charge, status = self._fork(order)
         except OSError as error:
@@ -411,6 +414,7 @@ class Shepherd:
             )
             return
         self._charges[identity] = self._mains[charge.pid] = self._marks[charge.mark] = charge
+        self._set_deadline(charge, order["deadline"])
         self._register(status, lambda: self._hear_status(charge))
         for stream in charge.streams:
             self._listen(stream)

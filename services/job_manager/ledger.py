@@ -73,6 +73,10 @@ class Ledger:
         """The attempt and its lease are over."""
         self._ended[found.job_id] = ended
         self._renewed.pop(found.job_id, None)
+        accepted = found.lease is not None and found.lease.phase == "accepted"
+        if ended.outcome == "withdrawn" and accepted:
+            # Given back before it began: as if it had never been taken.
+            found = msgspec.structs.replace(found, attempts=found.attempts - 1)
         self.move(msgspec.structs.replace(found, lease=None), steps)
         if found.stop_requested == "reschedule" and steps and steps[-1].state is State.WAITING:
             self.again_from_scratch(found)

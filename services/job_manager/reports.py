@@ -14,6 +14,7 @@ from wms.db.pilot import Seen
 from wms.ids import JobId, PilotId
 from wms.job.job import ended, lost, started
 from wms.job.reasons import Code, Reason
+from wms.job.state import State
 from wms.lease import Terms
 from wms.messages import replies
 from wms.messages.reports import FromAgent, Peeked, Report, Result
@@ -123,7 +124,8 @@ class _Applied:
 
     def _decline(self, held: Held) -> None:
         found = self._ledger.held(held, self._report.pilot_id)
-        if found is not None and found.lease is not None and found.lease.phase == "offered":
+        # A granted one may be given back as well, as long as its payload was not begun.
+        if found is not None and found.state is State.MATCHED:
             reason = Reason(Code.OFFER_DECLINED, self._report.reason)
             self._ledger.end(found, _ended(held, "withdrawn", reason), lost(found, reason))
 

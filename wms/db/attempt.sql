@@ -16,9 +16,10 @@ from unnest($1::bigint[], $2::integer[]) as t(job_id, epoch)
 where a.job_id = t.job_id and a.epoch = t.epoch and a.started_at is null;
 
 -- name: finish
--- How attempts ended, once each.
+-- How attempts ended, once each; one that was given back before it began was never taken.
 update attempt a
 set ended_at = now(), started_at = coalesce(a.started_at, case when t.ran then now() end), outcome = t.outcome,
+    accepted_at = case when t.outcome <> 'withdrawn' then a.accepted_at end,
     reason = t.reason, reason_text = t.reason_text, exit_code = t.exit_code, signal = t.signal,
     cpu_user_seconds = t.cpu_user, cpu_system_seconds = t.cpu_system, wall_seconds = t.wall,
     max_rss_bytes = t.max_rss, disk_bytes = t.disk, output_sha256 = t.output_sha256, output_bytes = t.output_bytes,

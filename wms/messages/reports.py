@@ -54,6 +54,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     report_id: Annotated[ReportId, msgspec.Meta(min_length=1, max_length=100)]
     pilot_id: Annotated[PilotId, msgspec.Meta(min_length=1, max_length=100)]
     decline: Annotated[tuple[Held, ...], Many] = ()
+    """Offers, and granted jobs whose payload was not begun, for others to have; it costs them no attempt."""
     accept: Annotated[tuple[Held, ...], Many] = ()
     start: Annotated[tuple[Held, ...], Many] = ()
     renew: Annotated[tuple[Held, ...], Many] = ()

@@ -1,0 +1,141 @@
+"""Asking for jobs: one request at a time, sent again under its id until it is answered."""
+
+import random
+import uuid
+
+import msgspec
+import structlog
+
+from services.job_agent.holdings import Holdings
+from services.job_agent.link import KafkaLink
+from services.job_agent.pace import Pace
+from services.job_agent.resource import describe
+from services.job_agent.shepherd import now
+from wms.errors import Unavailable
+from wms.ids import PilotId, RequestId
+from wms.messages.requests import SLOTS_LIMIT, MatchRequest
+from wms.messages.site_inbox import NoMatch, Offer, OfferedJob
+from wms.runtime.pilot_config import PilotConfig
+
+log = structlog.get_logger()
+
+AGAIN_SECONDS = 5.0
+"""After so long without an answer a request is sent again."""
+LOOK_SECONDS = 1.0
+
+
+class _Asked(msgspec.Struct):
+    """A request that was sent."""
+
+    request: MatchRequest
+    open_slots: int
+    sent_at: float = 0.0
+    answered: bool = False
+
+
+class Asking:
+    """What the pilot asks for, and when."""
+
+    def __init__(self, config: PilotConfig, link: KafkaLink, holdings: Holdings, pace: Pace) -> None:
+        self._config = config
+        self._link = link
+        self._holdings = holdings
+        self._pace = pace
+        self._last: _Asked | None = None
+        self._not_before = 0.0
+        self._began_at = now()
+
+    @property
+    def ahead(self) -> int:
+        """For how many processors jobs may wait here for others to end."""
+        ages = [now() - each.began_at for each in self._holdings.running]
+        return self._pace.ahead(self._config.pilot.slots, ages)
+
+    @property
+    def seconds_left(self) -> float:
+        """Of the pilot's life."""
+        return self._config.pilot.lifetime_seconds - (now() - self._began_at)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether an answer is still to be expected."""
+        return self._open is not None and now() - self._open.sent_at < AGAIN_SECONDS
+
+    @property
+    def _open(self) -> _Asked | None:
+        return None if self._last is None or self._last.answered else self._last
+
+    async def ask(self) -> float:
+        """Ask if it is time to; return the seconds until it may be time to look again."""
+        if self._open is not None:
+            if not self.waiting:
+                await self._send(self._open)
+            return LOOK_SECONDS
+        wanted = self._wanted()
+        if not wanted or not self._link.is_open:
+            return LOOK_SECONDS
+        if now() < self._not_before:
+            return self._not_before - now()
+        request = self._request(wanted)
+        self._last = _Asked(request, request.slots)
+        await self._send(self._last)
+        return LOOK_SECONDS
+
+    def ask_again(self) -> None:
+        """The broker that had the question, or the answer, is gone."""
+        if self._open is not None:
+            self._open.sent_at = 0.0
+
+    def sort(self, offer: Offer) -> tuple[list[OfferedJob], list[OfferedJob]]:
+        """Return what of an offer to take and what to decline; jobs that were taken before are in neither."""
+        fresh = [job for job in offer.jobs if not self._holdings.knows((job.job_id, job.epoch))]
+        last = self._last
+        if last is None or offer.request_id != last.request.request_id:
+            return [], fresh
+        # A large offer comes in parts, of which the first ends the wait. A request that went out twice may bring twice
+        # as much, when its first offer was accepted before the second was made.
+        last.answered = True
+        taken, left = fresh[: last.open_slots], fresh[last.open_slots :]
+        last.open_slots -= len(taken)
+        return taken, left
+
+    def refused(self, answer: NoMatch) -> None:
+        """Nothing fits: ask again after a while that differs from pilot to pilot."""
+        if self._open is None or answer.request_id != self._open.request.request_id:
+            return
+        self._open.answered = True
+        self._not_before = now() + answer.retry_after_seconds * random.SystemRandom().uniform(0.5, 1.0)
+        log.debug("no match", code=answer.code, reason=answer.reason)
+
+    def _wanted(self) -> int:
+        """How many more jobs to ask for: what is free, and of short jobs some ahead."""
+        ahead = self.ahead
+        wanted = self._config.pilot.slots + ahead - self._holdings.processors
+        # Half a refill at least, so that many short jobs do not mean many small requests.
+        return min(wanted, SLOTS_LIMIT) if wanted > ahead // 2 else 0
+
+    def _request(self, wanted: int) -> MatchRequest:
+        slots = self._config.pilot.slots
+        free = slots - self._holdings.processors
+        # Jobs fetched ahead run in turn: each by itself must fit the pilot as a whole.
+        packed = wanted <= free
+        return MatchRequest(
+            request_id=RequestId(uuid.uuid4().hex),
+            pilot_id=PilotId(self._config.pilot.pilot_id),
+            resource=describe(
+                self._config,
+                free=free if packed else slots,
+                memory_taken_mb=self._holdings.memory_mb if packed else 0,
+                seconds_left=self.seconds_left,
+            ),
+            slots=wanted,
+            packed=packed,
+        )
+
+    async def _send(self, asked: _Asked) -> None:
+        asked.sent_at = now()
+        log.debug("asks", request=asked.request.request_id, slots=asked.request.slots)
+        try:
+            await self._link.ask(asked.request)
+        except Unavailable as error:
+            log.warning("not asked, will be again", error=str(error))

@@ -1,0 +1,156 @@
+"""What a pilot holds: jobs that it accepted, was granted or runs, and what they take of its node."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from services.job_agent.payload import Payload
+from wms.jobdesc.array import expand
+from wms.jobdesc.description import JobDescription
+from wms.messages.site_inbox import Held, OfferedJob
+
+PAST_LIMIT = 4_096
+
+
+class Holding(msgspec.Struct, kw_only=True, eq=False):
+    """One job under one lease, from its acceptance on."""
+
+    held: Held
+    description: JobDescription
+    fault: str = ""
+    """Why the description cannot be understood here."""
+    expires_at: float | None = None
+    """By the shepherd's clock; None until it is granted."""
+    ready_at: float = 0.0
+    kill_ordered: bool = False
+    lost: bool = False
+    payload: Payload | None = None
+    began_at: float = 0.0
+
+    @property
+    def processors(self) -> int:
+        """How many of the pilot's slots it takes."""
+        return self.description.processors
+
+    @property
+    def memory_mb(self) -> int:
+        """What it asked for; 0 when it did not."""
+        return self.description.memory_mb or 0
+
+
+class Holdings:
+    """All that a pilot of so many slots and so much memory holds."""
+
+    def __init__(self, slots: int, memory_mb: int) -> None:
+        self._slots = slots
+        self._memory_mb = memory_mb
+        self._all: dict[Held, Holding] = {}
+        self._line: list[Holding] = []
+        self._past: dict[Held, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Holding]:
+        return iter(list(self._all.values()))
+
+    def get(self, held: Held) -> Holding | None:
+        """Return the holding, if it is still one."""
+        return self._all.get(held)
+
+    def knows(self, held: Held) -> bool:
+        """Whether it is held, or was: an offer that comes twice."""
+        return held in self._all or held in self._past
+
+    def take(self, job: OfferedJob) -> Holding:
+        """Hold an offered job."""
+        held = (job.job_id, job.epoch)
+        description, fault = _read(job)
+        holding = self._all[held] = Holding(held=held, description=description, fault=fault)
+        self._past[held] = None
+        if len(self._past) > PAST_LIMIT:
+            del self._past[next(iter(self._past))]
+        return holding
+
+    def drop(self, holding: Holding) -> None:
+        """Hold it no more."""
+        self._all.pop(holding.held, None)
+        if holding in self._line:
+            self._line.remove(holding)
+
+    # --- what is taken ---
+
+    @property
+    def running(self) -> list[Holding]:
+        """Those whose payload was begun."""
+        return [each for each in self._all.values() if each.payload is not None]
+
+    @property
+    def granted(self) -> list[Holding]:
+        """Those under a lease, running or not."""
+        return [each for each in self._all.values() if each.expires_at is not None]
+
+    @property
+    def processors(self) -> int:
+        """What all together take, or will."""
+        return processors(self._all.values())
+
+    @property
+    def busy(self) -> int:
+        """Slots whose payloads run."""
+        return processors(self.running)
+
+    @property
+    def memory_mb(self) -> int:
+        """What all together asked for."""
+        return sum(each.memory_mb for each in self._all.values())
+
+    # --- the line of those that may start ---
+
+    def make_ready(self, holding: Holding, now: float) -> None:
+        """Put a granted job into the line."""
+        holding.ready_at = now
+        self._line.append(holding)
+
+    def next_to_start(self) -> Holding | None:
+        """Take the first of the line out of it, if there is room for it now.
+
+        Nobody is passed by, or a wide job would wait for ever.
+        """
+        if not self._line or not self._fits(self._line[0]):
+            return None
+        return self._line.pop(0)
+
+    def _fits(self, holding: Holding) -> bool:
+        running = self.running
+        if not running:
+            return True
+        memory = sum(each.memory_mb for each in running) + holding.memory_mb
+        return processors(running) + holding.processors <= self._slots and memory <= self._memory_mb
+
+    def stale(self, ahead: int, since: float) -> list[Holding]:
+        """Return who stands in the line behind its first `ahead` processors, and has since that time or before."""
+        place, found = 0, []
+        for each in self._line:
+            place += each.processors
+            if place > ahead and each.ready_at <= since:
+                found.append(each)
+        return found
+
+    @property
+    def line(self) -> list[Holding]:
+        """Who stands in the line."""
+        return list(self._line)
+
+
+def processors(holdings: Iterable[Holding]) -> int:
+    """Return what these take together."""
+    return sum(each.processors for each in holdings)
+
+
+def _read(job: OfferedJob) -> tuple[JobDescription, str]:
+    try:
+        description = msgspec.json.decode(job.description, type=JobDescription)
+        return expand(description, job.array_index or 0), ""
+    except (msgspec.DecodeError, IndexError) as error:
+        return JobDescription(executable=""), f"this agent cannot read the job's description: {error}"

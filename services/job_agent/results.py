@@ -1,0 +1,64 @@
+"""How a payload's end is told: whose doing it was, and in words."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from services.job_agent.payload import Outcome
+from wms.job.reasons import Code, Reason
+from wms.messages.reports import Result
+from wms.messages.site_inbox import Held
+
+LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR})
+"""Ends that are neither the payload's nor its user's doing: the job is tried again."""
+TAIL_CHARACTERS = 4_096
+
+
+def result_of(held: Held, outcome: Outcome) -> Result:
+    """Return what to report of a payload that ended like this."""
+    code = outcome.reason.code
+    return Result(
+        job_id=held[0],
+        epoch=held[1],
+        outcome=_outcome_of(code),
+        code=code,
+        text=_text(outcome),
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        usage=outcome.usage,
+        output_sha256=outcome.output.sha256 if outcome.output else None,
+        output_bytes=outcome.output.size if outcome.output else 0,
+        stdout_tail=_storable(outcome.stdout_tail[-TAIL_CHARACTERS:]),
+        stderr_tail=_storable(outcome.stderr_tail[-TAIL_CHARACTERS:]),
+    )
+
+
+def not_begun(held: Held, reason: Reason) -> Result:
+    """Return what to report of a job that ended before its payload began."""
+    return result_of(held, Outcome(reason=reason))
+
+
+def _outcome_of(code: Code) -> Literal["done", "failed", "killed", "lost"]:
+    if code is Code.DONE:
+        return "done"
+    if code is Code.KILLED_BY_USER:
+        return "killed"
+    return "lost" if code in LOST_CODES else "failed"
+
+
+def _text(outcome: Outcome) -> str:
+    parts = [outcome.reason.text]
+    if outcome.unmatched:
+        parts.append(f"no file matches {_some(outcome.unmatched)}")
+    if outcome.refused:
+        parts.append(f"not kept: {_some(outcome.refused)}")
+    return _storable("; ".join(part for part in parts if part)[:1_000])
+
+
+def _storable(text: str) -> str:
+    """Replace what a payload may print, or name a file, and no message or database text may hold: NUL, half characters."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
+
+
+def _some(lines: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(lines) - most} more" if len(lines) > most else ""
+    return ", ".join(lines[:most]) + more

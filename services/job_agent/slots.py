@@ -1,0 +1,144 @@
+"""The pilot's slots: payloads are begun as leases are granted, ended as they are ordered to, reported when they end."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from services.job_agent.holdings import Holding, Holdings
+from services.job_agent.pace import Pace
+from services.job_agent.payload import GRACE_SECONDS, Outcome, Payload, Workplace
+from services.job_agent.reporter import Reporter
+from services.job_agent.results import not_begun, result_of
+from services.job_agent.shepherd import now
+from wms.ids import Epoch, JobId
+from wms.job.reasons import Code, Reason
+
+log = structlog.get_logger()
+
+KILLED = Reason(Code.KILLED_BY_USER, "killed on its user's order")
+LOST = Reason(Code.LEASE_EXPIRED, "the lease was lost")
+
+
+class Slots:
+    """Runs what is held, within the task group it is given."""
+
+    def __init__(
+        self,
+        workplace: Workplace,
+        holdings: Holdings,
+        reporter: Reporter,
+        pace: Pace,
+        on_end: Callable[[], None],
+    ) -> None:
+        self._workplace = workplace
+        self._holdings = holdings
+        self._reporter = reporter
+        self._pace = pace
+        self._on_end = on_end
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.group: asyncio.TaskGroup | None = None
+
+    # --- leases ---
+
+    def grant(self, holding: Holding, until: float) -> None:
+        """A lease was granted, or goes on, until that time of the shepherd's clock."""
+        # Answers may come in another order than their reports were sent in.
+        fresh, holding.expires_at = holding.expires_at is None, max(until, holding.expires_at or 0.0)
+        if holding.payload is not None:
+            holding.payload.live_until(holding.expires_at)
+        elif holding.kill_ordered:
+            self._finish_unbegun(holding, KILLED)
+        elif holding.fault:
+            self._finish_unbegun(holding, Reason(Code.AGENT_ERROR, holding.fault[:500]))
+        elif fresh:
+            self._holdings.make_ready(holding, now())
+
+    def lose(self, holding: Holding) -> None:
+        """The lease is another's, or nobody's: stop at once, and say nothing more of it."""
+        log.info(
+            "lease lost", job=holding.held[0], epoch=holding.held[1], running=holding.payload is not None
+        )
+        holding.lost = True
+        if holding.payload is None:
+            self._holdings.drop(holding)
+        else:
+            holding.payload.kill(LOST, grace=0.0, keep_output=False)
+
+    def kill(self, holding: Holding) -> None:
+        """Its user wants it ended; one that is not granted yet is ended when it is."""
+        holding.kill_ordered = True
+        if holding.payload is not None:
+            holding.payload.kill(KILLED)
+        elif holding.expires_at is not None:
+            self._finish_unbegun(holding, KILLED)
+
+    def give_back(self, unbegun: list[Holding]) -> None:
+        """Let others have these, which were not begun; that costs the jobs none of their attempts."""
+        for each in unbegun:
+            self._holdings.drop(each)
+        if unbegun:
+            log.info("given back", jobs=len(unbegun))
+            self._reporter.decline([each.held for each in unbegun])
+
+    def _finish_unbegun(self, holding: Holding, reason: Reason) -> None:
+        self._reporter.finish(not_begun(holding.held, reason))
+        self._holdings.drop(holding)
+
+    # --- payloads ---
+
+    def fill(self) -> None:
+        """Begin what stands in the line while there is room."""
+        while (holding := self._holdings.next_to_start()) is not None:
+            if holding.expires_at is None or now() >= holding.expires_at:
+                self.give_back([holding])
+            else:
+                self._begin(holding, holding.expires_at)
+
+    def stop_all(self, reason: Reason, *, grace: float = GRACE_SECONDS, keep_output: bool = True) -> None:
+        """End every payload that runs."""
+        for holding in self._holdings.running:
+            if holding.payload is not None:
+                holding.payload.kill(reason, grace=grace, keep_output=keep_output)
+
+    def cancel(self) -> None:
+        """Kill what runs and forget it, unreported."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _begin(self, holding: Holding, until: float) -> None:
+        assert self.group is not None
+        payload = self._workplace.payload(JobId(holding.held[0]), Epoch(holding.held[1]), holding.description)
+        payload.live_until(until)
+        holding.payload, holding.began_at = payload, now()
+        task = self.group.create_task(self._run(holding, payload), name=f"job {holding.held[0]}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, holding: Holding, payload: Payload) -> None:
+        async def tell(_: int) -> None:
+            self._reporter.start(holding.held)
+
+        try:
+            outcome = await payload.run(tell)
+        except Exception as error:
+            log.exception("payload failed in the agent", job=holding.held[0])
+            outcome = Outcome(reason=Reason(Code.AGENT_ERROR, f"{type(error).__name__}: {error}"[:500]))
+        self._end(holding, outcome)
+        await self._clean(holding, payload)
+
+    def _end(self, holding: Holding, outcome: Outcome) -> None:
+        self._pace.ended(now() - holding.began_at)
+        self._holdings.drop(holding)
+        if outcome.reason.code is Code.LEASE_EXPIRED or holding.lost:
+            log.warning("ended with its lease", job=holding.held[0], epoch=holding.held[1])
+        else:
+            self._reporter.finish(result_of(holding.held, outcome))
+        self.fill()
+        self._on_end()
+
+    async def _clean(self, holding: Holding, payload: Payload) -> None:
+        try:
+            await payload.clean()
+        except OSError as error:
+            log.warning("directory not removed", job=holding.held[0], error=str(error))
