@@ -20,7 +20,9 @@ FAILS = "import sys; sys.exit('no broker answers')"
 
 
 def order(name: str) -> Order:
-    return Order(pilot_id=PilotId(name), site="S", ce="c", slots=1, config="a = 1\n", token="t0ken-of-a-pilot")
+    return Order(
+        pilot_id=PilotId(name), site="S", ce="c", slots=1, config="a = 1\n", token="t0ken-of-a-pilot"
+    )
 
 
 def running(program: str, directory: Path) -> LocalDispatcher:

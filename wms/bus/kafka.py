@@ -31,7 +31,8 @@ Headers = Sequence[tuple[str, bytes]]
 Pair = tuple[bytes, bytes]
 """Key and payload."""
 
-SEND_SECONDS = 30.0
+SEND_SECONDS = 15.0
+"""To wait for a broker to take messages. A broker that is started again may be back by then."""
 _EXISTS = 36
 
 
