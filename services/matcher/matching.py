@@ -1,6 +1,6 @@
 """Handles match requests: draws from the index, claims in Postgres, offers under leases or says why there is nothing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -76,12 +76,20 @@ class Matching:
     async def handle(self, tx: Transaction, batch: Sequence[Delivery[MatchRequest]]) -> None:
         """Answer each request."""
         requests = self._bound(batch)
-        offers = await job.offered(tx, list(requests)) if requests else {}
+        offers = await self._offered(tx, requests) if requests else {}
         fresh = [request for request in requests.values() if request.request_id not in offers]
         for claimed in await self._match(tx, fresh):
             offers.setdefault(claimed.request_id, []).append(claimed)
         for request in requests.values():
             self._answer(tx, request, offers.get(request.request_id, []))
+
+    @staticmethod
+    async def _offered(
+        tx: Transaction, requests: Mapping[RequestId, Bound]
+    ) -> dict[RequestId, list[Claimed]]:
+        """Return what these requests, of these very pilots, were offered before."""
+        found = await job.offered(tx, list(requests))
+        return {each: jobs for each, jobs in found.items() if jobs[0].pilot_id == requests[each].pilot_id}
 
     def _bound(self, batch: Iterable[Delivery[MatchRequest]]) -> dict[RequestId, Bound]:
         requests = {}

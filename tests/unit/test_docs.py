@@ -82,10 +82,11 @@ def test_headings_of_a_page_differ(name: str) -> None:
 
 
 def test_verbs_named_are_there() -> None:
-    from wms.cli.app import app
+    from wms.cli.app import COMMANDS
 
+    verbs = {name for _, name, _, _ in COMMANDS}
     for name in NAMES:
-        assert [verb for verb in VERB.findall(text_of(name)) if verb not in app] == [], name
+        assert set(VERB.findall(text_of(name))) <= verbs, name
 
 
 def test_fault_points_named_are_there() -> None:

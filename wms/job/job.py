@@ -93,7 +93,8 @@ def lost(job: Job, reason: Reason) -> Steps:
     if reason.code not in UNCOUNTED and job.attempts >= job.max_attempts:
         text = f"{job.attempts} attempts of {job.max_attempts}; the last: {reason.text or reason.code}"
         return path(job.state, (Event.FAIL, Reason(Code.TOO_MANY_ATTEMPTS, text)))
-    return _again(job, reason)
+    # A job whose payload is over cannot run again: what was to follow is lost with the pilot.
+    return _again(job, reason) or path(job.state, (Event.FAIL, reason))
 
 
 def _again(job: Job, reason: Reason) -> Steps:
@@ -102,7 +103,7 @@ def _again(job: Job, reason: Reason) -> Steps:
 
 def killed(job: Job, reason: Reason) -> Steps:
     """It ends Killed."""
-    return path(job.state, (Event.KILL, reason))
+    return path(job.state, (Event.KILL, reason)) or path(job.state, (Event.FAIL, reason))
 
 
 Action = Literal["kill", "hold", "release", "reschedule", "remove"]
