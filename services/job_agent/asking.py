@@ -6,7 +6,7 @@ import uuid
 import msgspec
 import structlog
 
-from services.job_agent.holdings import Holdings
+from services.job_agent.holdings import Holdings, processors_of
 from services.job_agent.link import KafkaLink
 from services.job_agent.pace import Pace
 from services.job_agent.resource import describe
@@ -28,7 +28,6 @@ class _Asked(msgspec.Struct):
     """A request that was sent."""
 
     request: MatchRequest
-    open_slots: int
     sent_at: float = 0.0
     answered: bool = False
 
@@ -76,8 +75,7 @@ class Asking:
             return LOOK_SECONDS
         if now() < self._not_before:
             return self._not_before - now()
-        request = self._request(wanted)
-        self._last = _Asked(request, request.slots)
+        self._last = _Asked(self._request(wanted))
         await self._send(self._last)
         return LOOK_SECONDS
 
@@ -87,16 +85,20 @@ class Asking:
             self._open.sent_at = 0.0
 
     def sort(self, offer: Offer) -> tuple[list[OfferedJob], list[OfferedJob]]:
-        """Return what of an offer to take and what to decline; jobs that were taken before are in neither."""
-        fresh = [job for job in offer.jobs if not self._holdings.knows((job.job_id, job.epoch))]
-        last = self._last
-        if last is None or offer.request_id != last.request.request_id:
-            return [], fresh
-        # A large offer comes in parts, of which the first ends the wait. A request that went out twice may bring twice
-        # as much, when its first offer was accepted before the second was made.
-        last.answered = True
-        taken, left = fresh[: last.open_slots], fresh[last.open_slots :]
-        last.open_slots -= len(taken)
+        """Return what of an offer to take and what to decline; jobs that were taken before are in neither.
+
+        Not only the last request's count: a large offer comes in parts, and its first part ends the wait. Nor is all of
+        it taken blindly: a request that went out twice may bring twice as much, and jobs may have turned out to be long.
+        """
+        if self._open is not None and offer.request_id == self._open.request.request_id:
+            self._open.answered = True
+        room = self._config.pilot.slots + self.ahead - self._holdings.processors
+        taken: list[OfferedJob] = []
+        left: list[OfferedJob] = []
+        for job in offer.jobs:
+            if not self._holdings.knows((job.job_id, job.epoch)):
+                (taken if room > 0 else left).append(job)
+                room -= processors_of(job)
         return taken, left
 
     def refused(self, answer: NoMatch) -> None:

@@ -148,6 +148,18 @@ def processors(holdings: Iterable[Holding]) -> int:
     return sum(each.processors for each in holdings)
 
 
+class _Width(msgspec.Struct):
+    processors: int = 1
+
+
+def processors_of(job: OfferedJob) -> int:
+    """Return how many slots an offered job would take."""
+    try:
+        return msgspec.json.decode(job.description, type=_Width).processors
+    except msgspec.DecodeError:
+        return 1
+
+
 def _read(job: OfferedJob) -> tuple[JobDescription, str]:
     try:
         description = msgspec.json.decode(job.description, type=JobDescription)

@@ -197,13 +197,15 @@ class Payload:
         return self._stopped_for or await self._spawned(program)
 
     async def _spawned(self, program: str) -> Process | Reason:
+        order = self._order(program)
         try:
-            self._process = process = await self._at.processes.spawn(self._order(program))
+            self._process = process = await self._at.processes.spawn(order)
         except NotStarted as error:
             return Reason(Code.NOT_STARTED, str(error))
         except Unavailable as error:
             return Reason(Code.AGENT_ERROR, str(error))
-        process.live_until(self._deadline)  # it may have been moved meanwhile
+        if self._deadline != order.deadline:  # moved meanwhile
+            process.live_until(self._deadline)
         if self._stopped_for:
             process.kill()
         return process

@@ -128,7 +128,9 @@ class Slots:
         await self._clean(holding, payload)
 
     def _end(self, holding: Holding, outcome: Outcome) -> None:
-        self._pace.ended(now() - holding.began_at)
+        if outcome.reason.code is Code.DONE:
+            # One that failed at once says nothing of the others, and a node where all do must not ask for more and more.
+            self._pace.ended(now() - holding.began_at)
         self._holdings.drop(holding)
         if outcome.reason.code is Code.LEASE_EXPIRED or holding.lost:
             log.warning("ended with its lease", job=holding.held[0], epoch=holding.held[1])

@@ -5,7 +5,6 @@ import platform
 from functools import lru_cache
 
 import msgspec
-import psutil
 
 MIB = 1024 * 1024
 
@@ -24,7 +23,7 @@ def look() -> Machine:
     """Look at this machine."""
     return Machine(
         cores=len(os.sched_getaffinity(0)),
-        memory_mb=psutil.virtual_memory().total // MIB,
+        memory_mb=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MIB,
         load=round(os.getloadavg()[0], 2),
         platforms=platforms(),
     )

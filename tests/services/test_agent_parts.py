@@ -1,0 +1,150 @@
+"""Parts of the agent by themselves: the bet on short jobs, the line of those that may start, results in words."""
+
+import msgspec
+import pytest
+
+from services.job_agent.holdings import Holding, Holdings
+from services.job_agent.pace import AHEAD_LIMIT, Pace
+from services.job_agent.payload import Outcome
+from services.job_agent.results import not_begun, result_of
+from wms.ids import Epoch, JobId
+from wms.job.reasons import Code, Reason
+from wms.messages.site_inbox import OfferedJob
+
+
+def offered(number: int, **description: object) -> OfferedJob:
+    text = msgspec.json.encode({"executable": "true", **description})
+    return OfferedJob(
+        job_id=JobId(number),
+        epoch=Epoch(1),
+        owner="a",
+        owner_group="g",
+        vo="v",
+        description=msgspec.Raw(text),
+    )
+
+
+def in_line(holdings: Holdings, number: int, at: float = 0.0, **description: object) -> Holding:
+    holding = holdings.take(offered(number, **description))
+    holding.expires_at = 1e9
+    holdings.make_ready(holding, at)
+    return holding
+
+
+def begin(holdings: Holdings) -> Holding | None:
+    holding = holdings.next_to_start()
+    if holding is not None:
+        holding.payload = object()  # type: ignore[assignment]
+    return holding
+
+
+def test_nothing_is_fetched_ahead_until_a_job_has_ended() -> None:
+    assert Pace(0.5).ahead(4, []) == 0
+
+
+def test_one_short_job_is_enough_to_learn() -> None:
+    pace = Pace(0.5)
+    pace.ended(0.01)
+    assert pace.ahead(4, []) == 4 * AHEAD_LIMIT
+
+
+def test_what_is_fetched_ahead_lasts_for_about_the_time_asked_for() -> None:
+    pace = Pace(0.5)
+    pace.ended(0.1)
+    assert pace.ahead(4, []) == 20
+
+
+def test_jobs_that_run_on_make_it_forget_at_once() -> None:
+    pace = Pace(0.5)
+    for _ in range(100):
+        pace.ended(0.01)
+    assert pace.ahead(4, [3.0, 3.0, 3.0, 0.0]) == 0
+    # One of four that is long does not: the others' slots would wait.
+    assert pace.ahead(4, [300.0, 0.0, 0.0, 0.0]) == 4 * AHEAD_LIMIT
+
+
+def test_a_few_long_jobs_are_enough_to_unlearn() -> None:
+    pace = Pace(0.5)
+    for seconds in [0.01] * 100 + [5.0] * 5:
+        pace.ended(seconds)
+    assert pace.ahead(4, []) == 0
+
+
+def test_who_stands_in_the_line_begins_in_turn_as_there_is_room() -> None:
+    holdings = Holdings(slots=4, memory_mb=1_000)
+    wide = [in_line(holdings, number, processors=2) for number in (1, 2, 3)]
+    narrow = in_line(holdings, 4)
+    assert [begin(holdings), begin(holdings)] == wide[:2]
+    assert begin(holdings) is None
+    holdings.drop(wide[0])
+    assert begin(holdings) is wide[2]
+    assert begin(holdings) is None
+    holdings.drop(wide[1])
+    assert begin(holdings) is narrow
+    assert holdings.busy == 3
+
+
+def test_memory_is_room_too() -> None:
+    holdings = Holdings(slots=4, memory_mb=1_000)
+    first, second = in_line(holdings, 1, memory_mb=600), in_line(holdings, 2, memory_mb=600)
+    assert begin(holdings) is first
+    assert begin(holdings) is None
+    holdings.drop(first)
+    assert begin(holdings) is second
+
+
+def test_who_is_wider_than_the_pilot_runs_alone() -> None:
+    holdings = Holdings(slots=1, memory_mb=1)
+    assert begin(holdings) is None
+    wide = in_line(holdings, 1, processors=8, memory_mb=64)
+    assert begin(holdings) is wide
+
+
+def test_the_end_of_the_line_is_stale_once_it_has_waited() -> None:
+    holdings = Holdings(slots=1, memory_mb=1)
+    first, second, third = (in_line(holdings, number, at=float(number)) for number in (1, 2, 3))
+    assert holdings.stale(0, since=2.0) == [first, second]
+    assert holdings.stale(1, since=3.0) == [second, third]
+    assert holdings.stale(3, since=9.0) == []
+
+
+def test_each_lease_is_taken_once() -> None:
+    holdings = Holdings(slots=1, memory_mb=1)
+    holding = holdings.take(offered(1))
+    holdings.drop(holding)
+    assert holdings.knows(holding.held)
+    assert not holdings.knows((JobId(1), Epoch(2)))
+
+
+@pytest.mark.parametrize(
+    "description", [b"{}", b'{"executable": 1}', b"nonsense", b'{"executable": "x", "of_tomorrow": 1}']
+)
+def test_a_description_of_tomorrow_is_a_fault_of_the_holding(description: bytes) -> None:
+    job = msgspec.structs.replace(offered(1), description=msgspec.Raw(description))
+    assert "cannot read" in Holdings(slots=1, memory_mb=1).take(job).fault
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (Code.DONE, "done"),
+        (Code.EXIT_CODE, "failed"),
+        (Code.INPUT_FAILED, "failed"),
+        (Code.OUTPUT_FAILED, "failed"),
+        (Code.KILLED_BY_USER, "killed"),
+        (Code.AGENT_ERROR, "lost"),
+        (Code.PILOT_STOPPED, "lost"),
+    ],
+)
+def test_whose_doing_an_end_was(code: Code, outcome: str) -> None:
+    assert not_begun((JobId(1), Epoch(1)), Reason(code)).outcome == outcome
+
+
+def test_what_no_message_can_hold_is_replaced() -> None:
+    outcome = Outcome(
+        reason=Reason(Code.DONE), stdout_tail="a\0b", refused=("\udcff: a link",), unmatched=("*.x",) * 7
+    )
+    result = result_of((JobId(1), Epoch(1)), outcome)
+    assert result.stdout_tail == "a\ufffdb"
+    assert result.text == "no file matches *.x, *.x, *.x, *.x, *.x and 2 more; not kept: ?: a link"
+    msgspec.json.encode(result)
