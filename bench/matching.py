@@ -15,7 +15,7 @@ from wms.embedded.identity import VO
 from wms.embedded.system import System
 
 SITE = "bench"
-LOADS = ((1, 1), (8, 1), (32, 1), (128, 1), (8, 16), (32, 16))
+LOADS = ((1, 1), (8, 1), (32, 1), (128, 1), (512, 1), (8, 16), (32, 16), (128, 16))
 """Agents at once, and slots of each: a request asks for as many jobs."""
 
 
