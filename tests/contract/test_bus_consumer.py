@@ -8,11 +8,11 @@ import pytest
 
 from tests.contract.bus import PARTITIONS, Bus, Instance, Note
 from tests.waiting import eventually
-from wms.bus.consumer import Membership
+from wms.bus.consumer import Membership, _Heard
 from wms.db import dead_letter, offset
 from wms.db.database import Transaction
 from wms.db.offset import Feed, PartitionLost
-from wms.errors import Rejected
+from wms.errors import Rejected, Unavailable
 from wms.ids import InstanceId
 from wms.messages.wire import PAYLOAD_LIMIT, encode
 
@@ -185,6 +185,21 @@ def test_no_partition_without_a_fresh_heartbeat(monkeypatch: pytest.MonkeyPatch)
     assert membership.share("test", 4) == (0, 2)
     now += 0.2
     assert membership.share("test", 4) == ()
+
+
+def test_one_that_waits_is_told_from_one_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("wms.bus.consumer.time.monotonic", lambda: now)
+    heard = _Heard()
+    assert heard.progress(0, 0, 1_000)  # the broker answered: there is nothing
+    now += 15
+    assert not heard.progress(0, 0, 1_000)
+    assert heard.progress(3, 5, 1_000)  # messages came
+    now += 19
+    assert not heard.progress(0, 5, 9_000)  # it answers, and there is something, and it does not come
+    now += 2
+    with pytest.raises(Unavailable):
+        heard.progress(0, 5, 9_500)
 
 
 async def test_another_cluster_begins_at_the_beginning(bus: Bus) -> None:

@@ -38,7 +38,8 @@ GIVE_UP_AFTER_SECONDS = 60.0
 STUCK_AFTER_SECONDS = 20.0
 """A reader that neither brought anything nor heard from the broker for so long is replaced: clients have hung before."""
 
-PAUSE_SECONDS = 0.2
+POLL_SECONDS = 0.2
+RETRY_SECONDS = 0.5
 MARGIN_SECONDS = 1.0
 """An instance gives its partitions up this much before the others take it for dead."""
 
@@ -139,7 +140,7 @@ class Consumer(Generic[M]):
                 log.warning("consumer waits", consumer=self.name, error=repr(error))
                 if time.monotonic() - self._failing_since > GIVE_UP_AFTER_SECONDS:
                     raise
-            await asyncio.sleep(PAUSE_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def _read(self) -> None:
         """Handle batches by one reader. After any fault comes another, with the offsets read afresh: nothing is guessed."""
@@ -151,7 +152,7 @@ class Consumer(Generic[M]):
                     self._failing_since = None
                     await asyncio.sleep(0.1)
                     continue
-                records = await reader.poll(PAUSE_SECONDS, self._batch)
+                records = await reader.poll(POLL_SECONDS, self._batch)
                 if records:
                     await _to_its_end(self._take(records))
                 if self._heard.progress(len(records), await reader.unread(), reader.answered_at()):

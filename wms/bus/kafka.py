@@ -6,11 +6,10 @@ are counted by us, not by the broker: one that lost all its topics may make one 
 """
 
 import asyncio
-import contextlib
 import random
 import time
 import zlib
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -19,7 +18,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, UnknownError
 
-from wms.bus.reader import HEADER, Message, Reader
+from wms.bus.reader import HEADER, Message, Reader, quietly
 from wms.bus.topics import Topic, find
 from wms.errors import Rejected, Unavailable
 
@@ -85,9 +84,9 @@ class Kafka:
         producer, self._producer = self._producer, None
         admin, self._admin = self._admin, None
         if producer is not None:
-            await _quietly(producer.stop(), 5)
+            await quietly(producer.stop(), 5)
         if admin is not None:
-            await _quietly(admin.close(), 5)
+            await quietly(admin.close(), 5)
         retired = list(self._retired)
         for task in retired:
             task.cancel()
@@ -218,7 +217,7 @@ class Kafka:
             async with asyncio.timeout(20):
                 await producer.start()
         except BaseException as error:
-            await _quietly(producer.stop(), 5)
+            await quietly(producer.stop(), 5)
             if isinstance(error, KafkaError | OSError):
                 raise Unavailable(
                     f"no broker takes messages at {self.settings.bootstrap}: {error!r}"
@@ -234,7 +233,7 @@ class Kafka:
         if self._producer is producer:
             self._producer = None
             log.info("producer retired", client=self._client_id)
-            task = asyncio.create_task(_quietly(producer.stop(), SEND_SECONDS))
+            task = asyncio.create_task(quietly(producer.stop(), SEND_SECONDS))
             self._retired.add(task)
             task.add_done_callback(self._retired.discard)
 
@@ -255,9 +254,3 @@ async def _settle(futures: Sequence[asyncio.Future[Any]]) -> None:
     for future in futures:
         future.cancel()
     await asyncio.gather(*futures, return_exceptions=True)
-
-
-async def _quietly(closing: Awaitable[None], within: float) -> None:
-    with contextlib.suppress(KafkaError, OSError):
-        async with asyncio.timeout(within):
-            await closing

@@ -133,8 +133,8 @@ class Host:
         log.info("service runs", instance=self.instance_id, cluster=self.kafka.cluster_id)
         try:
             async with asyncio.TaskGroup() as group:
-                relay = group.create_task(self.relay.run(), name=self.relay.name)
-                tasks = [group.create_task(loop.run(), name=loop.name) for loop in self._loops]
+                relay = group.create_task(_endless(self.relay), name=self.relay.name)
+                tasks = [group.create_task(_endless(loop), name=loop.name) for loop in self._loops]
                 tasks.append(group.create_task(self._beat_on(), name="heartbeat"))
                 await self._stop.wait()
                 for task in tasks:
@@ -206,6 +206,21 @@ class Host:
             **{name: fact() for name, fact in self._facts.items()},
         }
         return msgspec.json.encode(health).decode()
+
+
+async def _endless(loop: Loop) -> None:
+    """Run a loop. One that ends by itself is a fault, a cancellation that nobody asked for above all: no group minds it."""
+    try:
+        await loop.run()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+    raise LoopEnded(f"{loop.name} has ended by itself")
+
+
+class LoopEnded(WmsError):  # noqa: N818 - an outcome
+    """What should go on until it is stopped has not."""
 
 
 class NewCluster(WmsError):  # noqa: N818 - an outcome, not a fault
