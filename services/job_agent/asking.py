@@ -92,7 +92,8 @@ class Asking:
         """
         if self._open is not None and offer.request_id == self._open.request.request_id:
             self._open.answered = True
-        room = self._config.pilot.slots + self.ahead - self._holdings.processors
+        # Twice what would be asked for now: what one job more or less taught is no reason to send others away.
+        room = self._config.pilot.slots + 2 * self.ahead - self._holdings.processors
         taken: list[OfferedJob] = []
         left: list[OfferedJob] = []
         for job in offer.jobs:

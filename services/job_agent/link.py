@@ -5,6 +5,8 @@ A link may lose what it carries, and says so by nothing: whoever needs an answer
 
 import asyncio
 
+import msgspec
+
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka, Settings
 from wms.bus.topics import site_inbox_of
@@ -16,6 +18,7 @@ from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import ToAgent
 from wms.messages.wire import Codec, encode
 
+FETCH_WAIT_MS = 30
 SEND_SECONDS = 5.0
 """What the broker did not take within so long is sent again rather than waited for."""
 
@@ -24,7 +27,10 @@ class KafkaLink:
     """The link of agents that a trusted site runs: Kafka's topics, its token with every message."""
 
     def __init__(self, settings: Settings, pilot_id: PilotId, site: str, token: str) -> None:
-        self._settings = settings
+        # A broker that wakes no fetch early has few milliseconds set, and would be asked all day by pilots that idle.
+        self._settings = msgspec.structs.replace(
+            settings, fetch_wait_ms=max(settings.fetch_wait_ms, FETCH_WAIT_MS)
+        )
         self._pilot_id = pilot_id
         self._site = site
         self._token = token
