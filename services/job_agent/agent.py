@@ -165,7 +165,7 @@ class Agent:
         return min(pause, patience) if self._holdings.line else pause
 
     def _drain_if_due(self) -> None:
-        if len(self._holdings) or self._reporter.owes:
+        if len(self._holdings) or self._reporter.owes or not self._asking.refused_last:
             self._busy_at = now()
         if now() - self._busy_at > self._pilot.idle_seconds:
             self.drain(f"no job for {self._pilot.idle_seconds:g} s")

@@ -42,6 +42,8 @@ class Asking:
         self._pace = pace
         self._last: _Asked | None = None
         self._not_before = 0.0
+        self.refused_last = False
+        """Whether the last answer was that nothing fits: until one has come a pilot is not idle, however long it takes."""
         self._began_at = now()
 
     @property
@@ -90,6 +92,7 @@ class Asking:
         Not only the last request's count: a large offer comes in parts, and its first part ends the wait. Nor is all of
         it taken blindly: a request that went out twice may bring twice as much, and jobs may have turned out to be long.
         """
+        self.refused_last = False
         if self._open is not None and offer.request_id == self._open.request.request_id:
             self._open.answered = True
         # Twice what would be asked for now: what one job more or less taught is no reason to send others away.
@@ -107,6 +110,7 @@ class Asking:
         if self._open is None or answer.request_id != self._open.request.request_id:
             return
         self._open.answered = True
+        self.refused_last = True
         self._not_before = now() + answer.retry_after_seconds * random.SystemRandom().uniform(0.5, 1.0)
         log.debug("no match", code=answer.code, reason=answer.reason)
 
