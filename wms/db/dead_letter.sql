@@ -27,4 +27,4 @@ update dead_letter set replayed_at = now() where dead_letter_id = $1;
 
 -- name: replay_failed
 -- It did not work this time either.
-update dead_letter set replay_requested_at = null, error = $2 where dead_letter_id = $1;
+update dead_letter set replay_requested_at = null, error = $2 where dead_letter_id = $1 and replayed_at is null;
