@@ -67,8 +67,6 @@ RETRYABLE = frozenset(
         Code.LEASE_EXPIRED,
         Code.PILOT_STOPPED,
         Code.AGENT_ERROR,
-        Code.INPUT_FAILED,
-        Code.OUTPUT_FAILED,
     }
 )
 """Reasons that are the system's or the site's, not the payload's: the job is tried again."""
