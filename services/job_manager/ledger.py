@@ -11,8 +11,7 @@ from wms.db.database import Transaction
 from wms.db.job import Move
 from wms.ids import Epoch, JobId, PilotId
 from wms.job.job import Job, Steps
-from wms.job.reasons import UNCOUNTED, Reason
-from wms.job.state import AT_A_PILOT, State
+from wms.job.state import State
 from wms.lease import holds
 
 Held = tuple[JobId, Epoch]
@@ -109,13 +108,3 @@ class Ledger:
     def lease_seconds(self) -> float:
         """For how long what is accepted or renewed here is held."""
         return self._lease_seconds
-
-
-def withdrawn(reason: Reason) -> bool:
-    """Return whether the pilot never had the job."""
-    return reason.code in UNCOUNTED
-
-
-def at_a_pilot(found: Job) -> bool:
-    """Return whether a pilot has the job, or is being offered it."""
-    return found.state in AT_A_PILOT
