@@ -6,7 +6,7 @@ lists, tags and owners cost a few hundred Python calls and a dozen array look-up
 """
 
 from bisect import bisect_right, insort
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -176,8 +176,17 @@ class Fitting:
             view.judge(self._columns, self._segments.values)
         return view
 
-    def failures(self, resource: Resource, jobs: NDArray[np.int64]) -> list[ClauseCount]:
-        """Return, clause by clause, how many of the queues with jobs failed there first."""
+    def failures(
+        self,
+        resource: Resource,
+        jobs: NDArray[np.int64],
+        closed: Mask | None,
+        limit: Callable[[Resource, int], str],
+    ) -> list[ClauseCount]:
+        """Return, clause by clause, how many of the queues with jobs failed there first.
+
+        `closed` are the slots kept back where the resource is, and `limit` says of one by what.
+        """
         left = jobs > 0
         counts = []
         for column in self._columns:
@@ -185,18 +194,22 @@ class Fitting:
             failed = left & ~column.verdicts(resource)[numbers]
             if failed.any():
                 part = column.parts[numbers[int(failed.argmax())]]
-                counts.append(_count(column.clause, failed, jobs, column.clause.detail(part, resource)))
+                example = column.clause.detail(part, resource)
+                counts.append(_count(column.clause.name, failed, jobs, example))
                 left &= ~failed
         short = left & (self._segments.values > resource.cpu_time)
         if short.any():
             least = int(self._segments.values[short].min())
-            counts.append(_count(CPU_TIME, short, jobs, CPU_TIME.detail(least, resource)))
+            counts.append(_count(CPU_TIME.name, short, jobs, CPU_TIME.detail(least, resource)))
+            left &= ~short
+        if closed is not None and (kept := left & closed).any():
+            counts.append(_count("limit", kept, jobs, limit(resource, int(kept.argmax()))))
         return counts
 
 
-def _count(clause: Clause, failed: Mask, jobs: NDArray[np.int64], example: str) -> ClauseCount:
+def _count(clause: str, failed: Mask, jobs: NDArray[np.int64], example: str) -> ClauseCount:
     return ClauseCount(
-        clause=clause.name,
+        clause=clause,
         queues=int(np.count_nonzero(failed)),
         jobs=int(jobs[failed].sum()),
         example=example,

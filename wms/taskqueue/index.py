@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from wms.ids import JobId, TaskQueueId
 from wms.site import Resource
 from wms.taskqueue import draw, shares
+from wms.taskqueue.closed import Closed, Mask, Pair
 from wms.taskqueue.draw import Law
-from wms.taskqueue.fitting import Fitting, NoMatch, View
+from wms.taskqueue.fitting import Fitting, NoMatch, Slots, View
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.selection import refusal
 from wms.taskqueue.shares import GroupShare
@@ -70,12 +71,14 @@ class QueueIndex:
         self._levels: list[Waiting | None] = []
         self._free_levels: list[int] = []
         self._slot_of: dict[TaskQueueId, int] = {}
+        self._closed = Closed()
         self._reset_slots()
 
     def _reset_slots(self) -> None:
         self._queues: list[_Queue | None] = []
         self._fitting = Fitting(cached=self._cached)
         self._weighing = Weighing(self._shares)
+        self._closed.reset()
 
     # --- what is here -----------------------------------------------------------------------------
 
@@ -142,6 +145,19 @@ class QueueIndex:
         self._shares[owner_group] = share
         self._weighing.reshare(owner_group)
 
+    def close(self, site: str, pairs: Iterable[Pair], *, ce: str = "") -> None:
+        """Say all that is closed at a site, or on one of its computing elements, from the next draw on.
+
+        A queue that has any of the pairs gives no job there until they open: ("owner", "alice"), ("tag", "GPU"), or
+        ("any", "") for all. Each call replaces what was said of the place before; no pairs open it. The draw among the
+        other queues is exactly that in which the closed ones are not there. Raises ValueError for an unknown attribute.
+        """
+        self._closed.close(site, ce, pairs)
+
+    def closed(self, site: str, ce: str = "") -> frozenset[Pair]:
+        """Return what is closed for a resource there, by its site and by its computing element."""
+        return self._closed.at(site, ce)
+
     def _queue(self, tq_id: TaskQueueId) -> _Queue:
         try:
             queue = self._queues[self._slot_of[tq_id]]
@@ -157,6 +173,7 @@ class QueueIndex:
         self._slot_of[queue.tq_id] = queue.slot
         self._fitting.append(queue.requirements)
         self._weighing.append(queue.requirements)
+        self._closed.append(queue.requirements)
 
     def _close_gaps(self) -> None:
         """Number the slots anew, so that queues long gone cost nothing."""
@@ -280,9 +297,10 @@ class QueueIndex:
         if refusal(resource):
             return []
         view = self._fitting.view(resource)
+        closed = self._closed.slots(resource.site, resource.grid_ce)
         picks: list[Pick] = []
         while len(picks) < count:
-            queue = self._draw_queue(view, resource.cpu_time, rng)
+            queue = self._draw_queue(view, closed, resource.cpu_time, rng)
             if queue is None:
                 break
             picks.append(self._take(queue, rng))
@@ -294,7 +312,8 @@ class QueueIndex:
         if refused:
             return NoMatch(refusal=refused.detail)
         jobs = self._weighing.jobs.values
-        failed = self._fitting.failures(resource, jobs)
+        closed = self._closed.slots(resource.site, resource.grid_ce)
+        failed = self._fitting.failures(resource, jobs, closed, self._closed.detail)
         waiting = int(np.count_nonzero(jobs))
         return NoMatch(
             waiting_queues=waiting,
@@ -303,17 +322,30 @@ class QueueIndex:
             failed=tuple(sorted(failed, key=lambda count: -count.jobs)),
         )
 
-    def _draw_queue(self, view: View, cpu_time: int, rng: np.random.Generator) -> _Queue | None:
+    def _draw_queue(
+        self, view: View, closed: Mask | None, cpu_time: int, rng: np.random.Generator
+    ) -> _Queue | None:
         self._weighing.refresh()
         for segment in view.segments:
-            if segment <= cpu_time:
+            if segment > cpu_time:
+                continue
+            if closed is not None:
+                slot = self._draw_open(view.by_segment[segment], closed, rng)
+            else:
                 table = view.tables.get(segment)
                 if table is None or table.version != self._weighing.version:
                     table = view.tables[segment] = self._weighing.table(view.by_segment[segment])
                 slot = self._draw_slot(view, segment, table, rng) if len(table.slots) else None
-                if slot is not None:
-                    return self._queues[slot]
+            if slot is not None:
+                return self._queues[slot]
         return None
+
+    def _draw_open(self, fitting: Slots, closed: Mask, rng: np.random.Generator) -> int | None:
+        """Draw one of the queues that are not kept back."""
+        table = self._weighing.table(fitting[~closed[fitting]])
+        if not len(table.slots):
+            return None
+        return table.slots.item((draw.randoms(self._law, len(table.slots), rng) * table.inverse).argmin())
 
     def _draw_slot(self, view: View, segment: int, table: Table, rng: np.random.Generator) -> int | None:
         """Draw one of the queues of a table.

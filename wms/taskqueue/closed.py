@@ -1,0 +1,96 @@
+"""What is closed where: at a site, or on one computing element of it, no job of an owner, a tag, ... may start just now.
+
+A limit that is reached closes a pair of attribute and value; it opens again when a job has ended. Pairs are AND-ed: a
+queue is kept back when any pair that is closed there is one of its own, whatever the others say.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wms.site import Resource
+from wms.taskqueue.grouping import Requirements
+
+Attribute = Literal["owner", "owner_group", "vo", "setup", "job_type", "tag", "any"]
+Pair = tuple[Attribute, str]
+"""An attribute and its value; ("any", "") stands for every job."""
+Mask = NDArray[np.bool_]
+
+_NOTHING: frozenset[Pair] = frozenset()
+
+_VALUES: dict[Attribute, Callable[[Requirements], tuple[str, ...]]] = {
+    "owner": lambda r: (r.owner,),
+    "owner_group": lambda r: (r.owner_group,),
+    "vo": lambda r: (r.vo,),
+    "setup": lambda r: (r.setup,),
+    "job_type": lambda r: r.job_types,
+    "tag": lambda r: r.tags,
+    "any": lambda _: ("",),
+}
+
+
+def pairs(requirements: Requirements) -> frozenset[Pair]:
+    """Return all pairs that a job counts for, so all by which it can be closed out."""
+    return frozenset((name, value) for name, values in _VALUES.items() for value in values(requirements))
+
+
+def has(requirements: Requirements, pair: Pair) -> bool:
+    """Tell whether a closed pair keeps a queue back."""
+    name, value = pair
+    return value in _VALUES[name](requirements)
+
+
+class Closed:
+    """The pairs closed at each site and computing element, and which slots of the index they keep back."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, str], frozenset[Pair]] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the slots, not what is closed."""
+        self._requirements: list[Requirements] = []
+        self._masks: dict[Pair, Mask] = {}
+
+    def append(self, requirements: Requirements) -> None:
+        """Give the next slot to a queue."""
+        self._requirements.append(requirements)
+
+    def close(self, site: str, ce: str, closed: Iterable[Pair]) -> None:
+        """Say all that is closed at a place from now on; nothing opens it whole."""
+        found = frozenset(closed)
+        unknown = sorted({name for name, _ in found} - _VALUES.keys())
+        if unknown:
+            raise ValueError(f"nothing is closed by {', '.join(unknown)}; known are {', '.join(_VALUES)}")
+        self._places.pop((site, ce), None)
+        if found:
+            self._places[site, ce] = found
+        in_use = frozenset[Pair]().union(*self._places.values())
+        self._masks = {pair: mask for pair, mask in self._masks.items() if pair in in_use}
+
+    def at(self, site: str, ce: str) -> frozenset[Pair]:
+        """Return what is closed for a resource there: by its computing element and by the site as a whole."""
+        if not self._places:
+            return _NOTHING
+        whole = self._places.get((site, ""), _NOTHING)
+        return whole | self._places.get((site, ce), _NOTHING) if ce else whole
+
+    def slots(self, site: str, ce: str) -> Mask | None:
+        """Return by slot which queues are kept back there; None when nothing is closed."""
+        closed = self.at(site, ce)
+        return np.logical_or.reduce([self._mask(pair) for pair in closed]) if closed else None
+
+    def detail(self, resource: Resource, slot: int) -> str:
+        """Return in words by what a slot is kept back from a resource."""
+        name, value = min(self.at(resource.site, resource.grid_ce) & pairs(self._requirements[slot]))
+        return f"no more jobs of {name} {value!r} may start at {resource.site} now"
+
+    def _mask(self, pair: Pair) -> Mask:
+        mask = self._masks.get(pair, np.empty(0, dtype=np.bool_))
+        if len(mask) < len(self._requirements):
+            new = self._requirements[len(mask) :]
+            judged = np.fromiter((has(each, pair) for each in new), dtype=np.bool_, count=len(new))
+            mask = self._masks[pair] = np.concatenate([mask, judged])
+        return mask
