@@ -80,6 +80,8 @@ def _table(name: str, given: types.Type) -> _Table | None:
             return _Table(f"[[{name}]]", item.cls)
         case types.DictType(value_type=types.StructType() as item):
             return _Table(f"[{name}.NAME]", item.cls)
+        case types.DictType(value_type=types.DictType() as inner):
+            return _table(f"{name}.NAME", inner)
     return None
 
 

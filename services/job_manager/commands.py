@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from services.job_manager import control, submissions
+from services.job_manager import control, rules, submissions
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db.database import Transaction
@@ -29,12 +29,14 @@ class Commands:
                     await self._control(tx, principal, message)
 
     async def _control(self, tx: Transaction, principal: Principal, message: Command) -> None:
-        assert isinstance(message, Control)
+        assert not isinstance(message, Submit)
         if principal.kind not in ("user", "service"):
-            fault = Rejected("NOT_ALLOWED", "only users order jobs about")
+            fault = Rejected("NOT_ALLOWED", "only users and services give orders")
             submissions.refuse(tx, principal.owner, message.command_id, message.client, fault)
-            return
-        await control.carry_out(tx, principal, message)
+        elif isinstance(message, Control):
+            await control.carry_out(tx, principal, message)
+        else:
+            await rules.carry_out(tx, principal, message)
 
 
 async def on_refused(tx: Transaction, message: Command, fault: Rejected, claimed: str) -> None:

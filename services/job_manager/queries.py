@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from services.job_manager import why
+from services.job_manager import standing, why
 from services.job_manager.submissions import refuse
 from wms.auth.policy import Action, allowed, scope
 from wms.auth.principal import Principal
@@ -167,4 +167,5 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListQueues: _list_queues,
     asked.ListSites: _list_sites,
     asked.ListPilots: _list_pilots,
+    asked.ListShares: standing.list_shares,
 }

@@ -8,21 +8,28 @@ from services.matcher import ads
 from services.matcher.config import Config
 from services.matcher.feed import Feed
 from services.matcher.matching import Matching
+from services.matcher.rules import Rules
 from wms.messages import ads as ad_messages
 from wms.messages import requests
 from wms.runtime.host import Host, serve
 from wms.taskqueue.index import QueueIndex
 
+RULES_SECONDS = 5.0
+"""How late rules are applied at most, should the word of their change be lost."""
+
 
 async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
-    index = QueueIndex(groups=config.matching.shares, law=config.matching.draw)
+    index = QueueIndex(law=config.matching.draw)
+    rules = Rules(host.db, index)
     feed = Feed(host.db, host.kafka, index)
     await feed.load()
+    await rules.declare(config.matching.shares)
     # What was loaded lives long: the collector need not look at it again and again.
     gc.freeze()
     matching = Matching(index, config.lease, config.matching.retry_after_seconds, np.random.default_rng())
     host.add(feed)
+    feed.on_rules_changed = host.every("rules", RULES_SECONDS, rules.refresh).wake
     host.every("reconcile", 30.0, feed.reconcile)
     host.consume("requests", requests.TOPIC, requests.Request, matching.handle)
     host.consume("ads", ad_messages.TOPIC, ad_messages.Ad, ads.handle)

@@ -12,8 +12,8 @@ class MatchingSettings(Section, frozen=True, kw_only=True):
     draw: Law = "dirac"
     retry_after_seconds: Seconds = 1.0
     """When an agent that got nothing may ask again."""
-    shares: dict[str, GroupShare] = {}
-    """Shares of owner groups; a group that is not named has the default."""
+    shares: dict[str, dict[str, GroupShare]] = {}
+    """Shares by VO and owner group; one that is not named has the default. What `wms shares` sets goes before."""
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):

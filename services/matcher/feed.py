@@ -4,6 +4,8 @@ The feed is opened before the load, so that a job that began to wait during it i
 still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue.
 """
 
+from collections.abc import Callable
+
 import structlog
 
 from wms.bus.inbox import Inbox
@@ -12,7 +14,7 @@ from wms.bus.topics import SHARED
 from wms.db import job, task_queue
 from wms.db.database import Database
 from wms.ids import TaskQueueId
-from wms.messages.changes import TOPIC, Change, Entered, Left
+from wms.messages.changes import TOPIC, Change, Entered, Left, RulesChanged
 from wms.messages.wire import Codec
 from wms.taskqueue.index import QueueIndex
 
@@ -28,6 +30,8 @@ class Feed:
         self._db = db
         self._index = index
         topic = next(each for each in SHARED if each.name == TOPIC)
+        self.on_rules_changed: Callable[[], None] = lambda: None
+        """Called when shares or limits are others now."""
         self._inbox: Inbox[Change] = Inbox(kafka, topic, Codec(Change))
 
     async def load(self) -> None:
@@ -52,6 +56,8 @@ class Feed:
                 self._index.add(change.tq_id, change.user_priority, change.job_ids)
             case Left():
                 self._index.discard(*change.job_ids)
+            case RulesChanged():
+                self.on_rules_changed()
 
     async def _load(self) -> None:
         async with self._db.transaction() as tx:

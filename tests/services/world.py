@@ -138,6 +138,10 @@ class World:
         self._posted[:] = [each for each in self._posted if each.topic != topic]
         return [payload for each in mine for payload in each.payloads]
 
+    async def reconcile(self) -> None:
+        """Have the index follow the database."""
+        await self._feed.reconcile()
+
     # --- pilots -----------------------------------------------------------------------------------
 
     async def add_pilot(self, who: Principal | None = None, slots: int = 8) -> Principal:
@@ -157,7 +161,7 @@ class World:
     async def match(self, who: Principal | None = None, slots: int = 1, request_id: str = "") -> list[Held]:
         """Ask for work and return what was offered."""
         who = await self.add_pilot(who)
-        await self._feed.reconcile()
+        await self.reconcile()
         request = MatchRequest(
             request_id=RequestId(request_id or next(self._ids)),
             pilot_id=PilotId(who.pilot_id or ""),

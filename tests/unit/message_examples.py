@@ -395,6 +395,43 @@ FULL: dict[str, msgspec.Struct] = {
         tq_id=TaskQueueId(5), requirements=REQUIREMENTS, user_priority=2.0, job_ids=(JOB, JobId(1043))
     ),
     "left": changes.Left(job_ids=(JOB, JobId(1043))),
+    "rules-changed": changes.RulesChanged(),
+    "set-share": commands.SetShare(
+        command_id=CommandId("c-5"),
+        vo="lhcb",
+        owner_group="production",
+        job_share=2000.0,
+        job_sharing=True,
+        background=False,
+        client="cli-7",
+    ),
+    "reset-share": commands.ResetShare(
+        command_id=CommandId("c-6"), vo="lhcb", owner_group="production", client="cli-7"
+    ),
+    "list-shares": queries.ListShares(**ASKED),
+    "ruled": replies.Ruled(
+        command_id=CommandId("c-5"),
+        client="cli-7",
+        said="lhcb/production has a share of 2000, its members share it",
+        repeated=True,
+    ),
+    "shares": replies.Shares(
+        **ASKED,
+        shares=(
+            replies.ShareLine(
+                vo="lhcb",
+                owner_group="production",
+                job_share=2000.0,
+                job_sharing=True,
+                background=False,
+                source="set",
+                said_by="alice",
+                owners=2,
+                waiting_jobs=1200,
+                running_jobs=80,
+            ),
+        ),
+    ),
 }
 """By tag: every field said, none at its default."""
 
@@ -467,6 +504,12 @@ MINIMAL: dict[str, msgspec.Struct] = {
         tq_id=TaskQueueId(1), requirements=PLAIN_REQUIREMENTS, user_priority=0.0, job_ids=()
     ),
     "left": changes.Left(job_ids=()),
+    "rules-changed": changes.RulesChanged(),
+    "set-share": commands.SetShare(command_id=CommandId("c"), vo="local", owner_group="user"),
+    "reset-share": commands.ResetShare(command_id=CommandId("c"), vo="local", owner_group="user"),
+    "list-shares": queries.ListShares(query_id="q"),
+    "ruled": replies.Ruled(command_id=CommandId("c"), client="", said=""),
+    "shares": replies.Shares(query_id="q", client="", shares=()),
 }
 """By tag: only what must be said."""
 

@@ -91,13 +91,13 @@ def real(priority):
     return min(max(priority, 0.001), 10)
 
 
-def plain_weights(queues: dict[int, Queue], shares: dict[str, Share]) -> dict[int, float]:
+def plain_weights(queues: dict[int, Queue], shares: dict[tuple[str, str], Share]) -> dict[int, float]:
     waiting = {tq: queue for tq, queue in queues.items() if queue.jobs}
     mean = {tq: sum(map(real, q.jobs.values())) / len(q.jobs) for tq, q in waiting.items()}
     weights = {}
     for tq, queue in waiting.items():
         asks = queue.requirements
-        share = shares.get(asks.owner_group, Share())
+        share = shares.get((asks.vo, asks.owner_group), Share())
         group = [
             t
             for t, q in waiting.items()

@@ -21,9 +21,13 @@ def offers(**fields: Any) -> Resource:
     return Resource(**given)
 
 
-def new_index(**options: Any) -> Any:
-    """An index that takes plain numbers for ids."""
-    return QueueIndex(**options)
+def new_index(*, groups: dict[str, Any] | None = None, **options: Any) -> Any:
+    """An index that takes plain numbers for ids, with shares of groups of the VO `v`."""
+    return QueueIndex(groups=of_v(groups or {}), **options)
+
+
+def of_v(groups: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    return {("v", name): share for name, share in groups.items()}
 
 
 _names = st.sampled_from(["A", "B", "C"])

@@ -42,7 +42,7 @@ def principal(*rights: str, kind: Kind = "user", site: str | None = None) -> Pri
     )
 
 
-ALL = set[str](ACTIONS) - {"administer"}
+ALL = set[str](ON_JOBS) | {"submit"}
 SEE = {"see"}
 JOB = set[str](ON_JOBS)
 NO: set[str] = set()
@@ -86,6 +86,14 @@ def test_only_operators_administer() -> None:
     for who, _ in MATRIX:
         is_operator = Right.OPERATOR in who.rights and who.kind in ("user", "service")
         assert allowed(who, "administer", "", "", "") is is_operator
+
+
+def test_shares_are_set_by_a_vos_administrators_and_by_operators() -> None:
+    administrator = principal(Right.JOB_ADMINISTRATOR)
+    assert allowed(administrator, "set_shares", "", "top", "atlas")
+    assert not allowed(administrator, "set_shares", "", "top", "cms")
+    assert allowed(principal(Right.OPERATOR), "set_shares", "", "top", "cms")
+    assert not allowed(principal(Right.JOB_SHARING, Right.JOB_MONITOR), "set_shares", "", "higgs", "atlas")
 
 
 NAMES = st.sampled_from(["alice", "bob", "higgs", "top", "atlas", "cms"])

@@ -136,7 +136,7 @@ def both(asked=ASKED, waiting=JOBS, law="dirac"):
     return index, queues
 
 
-REFERENCE_SHARES = {g: reference.Share(s, shared) for g, (s, shared) in SHARES.items()}
+REFERENCE_SHARES = {("v", g): reference.Share(s, shared) for g, (s, shared) in SHARES.items()}
 
 
 @pytest.mark.parametrize("law", ["dirac", "proportional"])

@@ -92,5 +92,7 @@ def test_weights_follow_what_waits():
     assert [index.weight(q) for q in (1, 2, 3)] == pytest.approx([450, 225, 225])
     index.discard(1)
     assert [index.weight(q) for q in (1, 2, 3)] == pytest.approx([0, 450, 450])
-    index.set_share("g", GroupShare(job_share=100, job_sharing=True))
+    index.set_shares(
+        {("v", "g"): GroupShare(job_share=100, job_sharing=True), ("w", "g"): GroupShare(job_share=7)}
+    )
     assert [index.weight(q) for q in (1, 2, 3)] == pytest.approx([0, 50, 50])

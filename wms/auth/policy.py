@@ -27,6 +27,7 @@ Action: TypeAlias = Literal[
     "release",
     "reschedule",
     "remove",
+    "set_shares",
     "administer",
 ]
 Reach: TypeAlias = Literal["nothing", "owner", "group", "vo", "all"]
@@ -35,13 +36,13 @@ ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 REACHES: Final[tuple[Reach, ...]] = get_args(Reach)
 """From the narrowest to the widest."""
 
-ON_JOBS: Final[frozenset[Action]] = frozenset(ACTIONS) - {"submit", "administer"}
+ON_JOBS: Final[frozenset[Action]] = frozenset(ACTIONS) - {"submit", "set_shares", "administer"}
 
 GRANTS: Final[Mapping[str, Mapping[Action, Reach]]] = {
     Right.JOB_SHARING: dict.fromkeys(ON_JOBS, "group"),
     Right.JOB_MONITOR: {"see": "vo"},
-    Right.JOB_ADMINISTRATOR: dict.fromkeys(ON_JOBS, "vo"),
-    Right.OPERATOR: {**dict.fromkeys(ON_JOBS, "all"), "administer": "all"},
+    Right.JOB_ADMINISTRATOR: {**dict.fromkeys(ON_JOBS, "vo"), "set_shares": "vo"},
+    Right.OPERATOR: {**dict.fromkeys(ON_JOBS, "all"), "set_shares": "all", "administer": "all"},
 }
 OF_USERS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "submit"), "owner")
 """What every user may without any right. Services own no jobs, and pilots and sites act on none by this table."""

@@ -19,9 +19,9 @@ class Right(StrEnum):
     JOB_MONITOR = "job_monitor"
     """May see the jobs of the whole VO, without their details."""
     JOB_ADMINISTRATOR = "job_administrator"
-    """May do with the jobs of the whole VO what their owners may."""
+    """May do with the jobs of the whole VO what their owners may, and sets its groups' shares."""
     OPERATOR = "operator"
-    """May do so with the jobs of all VOs, and administers the system: sites, dead letters."""
+    """May do so with the jobs of all VOs, and administers the system: shares, limits, sites, dead letters."""
     GENERIC_PILOT = "generic_pilot"
     """A pilot that may run the jobs of any group of its VO."""
 

@@ -43,6 +43,7 @@ COMMANDS = (
     (LOOK, "sites", "places:sites", "List the computing elements that advertise themselves."),
     (LOOK, "queues", "places:queues", "List the task queues."),
     (LOOK, "pilots", "places:pilots", "List the pilots that serve jobs now."),
+    (LOOK, "shares", "shares:shares", "Show or set what groups are entitled to."),
     (LOOK, "top", "top:top", "Watch jobs, services, sites and pilots, live."),
     (
         LOOK,

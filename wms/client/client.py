@@ -187,6 +187,11 @@ class Client:
         query = asked.ListPilots(query_id=_id(), client=self._exchange.client, ended=ended)
         return (await self._ask(query, replies.Pilots)).pilots
 
+    async def shares(self) -> tuple[replies.ShareLine, ...]:
+        """Return what the groups of your VO are entitled to, of all VOs if you administer them, and how they stand."""
+        query = asked.ListShares(query_id=_id(), client=self._exchange.client)
+        return (await self._ask(query, replies.Shares)).shares
+
     # --- ordering about --------------------------------------------------------------------------------------------
 
     async def kill(
@@ -235,6 +240,42 @@ class Client:
             client=self._exchange.client,
         )
         return await self._exchange.ask(ordered.TOPIC, order_id, control, replies.Controlled, self.timeout)
+
+    # --- ruling ----------------------------------------------------------------------------------------------------
+
+    async def set_share(
+        self,
+        vo: str,
+        group: str,
+        job_share: float | None = None,
+        *,
+        job_sharing: bool | None = None,
+        background: bool | None = None,
+    ) -> str:
+        """Set what a group is entitled to, until it is reset; return what holds now, in words."""
+        return await self._rule(
+            ordered.SetShare(
+                command_id=CommandId(_id()),
+                vo=vo,
+                owner_group=group,
+                job_share=job_share,
+                job_sharing=job_sharing,
+                background=background,
+                client=self._exchange.client,
+            )
+        )
+
+    async def reset_share(self, vo: str, group: str) -> str:
+        """Let what the file says of a group's share hold again; return it, in words."""
+        return await self._rule(
+            ordered.ResetShare(
+                command_id=CommandId(_id()), vo=vo, owner_group=group, client=self._exchange.client
+            )
+        )
+
+    async def _rule(self, rule: ordered.Rule) -> str:
+        answer = await self._exchange.ask(ordered.TOPIC, rule.command_id, rule, replies.Ruled, self.timeout)
+        return answer.said
 
     # --- waiting and fetching --------------------------------------------------------------------------------------
 

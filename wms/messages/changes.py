@@ -27,4 +27,8 @@ class Left(msgspec.Struct, frozen=True, kw_only=True, tag="left"):
     job_ids: tuple[JobId, ...]
 
 
-Change = Entered | Left
+class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules-changed"):
+    """Shares or limits are others now: read them anew. Without it they are read anew every few seconds."""
+
+
+Change = Entered | Left | RulesChanged

@@ -49,4 +49,26 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
     client: Short = ""
 
 
-Command = Submit | Control
+class SetShare(msgspec.Struct, frozen=True, kw_only=True, tag="set-share"):
+    """A group's share is this from now on, whatever the file says; what is not said stays as it is."""
+
+    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    vo: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    owner_group: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    job_share: Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None = None
+    job_sharing: bool | None = None
+    background: bool | None = None
+    client: Short = ""
+
+
+class ResetShare(msgspec.Struct, frozen=True, kw_only=True, tag="reset-share"):
+    """A group's share is again what the file says, or the default."""
+
+    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    vo: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    owner_group: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    client: Short = ""
+
+
+Rule = SetShare | ResetShare
+Command = Submit | Control | Rule

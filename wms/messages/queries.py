@@ -69,4 +69,8 @@ class ListPilots(Query, frozen=True, kw_only=True, tag="list-pilots"):
     ended: bool = False
 
 
-Asked = ListJobs | CountJobs | ShowJob | WhyJob | PeekJob | ListQueues | ListSites | ListPilots
+class ListShares(Query, frozen=True, kw_only=True, tag="list-shares"):
+    """What groups are entitled to, and how they stand."""
+
+
+Asked = ListJobs | CountJobs | ShowJob | WhyJob | PeekJob | ListQueues | ListSites | ListPilots | ListShares

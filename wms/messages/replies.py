@@ -246,6 +246,42 @@ class Pilots(msgspec.Struct, frozen=True, kw_only=True, tag="pilots"):
     pilots: tuple[PilotLine, ...]
 
 
+class Ruled(msgspec.Struct, frozen=True, kw_only=True, tag="ruled"):
+    """A rule holds from now on; matchers apply it within seconds."""
+
+    command_id: CommandId
+    client: str
+    said: str
+    """What holds, in words."""
+    repeated: bool = False
+
+
+class ShareLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A group's share and how it stands."""
+
+    vo: str
+    owner_group: str
+    job_share: float
+    job_sharing: bool
+    background: bool
+    source: str
+    """`set` at run time, of the `file`, or the `default`."""
+    said_by: str = ""
+    owners: int = 0
+    """With waiting jobs."""
+    waiting_jobs: int = 0
+    running_jobs: int = 0
+    """With a pilot."""
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True, tag="shares"):
+    """Answers ListShares."""
+
+    query_id: str
+    client: str
+    shares: tuple[ShareLine, ...]
+
+
 Reply = (
     Submitted
     | Refused
@@ -258,4 +294,6 @@ Reply = (
     | Queues
     | Sites
     | Pilots
+    | Ruled
+    | Shares
 )

@@ -20,7 +20,7 @@ from wms.taskqueue.draw import Law
 from wms.taskqueue.fitting import Fitting, NoMatch, Slots, View
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.selection import refusal
-from wms.taskqueue.shares import GroupShare
+from wms.taskqueue.shares import GroupShare, VoGroup
 from wms.taskqueue.waiting import Waiting
 from wms.taskqueue.weighing import Table, Weighing
 
@@ -53,14 +53,14 @@ class _Queue:
 class QueueIndex:
     """Task queues and their waiting jobs; not safe for threads.
 
-    `groups` gives the shares of owner groups (absent: the default share), `law` the order of the draw, `cached_resources`
+    `groups` gives the shares of groups of VOs (absent: the default share), `law` the order of the draw, `cached_resources`
     how many distinct resource descriptions are remembered.
     """
 
     def __init__(
         self,
         *,
-        groups: Mapping[str, GroupShare] | None = None,
+        groups: Mapping[VoGroup, GroupShare] | None = None,
         law: Law = "dirac",
         cached_resources: int = 512,
     ) -> None:
@@ -140,10 +140,15 @@ class QueueIndex:
             self._close_gaps()
         return dropped
 
-    def set_share(self, owner_group: str, share: GroupShare) -> None:
-        """Give a group another share, from the next draw on."""
-        self._shares[owner_group] = share
-        self._weighing.reshare(owner_group)
+    def set_shares(self, groups: Mapping[VoGroup, GroupShare]) -> None:
+        """Give all groups these shares, from the next draw on; one that is not named has the default."""
+        changed = [
+            name for name in groups.keys() | self._shares if groups.get(name) != self._shares.get(name)
+        ]
+        self._shares.clear()
+        self._shares.update(groups)
+        for name in changed:
+            self._weighing.reshare(name)
 
     def close(self, site: str, pairs: Iterable[Pair], *, ce: str = "") -> None:
         """Say all that is closed at a site, or on one of its computing elements, from the next draw on.

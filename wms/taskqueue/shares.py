@@ -18,10 +18,10 @@ With k = 1 this is DIRAC's weight, with k = n it is the plain formula, and the p
 pilot sees whole is thus never heavier for being split.
 """
 
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -29,6 +29,9 @@ from wms.taskqueue.grouping import Requirements
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
+
+VoGroup: TypeAlias = tuple[str, str]
+"""A VO and a group of it."""
 
 LIGHTEST = 0.001
 DEFAULT_SHARE = 1000.0
@@ -38,7 +41,7 @@ BACKGROUND_PRIORITY = 0.1
 class GroupShare(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a group is entitled to, whether its members share their jobs, and whether it may have background queues."""
 
-    job_share: float = DEFAULT_SHARE
+    job_share: Annotated[float, Meta(ge=0, le=1e9)] = DEFAULT_SHARE
     job_sharing: bool = False
     background: bool = False
 

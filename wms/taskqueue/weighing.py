@@ -14,7 +14,7 @@ import numpy as np
 from wms.taskqueue import shares
 from wms.taskqueue.fitting import Growing, Slots
 from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.shares import Floats, GroupShare
+from wms.taskqueue.shares import Floats, GroupShare, VoGroup
 
 _LAG = 0.01
 
@@ -24,7 +24,7 @@ class Group:
 
     __slots__ = ("drift", "members", "name", "owners", "slots", "whole")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: VoGroup) -> None:
         self.name = name
         self.owners: dict[str, int] = {}
         self.slots: set[int] = set()
@@ -45,11 +45,11 @@ class Table(NamedTuple):
 class Weighing:
     """How many jobs each slot's queue has, and how heavy it is. Slots are taken in order and never used twice."""
 
-    def __init__(self, group_shares: Mapping[str, GroupShare]) -> None:
+    def __init__(self, group_shares: Mapping[VoGroup, GroupShare]) -> None:
         self.version = 0
         self.jobs = Growing(np.int64)
         self._shares = group_shares
-        self._groups: dict[tuple[str, str], Group] = {}
+        self._groups: dict[VoGroup, Group] = {}
         self._group_of: list[Group] = []
         self._dirty: set[Group] = set()
         self._means = Growing(np.float64)
@@ -62,7 +62,7 @@ class Weighing:
     def append(self, requirements: Requirements) -> None:
         """Give the next slot to an empty queue."""
         name = (requirements.vo, requirements.owner_group)
-        group = self._groups.setdefault(name, Group(requirements.owner_group))
+        group = self._groups.setdefault(name, Group(name))
         group.slots.add(len(self._group_of))
         group.members = None
         self._group_of.append(group)
@@ -99,9 +99,10 @@ class Weighing:
             self._weights.values[slot] = 0.0
             self._drift(slot, weight)
 
-    def reshare(self, owner_group: str) -> None:
+    def reshare(self, name: VoGroup) -> None:
         """Note that a group's share has changed."""
-        self._dirty.update(group for group in self._groups.values() if group.name == owner_group)
+        if name in self._groups:
+            self._dirty.add(self._groups[name])
 
     def weight(self, slot: int) -> float:
         """Return the weight of a queue, 0 when empty, before it is scaled to what a resource sees."""

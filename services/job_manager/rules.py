@@ -1,0 +1,91 @@
+"""What administrators order while the system runs: shares. What they set holds until they reset it to the file's."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from services.job_manager.submissions import refuse
+from wms.auth.policy import allowed
+from wms.auth.principal import Principal
+from wms.db import share, submission
+from wms.db.database import Transaction
+from wms.db.submission import Taken
+from wms.errors import Rejected
+from wms.messages import replies
+from wms.messages.commands import ResetShare, Rule, SetShare
+from wms.taskqueue.shares import GroupShare, VoGroup
+
+Said: TypeAlias = str
+"""What holds from now on, in words."""
+
+
+async def carry_out(tx: Transaction, principal: Principal, rule: Rule) -> None:
+    """Carry out one order, once however often it comes, and answer it."""
+    owner = principal.owner
+    before = (await submission.taken(tx, owner, [rule.command_id])).get(rule.command_id)
+    digest = msgspec.json.encode(rule)
+    if before is not None and before.digest != digest:
+        fault = Rejected("ID_REUSED", f"the id {rule.command_id} was used before", "choose another id")
+        refuse(tx, owner, rule.command_id, rule.client, fault)
+        return
+    try:
+        said = msgspec.json.decode(before.answer, type=str) if before else await _rule(tx, principal, rule)
+    except Rejected as fault:
+        refuse(tx, owner, rule.command_id, rule.client, fault)
+        return
+    if before is None:
+        taken = Taken(rule.command_id, digest, msgspec.json.encode(said).decode())
+        await submission.take(tx, owner, [taken])
+    answer = replies.Ruled(
+        command_id=rule.command_id, client=rule.client, said=said, repeated=before is not None
+    )
+    tx.send(replies.inbox(owner), rule.client, answer)
+
+
+async def _rule(tx: Transaction, principal: Principal, rule: Rule) -> Said:
+    carry_out: Callable[[Transaction, Principal, Any], Awaitable[Said]] = _RULES[type(rule)]
+    return await carry_out(tx, principal, rule)
+
+
+async def _set_share(tx: Transaction, principal: Principal, rule: SetShare) -> Said:
+    group = _ruled_by(principal, rule)
+    wanted = {
+        name: value for name in GroupShare.__struct_fields__ if (value := getattr(rule, name)) is not None
+    }
+    if not wanted:
+        raise Rejected("NOTHING_SAID", "nothing is said of the share", "give a number, or --job-sharing")
+    held = (await share.said(tx)).get(group, share.NOTHING_SAID)
+    new = msgspec.structs.replace(held.share, **wanted)
+    await share.set_share(tx, group, new, principal.owner)
+    return _in_words(group, new)
+
+
+async def _reset_share(tx: Transaction, principal: Principal, rule: ResetShare) -> Said:
+    group = _ruled_by(principal, rule)
+    if not await share.reset(tx, group):
+        raise Rejected(
+            "NOT_SET", f"no share of {'/'.join(group)} was set at run time", "`wms shares` shows what holds"
+        )
+    held = (await share.said(tx)).get(group, share.NOTHING_SAID)
+    return f"{_in_words(group, held.share)}, as the {'file says' if held.source == 'file' else 'default is'}"
+
+
+def _ruled_by(principal: Principal, rule: SetShare | ResetShare) -> VoGroup:
+    """Return the group, if the principal may say what it is entitled to."""
+    if not allowed(principal, "set_shares", "", rule.owner_group, rule.vo):
+        raise Rejected(
+            "NOT_ALLOWED",
+            f"you have no right to set shares in VO {rule.vo}",
+            "its administrators and the operators have: rights job_administrator, operator",
+        )
+    return rule.vo, rule.owner_group
+
+
+def _in_words(group: VoGroup, held: GroupShare) -> Said:
+    shared = "its members share it" if held.job_sharing else "divided by its owners"
+    background = ", with background queues" if held.background else ""
+    return f"{'/'.join(group)} has a share of {held.job_share:g}, {shared}{background}"
+
+
+_RULES: dict[type[Any], Any] = {SetShare: _set_share, ResetShare: _reset_share}

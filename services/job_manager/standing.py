@@ -1,0 +1,43 @@
+"""How groups stand: what each is entitled to, and what of it waits and runs."""
+
+from collections.abc import Iterable, Mapping
+
+import asyncpg
+import msgspec
+
+from wms.auth.policy import scope
+from wms.auth.principal import Principal
+from wms.db import share
+from wms.db.database import Transaction
+from wms.db.share import Said
+from wms.messages import queries as asked
+from wms.messages import replies
+from wms.taskqueue.shares import VoGroup
+
+
+async def list_shares(tx: Transaction, principal: Principal, query: asked.ListShares) -> replies.Shares:
+    """Return the groups of the asker's VO, or of all for who may administer all."""
+    everywhere = scope(principal, "set_shares").reach == "all"
+    vo = None if everywhere else principal.vo
+    said = {group: each for group, each in (await share.said(tx)).items() if vo in (None, group[0])}
+    lines = _lines(said, await share.standing(tx, vo))
+    return replies.Shares(query_id=query.query_id, client=query.client, shares=tuple(lines))
+
+
+def _lines(said: Mapping[VoGroup, Said], owners: Iterable[asyncpg.Record]) -> Iterable[replies.ShareLine]:
+    standing: dict[VoGroup, list[asyncpg.Record]] = {}
+    for row in owners:
+        standing.setdefault((row["vo"], row["owner_group"]), []).append(row)
+    for group in sorted(said.keys() | standing.keys()):
+        held = said.get(group, share.NOTHING_SAID)
+        rows = standing.get(group, [])
+        yield replies.ShareLine(
+            vo=group[0],
+            owner_group=group[1],
+            **msgspec.structs.asdict(held.share),
+            source=held.source,
+            said_by=held.said_by,
+            owners=sum(row["waiting"] > 0 for row in rows),
+            waiting_jobs=sum(row["waiting"] for row in rows),
+            running_jobs=sum(row["running"] for row in rows),
+        )

@@ -1,0 +1,74 @@
+"""Shares in the database: what the file says, what was set at run time, and which of the two holds."""
+
+from collections.abc import Mapping
+
+import asyncpg
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.messages import changes
+from wms.taskqueue.shares import GroupShare, VoGroup
+
+SQL = load(__file__)
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """A share and who said it: `source` is "set", "file" or "default"."""
+
+    share: GroupShare
+    source: str
+    said_by: str = ""
+
+
+NOTHING_SAID = Said(share=GroupShare(), source="default")
+
+
+async def said(tx: Transaction) -> dict[VoGroup, Said]:
+    """Return what holds for each group of which something was said."""
+    return {
+        (row["vo"], row["owner_group"]): Said(share=_share(row), source=row["source"], said_by=row["said_by"])
+        for row in await tx.fetch(SQL["read"])
+    }
+
+
+def _share(row: asyncpg.Record) -> GroupShare:
+    return GroupShare(**{name: row[name] for name in GroupShare.__struct_fields__})
+
+
+async def set_share(tx: Transaction, group: VoGroup, share: GroupShare, said_by: str) -> None:
+    """Let this hold from now on, whatever the file says, and tell the matchers."""
+    await tx.execute(SQL["set"], *group, share.job_share, share.job_sharing, share.background, said_by)
+    tell_changed(tx)
+
+
+async def reset(tx: Transaction, group: VoGroup) -> bool:
+    """Let the file's word hold again; return whether another did."""
+    was_set = bool(await tx.execute(SQL["reset"], *group))
+    tell_changed(tx)
+    return was_set
+
+
+async def write_file(tx: Transaction, shares: Mapping[VoGroup, GroupShare]) -> None:
+    """Write down what the file says, all of it, and tell the matchers if it is news."""
+    columns = [
+        [vo for vo, _ in shares],
+        [group for _, group in shares],
+        [share.job_share for share in shares.values()],
+        [share.job_sharing for share in shares.values()],
+        [share.background for share in shares.values()],
+    ]
+    dropped = await tx.execute(SQL["drop_file"], *columns)
+    written = await tx.execute(SQL["write_file"], *columns)
+    if dropped or written:
+        tell_changed(tx)
+
+
+async def standing(tx: Transaction, vo: str | None) -> list[asyncpg.Record]:
+    """Return the waiting and running jobs of each owner of a VO, or of all."""
+    return await tx.fetch(SQL["standing"], vo)
+
+
+def tell_changed(tx: Transaction) -> None:
+    """Tell the matchers to read the rules anew."""
+    tx.send(changes.TOPIC, "", changes.RulesChanged())

@@ -1,0 +1,53 @@
+-- name: read
+-- What holds for each group: what was set, else what the file says.
+select distinct on (vo, owner_group) vo, owner_group, source, job_share, job_sharing, background, said_by, said_at
+from share order by vo, owner_group, source desc;
+
+-- name: set
+-- Say what a group is entitled to.
+insert into share (vo, owner_group, source, job_share, job_sharing, background, said_by)
+values ($1, $2, 'set', $3, $4, $5, $6)
+on conflict (vo, owner_group, source) do update
+set job_share = excluded.job_share, job_sharing = excluded.job_sharing, background = excluded.background,
+    said_by = excluded.said_by, said_at = now();
+
+-- name: reset
+-- Let the file's word hold again.
+delete from share where vo = $1 and owner_group = $2 and source = 'set';
+
+-- name: drop_file
+-- Forget what the file no longer says, or says otherwise.
+delete from share s
+where s.source = 'file' and not exists (
+    select from unnest($1::text[], $2::text[], $3::double precision[], $4::boolean[], $5::boolean[])
+        as f(vo, owner_group, job_share, job_sharing, background)
+    where (f.vo, f.owner_group, f.job_share, f.job_sharing, f.background)
+        = (s.vo, s.owner_group, s.job_share, s.job_sharing, s.background)
+);
+
+-- name: write_file
+-- Write down what the file says.
+insert into share (vo, owner_group, source, job_share, job_sharing, background)
+select vo, owner_group, 'file', job_share, job_sharing, background
+from unnest($1::text[], $2::text[], $3::double precision[], $4::boolean[], $5::boolean[])
+    as f(vo, owner_group, job_share, job_sharing, background)
+on conflict (vo, owner_group, source) do nothing;
+
+-- name: standing
+-- What each owner has in the system: jobs that wait, and jobs that pilots have.
+with in_queues as (
+    select tq_id, count(*) as jobs from job where state = 'Waiting' group by tq_id
+), waiting as (
+    select t.vo, t.owner_group, t.owner, sum(q.jobs)::bigint as jobs
+    from in_queues q join task_queue t using (tq_id)
+    where $1::text is null or t.vo = $1
+    group by t.vo, t.owner_group, t.owner
+), running as (
+    select j.vo, j.owner_group, j.owner, count(*) as jobs
+    from lease l join job j using (job_id)
+    where $1::text is null or j.vo = $1
+    group by j.vo, j.owner_group, j.owner
+)
+select vo, owner_group, owner, coalesce(w.jobs, 0) as waiting, coalesce(r.jobs, 0) as running
+from waiting w full join running r using (vo, owner_group, owner)
+order by vo, owner_group, owner;
