@@ -6,6 +6,7 @@ The map, from the ground up (each layer imports only what stands below it):
 * `job`, `lease`, `site`: what a job's life is, who holds one, what sites offer.
 * `jobdesc`, `auth`: what users write, and who they are.
 * `taskqueue`, `provisioning`: which job goes where, and how many pilots are sent. Pure decisions.
+* `why`: why a job waits, what would do instead, and when it may start, by the same decisions.
 * `messages`: what travels, one module a topic.
 * `telemetry`: logs.
 * `db`, `dispatch`, `transfer`: Postgres, batch systems, storage.

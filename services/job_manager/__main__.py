@@ -1,9 +1,10 @@
 """Wires the job manager."""
 
-from services.job_manager import queries
 from services.job_manager.commands import Commands, on_refused
 from services.job_manager.config import Config
 from services.job_manager.leases import Leases
+from services.job_manager.queries import Queries
+from services.job_manager.queries import on_refused as on_query_refused
 from services.job_manager.reports import Reports
 from services.job_manager.upkeep import Upkeep
 from wms.messages import commands, reports
@@ -17,7 +18,8 @@ async def build(host: Host, config: Config) -> None:
     host.consume(
         "commands", commands.TOPIC, commands.Command, taking.handle, on_refused=on_refused, batch=256
     )
-    host.consume("queries", asked.TOPIC, asked.Asked, queries.handle, on_refused=queries.on_refused)
+    answering = Queries(config.queues.cpu_segments)
+    host.consume("queries", asked.TOPIC, asked.Asked, answering.handle, on_refused=on_query_refused)
     host.consume("reports", reports.TOPIC, reports.FromAgent, Reports(config.lease).handle)
     host.every("leases", 1.0, Leases(host.db, config.lease).sweep)
     upkeep = Upkeep(host.db, config.queues, config.sandboxes)

@@ -7,7 +7,7 @@ import msgspec
 
 from services.job_manager import standing, why
 from services.job_manager.submissions import refuse
-from wms.auth.policy import Action, allowed, scope
+from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import job, pilot, selection, view
@@ -25,30 +25,39 @@ QUEUES_LIMIT = 500
 PILOTS_LIMIT = 1_000
 
 
-async def handle(tx: Transaction, batch: list[Delivery[asked.Asked]]) -> None:
-    """Answer each query."""
-    for delivery in batch:
-        principal, query = delivery.principal, delivery.message
-        if principal is None:
-            continue
-        try:
-            reply = await _answer(tx, principal, query)
-        except Rejected as fault:
-            refuse(tx, principal.owner, query.query_id, query.client, fault)
-            continue
-        if reply is not None:
-            tx.send(replies.inbox(principal.owner), query.client, reply)
+class Queries:
+    """Handles batches of queries; `segments` are the CPU segments that jobs are grouped by."""
+
+    def __init__(self, segments: tuple[int, ...]) -> None:
+        self._segments = segments
+
+    async def handle(self, tx: Transaction, batch: list[Delivery[asked.Asked]]) -> None:
+        """Answer each query."""
+        for delivery in batch:
+            principal, query = delivery.principal, delivery.message
+            if principal is None:
+                continue
+            try:
+                reply = await self._answer(tx, principal, query)
+            except Rejected as fault:
+                refuse(tx, principal.owner, query.query_id, query.client, fault)
+                continue
+            if reply is not None:
+                tx.send(replies.inbox(principal.owner), query.client, reply)
+
+    async def _answer(self, tx: Transaction, principal: Principal, query: Any) -> msgspec.Struct | None:
+        if isinstance(query, asked.WhyJob):
+            found = await _own(tx, principal, query.job_id, "see_detail")
+            return await why.explain_job(tx, found, query, self._segments)
+        answer: Callable[[Transaction, Principal, Any], Awaitable[msgspec.Struct | None]]
+        answer = _ANSWERS[type(query)]
+        return await answer(tx, principal, query)
 
 
 async def on_refused(tx: Transaction, query: asked.Asked, fault: Rejected, claimed: str) -> None:
     """Say to whom the token claims to be that it was not believed."""
     if claimed:
         refuse(tx, claimed, query.query_id, query.client, fault)
-
-
-async def _answer(tx: Transaction, principal: Principal, query: Any) -> msgspec.Struct | None:
-    answer: Callable[[Transaction, Principal, Any], Awaitable[msgspec.Struct | None]] = _ANSWERS[type(query)]
-    return await answer(tx, principal, query)
 
 
 async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJobs) -> replies.JobPage:
@@ -66,9 +75,11 @@ async def _count_jobs(tx: Transaction, principal: Principal, query: asked.CountJ
 
 async def _own(tx: Transaction, principal: Principal, job_id: int, action: Action) -> Job:
     found = (await job.read(tx, [JobId(job_id)])).get(JobId(job_id))
-    if found is None or not allowed(principal, action, found.owner, found.owner_group, found.vo):
-        # Another's job is not even confirmed.
-        raise Rejected("NO_SUCH_JOB", f"there is no job {job_id}", "`wms jobs` lists yours")
+    if found is None:
+        raise no_such_job(job_id)
+    of = (found.owner, found.owner_group, found.vo)
+    if not allowed(principal, action, *of):
+        raise refusal(principal, action, *of, job_id=job_id)
     return found
 
 
@@ -85,11 +96,6 @@ async def _show_job(tx: Transaction, principal: Principal, query: asked.ShowJob)
         attempts=tuple(replies.Attempt(**row) for row in await view.attempts(tx, found.job_id)),
         history=tuple(replies.HistoryLine(**row) for row in await view.history(tx, found.job_id)),
     )
-
-
-async def _why_job(tx: Transaction, principal: Principal, query: asked.WhyJob) -> replies.JobWhy:
-    found = await _own(tx, principal, query.job_id, "see_detail")
-    return await why.explain_job(tx, found, query)
 
 
 async def _peek_job(tx: Transaction, principal: Principal, query: asked.PeekJob) -> replies.JobOutput | None:
@@ -162,7 +168,6 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListJobs: _list_jobs,
     asked.CountJobs: _count_jobs,
     asked.ShowJob: _show_job,
-    asked.WhyJob: _why_job,
     asked.PeekJob: _peek_job,
     asked.ListQueues: _list_queues,
     asked.ListSites: _list_sites,

@@ -216,10 +216,11 @@ async def test_a_report_of_a_job_that_never_was_is_lost(the_world: World) -> Non
 async def test_a_peek_goes_to_the_pilot_and_its_answer_to_who_asked(the_world: World) -> None:
     (held,) = await the_world.running()
     async with the_world.db.transaction() as tx:
-        from services.job_manager import queries
         from wms.bus.consumer import Delivery
 
-        await queries.handle(tx, [Delivery(user(), PeekJob(query_id="q", client="c", job_id=held[0]))])
+        await the_world._queries.handle(
+            tx, [Delivery(user(), PeekJob(query_id="q", client="c", job_id=held[0]))]
+        )
     (peek,) = [each for each in the_world.told() if isinstance(each, Peek)]
     assert (peek.job_id, peek.epoch, peek.pilot_id) == (*held, "p-1")
     said = {"query_id": "q", "client": "c", "asker": "ann", "stream": "stdout", "offset": 0, "size": 2}

@@ -13,9 +13,9 @@ import asyncpg
 import msgspec
 import numpy as np
 
-from services.job_manager import queries
 from services.job_manager.commands import Commands
 from services.job_manager.leases import Leases
+from services.job_manager.queries import Queries
 from services.job_manager.reports import Reports
 from services.matcher.feed import Feed
 from services.matcher.matching import Matching
@@ -78,6 +78,7 @@ class World:
         self._commands = Commands(DEFAULT_SEGMENTS)
         self._reports = Reports(self.terms)
         self._leases = Leases(db, self.terms)
+        self._queries = Queries(DEFAULT_SEGMENTS)
         self.index = QueueIndex()
         self._feed = Feed(db, Kafka(Settings(), "test"), self.index)
         self._matching = Matching(self.index, self.terms, 1.0, np.random.default_rng(1))
@@ -120,7 +121,7 @@ class World:
 
     async def ask(self, who: Principal, query: Any) -> Any:
         async with self.db.transaction() as tx:
-            await queries.handle(tx, [Delivery(who, query)])
+            await self._queries.handle(tx, [Delivery(who, query)])
         (reply,) = self.replies(who.owner)
         return reply
 

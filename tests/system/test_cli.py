@@ -78,7 +78,7 @@ async def test_a_day_of_a_user(shell: Shell) -> None:
     assert await shell.json("status", "--all") == {"counts": {"Waiting": 5}, "total": 5}
     assert await shell.run("jobs", "--name", "sim*", "--json", "--oldest") == 0
     assert [json.loads(line)["job_id"] for line in shell.out.splitlines()] == [first, first + 1, last]
-    assert (await shell.json("why", str(first)))["code"] == "NO_SITES"
+    assert (await shell.json("why", str(first)))["code"] == "IMPOSSIBLE_NOW"
     assert (await shell.json("logs", str(first)))["job"]["state"] == "Waiting"
     assert sum(queue["waiting"] for queue in await shell.json("queues")) == 5
     assert await shell.json("sites") == []

@@ -35,7 +35,7 @@ async def test_jobs_are_submitted_listed_shown_and_ordered_about(place: Place, o
         detail = await client.show(first)
         assert detail.description["executable"] == "echo"
         assert [line.state for line in detail.history][-1] == State.WAITING
-        assert (await client.why(first)).code == "NO_SITES"
+        assert (await client.why(first)).code == "IMPOSSIBLE_NOW"
         assert (await client.peek(first)).text == ""
         assert [queue.waiting for queue in await client.queues()] == [1_501]
         assert await client.sites() == ()

@@ -11,6 +11,8 @@ from wms.job.state import Event, State
 from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
 from wms.site import ComputingElement, Resource
 from wms.taskqueue.grouping import Requirements
+from wms.why.forecast import Forecast
+from wms.why.relaxation import Relaxation
 
 AT = datetime(2026, 3, 1, 12, 30, 15, 250_000, UTC)
 LATER = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
@@ -513,7 +515,53 @@ MINIMAL: dict[str, msgspec.Struct] = {
 }
 """By tag: only what must be said."""
 
-GROWN: dict[str, msgspec.Struct] = {}
+GROWN: dict[str, msgspec.Struct] = {
+    "job-why.tiers": replies.JobWhy(
+        **ASKED,
+        job_id=JOB,
+        state="Waiting",
+        code="HELD_BY_LIMIT",
+        summary="1 computing element could run it, and a limit holds at each: 10 of 10 run at glasgow",
+        advice="it goes on when others of its kind have ended, or when the limit is raised",
+        ahead=12,
+        elements=(
+            replies.CeVerdict(
+                site="glasgow",
+                ce="ce01",
+                fits=True,
+                pilots=1,
+                free_slots=0,
+                fresh=True,
+                limits=("10 of 10 run at glasgow",),
+                coming=2,
+                slots=8,
+            ),
+        ),
+        elements_total=3,
+        elements_fitting=1,
+        failing={"memory": 2},
+        relaxations=(
+            Relaxation(
+                clauses=("memory",),
+                changes=("memory 4000 MB instead of 8000",),
+                slots=312,
+                free_slots=4,
+                elements=2,
+                sites=("cern", "ral"),
+                sites_total=2,
+            ),
+        ),
+        forecast=Forecast(
+            older_least=3,
+            older_most=11,
+            level_chance=0.75,
+            matched_per_minute=4.2,
+            earliest_seconds=60.0,
+            likely_seconds=150.5,
+            latest_seconds=600.0,
+        ),
+    ),
+}
 """By file name without `.json`, `<tag>.<what is new>`: messages with fields that came after the tag's first file."""
 
 UNIONS: dict[str, Any] = {

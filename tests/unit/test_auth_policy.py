@@ -10,7 +10,6 @@ from wms.auth.policy import (
     Action,
     allowed,
     may_advertise,
-    may_run,
     no_such_job,
     refusal,
     scope,
@@ -132,7 +131,6 @@ def test_who_may_act_may_see(who: Principal, owner: str, group: str, vo: str) ->
 def test_nobody_crosses_vos_but_operators(who: Principal, owner: str, group: str, vo: str) -> None:
     if vo != who.vo and Right.OPERATOR not in who.rights:
         assert not any(allowed(who, action, owner, group, vo) for action in ACTIONS)
-        assert not may_run(who, owner, group, vo)
 
 
 @settings(deadline=None)
@@ -141,21 +139,6 @@ def test_nobody_submits_for_another(who: Principal, owner: str, group: str, vo: 
     if allowed(who, "submit", owner, group, vo):
         assert who.kind == "user"
         assert (who.owner, who.group, who.vo) == (owner, group, vo)
-
-
-@pytest.mark.parametrize(
-    ("rights", "may"),
-    [
-        ((), {"own"}),
-        ((Right.JOB_SHARING,), {"own", "same group"}),
-        ((Right.GENERIC_PILOT,), {"own", "own, other group", "same group", "same VO"}),
-        ((Right.OPERATOR,), {"own"}),
-    ],
-)
-def test_whose_jobs_a_pilot_may_run(rights: tuple[str, ...], may: set[str]) -> None:
-    pilot = principal(*rights, kind="pilot")
-    assert {relation for relation, job in JOBS.items() if may_run(pilot, *job)} == may
-    assert not any(may_run(principal(*rights), *job) for job in JOBS.values())
 
 
 def test_a_site_speaks_for_itself() -> None:

@@ -89,19 +89,6 @@ def allowed(principal: Principal, action: Action, owner: str, group: str, vo: st
     return scope(principal, action).covers(owner, group, vo)
 
 
-def may_run(principal: Principal, owner: str, group: str, vo: str) -> bool:
-    """Tell whether a pilot may be given a job, and act on it while it holds its lease.
-
-    The lease itself, by pilot and epoch, is for the caller to compare. A generic pilot runs any job of its VO, another
-    those of its group, and of its owner unless the group shares its jobs.
-    """
-    if principal.kind != "pilot" or principal.vo != vo:
-        return False
-    if Right.GENERIC_PILOT in principal.rights:
-        return True
-    return principal.group == group and (Right.JOB_SHARING in principal.rights or principal.owner == owner)
-
-
 def may_advertise(principal: Principal, site: str) -> bool:
     """Tell whether the principal may publish what a site has."""
     return principal.kind == "site" and principal.site in (site, ANY_SITE)

@@ -32,7 +32,7 @@ COMMANDS = (
     (JOBS, "jobs", "jobs:jobs", "List jobs, the newest first."),
     (JOBS, "status", "jobs:status", "Show how jobs do, or how the system does."),
     (JOBS, "wait", "jobs:wait", "Wait until jobs have ended."),
-    (JOBS, "why", "jobs:why", "Say why a job is where it is."),
+    (JOBS, "why", "why:why", "Say why a job is where it is."),
     (JOBS, "logs", "logs:logs", "Show what happened to a job, and what it printed."),
     (JOBS, "output", "outputs:output", "Fetch the files that jobs kept."),
     (ORDERS, "kill", "orders:kill", "Kill jobs."),

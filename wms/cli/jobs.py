@@ -1,4 +1,4 @@
-"""`wms jobs`, `wms status`, `wms wait`, `wms why`: where jobs are, and why."""
+"""`wms jobs`, `wms status`, `wms wait`: where jobs are."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,7 @@ from wms.cli.waiting import in_words, wait_for
 
 if TYPE_CHECKING:
     from wms.client import Client, Selector
-    from wms.messages.replies import JobLine, JobWhy
+    from wms.messages.replies import JobLine
 
 COLUMNS = ("ID>", "NAME", "STATE", "REASON", "SITE", "TRIES>", "AGE>", "SINCE>")
 FEW = 20
@@ -147,60 +147,3 @@ def wait(
     """
     selector = chosen.selector(ids)
     return with_client(common, lambda client: wait_for(client, selector, common, limit=within))
-
-
-def why(*ids: Jobs, chosen: Chosen = NO_CHOICE, limit: int = 20, common: Common = USUAL) -> int:
-    """Say why a job is where it is.
-
-    Of a waiting one, which requirement fails at which computing element. It is the matcher's own judgement. With --json one job a line.
-
-    For example:
-      wms why 17
-      wms why --state Held,Failed
-      wms why --state Waiting --limit 3
-
-    Parameters
-    ----------
-    limit
-        At most so many jobs.
-    """
-    selector = chosen.selector(ids)
-    return with_client(common, lambda client: _why(client, selector, limit, common))
-
-
-async def _why(client: "Client", selector: "Selector", limit: int, common: Common) -> int:
-    found = [job.job_id async for job in client.jobs(selector, limit=limit)]
-    if not found:
-        note("no such job of yours")
-        return NOT_ALLOWED
-    for job_id in found:
-        answer = await client.why(job_id)
-        if common.json:
-            show_json(answer)
-        else:
-            _explain(answer)
-    if len(found) == limit:
-        note(f"there may be more than these {limit}; --limit shows them")
-    return OK
-
-
-def _explain(answer: "JobWhy") -> None:
-    code = "" if answer.code in answer.summary else f" ({answer.code})"
-    show(f"job {answer.job_id}: {answer.summary}{code}")
-    if answer.advice:
-        show(f"  {answer.advice}")
-    if answer.ahead:
-        show(f"  {answer.ahead:,} other jobs wait in the same task queue")
-    if answer.elements:
-        rows = [
-            (
-                each.site,
-                each.ce,
-                "yes" if each.fits else "no",
-                each.pilots,
-                each.free_slots,
-                "; ".join(each.clauses),
-            )
-            for each in answer.elements
-        ]
-        show_table(("SITE", "CE", "FITS", "PILOTS>", "FREE>", "WHY"), rows)

@@ -1,4 +1,4 @@
-"""Ads in the database: stored, replaced by newer ones, forgotten when they expire."""
+"""Ads in the database: stored, replaced by newer ones, known for a while after they expire."""
 
 from collections.abc import Sequence
 
@@ -10,6 +10,9 @@ from wms.messages.ads import Advertise, Withdraw
 from wms.site import ComputingElement
 
 SQL = load(__file__)
+
+KNOWN_DAYS = 30
+"""For so long an element whose ad has expired is known: what only it can do is impossible now, not for ever."""
 
 
 async def store(tx: Transaction, ads: Sequence[Advertise]) -> None:
@@ -30,7 +33,7 @@ async def store(tx: Transaction, ads: Sequence[Advertise]) -> None:
 
 
 async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> None:
-    """Forget elements that went away."""
+    """Note that elements went away."""
     if gone:
         columns = [
             [each.site for each in gone],
@@ -41,8 +44,8 @@ async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> None:
 
 
 async def forget_expired(tx: Transaction) -> int:
-    """Forget ads whose life is over; return how many."""
-    return await tx.execute(SQL["forget"])
+    """Forget elements that have long not advertised themselves; return how many."""
+    return await tx.execute(SQL["forget"], KNOWN_DAYS)
 
 
 async def fresh(tx: Transaction) -> list[ComputingElement]:

@@ -5,17 +5,19 @@ select a.site, a.ce, a.element::jsonb, a.advertised_at, now() + make_interval(se
 from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::double precision[])
     as a(site, ce, element, advertised_at, lifetime)
 on conflict (site, ce) do update
-set element = excluded.element, advertised_at = excluded.advertised_at, received_at = now(), expires_at = excluded.expires_at
+set element = excluded.element, advertised_at = excluded.advertised_at, received_at = now(), expires_at = excluded.expires_at,
+    withdrawn_at = null
 where ad.advertised_at < excluded.advertised_at;
 
 -- name: withdraw
--- Elements that went away.
-delete from ad a using unnest($1::text[], $2::text[], $3::timestamptz[]) as w(site, ce, advertised_at)
+-- Elements that went away: known still, so that what only they can do is not called impossible for ever.
+update ad a set expires_at = least(a.expires_at, now()), advertised_at = w.advertised_at, withdrawn_at = now()
+from unnest($1::text[], $2::text[], $3::timestamptz[]) as w(site, ce, advertised_at)
 where a.site = w.site and a.ce = w.ce and a.advertised_at <= w.advertised_at;
 
 -- name: forget
--- Ads whose life is over.
-delete from ad where expires_at < now();
+-- Elements that have not advertised themselves for so many days.
+delete from ad where expires_at < now() - make_interval(days => $1);
 
 -- name: fresh
 -- The elements that advertise themselves now.

@@ -1,11 +1,16 @@
 """What people look at: one job whole, queues, sites. Reads only."""
 
+from functools import lru_cache
+
 import asyncpg
+import msgspec
 
 from wms.auth.policy import Scope
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, TaskQueueId
+from wms.site import ComputingElement
+from wms.why.verdict import Place
 
 SQL = load(__file__)
 
@@ -42,6 +47,27 @@ async def waiting_in(tx: Transaction, tq_id: TaskQueueId) -> int:
 async def queues(tx: Transaction, scope: Scope, limit: int) -> list[asyncpg.Record]:
     """Return task queues with waiting jobs."""
     return await tx.fetch(SQL["queues"], scope.owner, scope.group, scope.vo, limit)
+
+
+async def places(tx: Transaction, vo: str) -> list[Place]:
+    """Return every computing element within memory, with the pilots that a VO has there."""
+    return [
+        Place(
+            element=_element(row["element"]),
+            fresh=row["fresh"],
+            running=row["running"],
+            coming=row["coming"],
+            slots=row["slots"],
+            free_slots=row["free_slots"],
+        )
+        for row in await tx.fetch(SQL["places"], vo)
+    ]
+
+
+# Ads come anew all the time and seldom say anything new.
+@lru_cache(maxsize=10_000)
+def _element(text: str) -> ComputingElement:
+    return msgspec.json.decode(text, type=ComputingElement)
 
 
 async def sites(tx: Transaction) -> list[asyncpg.Record]:

@@ -35,4 +35,19 @@ select a.site, a.ce, a.element::text as element, a.advertised_at, a.expires_at, 
        count(p.pilot_id) as pilots, coalesce(sum(p.busy), 0) as running_jobs,
        coalesce(sum(greatest(p.slots - p.busy, 0)) filter (where p.state = 'Running'), 0) as free_slots
 from ad a left join pilot p on p.site = a.site and p.ce = a.ce and p.ended_at is null
+where a.withdrawn_at is null and a.expires_at > now() - interval '1 d'
 group by a.site, a.ce order by a.site, a.ce;
+
+-- name: places
+-- Every computing element within memory, with the pilots of one VO there.
+with there as (
+    select site, ce,
+           count(*) filter (where state = 'Running') as running,
+           count(*) filter (where state in ('Submitting', 'Submitted', 'Waiting')) as coming,
+           sum(slots) filter (where state = 'Running') as slots,
+           sum(greatest(slots - busy, 0)) filter (where state = 'Running') as free_slots
+    from pilot where ended_at is null and vo = $1 group by site, ce
+)
+select a.element::text as element, a.expires_at > now() as fresh, coalesce(t.running, 0) as running,
+       coalesce(t.coming, 0) as coming, coalesce(t.slots, 0) as slots, coalesce(t.free_slots, 0) as free_slots
+from ad a left join there t using (site, ce) order by a.site, a.ce;

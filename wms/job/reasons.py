@@ -53,6 +53,28 @@ ADVICE: dict[Code, str] = {
 }
 
 
+class Wait(StrEnum):
+    """Why a job that waits does so, the gravest first: for ever, as things stand, for a while, and next."""
+
+    NEVER_POSSIBLE = "NEVER_POSSIBLE"
+    IMPOSSIBLE_NOW = "IMPOSSIBLE_NOW"
+    HELD_BY_LIMIT = "HELD_BY_LIMIT"
+    NO_PILOT = "NO_PILOT"
+    SLOTS_BUSY = "SLOTS_BUSY"
+    BEHIND_OTHERS = "BEHIND_OTHERS"
+    SOON = "SOON"
+
+
+WAIT_ADVICE: dict[Wait, str] = {
+    Wait.NEVER_POSSIBLE: "it will wait for ever as it is: kill it and submit it with other requirements",
+    Wait.IMPOSSIBLE_NOW: "ask for less, or wait until a site comes back: `wms sites` shows which are there",
+    Wait.HELD_BY_LIMIT: "it goes on when others of its kind have ended, or when the limit is raised",
+    Wait.NO_PILOT: "pilots are sent within seconds where there is room: `wms pilots` shows them",
+    Wait.SLOTS_BUSY: "it goes on when a job there ends",
+    Wait.BEHIND_OTHERS: "its turn comes by share and priority: `wms queues` shows who else waits",
+}
+
+
 class Reason(msgspec.Struct, frozen=True):
     """A coded reason with its text for people."""
 

@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 
 from wms.ids import CommandId, slug
+from wms.why.forecast import Forecast
+from wms.why.relaxation import Relaxation
 
 INBOX_PREFIX = "wms.user."
 
@@ -148,7 +150,16 @@ class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     clauses: tuple[str, ...] = ()
     """Every requirement that fails there, in words."""
     pilots: int = 0
+    """Running ones of the job's VO."""
     free_slots: int = 0
+    fresh: bool = True
+    """It advertises itself now."""
+    limits: tuple[str, ...] = ()
+    """What holds the job back there although it fits."""
+    coming: int = 0
+    """Pilots on the way there."""
+    slots: int = 0
+    """Of the pilots that run."""
 
 
 class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):
@@ -159,11 +170,22 @@ class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):
     job_id: int
     state: str
     code: str
+    """Of a waiting job its tier, from NEVER_POSSIBLE to SOON; else the reason of its last move."""
     summary: str
     advice: str = ""
     ahead: int | None = None
     """Jobs waiting in the same task queue, this one not counted."""
     elements: tuple[CeVerdict, ...] = ()
+    """At most two hundred of them, those that are nearest to fitting first."""
+    elements_total: int = 0
+    elements_fitting: int = 0
+    """Those that advertise themselves now and fit, whatever the limits."""
+    failing: dict[str, int] = {}
+    """By requirement: at how many computing elements it fails."""
+    relaxations: tuple[Relaxation, ...] = ()
+    """What the job could ask for instead, the change that opens the most slots first."""
+    forecast: Forecast | None = None
+    """Its place in its task queue and when it may start."""
 
 
 class JobOutput(msgspec.Struct, frozen=True, kw_only=True, tag="job-output"):

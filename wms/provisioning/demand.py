@@ -4,15 +4,15 @@ A pilot serves its whole VO, so queues that differ only in owner are one kind of
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements, processors_needed
-from wms.taskqueue.selection import Mismatch, fits
+from wms.taskqueue.selection import Mismatch, explain, fits
 
 _EXAMPLES = 3
 
@@ -50,17 +50,59 @@ class Demand(NamedTuple):
     unreached: list[Counter[str]]
 
 
+class Way(NamedTuple):
+    """One clause on the way of a pilot to an element: before it is there, the job's own clauses are not looked at."""
+
+    name: str
+    part: Callable[[Requirements], Hashable]
+    holds: Callable[[Any, ComputingElement], bool]
+    detail: Callable[[Any, ComputingElement], str]
+
+
+def _middleware(element: ComputingElement) -> str:
+    return element.grid_middleware or element.dispatcher
+
+
+WAYS = (
+    Way(
+        "VO",
+        lambda r: r.vo,
+        lambda vo, at: not at.vos or vo in at.vos,
+        lambda vo, at: f"{at.ce} takes no pilots of VO {vo}",
+    ),
+    Way(
+        "submit pool",
+        lambda r: r.submit_pools,
+        lambda pools, at: not pools or not at.submit_pools or not set(pools).isdisjoint(at.submit_pools),
+        lambda pools, _: f"the job goes by {', '.join(pools)}",
+    ),
+    Way(
+        "grid middleware",
+        lambda r: r.grid_middlewares,
+        lambda wanted, at: not wanted or _middleware(at) in wanted,
+        lambda _, at: f"{at.ce} is reached by {_middleware(at)}",
+    ),
+)
+"""What must hold for a pilot of the job's VO to be sent to an element."""
+
+
 def reach(requirements: Requirements, element: ComputingElement) -> Mismatch | None:
     """Return None when a generic pilot of the job's VO, sent to an element, could run the job; else why not."""
-    if element.vos and requirements.vo not in element.vos:
-        return Mismatch("VO", f"{element.ce} takes no pilots of VO {requirements.vo}")
-    pools = requirements.submit_pools
-    if pools and element.submit_pools and not set(pools) & set(element.submit_pools):
-        return Mismatch("submit pool", f"the job goes by {', '.join(pools)}")
-    middleware = element.grid_middleware or element.dispatcher
-    if requirements.grid_middlewares and middleware not in requirements.grid_middlewares:
-        return Mismatch("grid middleware", f"{element.ce} is reached by {middleware}")
+    for way in WAYS:
+        part = way.part(requirements)
+        if not way.holds(part, element):
+            return Mismatch(way.name, way.detail(part, element))
     return fits(requirements, element.pilot_resource(vo=requirements.vo))
+
+
+def obstacles(requirements: Requirements, element: ComputingElement) -> list[Mismatch]:
+    """Return every clause that keeps the job from an element; an empty list exactly where `reach` finds none."""
+    failing = []
+    for way in WAYS:
+        part = way.part(requirements)
+        if not way.holds(part, element):
+            failing.append(Mismatch(way.name, way.detail(part, element)))
+    return failing + explain(requirements, element.pilot_resource(vo=requirements.vo))
 
 
 def gather(waiting: Iterable[Waiting], elements: Sequence[ComputingElement]) -> Demand:

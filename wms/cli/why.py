@@ -1,0 +1,135 @@
+"""`wms why`: why a job is where it is, and what would do instead."""
+
+from typing import TYPE_CHECKING
+
+from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Jobs
+from wms.cli.printing import note, show, show_json, show_table
+from wms.cli.quantities import span
+from wms.cli.session import NOT_ALLOWED, OK, with_client
+
+if TYPE_CHECKING:
+    from wms.client import Client, Selector
+    from wms.messages.replies import CeVerdict, JobWhy
+    from wms.why.relaxation import Relaxation
+
+COLUMNS = ("SITE", "CE", "FITS", "PILOTS>", "FREE>", "WHY")
+
+
+def why(
+    *ids: Jobs, chosen: Chosen = NO_CHOICE, limit: int = 20, elements: int = 8, common: Common = USUAL
+) -> int:
+    """Say why a job is where it is.
+
+    Of a waiting one: what keeps it, from NEVER_POSSIBLE, IMPOSSIBLE_NOW, HELD_BY_LIMIT, NO_PILOT, SLOTS_BUSY and BEHIND_OTHERS to SOON; which requirement fails at how many computing elements; what it could ask for instead, and how many slots that would open. All by the matcher's own judgement. With --json one job a line, complete.
+
+    For example:
+      wms why 17
+      wms why --state Held,Failed
+      wms why 17 --elements 200
+      wms why --state Waiting --limit 3 --json
+
+    Parameters
+    ----------
+    limit
+        At most so many jobs.
+    elements
+        At most so many computing elements of each, those nearest to fitting first; 0: none.
+    """
+    selector = chosen.selector(ids)
+    return with_client(common, lambda client: _why(client, selector, limit, elements, common))
+
+
+async def _why(client: "Client", selector: "Selector", limit: int, elements: int, common: Common) -> int:
+    found = [job.job_id async for job in client.jobs(selector, limit=limit)]
+    if not found:
+        note("no such job of yours")
+        return NOT_ALLOWED
+    for job_id in found:
+        answer = await client.why(job_id)
+        if common.json:
+            show_json(answer)
+        else:
+            _explain(answer, elements)
+    if len(found) == limit:
+        note(f"there may be more than these {limit}; --limit shows them")
+    return OK
+
+
+def _explain(answer: "JobWhy", elements: int) -> None:
+    code = "" if answer.code in answer.summary else f" ({answer.code})"
+    show(f"job {answer.job_id}: {answer.summary}{code}")
+    if answer.advice:
+        show(f"  {answer.advice}")
+    for name, lines in (
+        ("fails", _failing(answer)),
+        ("would do", [in_words(each) for each in answer.relaxations]),
+        ("place", _place(answer)),
+        ("start", _start(answer)),
+    ):
+        for n, line in enumerate(lines):
+            show(f"  {'' if n else name:<9} {line}")
+    _show_elements(answer.elements[:elements], answer.elements_total)
+
+
+def _failing(answer: "JobWhy") -> list[str]:
+    said = [f"{clause} at {count:,}" for clause, count in answer.failing.items()]
+    return [f"{', '.join(said)} of {answer.elements_total:,} computing elements"] if said else []
+
+
+def in_words(each: "Relaxation") -> str:
+    """Return a way to ask for less as a line: what to change, and what that opens."""
+    more = each.sites_total - len(each.sites)
+    sites = ", ".join(each.sites[:3]) + (
+        f" and {more + len(each.sites) - 3} more" if each.sites_total > 3 else ""
+    )
+    slots = "1 slot" if each.slots == 1 else f"{each.slots:,} slots"
+    return f"{' and '.join(each.changes)}: {slots} at {sites}"
+
+
+def _place(answer: "JobWhy") -> list[str]:
+    said = [f"{answer.ahead:,} other jobs wait in the same task queue"] if answer.ahead else []
+    told = answer.forecast
+    if told is None:
+        return said
+    older = (
+        f"{told.older_least:,}"
+        if told.older_least == told.older_most
+        else f"{told.older_least:,} to {told.older_most:,}"
+    )
+    said.append(
+        f"{older} of them with its priority are older; {told.level_chance:.0%} of the draws are for that priority"
+    )
+    return said
+
+
+def _start(answer: "JobWhy") -> list[str]:
+    told = answer.forecast
+    if told is None:
+        return []
+    if told.matched_per_minute is None or told.earliest_seconds is None:
+        return ["nobody can say: none of its task queue was matched lately"]
+    latest = "nobody knows when" if told.latest_seconds is None else span(told.latest_seconds)
+    likely = "" if told.likely_seconds is None else f", likely {span(told.likely_seconds)}"
+    rate = f"{told.matched_per_minute:,.3g} matches a minute"
+    return [
+        f"in {span(told.earliest_seconds)} to {latest}{likely} (80 in 100 do; its queue had {rate} lately)"
+    ]
+
+
+def _show_elements(shown: "tuple[CeVerdict, ...]", total: int) -> None:
+    if not shown:
+        return
+    rows = [
+        (
+            each.site,
+            each.ce,
+            "yes" if each.fits else "no",
+            each.pilots,
+            each.free_slots,
+            "; ".join((*(() if each.fresh else ("does not advertise now",)), *each.clauses, *each.limits)),
+        )
+        for each in shown
+    ]
+    show_table(COLUMNS, rows)
+    if len(shown) < total:
+        note(f"{len(shown):,} of {total:,} computing elements are shown; --elements shows more")

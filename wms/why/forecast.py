@@ -1,0 +1,168 @@
+"""When a waiting job may start: its place as the draw sees it, against how fast its task queue was served lately.
+
+The draw is no line to stand in. Of a queue's user priorities one is drawn, and of its ten oldest jobs a random one; so a
+job with `a` older ones of its priority is offered after max(0, a - 9) draws of the priority at the earliest, then with a
+chance of one in ten at each. How often its priority is drawn follows from the law of the draw; how often the queue is, from
+what the matchers counted. Of many jobs not yet drawn nothing is known but counts and ids, hence `least` and `most` older ones.
+
+The interval: the number K of draws of the queue has a mean and a variance; times between draws are taken as exponential, so
+that K of them are near a gamma of shape E[K]^2 / (E[K] + Var K); and the rate itself is a gamma of what was counted. The
+quotient of the two is an F distribution, whose quantiles are Paulson's. It foretells no new jobs, sites, shares or limits.
+"""
+
+from collections.abc import Sequence
+from math import exp, log, sqrt
+
+from msgspec import Struct
+
+from wms.taskqueue.draw import Law
+from wms.taskqueue.shares import real_priority
+
+OLDEST = 10
+"""Of so many of the oldest jobs of a user priority one is drawn (`wms.taskqueue.waiting`)."""
+LEAST_COUNTED = 0.5
+_STEPS = 400
+_NORMAL_90 = 1.2815515655446004
+
+
+class Level(Struct, frozen=True, kw_only=True):
+    """The waiting jobs of one user priority of a task queue; their ids lie between `oldest` and `newest`."""
+
+    user_priority: float
+    count: int
+    oldest: int
+    newest: int
+
+
+class Served(Struct, frozen=True, kw_only=True):
+    """How many jobs of a queue were matched lately: a count whose parts fade by 1/e every `fading_seconds`."""
+
+    faded_count: float
+    watched_seconds: float
+    """For how long there has been a look."""
+    fading_seconds: float
+
+
+class Forecast(Struct, frozen=True, kw_only=True):
+    """A job's place and the time until it is offered, if nothing changes: 80 in 100 lie between earliest and latest."""
+
+    older_least: int
+    """Jobs of the same user priority in the same task queue that are older, at least."""
+    older_most: int
+    level_chance: float
+    """The part of the queue's draws that falls to the job's user priority."""
+    matched_per_minute: float | None = None
+    """Jobs of the queue, lately; None when none was."""
+    earliest_seconds: float | None = None
+    likely_seconds: float | None = None
+    latest_seconds: float | None = None
+    """None: nobody can say."""
+
+
+def forecast(
+    job_id: int, user_priority: float, levels: Sequence[Level], served: Served, law: Law
+) -> Forecast | None:
+    """Return a waiting job's place and start; None when its user priority is not among those that wait."""
+    mine = next((n for n, level in enumerate(levels) if level.user_priority == user_priority), None)
+    if mine is None or not levels[mine].count:
+        return None
+    least, most = older(job_id, levels[mine])
+    chance = level_chance(mine, levels, law)
+    told = Forecast(older_least=least, older_most=most, level_chance=round(chance, 6))
+    counted, seconds = _evidence(served)
+    if counted < LEAST_COUNTED or chance <= 0:
+        return told
+    soonest, latest = (_draws_of_queue(each, levels[mine].count, chance) for each in (least, most))
+    return Forecast(
+        older_least=least,
+        older_most=most,
+        level_chance=told.level_chance,
+        matched_per_minute=round(60 * counted / seconds, 3),
+        earliest_seconds=_rounded(_quantile(soonest, counted, seconds, -_NORMAL_90)),
+        likely_seconds=_middle(soonest, latest, counted, seconds),
+        latest_seconds=_rounded(_quantile(latest, counted, seconds, _NORMAL_90)),
+    )
+
+
+def older(job_id: int, level: Level) -> tuple[int, int]:
+    """Return how many jobs of its level are older than a job, at least and at most: exact where their ids follow on."""
+    most = max(0, min(job_id - level.oldest, level.count - 1))
+    least = max(0, level.count - 1 - max(0, level.newest - job_id))
+    return min(least, most), most
+
+
+def level_chance(mine: int, levels: Sequence[Level], law: Law) -> float:
+    """Return the chance that a draw of the queue falls to one of its user priorities.
+
+    For `proportional` it is its part of all weights. For `dirac` the smallest of n independent U/p outlives t with
+    probability (1 - p t)^n, and the chance is the integral of its hazard over the survival of all, in steps of equal
+    probability of the proportional law, from which it differs little.
+    """
+    weighed = [(level.count, real_priority(level.user_priority)) for level in levels if level.count]
+    count, weight = levels[mine].count, real_priority(levels[mine].user_priority)
+    whole = sum(n * p for n, p in weighed)
+    if law == "proportional" or len(weighed) == 1:
+        return count * weight / whole
+    total = 0.0
+    for step in range(_STEPS):
+        share = (step + 0.5) / _STEPS
+        t = -log(share) / whole
+        if all(p * t < 1 for _, p in weighed):
+            alive = exp(sum(n * log(1 - p * t) for n, p in weighed))
+            total += count * weight / (1 - weight * t) * alive / (share * whole)
+    return min(1.0, total / _STEPS)
+
+
+def _evidence(served: Served) -> tuple[float, float]:
+    """Return a count and the seconds it took that say as much as the faded count: a plain one has its own variance."""
+    age = max(1e-9, served.watched_seconds / served.fading_seconds)
+    kept = 1 - exp(-age)
+    spread = (1 - exp(-2 * age)) / (2 * kept)
+    return served.faded_count / spread, served.fading_seconds * kept / spread
+
+
+Moments = tuple[float, float]
+"""A mean and a variance."""
+
+
+def draws_of_level(older_jobs: int, count: int) -> Moments:
+    """Return the mean and variance of the number of draws of a level until a job with so many older ones is drawn."""
+    first = max(0, older_jobs - (OLDEST - 1))
+    in_play = count - first
+    # P(not drawn by draw i): one in ten while there are more than ten, then all of the last ten alike.
+    tail = min(OLDEST, in_play)
+    steady = min(in_play - tail, 300)
+    left = [(1 - 1 / OLDEST) ** i for i in range(steady)]
+    last = (1 - 1 / OLDEST) ** steady
+    left += [last * (1 - i / tail) for i in range(tail)]
+    mean = sum(left)
+    square = sum((2 * i + 1) * each for i, each in enumerate(left))
+    return first + mean, square - mean * mean
+
+
+def _draws_of_queue(older_jobs: int, count: int, chance: float) -> Moments:
+    mean, variance = draws_of_level(older_jobs, count)
+    return mean / chance, mean * (1 - chance) / chance**2 + variance / chance**2
+
+
+def _quantile(draws: Moments, counted: float, seconds: float, normal: float) -> float | None:
+    """Return the time by which the job is drawn with the probability of a normal deviate; None when it has no bound."""
+    mean, variance = draws
+    shape = mean * mean / (mean + variance)
+    a, b = 1 / (9 * shape), 1 / (9 * counted)
+    bottom = (1 - b) ** 2 - normal**2 * b
+    if bottom <= 0:
+        return None
+    inside = ((1 - a) * (1 - b)) ** 2 - bottom * ((1 - a) ** 2 - normal**2 * a)
+    root = ((1 - a) * (1 - b) + (1 if normal > 0 else -1) * sqrt(max(0.0, inside))) / bottom
+    return seconds * mean / counted * float(max(0.0, root)) ** 3
+
+
+def _middle(soonest: Moments, latest: Moments, counted: float, seconds: float) -> float | None:
+    ends = [_quantile(each, counted, seconds, 0.0) for each in (soonest, latest)]
+    known = [each for each in ends if each is not None]
+    return _rounded(sum(known) / 2) if len(known) == 2 else None
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

@@ -1,0 +1,252 @@
+"""Counterfactuals: what a job would have to ask for instead, and how many slots that would open.
+
+Each clause that fails has one way to be relaxed for one element: to what that element offers, and no further. A candidate
+is a job's whole requirements with some clauses relaxed; it is then put to the very functions that refused the original, and
+only what they let through is told. The smallest set of clauses that opens anything is what counts: single ones where one is
+enough, else pairs, and so on.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wms.provisioning.demand import reach
+from wms.site import ComputingElement
+from wms.taskqueue.grouping import Requirements, processor_tags, processors_needed
+from wms.why.verdict import Place, Verdict, room
+
+MOST = 5
+_SITES = 8
+_CANDIDATES = 4
+
+Segments = tuple[int, ...]
+
+
+class Relaxation(Struct, frozen=True, kw_only=True):
+    """One way to ask for less, and what it would open beyond what is open already."""
+
+    clauses: tuple[str, ...]
+    """The clauses that fail and would be relaxed."""
+    changes: tuple[str, ...]
+    """The values that would do, in words."""
+    slots: int
+    """Jobs of the kind that could run at once on the elements opened, were they empty."""
+    free_slots: int
+    """Slots of pilots there that are free now."""
+    elements: int
+    sites: tuple[str, ...]
+    """Where; at most eight of them."""
+    sites_total: int
+
+
+class Opening(NamedTuple):
+    """Requirements that would do, and the places that they open."""
+
+    clauses: tuple[str, ...]
+    requirements: Requirements
+    places: tuple[Place, ...]
+
+    @property
+    def slots(self) -> int:
+        """The jobs that could run there at once."""
+        return sum(room(self.requirements, place.element) for place in self.places)
+
+
+def openings(
+    requirements: Requirements, found: Iterable[Verdict], segments: Segments, most: int = MOST
+) -> list[Opening]:
+    """Return the smallest changes that would open places that advertise themselves now, the widest first.
+
+    `segments` are the CPU segments that jobs are grouped by: a job can ask for no other.
+    """
+    by_clauses: dict[tuple[str, ...], list[Place]] = {}
+    for verdict in found:
+        if verdict.failing and verdict.place.fresh:
+            names = tuple(sorted({mismatch.clause for mismatch in verdict.failing}))
+            by_clauses.setdefault(names, []).append(verdict.place)
+    for size in sorted({len(names) for names in by_clauses}):
+        opened = [
+            opening
+            for names, places in by_clauses.items()
+            if len(names) == size
+            for opening in _of_clauses(requirements, names, places, by_clauses, segments)
+        ]
+        if opened:
+            return sorted(opened, key=lambda each: (-each.slots, each.clauses))[:most]
+    return []
+
+
+def _of_clauses(
+    requirements: Requirements,
+    names: tuple[str, ...],
+    places: Sequence[Place],
+    by_clauses: dict[tuple[str, ...], list[Place]],
+    segments: Segments,
+) -> list[Opening]:
+    candidates = _candidates(requirements, names, places, segments)
+    # What opens an element where all of these fail opens those where only some of them do as well.
+    nearest = [place for other, each in by_clauses.items() if set(other) <= set(names) for place in each]
+    found: dict[tuple[Place, ...], Opening] = {}
+    for candidate in candidates:
+        opened = tuple(place for place in nearest if reach(candidate, place.element) is None)
+        if opened and opened not in found:
+            found[opened] = Opening(names, candidate, opened)
+    return list(found.values())
+
+
+def _candidates(
+    requirements: Requirements, names: tuple[str, ...], places: Sequence[Place], segments: Segments
+) -> list[Requirements]:
+    """Return the changes worth a look, the least first: the least and the most of all, and those with the most slots."""
+    slots: dict[Requirements, int] = {}
+    for place in places:
+        changed = relaxed(requirements, names, place.element, segments)
+        if changed is not None and reach(changed, place.element) is None:
+            slots[changed] = slots.get(changed, 0) + place.element.slots
+    by_change = sorted(slots, key=_boldness)
+    widest = sorted(slots, key=lambda each: -slots[each])[:_CANDIDATES]
+    return sorted({*by_change[:1], *by_change[-1:], *widest}, key=_boldness)
+
+
+def _boldness(changed: Requirements) -> tuple[int, int, int, int]:
+    """Less memory, less time and fewer tags are the bolder change."""
+    return (-changed.min_ram_mb, -changed.cpu_segment, -processors_needed(changed), -len(changed.tags))
+
+
+def relaxed(
+    requirements: Requirements, names: Iterable[str], element: ComputingElement, segments: Segments
+) -> Requirements | None:
+    """Return the requirements with these clauses relaxed to what an element offers; None where a job cannot say that."""
+    changed: Requirements | None = requirements
+    for name in names:
+        relax = _RELAX.get(name)
+        changed = relax(changed, element, segments) if relax and changed is not None else None
+    return changed
+
+
+Relax = Callable[[Requirements, ComputingElement, Segments], Requirements | None]
+
+
+def _without(field: str) -> Relax:
+    return lambda requirements, _, __: replace(requirements, **{field: ()})
+
+
+def _setup(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements | None:
+    return replace(requirements, setup=element.setup) if element.setup else None
+
+
+def _unbanned(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements:
+    kept = tuple(site for site in requirements.banned_sites if site != element.site)
+    return replace(requirements, banned_sites=kept)
+
+
+def _job_type(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements:
+    return replace(requirements, job_types=element.job_types[:1])
+
+
+def _tags(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements:
+    """Fewer tags, and no more processors than a pilot there has."""
+    processors = processors_needed(requirements)
+    offered = element.pilot_resource(vo=requirements.vo)
+    kept = [tag for tag in _plain_tags(requirements) if offered.offers(tag)]
+    return replace(requirements, tags=(*kept, *processor_tags(min(processors, offered.processors))))
+
+
+def _required_tags(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements:
+    return replace(requirements, tags=(*requirements.tags, *element.required_tags))
+
+
+def _memory(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements:
+    return replace(requirements, min_ram_mb=element.memory_mb)
+
+
+def _cpu_time(
+    requirements: Requirements, element: ComputingElement, segments: Segments
+) -> Requirements | None:
+    allowed = [segment for segment in segments if segment <= element.max_cpu_time]
+    return replace(requirements, cpu_segment=max(allowed)) if allowed else None
+
+
+_RELAX: dict[str, Relax] = {
+    "setup": _setup,
+    "pilot type": _without("pilot_types"),
+    "site": _without("sites"),
+    "banned site": _unbanned,
+    "grid CE": _without("grid_ces"),
+    "platform": _without("platforms"),
+    "job type": _job_type,
+    "tags": _tags,
+    "required tags": _required_tags,
+    "memory": _memory,
+    "CPU time": _cpu_time,
+    "submit pool": _without("submit_pools"),
+    "grid middleware": _without("grid_middlewares"),
+}
+"""How a clause is relaxed. Whose a job is, and the VOs that an element serves, are nobody's to relax."""
+
+
+# --- in words --------------------------------------------------------------------------------------------------------
+
+_SETS = {
+    "site": "sites",
+    "banned-site": "banned_sites",
+    "ce": "grid_ces",
+    "platform": "platforms",
+    "pilot-type": "pilot_types",
+    "submit-pool": "submit_pools",
+    "grid-middleware": "grid_middlewares",
+}
+
+
+def told(before: Requirements, opening: Opening) -> Relaxation:
+    """Return an opening as it is told to people and programs."""
+    sites = sorted({place.element.site for place in opening.places})
+    return Relaxation(
+        clauses=opening.clauses,
+        changes=tuple(changes(before, opening.requirements)),
+        slots=opening.slots,
+        free_slots=sum(place.free_slots for place in opening.places),
+        elements=len(opening.places),
+        sites=tuple(sites[:_SITES]),
+        sites_total=len(sites),
+    )
+
+
+def changes(before: Requirements, after: Requirements) -> list[str]:
+    """Return in words what differs, by the names of the options of `wms submit`."""
+    said = []
+    if before.cpu_segment != after.cpu_segment:
+        said.append(f"cpu-time of at most {after.cpu_segment} s instead of {before.cpu_segment}")
+    if before.min_ram_mb != after.min_ram_mb:
+        less = f"memory {after.min_ram_mb} MB instead of {before.min_ram_mb}"
+        said.append(less if after.min_ram_mb else "without saying memory")
+    many, fewer = processors_needed(before), processors_needed(after)
+    if many != fewer:
+        said.append(f"processors {fewer} instead of {many}")
+    if before.setup != after.setup:
+        said.append(f"setup {after.setup} instead of {before.setup}")
+    if before.job_types != after.job_types:
+        said.append(f"job-type {_listed(after.job_types)} instead of {_listed(before.job_types)}")
+    for option, field in _SETS.items():
+        said += _less(option, getattr(before, field), getattr(after, field))
+    return said + _less("tag", _plain_tags(before), _plain_tags(after))
+
+
+def _plain_tags(requirements: Requirements) -> tuple[str, ...]:
+    processors = processors_needed(requirements)
+    of_processors = {f"{processors}Processors", "MultiProcessor"} if processors > 1 else set()
+    return tuple(tag for tag in requirements.tags if tag not in of_processors)
+
+
+def _less(option: str, before: Sequence[str], after: Sequence[str]) -> list[str]:
+    gone = [value for value in before if value not in after]
+    new = [value for value in after if value not in before]
+    return [
+        f"{word} {option} {_listed(values)}" for word, values in (("without", gone), ("with", new)) if values
+    ]
+
+
+def _listed(values: Sequence[str], most: int = 4) -> str:
+    return ", ".join(values[:most]) + (f" and {len(values) - most} more" if len(values) > most else "")

@@ -1,0 +1,121 @@
+"""The tiers of waiting: one code for all jobs of a task queue, by what there is to run on and who else wants it."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from wms.job.reasons import Wait
+from wms.taskqueue.grouping import Requirements
+from wms.why.verdict import Verdict
+
+
+class Standing(NamedTuple):
+    """What a task queue's waiting jobs face, in numbers."""
+
+    contradiction: str = ""
+    """Why the requirements allow no place at all, whatever there is."""
+    known: int = 0
+    """Computing elements that advertise themselves or did within memory."""
+    fresh: int = 0
+    """Those that advertise themselves now."""
+    could: int = 0
+    """Known ones that could run the jobs."""
+    fitting: int = 0
+    """Fresh ones that could."""
+    held: int = 0
+    """Those of them where a limit holds the jobs back."""
+    limit: str = ""
+    """One such limit, in words."""
+    pilots: int = 0
+    """Pilots that run and take jobs where the jobs fit and nothing holds them."""
+    coming: int = 0
+    """Pilots on the way there."""
+    slots: int = 0
+    free_slots: int = 0
+    chance: float = 1.0
+    """The part of the draws for those free slots that falls to this queue, 0 to 1."""
+
+
+class Judgement(NamedTuple):
+    """A tier and what to say of it."""
+
+    code: Wait
+    text: str
+
+
+def contradiction(requirements: Requirements) -> str:
+    """Return why requirements contradict themselves; empty when they do not."""
+    sites = set(requirements.sites)
+    if sites and sites <= set(requirements.banned_sites):
+        return "every site that the job may run at is also banned by it"
+    return ""
+
+
+def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: float = 1.0) -> Standing:
+    """Add up what computing elements say."""
+    all_ = list(found)
+    could = [each for each in all_ if each.fits]
+    fitting = [each for each in could if each.place.fresh]
+    held = [each for each in fitting if each.held]
+    open_ = [each.place for each in fitting if not each.held]
+    return Standing(
+        contradiction=contradiction(requirements),
+        known=len(all_),
+        fresh=sum(each.place.fresh for each in all_),
+        could=len(could),
+        fitting=len(fitting),
+        held=len(held),
+        limit=held[0].held[0].detail if held else "",
+        pilots=sum(place.running for place in open_),
+        coming=sum(place.coming for place in open_),
+        slots=sum(place.slots for place in open_),
+        free_slots=sum(place.free_slots for place in open_),
+        chance=chance,
+    )
+
+
+def judge(at: Standing) -> Judgement:
+    """Return the tier: the first obstacle on the way, from the requirements themselves to the draw."""
+    if at.contradiction:
+        return Judgement(Wait.NEVER_POSSIBLE, at.contradiction)
+    if not at.known:
+        return Judgement(Wait.IMPOSSIBLE_NOW, "no computing element advertises itself, nor did one lately")
+    if not at.could:
+        return Judgement(Wait.NEVER_POSSIBLE, f"{_none(at.known, 'known')} could ever run it")
+    if not at.fitting:
+        others = f"{_elements(at.could)} that could {_do(at.could)} not advertise now"
+        return Judgement(Wait.IMPOSSIBLE_NOW, f"{_none(at.fresh, 'advertised now')} could run it; {others}")
+    if at.held == at.fitting:
+        return Judgement(
+            Wait.HELD_BY_LIMIT, f"{_elements(at.fitting)} could run it, and a limit holds at each: {at.limit}"
+        )
+    return _judge_open(at, _elements(at.fitting - at.held))
+
+
+def _judge_open(at: Standing, where: str) -> Judgement:
+    if not at.pilots:
+        coming = f"; {at.coming:,} on the way" if at.coming else ""
+        return Judgement(Wait.NO_PILOT, f"no pilot runs at the {where} that could run it{coming}")
+    if not at.free_slots:
+        return Judgement(
+            Wait.SLOTS_BUSY,
+            f"all {at.slots:,} slots of {at.pilots:,} pilots are busy at the {where} that could run it",
+        )
+    free = f"{at.free_slots:,} slots are free at the {where} that could run it"
+    if at.chance * at.free_slots < 1:
+        draws = f"{at.chance:.1%} of" if at.chance >= 0.001 else "next to none of"
+        return Judgement(Wait.BEHIND_OTHERS, f"{free}, and {draws} their draws fall to its task queue")
+    return Judgement(Wait.SOON, f"{free}")
+
+
+def _elements(count: int) -> str:
+    return "1 computing element" if count == 1 else f"{count:,} computing elements"
+
+
+def _none(count: int, which: str) -> str:
+    return (
+        f"no computing element {which}" if count < 2 else f"none of the {count:,} computing elements {which}"
+    )
+
+
+def _do(count: int) -> str:
+    return "does" if count == 1 else "do"

@@ -1,0 +1,70 @@
+"""What each computing element says to work that waits: every clause that fails there, by the matcher's own functions."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from wms.provisioning.demand import obstacles
+from wms.site import ComputingElement
+from wms.taskqueue.grouping import Requirements, processors_needed
+from wms.taskqueue.selection import Mismatch, Negative
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """A computing element that is or was known, and the pilots that one VO has there."""
+
+    element: ComputingElement
+    fresh: bool = True
+    """It advertises itself now; otherwise its last ad has expired or was withdrawn."""
+    running: int = 0
+    coming: int = 0
+    """Pilots that are submitted and have not begun."""
+    slots: int = 0
+    """Of the pilots that run and take jobs."""
+    free_slots: int = 0
+
+
+class Verdict(NamedTuple):
+    """What a place says: clauses that fail whenever the job asks, and limits that hold it back for now."""
+
+    place: Place
+    failing: tuple[Mismatch, ...]
+    held: tuple[Mismatch, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether the job could run there, limits aside."""
+        return not self.failing
+
+    @property
+    def opens(self) -> bool:
+        """Whether it could run there now."""
+        return self.place.fresh and not self.failing and not self.held
+
+
+def verdicts(
+    requirements: Requirements, places: Iterable[Place], negatives: Sequence[Negative] = ()
+) -> list[Verdict]:
+    """Return what every place says, in the order given; a place whose ad is faulty says so."""
+    return [_verdict(requirements, place, negatives) for place in places]
+
+
+def _verdict(requirements: Requirements, place: Place, negatives: Sequence[Negative]) -> Verdict:
+    failing = tuple(obstacles(requirements, place.element))
+    if failing or not negatives:
+        return Verdict(place, failing)
+    resource = place.element.pilot_resource(vo=requirements.vo)
+    return Verdict(place, (), tuple(no for each in negatives if (no := each(requirements, resource))))
+
+
+def room(requirements: Requirements, element: ComputingElement) -> int:
+    """Return how many jobs of a kind could run on an element at once, were it empty."""
+    return element.slots // max(1, min(processors_needed(requirements), element.slots_per_pilot))
+
+
+def failures(found: Iterable[Verdict]) -> dict[str, int]:
+    """Return at how many places each clause fails, the commonest first."""
+    counts = Counter(mismatch.clause for verdict in found for mismatch in verdict.failing)
+    return dict(counts.most_common())
