@@ -21,7 +21,7 @@ from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.messages.reports import Usage
-from wms.transfer import SandboxStore, upload
+from wms.transfer import SandboxStore, keep
 
 GRACE_SECONDS = 0.5
 # A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
@@ -178,9 +178,9 @@ class Payload:
         captured = self._place.stdout if stream == "stdout" else self._place.stderr
         return await asyncio.to_thread(captured.read, max_bytes, offset)
 
-    async def clean(self) -> None:
-        """Remove its directory."""
-        await self._place.remove()
+    def clean(self) -> None:
+        """Remove its directory; blocking."""
+        self._place.remove()
 
     # --- starting ---
 
@@ -282,30 +282,35 @@ class Payload:
 
     async def _outcome(self, ended: Ended, reason: Reason) -> Outcome:
         if not self._keeps_output:
-            return Outcome(
-                reason=reason, exit_code=ended.exit_code, signal=ended.signal, usage=self._usage(ended, 0)
-            )
+            return self._told(ended, reason)
+        for attempt in range(1, UPLOAD_TRIES):
+            try:
+                return await asyncio.to_thread(self._bring_in, ended, reason)
+            except Unavailable:
+                await asyncio.sleep(UPLOAD_PAUSE_SECONDS * attempt)
+        return await asyncio.to_thread(self._bring_in, ended, reason, last=True)
+
+    def _bring_in(self, ended: Ended, reason: Reason, *, last: bool = False) -> Outcome:
+        """Keep the outputs; blocking. Raises Unavailable when the store cannot be had, unless it is the last try."""
+        harvest, failed = self._harvested()
+        output, refusal = None, None
         try:
-            harvest = await asyncio.to_thread(self._place.harvest, self._description.output_sandbox)
+            output, refusal = self._stored(harvest, only_printed=failed is not None)
+        except Unavailable as error:
+            if not last:
+                raise
+            refusal = Reason(Code.AGENT_ERROR, f"the outputs cannot be stored just now: {error}")
+        failed = failed or refusal
+        # That the outputs are missing matters only where the payload did well.
+        return self._told(ended, failed if failed and reason.code is Code.DONE else reason, harvest, output)
+
+    def _harvested(self) -> tuple[Harvest, Reason | None]:
+        """Return what there is to keep, and why it is not all that was asked for."""
+        try:
+            harvest = self._place.harvest(self._description.output_sandbox)
         except (Rejected, OSError) as error:
-            failed: Reason | None = Reason(Code.OUTPUT_FAILED, str(error))
-            harvest = await asyncio.to_thread(self._place.harvest, ())
-        else:
-            failed = self._too_much(harvest)
-        output, failure = await self._upload(harvest, only_printed=failed is not None)
-        failed = failed or failure
-        return Outcome(
-            # That the outputs are missing matters only where the payload did well.
-            reason=failed if failed and reason.code is Code.DONE else reason,
-            exit_code=ended.exit_code,
-            signal=ended.signal,
-            usage=self._usage(ended, harvest.disk_bytes),
-            output=output,
-            unmatched=harvest.selection.unmatched,
-            refused=harvest.selection.refused,
-            stdout_tail=harvest.stdout_tail,
-            stderr_tail=harvest.stderr_tail,
-        )
+            return self._place.harvest(()), Reason(Code.OUTPUT_FAILED, str(error))
+        return harvest, self._too_much(harvest)
 
     def _too_much(self, harvest: Harvest) -> Reason | None:
         chosen, allowed = harvest.selection.size, self._limits.output_bytes
@@ -315,24 +320,33 @@ class Payload:
             Code.OUTPUT_FAILED, f"the output sandbox would hold {size(chosen)} of the {size(allowed)} allowed"
         )
 
-    async def _upload(
-        self, harvest: Harvest, *, only_printed: bool
-    ) -> tuple[SandboxRef | None, Reason | None]:
+    def _stored(self, harvest: Harvest, *, only_printed: bool) -> tuple[SandboxRef | None, Reason | None]:
+        """Put the outputs into the store, or at least what was printed, and say why not all."""
         chosen = {} if only_printed else harvest.selection.files
-        for attempt in range(1, UPLOAD_TRIES + 1):
-            try:
-                return await upload(self._at.store, chosen | harvest.printed), None
-            except Rejected as error:
-                refusal = Reason(Code.OUTPUT_FAILED, str(error))
-                if not chosen:
-                    return None, refusal
-                output, _ = await self._upload(harvest, only_printed=True)
-                return output, refusal
-            except Unavailable as error:
-                if attempt == UPLOAD_TRIES:
-                    return None, Reason(Code.AGENT_ERROR, f"the outputs cannot be stored just now: {error}")
-                await asyncio.sleep(UPLOAD_PAUSE_SECONDS * attempt)
-        raise AssertionError
+        try:
+            return keep(self._at.store, chosen | harvest.printed), None
+        except Rejected as error:
+            output = self._stored(harvest, only_printed=True)[0] if chosen else None
+            return output, Reason(Code.OUTPUT_FAILED, str(error))
+
+    def _told(
+        self, ended: Ended, reason: Reason, harvest: Harvest | None = None, output: SandboxRef | None = None
+    ) -> Outcome:
+        if harvest is None:
+            return Outcome(
+                reason=reason, exit_code=ended.exit_code, signal=ended.signal, usage=self._usage(ended, 0)
+            )
+        return Outcome(
+            reason=reason,
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            usage=self._usage(ended, harvest.disk_bytes),
+            output=output,
+            unmatched=harvest.selection.unmatched,
+            refused=harvest.selection.refused,
+            stdout_tail=harvest.stdout_tail,
+            stderr_tail=harvest.stderr_tail,
+        )
 
     def _usage(self, ended: Ended, disk: int) -> Usage:
         seen = self.usage_now

@@ -68,9 +68,13 @@ class Place:
             disk_bytes=disk_bytes(self.measured),
         )
 
-    async def remove(self) -> None:
-        """Remove all of it, whatever modes the payload gave it."""
-        await asyncio.to_thread(self._remove)
+    def remove(self) -> None:
+        """Remove all of it, whatever modes the payload gave it; blocking."""
+        try:
+            for directory in (self.scratch, self.work, self.directory):
+                directory.rmdir()
+        except OSError:
+            self._remove_tree()  # it is not empty, or was never made
 
     def _program(self, executable: str) -> str:
         """Return what to execute: a file of the job's own, made executable, or else the name as it is."""
@@ -88,13 +92,16 @@ class Place:
         return executable
 
     def _make(self, executable: str) -> str:
-        if self.directory.exists():
-            self._remove()  # of an agent of the same name that died
-        for directory in (self.directory, self.work, self.scratch):
-            directory.mkdir(mode=0o700)
+        try:
+            self.directory.mkdir(mode=0o700)
+        except FileExistsError:
+            self.remove()  # of an agent of the same name that died
+            self.directory.mkdir(mode=0o700)
+        self.work.mkdir(mode=0o700)
+        self.scratch.mkdir(mode=0o700)
         return self._program(executable)
 
-    def _remove(self) -> None:
+    def _remove_tree(self) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
         if self.directory.exists():
             for parent, below, _ in os.walk(self.directory):

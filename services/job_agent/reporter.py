@@ -23,6 +23,8 @@ GATHER_SECONDS = 0.005
 """What happens within so little goes into one report."""
 START_SECONDS = 0.1
 """That a payload runs may wait so long for something else to be told: many have ended by then."""
+RESULTS_SECONDS = 0.2
+"""While results are on their way others wait for the answer, up to so long: who is slow to answer is told more at once."""
 RESULTS_BYTES = 600_000
 """Of one report; a message has to be under a megabyte."""
 PASSING_KEPT = 3
@@ -69,7 +71,7 @@ class Reporter:
         self._hello = False
         self._unanswered: dict[ReportId, Sent] = {}
         self._due = asyncio.Event()
-        self._start_due: asyncio.TimerHandle | None = None
+        self._due_later: asyncio.TimerHandle | None = None
         self._heard = asyncio.Event()
 
     # --- what there is to tell ---
@@ -87,8 +89,7 @@ class Reporter:
     def start(self, held: Held) -> None:
         """Say that a payload runs."""
         self._start.append(held)
-        if self._start_due is None:
-            self._start_due = asyncio.get_running_loop().call_later(START_SECONDS, self._due.set)
+        self._due_within(START_SECONDS)
 
     def renew(self, held: list[Held]) -> None:
         """Ask for leases to go on."""
@@ -98,7 +99,7 @@ class Reporter:
     def finish(self, result: Result) -> None:
         """Say how a job ended."""
         self._finish.append((result, len(msgspec.json.encode(result))))
-        self._due.set()
+        self._results_due()
 
     def tell_standing(self) -> None:
         """Say how the pilot does, with whatever else there is to say."""
@@ -122,8 +123,7 @@ class Reporter:
     async def run(self) -> None:
         """Send until cancelled."""
         while True:
-            await self._wait()
-            while self._something:
+            if await self._wait() and self._something:
                 await self._send(self._next())
             for sent in [each for each in self._unanswered.values() if not each.passing]:
                 if now() >= sent.again_at:
@@ -139,6 +139,8 @@ class Reporter:
         """Take note of an answer; return the report that it answers, or None if that was answered before."""
         sent = self._unanswered.pop(answer.report_id, None)
         self._heard.set()
+        if self._finish:
+            self._results_due()
         return sent
 
     @property
@@ -147,14 +149,31 @@ class Reporter:
             self._hello or self._accept or self._decline or self._start or self._renew or self._finish
         )
 
-    async def _wait(self) -> None:
+    def _results_due(self) -> None:
+        if any(sent.report.finish for sent in self._unanswered.values()):
+            self._due_within(RESULTS_SECONDS)
+        else:
+            self._due.set()
+
+    def _due_within(self, seconds: float) -> None:
+        if self._due_later is None:
+            self._due_later = asyncio.get_running_loop().call_later(seconds, self._fall_due)
+
+    def _fall_due(self) -> None:
+        if self._due_later is not None:
+            self._due_later.cancel()
+            self._due_later = None
+        self._due.set()
+
+    async def _wait(self) -> bool:
+        """Return whether something is due, or else that it is time to look who was not answered."""
         try:
             await asyncio.wait_for(self._due.wait(), RESEND_AFTER_SECONDS / 6)
-            await asyncio.sleep(GATHER_SECONDS)
         except TimeoutError:
-            return
-        finally:
-            self._due.clear()
+            return False
+        await asyncio.sleep(GATHER_SECONDS)
+        self._due.clear()
+        return True
 
     def _next(self) -> Sent:
         standing = self._standing()
@@ -172,9 +191,6 @@ class Reporter:
             reason=standing.reason,
         )
         self._decline, self._accept, self._start, self._renew, self._hello = [], [], [], {}, False
-        if self._start_due is not None:
-            self._start_due.cancel()
-            self._start_due = None
         sent = self._unanswered[report.report_id] = Sent(report, now(), now())
         self._forget_outdone()
         return sent
@@ -189,6 +205,8 @@ class Reporter:
             taken += 1
         results = tuple(result for result, _ in self._finish[:taken])
         del self._finish[:taken]
+        if self._finish:
+            self._due.set()
         return results
 
     def _forget_outdone(self) -> None:

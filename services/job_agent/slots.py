@@ -37,6 +37,8 @@ class Slots:
         self._pace = pace
         self._on_end = on_end
         self._tasks: set[asyncio.Task[None]] = set()
+        self._over: list[Payload] = []
+        self._cleaning: asyncio.Task[None] | None = None
         self.group: asyncio.TaskGroup | None = None
 
     # --- leases ---
@@ -125,7 +127,7 @@ class Slots:
             log.exception("payload failed in the agent", job=holding.held[0])
             outcome = Outcome(reason=Reason(Code.AGENT_ERROR, f"{type(error).__name__}: {error}"[:500]))
         self._end(holding, outcome)
-        await self._clean(holding, payload)
+        self._leave(payload)
 
     def _end(self, holding: Holding, outcome: Outcome) -> None:
         if outcome.reason.code is Code.DONE:
@@ -139,8 +141,22 @@ class Slots:
         self.fill()
         self._on_end()
 
-    async def _clean(self, holding: Holding, payload: Payload) -> None:
+    def _leave(self, payload: Payload) -> None:
+        self._over.append(payload)
+        if self._cleaning is None or self._cleaning.done():
+            assert self.group is not None
+            self._cleaning = self.group.create_task(self._clean(), name="cleaning")
+
+    async def _clean(self) -> None:
+        """Remove what ended payloads left; of those that end meanwhile, all at once."""
+        while self._over:
+            over, self._over = self._over, []
+            await asyncio.to_thread(_cleaned, over)
+
+
+def _cleaned(over: list[Payload]) -> None:
+    for payload in over:
         try:
-            await payload.clean()
+            payload.clean()
         except OSError as error:
-            log.warning("directory not removed", job=holding.held[0], error=str(error))
+            log.warning("directory not removed", job=payload.job_id, error=str(error))

@@ -71,7 +71,7 @@ async def test_a_program_runs_and_what_it_printed_and_wrote_is_kept(
     assert outcome.usage.disk_bytes > 0
     directory = payload._place.directory
     assert directory.stat().st_mode & 0o777 == 0o700
-    await payload.clean()
+    payload.clean()
     assert not directory.exists()
 
 
@@ -258,7 +258,7 @@ async def test_hundreds_at_once(new: New) -> None:
 async def test_a_directory_made_unreadable_is_removed_all_the_same(new: New) -> None:
     payload = new("sh", "-c", "mkdir -p a/b && touch a/b/c && chmod 0 a/b a")
     await payload.run()
-    await payload.clean()
+    payload.clean()
     assert not payload._place.directory.exists()
 
 

@@ -2,7 +2,7 @@
 
 from wms.transfer.archive import MAX_ARCHIVE, Limits, pack, unpack
 from wms.transfer.patterns import Selection, select
-from wms.transfer.sandbox import download, upload
+from wms.transfer.sandbox import download, keep, upload
 from wms.transfer.store import Collected, SandboxStore, TornSandbox, digest_of, open_store
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "TornSandbox",
     "digest_of",
     "download",
+    "keep",
     "open_store",
     "pack",
     "select",

@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
+import functools
 import io
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
 
 from wms.jobdesc.description import SandboxRef
 from wms.transfer.archive import MIB, Limits, pack, unpack
@@ -21,12 +21,17 @@ async def upload(store: SandboxStore, members: Mapping[str, Path | bytes]) -> Sa
 
     Raises Rejected for an unfit member or an archive over the store's limit, Unavailable when the store fails.
     """
-    small = await asyncio.to_thread(_packed_if_small, members)
-    if small is not None:
-        return await store.put(small)
+    return await asyncio.to_thread(keep, store, members)
+
+
+def keep(store: SandboxStore, members: Mapping[str, Path | bytes]) -> SandboxRef:
+    """Upload, blocking."""
+    if _size_of(members) <= SMALL:
+        return store.keep(_packed(members))
     with tempfile.NamedTemporaryFile(suffix=".tar.gz") as file:
-        await asyncio.to_thread(_pack_file, members, file, store.max_object)
-        return await store.put(Path(file.name))
+        pack(members, file, store.max_object)
+        file.flush()
+        return store.keep(Path(file.name))
 
 
 async def download(store: SandboxStore, sha256: str, dest: Path, limits: Limits | None = None) -> int:
@@ -51,14 +56,17 @@ def _size_of(members: Mapping[str, Path | bytes]) -> int:
     return size
 
 
-def _packed_if_small(members: Mapping[str, Path | bytes]) -> bytes | None:
-    if _size_of(members) > SMALL:
-        return None
+def _packed(members: Mapping[str, Path | bytes]) -> bytes:
+    return _of_nothing(tuple(members)) if not any(members.values()) else _archive(members)
+
+
+@functools.lru_cache
+def _of_nothing(names: tuple[str, ...]) -> bytes:
+    """Return the archive of files that are empty, as the outputs of very many jobs are."""
+    return _archive(dict.fromkeys(names, b""))
+
+
+def _archive(members: Mapping[str, Path | bytes]) -> bytes:
     target = io.BytesIO()
     pack(members, target)
     return target.getvalue()
-
-
-def _pack_file(members: Mapping[str, Path | bytes], file: IO[bytes], max_bytes: int) -> None:
-    pack(members, file, max_bytes)
-    file.flush()

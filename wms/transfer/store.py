@@ -86,9 +86,12 @@ class SandboxStore:
 
         Raises Rejected when they are over `max_object` or the file is not there, Unavailable when the store fails.
         """
-        if isinstance(source, bytes):
-            return await _threaded(self._put_bytes, source)
-        return await _threaded(self._put_file, source)
+        return await asyncio.to_thread(self.keep, source)
+
+    def keep(self, source: Path | bytes) -> SandboxRef:
+        """Put, blocking."""
+        with _translated():
+            return self._put_bytes(source) if isinstance(source, bytes) else self._put_file(source)
 
     async def fetch(self, sha256: str, to_path: Path) -> SandboxRef:
         """Copy the object to `to_path`, whole and verified, or leave no file there.
