@@ -16,12 +16,13 @@ import asyncpg
 import msgspec
 import psutil
 
+from bench.validity import InvalidError
 from wms.cli.session import quiet
 from wms.embedded.system import System
 
 Figures = dict[str, Any]
 
-BOUND_SECONDS = 600.0
+BOUND_SECONDS = 1_800.0
 """No benchmark takes longer."""
 
 
@@ -34,7 +35,6 @@ def machine(postgres_version: str) -> Figures:
         "load_before": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
         "postgres": postgres_version,
-        "broker": "embedded",
     }
 
 
@@ -103,19 +103,29 @@ def _cpu_of(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def run(name: str, measure: Callable[..., Awaitable[Figures]], **defaults: int) -> None:
-    """Measure with the parameters of the command line, and print the figures as one JSON object."""
+def run(name: str, measure: Callable[..., Awaitable[Figures]], **defaults: int | str) -> None:
+    """Measure with the parameters of the command line, and print the figures as one JSON object.
+
+    Ends with 1 and says why when what was measured is wrong.
+    """
     parser = argparse.ArgumentParser(prog=f"python -m bench.{name}")
     for parameter, value in defaults.items():
-        parser.add_argument(f"--{parameter.replace('_', '-')}", type=int, default=value)
+        parser.add_argument(f"--{parameter.replace('_', '-')}", type=type(value), default=value)
+    parser.add_argument("--json", action="store_true", help="on one line")
     parameters = vars(parser.parse_args())
+    compact = parameters.pop("json")
     quiet()
 
     async def bounded() -> Figures:
         async with asyncio.timeout(BOUND_SECONDS):
             return await measure(**parameters)
 
-    figures = asyncio.run(bounded())
-    whole = {"benchmark": name, "parameters": parameters, **figures}
-    sys.stdout.write(msgspec.json.encode(whole).decode() + "\n")
+    try:
+        figures = asyncio.run(bounded())
+    except InvalidError as invalid:
+        raise SystemExit(f"INVALID: {invalid}") from invalid
+    except TimeoutError as late:
+        raise SystemExit(f"STOPPED: not done after {BOUND_SECONDS:g} s") from late
+    whole = msgspec.json.encode({"benchmark": name, "parameters": parameters, **figures})
+    sys.stdout.write((whole if compact else msgspec.json.format(whole)).decode() + "\n")
     sys.stdout.flush()

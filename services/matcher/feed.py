@@ -37,7 +37,7 @@ class Feed:
     async def load(self) -> None:
         """Open the feed and load what waits now."""
         await self._inbox.start()
-        await self._load()
+        await self.fill()
         log.info("index loaded", jobs=len(self._index))
 
     async def run(self) -> None:
@@ -59,7 +59,8 @@ class Feed:
             case RulesChanged():
                 self.on_rules_changed()
 
-    async def _load(self) -> None:
+    async def fill(self) -> None:
+        """Load what waits in the database now into an index that is empty."""
         async with self._db.transaction() as tx:
             waiting = await job.waiting(tx)
             required = await task_queue.read(tx, (tq_id for tq_id, _, _ in waiting))

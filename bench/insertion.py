@@ -1,0 +1,102 @@
+"""How fast jobs are taken by the job manager's own code: checked, grouped, stored with history, told; all but the broker."""
+
+import random
+import time
+import uuid
+from collections.abc import Sequence
+
+import msgspec
+
+from bench.measuring import Figures, median, percentile
+from bench.store import Store, describe
+from bench.validity import InvalidError
+from bench.workload import VO, Queue
+from services.job_manager import submissions
+from wms.auth.principal import Principal
+from wms.db import offset
+from wms.ids import CommandId
+from wms.messages.commands import TOPIC, Submit
+from wms.taskqueue.grouping import DEFAULT_SEGMENTS
+
+Sent = tuple[Principal, Submit]
+
+BULK = 1_000
+"""Jobs in one submission, when they come in bulk."""
+BULK_JOBS = 30_000
+SINGLE_JOBS = 5_120
+BATCH = 512
+"""Messages in a batch, the consumer's default."""
+
+
+async def measure(at: Store, kinds: Sequence[Queue], runs: int) -> Figures:
+    """Measure single jobs in bulk, and jobs submitted one by one; the task queues are those that are there."""
+    rng = random.Random(5)
+    by_owner: dict[tuple[str, str], list[Queue]] = {}
+    for each in kinds:
+        by_owner.setdefault((each.owner, each.group), []).append(each)
+    owners = list(by_owner.values())
+
+    def sent(jobs: int) -> Sent:
+        return _submit(rng, rng.choice(owners), jobs)
+
+    before = await _count(at)
+    bulk = [await _take(at, [[sent(BULK)] for _ in range(BULK_JOBS // BULK)]) for _ in range(runs)]
+    single = [
+        await _take(at, [[sent(1) for _ in range(BATCH)] for _ in range(SINGLE_JOBS // BATCH)])
+        for _ in range(runs)
+    ]
+    expected = runs * (BULK_JOBS // BULK * BULK + SINGLE_JOBS // BATCH * BATCH)
+    stored = await _count(at) - before
+    if stored != expected:
+        raise InvalidError(f"{expected} jobs were taken, {stored} are in the database")
+    return {**_figures(bulk, BULK_JOBS), "one_job_a_message": _figures(single, SINGLE_JOBS)}
+
+
+def _submit(rng: random.Random, queues: Sequence[Queue], jobs: int) -> Sent:
+    """Return one user's submission of jobs for any of the user's queues."""
+    queue = queues[0]
+    principal = Principal(
+        kind="user", owner=queue.owner, group=queue.group, vo=VO, token_id="t", expires_at=4e9
+    )
+    raw = (msgspec.json.encode(describe(rng.choice(queues), rng.randint(1, 9))) for _ in range(jobs))
+    return principal, Submit(command_id=CommandId(uuid.uuid4().hex), jobs=tuple(map(msgspec.Raw, raw)))
+
+
+async def _take(at: Store, batches: Sequence[Sequence[Sent]]) -> tuple[float, list[float], float, float]:
+    """Return seconds, seconds of each batch, CPU seconds of Python and of Postgres."""
+    feed = offset.Feed("bench", uuid.uuid4().hex, TOPIC)
+    async with at.db.transaction() as tx:
+        place = (await offset.begin(tx, feed, [0]))[0]
+    each: list[float] = []
+    began, python, postgres = time.perf_counter(), time.process_time(), at.cpu_seconds()
+    for batch in batches:
+        before = time.perf_counter()
+        async with at.db.transaction() as tx:
+            await offset.advance(tx, feed, 0, place, place + len(batch))
+            await submissions.take(tx, batch, DEFAULT_SEGMENTS)
+        place += len(batch)
+        each.append(time.perf_counter() - before)
+    return (
+        time.perf_counter() - began,
+        each,
+        time.process_time() - python,
+        at.cpu_seconds() - postgres,
+    )
+
+
+async def _count(at: Store) -> int:
+    async with at.db.transaction() as tx:
+        return int(await tx.fetchval("select count(*) from job"))
+
+
+def _figures(runs: Sequence[tuple[float, list[float], float, float]], jobs: int) -> Figures:
+    times = [1e3 * seconds for _, batches, _, _ in runs for seconds in batches]
+    return {
+        "jobs_per_second": median([jobs / seconds for seconds, *_ in runs]),
+        "batch_p50_ms": percentile(times, 0.5),
+        "batch_p99_ms": percentile(times, 0.99),
+        "cpu_us_per_job": {
+            "python": median([1e6 * python / jobs for _, _, python, _ in runs]),
+            "postgres": median([1e6 * postgres / jobs for *_, postgres in runs]),
+        },
+    }

@@ -1,0 +1,1 @@
+"""DIRAC's task queue database, the real class over a real MariaDB."""
