@@ -85,7 +85,7 @@ class Matcher:
     def __init__(self, at: Store) -> None:
         self._at = at
         self.nowhere = Nowhere()
-        shares = {group: GroupShare(job_sharing=True) for group in SHARING}
+        shares = {(VO, group): GroupShare(job_sharing=True) for group in SHARING}
         self.index = QueueIndex(groups=shares)
         self._feed = Feed(at.db, self.nowhere, self.index)
         self._matching = Matching(self.index, Terms(offer_seconds=3_600), 1.0, np.random.default_rng(4))
