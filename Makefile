@@ -43,7 +43,7 @@ CHAOS_SECONDS ?= 600
 chaos: setup ## kill parts for CHAOS_SECONDS seconds while jobs run, then audit
 	$(BIN)/python -m tests.chaos --seconds $(CHAOS_SECONDS)
 
-bench: setup ## the benchmarks; each prints one JSON object
+bench: setup ## the benchmarks; each checks what it measures and prints one JSON object
 	$(BIN)/python -m bench
 
 docs: setup ## write the generated pages
