@@ -10,7 +10,7 @@ from services.job_manager.submissions import refuse
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import job, pilot, selection, view
+from wms.db import job, pilot, queue, selection, view
 from wms.db.database import Transaction
 from wms.db.selection import Page
 from wms.errors import Rejected
@@ -128,7 +128,7 @@ async def _peek_job(tx: Transaction, principal: Principal, query: asked.PeekJob)
 
 
 async def _list_queues(tx: Transaction, principal: Principal, query: asked.ListQueues) -> replies.Queues:
-    rows = await view.queues(tx, scope(principal, "see"), QUEUES_LIMIT)
+    rows = await view.queues(tx, scope(principal, "see"), QUEUES_LIMIT, watched=await queue.is_watched(tx))
     queues = tuple(
         replies.QueueLine(**{**row, "requirements": msgspec.json.decode(row["requirements"])}) for row in rows
     )

@@ -2,13 +2,15 @@
 
 import asyncpg
 
-from wms.db import task_queue, view
+from wms.db import queue, task_queue, view
 from wms.db.database import Transaction
+from wms.db.queue import QueueNow
 from wms.job.job import Job
 from wms.job.reasons import ADVICE, WAIT_ADVICE
 from wms.job.state import State
 from wms.messages import replies
 from wms.messages.queries import WhyJob
+from wms.why.forecast import Forecast, forecast
 from wms.why.relaxation import openings, told
 from wms.why.tier import judge, standing
 from wms.why.verdict import Verdict, failures, verdicts
@@ -51,6 +53,7 @@ async def _explain_waiting(
 ) -> replies.JobWhy:
     requirements = (await task_queue.read(tx, [found.tq_id]))[found.tq_id]
     said = verdicts(requirements, await view.places(tx, requirements.vo))
+    now = await queue.read(tx, found.tq_id)
     face = standing(requirements, said)
     code, text = judge(face)
     return replies.JobWhy(
@@ -61,13 +64,20 @@ async def _explain_waiting(
         code=code,
         summary=text,
         advice=WAIT_ADVICE.get(code, ""),
-        ahead=await view.waiting_in(tx, found.tq_id) - 1,
+        ahead=max(0, now.waiting - 1) if now else None,
         elements=tuple(map(_told, sorted(said, key=_nearness)[:CES_LIMIT])),
         elements_total=len(said),
         elements_fitting=face.fitting,
         failing=failures(each for each in said if each.place.fresh),
+        forecast=_forecast(found, now) if face.fitting > face.held else None,
         relaxations=tuple(told(requirements, each) for each in openings(requirements, said, segments)),
     )
+
+
+def _forecast(found: Job, now: QueueNow | None) -> Forecast | None:
+    if now is None:
+        return None
+    return forecast(found.job_id, found.user_priority, now.levels, now.served, now.law)
 
 
 def _nearness(verdict: Verdict) -> tuple[bool, int, int, int]:

@@ -9,6 +9,7 @@ from services.matcher.config import Config
 from services.matcher.feed import Feed
 from services.matcher.matching import Matching
 from services.matcher.rules import Rules
+from services.matcher.watch import Watch
 from wms.messages import ads as ad_messages
 from wms.messages import requests
 from wms.runtime.host import Host, serve
@@ -31,6 +32,8 @@ async def build(host: Host, config: Config) -> None:
     host.add(feed)
     feed.on_rules_changed = host.every("rules", RULES_SECONDS, rules.refresh).wake
     host.every("reconcile", 30.0, feed.reconcile)
+    watch = Watch(host.db, index, matching.by_queue, config.matching.draw, host.instance_id)
+    host.every("watch", 1.0, watch.look)
     host.consume("requests", requests.TOPIC, requests.Request, matching.handle)
     host.consume("ads", ad_messages.TOPIC, ad_messages.Ad, ads.handle)
     host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)

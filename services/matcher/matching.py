@@ -1,5 +1,6 @@
 """Handles match requests: draws from the index, claims in Postgres, offers under leases or says why there is nothing."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
@@ -12,7 +13,7 @@ from wms.bus.consumer import Delivery
 from wms.db import job
 from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
-from wms.ids import JobId, PilotId, RequestId
+from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.lease import Terms
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer, OfferedJob, inbox
@@ -72,6 +73,8 @@ class Matching:
         self._retry_after_seconds = retry_after_seconds
         self._rng = rng
         self.matched = 0
+        self.by_queue: Counter[TaskQueueId] = Counter()
+        """Jobs matched since someone took them off (`services.matcher.watch`)."""
 
     async def handle(self, tx: Transaction, batch: Sequence[Delivery[MatchRequest]]) -> None:
         """Answer each request."""
@@ -104,6 +107,7 @@ class Matching:
     async def _match(self, tx: Transaction, requests: Sequence[Bound]) -> list[Claimed]:
         open_ = [(request, request.resource, request.slots) for request in requests]
         taken: list[Claimed] = []
+        of_queue: dict[JobId, TaskQueueId] = {}
         for _ in range(ROUNDS):
             picks = {}
             for request, resource, slots in open_:
@@ -116,12 +120,19 @@ class Matching:
                 tx, [_claim(*each) for each in picks.values()], self._terms.offer_seconds
             )
             taken += claimed
+            of_queue.update((job_id, pick.tq_id) for job_id, (_, pick) in picks.items())
             missed = picks.keys() - {each.job_id for each in claimed}
             if not missed:
                 break
             open_ = self._still_open(picks, missed)
         self.matched += len(taken)
+        self._count(tx, (of_queue[each.job_id] for each in taken))
         return taken
+
+    def _count(self, tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
+        counted = Counter(tq_ids)
+        self.by_queue.update(counted)
+        tx.on_failure(partial(self.by_queue.subtract, counted))
 
     def _draw(self, resource: Resource, slots: int, *, packed: bool) -> list[Pick]:
         """Draw for one request: where jobs run beside each other, after each for what the resource has left."""

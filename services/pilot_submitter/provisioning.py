@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 import structlog
 
 from services.pilot_submitter.making import PilotMaker
-from wms.db import ad, job, pilot, task_queue
+from wms.db import ad, job, pilot, queue, task_queue
 from wms.db.database import Database, Transaction
 from wms.db.pilot import Followed, Pilot, Sent
 from wms.dispatch.port import Dispatcher, Sighting
@@ -25,7 +25,7 @@ from wms.taskqueue.grouping import Requirements
 log = structlog.get_logger()
 
 SHARE_OF_TIME = 20
-"""Counting a long queue takes time: planning pauses so many times what it took, to use a twentieth of the database."""
+"""Planning for many queues takes time: it pauses so many times what it took, to use a twentieth of the database."""
 
 
 class Provisioning:
@@ -80,7 +80,12 @@ class Provisioning:
         return sent, by_place
 
     async def _waiting(self, tx: Transaction) -> list[Waiting]:
-        counts = await job.count_waiting(tx)
+        watched = await queue.waiting(tx)
+        counts = (
+            await job.count_waiting(tx)
+            if watched is None
+            else {tq_id: each.jobs for tq_id, each in watched.items()}
+        )
         unknown = counts.keys() - self._requirements.keys()
         if unknown:
             self._requirements.update(await task_queue.read(tx, unknown))

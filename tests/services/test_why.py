@@ -1,17 +1,23 @@
 """Why a job waits, as its user is told it: over a real database with real ads and pilots in it."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import asyncpg
 import pytest
 
+from services.matcher.watch import Watch
 from tests.services.world import World, pilot, user
+from wms.bus.consumer import Delivery
 from wms.db import ad
-from wms.ids import JobId
+from wms.ids import JobId, PilotId, RequestId
 from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
-from wms.messages.queries import WhyJob
-from wms.site import ComputingElement
+from wms.messages.queries import ListQueues, WhyJob
+from wms.messages.requests import MatchRequest
+from wms.site import ComputingElement, Resource
+from wms.taskqueue.index import QueueIndex
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -103,3 +109,104 @@ async def test_one_who_may_see_but_not_look_into_is_told_so(the_world: World) ->
     reply = await the_world.ask(user("bob", "job_monitor"), WhyJob(query_id="q", job_id=job_id))
     assert isinstance(reply, replies.Refused)
     assert reply.code == "NOT_ALLOWED"
+
+
+# --- how queues do, by a matcher ------------------------------------------------------------------------------------
+
+
+async def queue_lines(world: World) -> list[int]:
+    reply = await world.ask(user(), ListQueues(query_id="q"))
+    return [line.waiting for line in reply.queues]
+
+
+async def test_queues_are_counted_until_a_matcher_says_how_they_do(the_world: World) -> None:
+    await the_world.submitted(3)
+    await the_world.submitted(2, memory_mb=1)
+    assert await queue_lines(the_world) == [3, 2]
+    await the_world.watch()
+    assert await queue_lines(the_world) == [3, 2]
+    await the_world.submitted(4)
+    assert await queue_lines(the_world) == [3, 2], "it has not looked again"
+    await the_world.watch()
+    assert await queue_lines(the_world) == [7, 2]
+    await the_world.sql("update queue_watch set at = now() - interval '1 min'")
+    await the_world.submitted()
+    assert await queue_lines(the_world) == [8, 2], "it is silent"
+
+
+async def test_a_matcher_writes_what_changed_and_forgets_what_is_gone(the_world: World) -> None:
+    first, _ = await the_world.submitted(2)
+    (other,) = await the_world.submitted(memory_mb=1)
+    await the_world.watch()
+    rows = "select tq_id, waiting, weight, xmin::text as version from queue_state order by tq_id"
+    before = await the_world.sql(rows)
+    await the_world.order("kill", first)
+    await the_world.watch()
+    after = await the_world.sql(rows)
+    assert [row["waiting"] for row in after] == [1, 1]
+    assert [old["version"] == new["version"] for old, new in zip(before, after, strict=True)] == [False, True]
+    await the_world.order("kill", other)
+    await the_world.watch()
+    assert len(await the_world.sql(rows)) == 1
+
+
+async def test_one_matcher_watches_and_another_takes_over(the_world: World) -> None:
+    await the_world.submitted(2)
+    await the_world.watch()
+    empty = QueueIndex()
+    other = Watch(the_world.db, empty, Counter(), "dirac", "another")
+    await other.write()
+    assert await queue_lines(the_world) == [2]
+    await the_world.sql("update queue_watch set at = now() - interval '1 min'")
+    await other.write()
+    assert await queue_lines(the_world) == [], "it knows of none, and forgot what the first said"
+    await the_world.watch()
+    assert await queue_lines(the_world) == [], "the first has lost the watch"
+    await the_world.sql("update queue_watch set at = now() - interval '1 min'")
+    await the_world.watch()
+    assert await queue_lines(the_world) == [2], "and says all anew when it has it again"
+
+
+async def test_a_place_and_a_start_are_foretold_by_what_was_matched(the_world: World) -> None:
+    jobs = await the_world.submitted(30)
+    await advertise(the_world)
+    await the_world.watch()
+    last = await why(the_world, jobs[-1])
+    assert last.ahead == 29
+    assert last.forecast is not None
+    assert (last.forecast.older_least, last.forecast.older_most) == (29, 29)
+    assert last.forecast.matched_per_minute is None
+    assert len(await the_world.match(slots=6)) == 6
+    await the_world.watch()
+    await the_world.sql("update queue_state set since = now() - interval '1 min'")
+    last = await why(the_world, jobs[-1])
+    told = last.forecast
+    assert last.ahead == 23
+    assert told is not None
+    assert told.older_most == 23
+    assert told.matched_per_minute == pytest.approx(6, rel=0.1)
+    assert told.earliest_seconds is not None
+    assert told.latest_seconds is not None
+    assert told.likely_seconds is not None
+    assert told.earliest_seconds < told.likely_seconds < told.latest_seconds
+    assert 60 < told.likely_seconds < 600
+
+
+async def test_matches_of_a_transaction_that_failed_are_not_counted(the_world: World) -> None:
+    await the_world.submitted(3)
+    await the_world.match()
+    assert sum(the_world._matching.by_queue.values()) == 1
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        await failing_match(the_world)
+    assert sum(the_world._matching.by_queue.values()) == 1
+
+
+async def failing_match(world: World) -> None:
+    request = MatchRequest(
+        request_id=RequestId("r"),
+        pilot_id=PilotId("p-1"),
+        resource=Resource(setup="default", vo="lhcb", cpu_time=10**6),
+    )
+    async with world.db.transaction() as tx:
+        await world._matching.handle(tx, [Delivery(pilot(), request)])
+        await tx.fetch("select 1 / 0")

@@ -19,6 +19,7 @@ from services.job_manager.queries import Queries
 from services.job_manager.reports import Reports
 from services.matcher.feed import Feed
 from services.matcher.matching import Matching
+from services.matcher.watch import Watch
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings
@@ -82,6 +83,7 @@ class World:
         self.index = QueueIndex()
         self._feed = Feed(db, Kafka(Settings(), "test"), self.index)
         self._matching = Matching(self.index, self.terms, 1.0, np.random.default_rng(1))
+        self._watch = Watch(db, self.index, self._matching.by_queue, "dirac", "test-matcher")
         self._posted: list[Parcel] = []
         self._ids = (f"id-{n}" for n in itertools.count(1))
         db.on_posted = self._posted.extend
@@ -158,6 +160,11 @@ class World:
             slots,
         )
         return who
+
+    async def watch(self) -> None:
+        """Have the matcher, after a look at the truth, say how its queues do."""
+        await self._feed.reconcile()
+        await self._watch.write()
 
     async def match(self, who: Principal | None = None, slots: int = 1, request_id: str = "") -> list[Held]:
         """Ask for work and return what was offered."""

@@ -8,7 +8,7 @@ import msgspec
 from wms.auth.policy import Scope
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.ids import JobId, TaskQueueId
+from wms.ids import JobId
 from wms.site import ComputingElement
 from wms.why.verdict import Place
 
@@ -38,15 +38,10 @@ async def tails(tx: Transaction, job_id: JobId) -> tuple[str, str]:
     return (row["stdout_tail"] or "", row["stderr_tail"] or "") if row else ("", "")
 
 
-async def waiting_in(tx: Transaction, tq_id: TaskQueueId) -> int:
-    """Return how many jobs wait in the queue."""
-    count: int = await tx.fetchval(SQL["waiting_in"], tq_id)
-    return count
-
-
-async def queues(tx: Transaction, scope: Scope, limit: int) -> list[asyncpg.Record]:
-    """Return task queues with waiting jobs."""
-    return await tx.fetch(SQL["queues"], scope.owner, scope.group, scope.vo, limit)
+async def queues(tx: Transaction, scope: Scope, limit: int, *, watched: bool) -> list[asyncpg.Record]:
+    """Return task queues with waiting jobs; where no matcher watches them their jobs are counted."""
+    query = SQL["watched_queues" if watched else "queues"]
+    return await tx.fetch(query, scope.owner, scope.group, scope.vo, limit)
 
 
 async def places(tx: Transaction, vo: str) -> list[Place]:

@@ -17,16 +17,20 @@ select seq, at, event, state, epoch, reason, text, source from job_event where j
 -- The last lines that the job's last attempt printed.
 select stdout_tail, stderr_tail from attempt where job_id = $1 order by epoch desc limit 1;
 
--- name: waiting_in
--- How many jobs wait in the job's queue.
-select count(*) from job where tq_id = $1 and state = 'Waiting';
-
 -- name: queues
 -- Task queues with waiting jobs that the asker may see, fullest first.
 with waiting as (select tq_id, count(*) as waiting from job where state = 'Waiting' group by tq_id)
 select q.tq_id, q.owner, q.owner_group, q.vo, q.cpu_segment, w.waiting, q.requirements::text as requirements
 from waiting w join task_queue q using (tq_id)
 where ($1::text is null or q.owner = $1) and ($2::text is null or q.owner_group = $2) and ($3::text is null or q.vo = $3)
+order by w.waiting desc, q.tq_id limit $4;
+
+-- name: watched_queues
+-- The same as a matcher says it, which counts nothing.
+select q.tq_id, q.owner, q.owner_group, q.vo, q.cpu_segment, w.waiting, q.requirements::text as requirements
+from queue_state w join task_queue q using (tq_id)
+where w.waiting > 0
+  and ($1::text is null or q.owner = $1) and ($2::text is null or q.owner_group = $2) and ($3::text is null or q.vo = $3)
 order by w.waiting desc, q.tq_id limit $4;
 
 -- name: sites

@@ -102,6 +102,14 @@ class QueueIndex:
         for level in self._queue(tq_id).levels.values():
             yield from zip(level, repeat(level.user_priority))
 
+    def levels(self, tq_id: TaskQueueId) -> list[tuple[float, int, JobId, JobId]]:
+        """Return of each user priority with waiting jobs how many wait and two ids between which theirs lie."""
+        return [
+            (level.user_priority, level.count, level.oldest, level.newest)
+            for level in self._queue(tq_id).levels.values()
+            if level.count
+        ]
+
     def requirements(self, tq_id: TaskQueueId) -> Requirements:
         """Return what the jobs of a queue ask for."""
         return self._queue(tq_id).requirements

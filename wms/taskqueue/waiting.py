@@ -21,7 +21,7 @@ _SPILL = 48
 class Waiting:
     """Ids of jobs that wait, each once; whoever calls knows which are here (see `QueueIndex`)."""
 
-    __slots__ = ("_front", "_gone", "_heap", "count", "number", "queue", "user_priority", "weight")
+    __slots__ = ("_front", "_gone", "_heap", "count", "newest", "number", "queue", "user_priority", "weight")
 
     def __init__(self, *, number: int, queue: int, user_priority: float, weight: float) -> None:
         self.number = number
@@ -29,6 +29,8 @@ class Waiting:
         self.user_priority = user_priority
         self.weight = weight
         self.count = 0
+        self.newest = JobId(0)
+        """No id that is here is larger."""
         self._front: list[JobId] = []
         self._heap: list[JobId] = []
         self._gone: set[JobId] | None = None
@@ -37,6 +39,11 @@ class Waiting:
         gone = self._gone or ()
         yield from self._front
         yield from (job for job in self._heap if job not in gone)
+
+    @property
+    def oldest(self) -> JobId:
+        """The smallest id. There must be one."""
+        return self._front[0]
 
     def fill(self, ascending: list[JobId]) -> None:
         """Put in ids in ascending order, none of them here yet: cheap when nothing is here at all."""
@@ -47,10 +54,12 @@ class Waiting:
         self._front = ascending[:_REFILL]
         self._heap = ascending[_REFILL:]  # a sorted list is a heap
         self.count = len(ascending)
+        self.newest = max((self.newest, *ascending[-1:]))
 
     def add(self, job: JobId) -> None:
         """Put in an id that is not here."""
         self.count += 1
+        self.newest = max(self.newest, job)
         if self._gone and job in self._gone:
             self._gone.remove(job)
         elif self._front and job > self._front[-1] and (self._heap or len(self._front) >= _REFILL):

@@ -1,0 +1,89 @@
+"""Says how task queues do: what this matcher has in memory and others would have to count, written when it changes."""
+
+import time
+from collections import Counter
+
+from wms.db import queue
+from wms.db.database import Database
+from wms.db.queue import QueueState
+from wms.ids import TaskQueueId
+from wms.taskqueue.draw import Law
+from wms.taskqueue.index import QueueIndex
+from wms.why.forecast import Level
+
+SHARE_OF_TIME = 50
+LONGEST_REST_SECONDS = 7.0
+"""Less than after what others take this one to be silent."""
+WEIGHT_STEP = 0.02
+"""A weight that changed by less than this part of it is not written anew."""
+
+
+class Watch:
+    """Writes how the queues of one index do, unless another matcher does; and in any case how many it matched."""
+
+    def __init__(
+        self, db: Database, index: QueueIndex, matched: Counter[TaskQueueId], law: Law, name: str
+    ) -> None:
+        self._db = db
+        self._index = index
+        self._matched = matched
+        self._law = law
+        self._name = name
+        self._not_before = 0.0
+        self._written: dict[TaskQueueId, tuple[int, float]] | None = None
+
+    async def look(self) -> None:
+        """Write what changed since the last look; after a long one rest, to use little of the time."""
+        began = time.monotonic()
+        if began >= self._not_before:
+            await self.write()
+            took = time.monotonic() - began
+            self._not_before = began + min(SHARE_OF_TIME * took, LONGEST_REST_SECONDS)
+
+    async def write(self) -> None:
+        """Write what changed since the last time."""
+        matched = self._matched.copy()
+        now = {
+            tq_id: (self._index.count(tq_id), self._index.weight(tq_id)) for tq_id in self._index.queue_ids()
+        }
+        changed = [tq_id for tq_id, said in now.items() if self._is_news(tq_id, *said)]
+        states = [self._state(tq_id, *now[tq_id]) for tq_id in changed]
+        async with self._db.transaction() as tx:
+            await queue.serve(tx, matched)
+            watching = await queue.watch(tx, self._name, self._law)
+            if watching:
+                if self._written is None:
+                    await queue.keep_only(tx, sorted(now))
+                    states = [self._state(tq_id, *said) for tq_id, said in now.items()]
+                else:
+                    await queue.forget(tx, sorted(self._written.keys() - now.keys()))
+                await queue.write(tx, states)
+        self._matched.subtract(matched)
+        for tq_id in [each for each, count in self._matched.items() if not count]:
+            del self._matched[tq_id]
+        self._remember(now, changed, watching=watching)
+
+    def _is_news(self, tq_id: TaskQueueId, waiting: int, weight: float) -> bool:
+        if self._written is None or tq_id not in self._written:
+            return True
+        was, weighed = self._written[tq_id]
+        return was != waiting or abs(weight - weighed) > WEIGHT_STEP * weighed
+
+    def _remember(
+        self, now: dict[TaskQueueId, tuple[int, float]], changed: list[TaskQueueId], *, watching: bool
+    ) -> None:
+        if not watching:
+            self._written = None
+        elif self._written is None:
+            self._written = now
+        else:
+            for tq_id in self._written.keys() - now.keys():
+                del self._written[tq_id]
+            self._written.update((tq_id, now[tq_id]) for tq_id in changed)
+
+    def _state(self, tq_id: TaskQueueId, waiting: int, weight: float) -> QueueState:
+        levels = tuple(
+            Level(user_priority=priority, count=count, oldest=oldest, newest=newest)
+            for priority, count, oldest, newest in self._index.levels(tq_id)
+        )
+        return QueueState(tq_id=tq_id, waiting=waiting, weight=weight, levels=levels)

@@ -1,0 +1,128 @@
+"""How task queues do: what a matcher has in memory, written down for all who would else have to count the jobs.
+
+One matcher watches at a time and writes what changed; the others take over when it falls silent. How many jobs were
+matched, every matcher adds up. All of it is about a second old, and while no matcher runs it is not there.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import TaskQueueId
+from wms.taskqueue.draw import Law
+from wms.why.forecast import Level, Served
+
+SQL = load(__file__)
+
+SILENT_SECONDS = 10.0
+"""A watch that has said nothing for so long is over."""
+FADING_SECONDS = 600.0
+"""Of the matches of so long ago a part of 1/e still counts."""
+
+
+class QueueState(msgspec.Struct, frozen=True, kw_only=True):
+    """How one queue does."""
+
+    tq_id: TaskQueueId
+    waiting: int
+    weight: float
+    levels: tuple[Level, ...]
+
+
+class QueueNow(msgspec.Struct, frozen=True, kw_only=True):
+    """How one queue does, and how fast it was served lately."""
+
+    waiting: int
+    weight: float
+    levels: tuple[Level, ...]
+    served: Served
+    law: Law
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """How many jobs wait in a queue, and its weight in the draw."""
+
+    jobs: int
+    weight: float
+
+
+async def watch(tx: Transaction, matcher: str, law: Law) -> bool:
+    """Return whether this matcher is the one that says how queues do, from now on for a while."""
+    return bool(await tx.fetchval(SQL["watch"], matcher, law, SILENT_SECONDS))
+
+
+async def write(tx: Transaction, states: Iterable[QueueState]) -> None:
+    """Write how these queues do."""
+    ordered = sorted(states, key=lambda each: each.tq_id)
+    if ordered:
+        await tx.execute(
+            SQL["write"],
+            [each.tq_id for each in ordered],
+            [each.waiting for each in ordered],
+            [each.weight for each in ordered],
+            [_encoded(each.levels) for each in ordered],
+        )
+
+
+async def keep_only(tx: Transaction, tq_ids: Sequence[TaskQueueId]) -> None:
+    """Forget all queues but these."""
+    await tx.execute(SQL["keep_only"], tq_ids)
+
+
+async def forget(tx: Transaction, tq_ids: Sequence[TaskQueueId]) -> None:
+    """Forget these queues."""
+    if tq_ids:
+        await tx.execute(SQL["forget"], sorted(tq_ids))
+
+
+async def serve(tx: Transaction, matched: Mapping[TaskQueueId, int]) -> None:
+    """Add up how many jobs of each queue were matched."""
+    if matched:
+        ordered = sorted(matched.items())
+        await tx.execute(
+            SQL["serve"], [tq_id for tq_id, _ in ordered], [count for _, count in ordered], FADING_SECONDS
+        )
+
+
+async def is_watched(tx: Transaction) -> bool:
+    """Return whether a matcher says how queues do."""
+    return bool(await tx.fetchval(SQL["is_watched"], SILENT_SECONDS))
+
+
+async def waiting(tx: Transaction) -> dict[TaskQueueId, Waiting] | None:
+    """Return the queues that have waiting jobs; None while no matcher says."""
+    if not await is_watched(tx):
+        return None
+    return {row["tq_id"]: Waiting(row["waiting"], row["weight"]) for row in await tx.fetch(SQL["waiting"])}
+
+
+async def read(tx: Transaction, tq_id: TaskQueueId) -> QueueNow | None:
+    """Return how a queue does; None while no matcher says."""
+    row = await tx.fetchrow(SQL["read"], tq_id, SILENT_SECONDS, FADING_SECONDS)
+    if row is None:
+        return None
+    return QueueNow(
+        waiting=row["waiting"],
+        weight=row["weight"],
+        levels=_decoded(row["levels"]),
+        served=Served(
+            faded_count=row["faded_count"],
+            watched_seconds=row["watched_seconds"],
+            fading_seconds=FADING_SECONDS,
+        ),
+        law=row["law"],
+    )
+
+
+def _encoded(levels: Sequence[Level]) -> str:
+    return msgspec.json.encode([msgspec.structs.astuple(each) for each in levels]).decode()
+
+
+def _decoded(text: str) -> tuple[Level, ...]:
+    rows = msgspec.json.decode(text, type=list[tuple[float, int, int, int]])
+    return tuple(
+        Level(user_priority=priority, count=count, oldest=oldest, newest=newest)
+        for priority, count, oldest, newest in rows
+    )
