@@ -70,6 +70,7 @@ class Asking:
         """Ask if it is time to; return the seconds until it may be time to look again."""
         if self._open is not None:
             if not self.waiting:
+                self._open.request = msgspec.structs.replace(self._open.request, again=True)
                 await self._send(self._open)
             return LOOK_SECONDS
         wanted = self._wanted()

@@ -11,7 +11,7 @@ from wms.db.database import Transaction
 from wms.db.job import Move
 from wms.ids import Epoch, JobId, PilotId
 from wms.job.job import Job, Steps
-from wms.job.state import State
+from wms.job.state import Event, State
 from wms.lease import holds
 
 Held = tuple[JobId, Epoch]
@@ -24,9 +24,10 @@ class Ledger:
         self._locked = jobs
         self._jobs = dict(jobs)
         self._steps: dict[JobId, Steps] = {}
-        self._accepted: dict[JobId, Epoch] = {}
-        self._renewed: dict[JobId, Epoch] = {}
-        self._started: dict[JobId, Epoch] = {}
+        self._accepted: set[JobId] = set()
+        self._renewed: set[JobId] = set()
+        self._started: dict[JobId, int] = {}
+        """The numbers of the starts in the jobs' histories."""
         self._ended: dict[JobId, Ended] = {}
         self._now = now
         self._lease_seconds = lease_seconds
@@ -52,26 +53,21 @@ class Ledger:
         lease = found.lease
         assert lease is not None
         if lease.phase == "offered":
-            self._accepted[found.job_id] = found.epoch
+            self._accepted.add(found.job_id)
             found = msgspec.structs.replace(
                 found, attempts=found.attempts + 1, lease=msgspec.structs.replace(lease, phase="accepted")
             )
             self._jobs[found.job_id] = found
-        self._renewed[found.job_id] = found.epoch
+        self._renewed.add(found.job_id)
 
     def renew(self, found: Job) -> None:
         """The lease goes on."""
-        self._renewed[found.job_id] = found.epoch
-
-    def start(self, found: Job, steps: Steps) -> None:
-        """The payload runs."""
-        self._started[found.job_id] = found.epoch
-        self.move(found, steps)
+        self._renewed.add(found.job_id)
 
     def end(self, found: Job, ended: Ended, steps: Steps) -> None:
         """The attempt and its lease are over."""
         self._ended[found.job_id] = ended
-        self._renewed.pop(found.job_id, None)
+        self._renewed.discard(found.job_id)
         accepted = found.lease is not None and found.lease.phase == "accepted"
         if ended.outcome == "withdrawn" and accepted:
             # Given back before it began: as if it had never been taken.
@@ -83,7 +79,12 @@ class Ledger:
     def move(self, found: Job, steps: Steps) -> None:
         """The job takes these steps."""
         if steps:
-            self._steps[found.job_id] = (*self._steps.get(found.job_id, ()), *steps)
+            before = self._steps.get(found.job_id, ())
+            number = self._locked[found.job_id].event_seq + len(before) + 1
+            self._started.update(
+                (found.job_id, number + n) for n, step in enumerate(steps) if step.event is Event.START
+            )
+            self._steps[found.job_id] = (*before, *steps)
             found = msgspec.structs.replace(found, state=steps[-1].state)
         self._jobs[found.job_id] = found
 
@@ -93,16 +94,22 @@ class Ledger:
 
     async def write(self, tx: Transaction, source: str) -> None:
         """Write everything, in few statements."""
-        await attempt.accept(tx, list(self._renewed.items()), self._lease_seconds)
-        await attempt.note_accepted(tx, list(self._accepted.items()))
-        await attempt.note_started(tx, list(self._started.items()))
-        await attempt.finish(tx, list(self._ended.values()))
-        await job.count_attempts(tx, self._accepted.keys() - self._steps.keys())
+        await attempt.accept(tx, self._renewed, self._lease_seconds)
+        starts = {job_id: seq for job_id, seq in self._started.items() if job_id not in self._ended}
+        await attempt.note_started(tx, starts)
+        await attempt.finish(tx, [self._completed(each) for each in self._ended.values()])
+        await job.count_attempts(tx, self._accepted - self._steps.keys())
         moves = [
             Move(job=self._locked[job_id], steps=steps, attempts=self._jobs[job_id].attempts)
             for job_id, steps in self._steps.items()
         ]
         await job.move(tx, moves, source)
+
+    def _completed(self, ended: Ended) -> Ended:
+        """Add what else of the attempt happened in this transaction."""
+        return msgspec.structs.replace(
+            ended, accepted=ended.job_id in self._accepted, start_seq=self._started.get(ended.job_id)
+        )
 
     @property
     def lease_seconds(self) -> float:

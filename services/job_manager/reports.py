@@ -147,7 +147,7 @@ class _Applied:
             if held not in self._before:
                 self._lost.append(held)
             return
-        self._ledger.start(found, started(found))
+        self._ledger.move(found, started(found))
 
     def _renew(self, held: Held) -> None:
         found = self._ledger.held(held, self._report.pilot_id)

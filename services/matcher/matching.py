@@ -37,6 +37,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     resource: Resource
     slots: int
     packed: bool
+    again: bool
 
 
 def bind(principal: Principal | None, request: MatchRequest) -> Bound | None:
@@ -59,6 +60,7 @@ def bind(principal: Principal | None, request: MatchRequest) -> Bound | None:
         resource=resource,
         slots=request.slots,
         packed=request.packed,
+        again=request.again,
     )
 
 
@@ -91,7 +93,8 @@ class Matching:
         tx: Transaction, requests: Mapping[RequestId, Bound]
     ) -> dict[RequestId, list[Claimed]]:
         """Return what these requests, of these very pilots, were offered before."""
-        found = await job.offered(tx, list(requests))
+        again = [request_id for request_id, request in requests.items() if request.again]
+        found = await job.offered(tx, again) if again else {}
         return {each: jobs for each, jobs in found.items() if jobs[0].pilot_id == requests[each].pilot_id}
 
     def _bound(self, batch: Iterable[Delivery[MatchRequest]]) -> dict[RequestId, Bound]:

@@ -132,7 +132,7 @@ async def test_a_lost_partition_is_refused_and_undoes_everything(bus: Bus) -> No
     feed = Feed("cluster", "test", bus.topic.name)
     async with bus.db.transaction() as tx:
         assert await offset.begin(tx, feed, [0, 1]) == {0: 0, 1: 0}
-        await offset.advance(tx, feed, 0, 0, 5)
+        await offset.advance(tx, feed, {0: (0, 5)})
     undone: list[bool] = []
 
     async def late() -> None:
@@ -140,8 +140,8 @@ async def test_a_lost_partition_is_refused_and_undoes_everything(bus: Bus) -> No
             tx.on_failure(lambda: undone.append(True))
             await tx.execute("insert into effect values (1)")
             tx.send("anywhere", "k", Note(n=1))
-            await offset.advance(tx, feed, 1, 0, 5)
-            await offset.advance(tx, feed, 0, 0, 5)
+            await offset.advance(tx, feed, {1: (0, 5)})
+            await offset.advance(tx, feed, {0: (0, 5)})
 
     with pytest.raises(PartitionLost):
         await late()

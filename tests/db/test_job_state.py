@@ -22,9 +22,9 @@ async def test_constraints_are_made_from_the_table(database: str) -> None:
     await connection.execute(
         f"""create table made (before text, event text not null, state text not null,
                 constraint job_state check ({constraint.state_check()}),
-                constraint job_event_move check ({constraint.move_check()}))"""
+                constraint job_move_legal check ({constraint.move_check()}))"""
     )
-    for table, name in (("job", "job_state"), ("job_event", "job_event_move")):
+    for table, name in (("job", "job_state"), ("job_move", "job_move_legal")):
         assert await definition(connection, table, name) == await definition(connection, "made", name)
     await connection.close()
 
@@ -41,7 +41,7 @@ async def test_history_takes_every_legal_move_and_no_other(database: str) -> Non
                 if not legal and state is not State.WAITING:
                     continue
                 insert = connection.execute(
-                    "insert into job_event (job_id, seq, before, event, state, epoch, source)"
+                    "insert into job_move (job_id, seq, before, event, state, epoch, source)"
                     " values (1, $1, $2, $3, $4, 0, 't')",
                     seq,
                     before,

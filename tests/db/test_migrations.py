@@ -195,7 +195,7 @@ async def test_the_moves_are_those_of_the_table(database: str) -> None:
     """Every combination of before, event and after: births, legal moves, and nothing else."""
     befores = (None, *State, *STRANGERS)
     every = list(product(befores, (*Event, *STRANGERS), (*State, *STRANGERS)))
-    held = await accepted(database, await expression(database, "job_event_move"), every)
+    held = await accepted(database, await expression(database, "job_move_legal"), every)
     births = {(before, Event.RECEIVE, state) for before in (None, "") for state in FIRST}
     moves = {(before, event, after) for before, row in TRANSITIONS.items() for event, after in row.items()}
     assert held == births | moves
@@ -203,7 +203,9 @@ async def test_the_moves_are_those_of_the_table(database: str) -> None:
 
 
 async def test_an_illegal_move_is_refused_by_the_database_itself(database: str) -> None:
-    insert = "insert into job_event (job_id, seq, before, event, state, epoch, source) values (1, 1, {}, 0, 'test')"
+    insert = (
+        "insert into job_move (job_id, seq, before, event, state, epoch, source) values (1, 1, {}, 0, 'test')"
+    )
     await execute(database, insert.format("null, 'receive', 'Received'"))
     for move in ("'Done', 'start', 'Running'", "null, 'match', 'Matched'", "'Waiting', 'match', 'Running'"):
         with pytest.raises(asyncpg.CheckViolationError):

@@ -54,7 +54,7 @@ HOT = {
     ("job", "move"): "job_pkey",
     ("job", "claim"): "job_pkey",
     ("job", "leases"): "lease_pkey",
-    ("attempt", "finish"): "attempt_pkey",
+    ("attempt", "finish"): "lease_pkey",
     ("offset", "advance"): "consumer_offset_pkey",
     ("selection", "of_ranges"): "job_pkey",
 }

@@ -22,7 +22,9 @@ from wms.site import Resource
 from wms.taskqueue.index import QueueIndex
 
 
-def request(name: str = "r-1", *, slots: int = 1, packed: bool = True, **resource: Any) -> MatchRequest:
+def request(
+    name: str = "r-1", *, slots: int = 1, packed: bool = True, again: bool = False, **resource: Any
+) -> MatchRequest:
     described = {"setup": "default", "vo": "lhcb", "cpu_time": 10**6, "processors": slots, **resource}
     return MatchRequest(
         request_id=RequestId(name),
@@ -30,6 +32,7 @@ def request(name: str = "r-1", *, slots: int = 1, packed: bool = True, **resourc
         resource=Resource(**described),
         slots=slots,
         packed=packed,
+        again=again,
     )
 
 
@@ -68,7 +71,7 @@ async def test_the_same_request_again_brings_the_same_offer(the_world: World) ->
     await the_world.submitted(5)
     matching = await loaded(the_world)
     (first,) = await asked(the_world, request(slots=2), matching=matching)
-    (again,) = await asked(the_world, request(slots=2), matching=matching)
+    (again,) = await asked(the_world, request(slots=2, again=True), matching=matching)
     assert ids([(each.job_id, each.epoch) for each in first.jobs]) == ids(
         [(each.job_id, each.epoch) for each in again.jobs]
     )

@@ -390,6 +390,23 @@ FULL: dict[str, msgspec.Struct] = {
         text="pilot p-6f1d2c3b4a596877 was not heard of",
         site="glasgow",
     ),
+    "jobs-moved": events.JobsMoved(
+        events=(
+            events.JobEvent(
+                job_id=JOB,
+                seq=5,
+                at=AT,
+                event=Event.RESCHEDULE,
+                state=State.RESCHEDULED,
+                epoch=EPOCH,
+                owner="alice",
+                vo="lhcb",
+                reason="LEASE_EXPIRED",
+                text="pilot p-6f1d2c3b4a596877 was not heard of",
+                site="glasgow",
+            ),
+        )
+    ),
     "jobs-queued": events.JobsQueued(
         first=JobId(1042), count=2, at=AT, owner="alice", owner_group="lhcb_user", vo="lhcb"
     ),
@@ -499,6 +516,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
         owner="bob",
         vo="local",
     ),
+    "jobs-moved": events.JobsMoved(events=()),
     "jobs-queued": events.JobsQueued(
         first=JobId(1), count=1, at=AT, owner="bob", owner_group="user", vo="local"
     ),
@@ -561,6 +579,7 @@ GROWN: dict[str, msgspec.Struct] = {
             latest_seconds=600.0,
         ),
     ),
+    "match-request.again": msgspec.structs.replace(FULL["match-request"], again=True),
 }
 """By file name without `.json`, `<tag>.<what is new>`: messages with fields that came after the tag's first file."""
 

@@ -67,6 +67,9 @@ async def read(bootstrap: str) -> Told:
 def _note(told: Told, fact: dict[str, Any]) -> None:
     if fact["type"] == "jobs-queued":
         told.births.append((fact["first"], fact["count"], fact["owner"]))
+    elif fact["type"] == "jobs-moved":
+        for event in fact["events"]:
+            _note(told, event)
     else:
         reason = fact.get("reason", "")
         told.moves.append((fact["job_id"], fact["seq"], fact["event"], fact["state"], fact["epoch"], reason))

@@ -19,7 +19,7 @@ GROUPED = """
 select j.tq_id, min(j.job_id) as job_id, count(*) as jobs, d.asked
 from job j
 join (
-    select description_id, (select jsonb_object_agg(key, value) from jsonb_each(body)
+    select description_id, (select jsonb_object_agg(key, value) from jsonb_each(body::jsonb)
                             where key = any (array['setup', 'cpu_time', 'memory_mb', 'sites', 'banned_sites', 'grid_ces',
                                 'platforms', 'tags', 'processors', 'job_type', 'pilot_types', 'submit_pools'])) as asked
     from description

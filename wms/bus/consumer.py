@@ -87,7 +87,11 @@ class _Decoded(msgspec.Struct, Generic[M], frozen=True):
 
 
 class Consumer(Generic[M]):
-    """Reads one topic for one purpose: `name` is that purpose, and what its offsets are kept under."""
+    """Reads one topic for one purpose: `name` is that purpose, and what its offsets are kept under.
+
+    `lane` (k, n): this is the k-th, from 0, of n that share the instance's partitions, so that while one waits for the
+    database another works.
+    """
 
     def __init__(
         self,
@@ -103,8 +107,10 @@ class Consumer(Generic[M]):
         now: Callable[[], float],
         on_refused: OnRefused[M] | None = None,
         batch: int = 512,
+        lane: tuple[int, int] = (0, 1),
     ) -> None:
         self.name = name
+        self._lane = lane
         self.topic = topic
         self._codec = codec
         self._handle = handle
@@ -165,7 +171,8 @@ class Consumer(Generic[M]):
             await reader.close()
 
     async def _share(self, reader: Reader) -> None:
-        wanted = self._membership.share(self.name, self.topic.partitions)
+        place, lanes = self._lane
+        wanted = self._membership.share(self.name, self.topic.partitions)[place::lanes]
         if set(wanted) == self._offsets.keys():
             return
         self._offsets = {}
@@ -198,7 +205,7 @@ class Consumer(Generic[M]):
                     raise Unavailable("the broker is another cluster now")
                 log.warning("log begins again", consumer=self.name, partition=record.partition, was=behind)
                 async with self._db.transaction() as tx:
-                    await offset.advance(tx, self._feed, record.partition, behind, record.offset)
+                    await offset.advance(tx, self._feed, {record.partition: (behind, record.offset)})
                 self._offsets[record.partition] = record.offset
 
     def _decode(self, record: Message) -> _Decoded[M]:
@@ -242,8 +249,8 @@ class Consumer(Generic[M]):
 
     async def _advance(self, tx: Transaction, records: Sequence[Message]) -> dict[int, int]:
         following = {record.partition: record.offset + 1 for record in records}
-        for partition, after in sorted(following.items()):
-            await offset.advance(tx, self._feed, partition, self._offsets[partition], after)
+        moves = {partition: (self._offsets[partition], after) for partition, after in following.items()}
+        await offset.advance(tx, self._feed, moves)
         return following
 
     async def _refuse(self, tx: Transaction, decoded: _Decoded[M], fault: Rejected) -> None:

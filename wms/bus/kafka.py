@@ -9,14 +9,16 @@ import asyncio
 import random
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice, takewhile
 from typing import Any
 
 import msgspec
 import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError, UnknownError
+from aiokafka.errors import KafkaError, UnknownError
 
 from wms.bus.reader import HEADER, Message, Reader, quietly
 from wms.bus.topics import Topic, find
@@ -33,6 +35,9 @@ Pair = tuple[bytes, bytes]
 SEND_SECONDS = 15.0
 """To wait for a broker to take messages. A broker that is started again may be back by then."""
 _EXISTS = 36
+REQUEST_LIMIT = 1_048_000
+FRAMING = 512
+"""Bytes of a batch that are not its messages'."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -164,34 +169,25 @@ class Kafka:
     async def _deliver(self, topic: Topic, messages: Sequence[Pair], headers: Headers) -> Sequence[Pair]:
         """Send; return what is to be tried again at once."""
         producer = await self._open_producer()
-        futures: list[asyncio.Future[Any]] = []
+        sending: list[tuple[Sequence[Pair], asyncio.Future[Any]]] = []
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 count = min(topic.partitions, len(await producer.partitions_for(topic.name)))
-                for key, payload in messages:
-                    sending = producer.send(
-                        topic.name,
-                        key=key or None,
-                        value=payload,
-                        partition=_partition(key, count),
-                        headers=list(headers),
-                    )
-                    futures.append(await sending)
-                results = await asyncio.gather(*futures, return_exceptions=True)
-            return self._refused(messages, results)
-        except MessageSizeTooLargeError as error:
-            await _settle(futures)
-            raise Rejected("MESSAGE_TOO_LARGE", str(error), "send it in parts") from error
+                for partition, batch, inside in _batches(producer, messages, count, headers):
+                    future = await producer.send_batch(batch, topic.name, partition=partition)
+                    sending.append((inside, future))
+                results = await asyncio.gather(*(future for _, future in sending), return_exceptions=True)
+            return self._refused([inside for inside, _ in sending], results)
         except (KafkaError, OSError) as error:
             self._retire(producer)
-            await _settle(futures)
+            await _settle([future for _, future in sending])
             raise Unavailable(f"{topic.name}: not sent: {error!r}") from error
 
-    def _refused(self, messages: Sequence[Pair], results: Sequence[Any]) -> Sequence[Pair]:
-        again = []
-        for message, result in zip(messages, results, strict=True):
+    def _refused(self, batches: Sequence[Sequence[Pair]], results: Sequence[Any]) -> Sequence[Pair]:
+        again: list[Pair] = []
+        for batch, result in zip(batches, results, strict=True):
             if isinstance(result, UnknownError) and not self.settings.idempotent:
-                again.append(message)
+                again += batch
             elif isinstance(result, BaseException):
                 raise result
         return again
@@ -210,7 +206,7 @@ class Kafka:
             enable_idempotence=self.settings.idempotent,
             linger_ms=0,
             max_batch_size=900_000,
-            max_request_size=1_048_000,
+            max_request_size=REQUEST_LIMIT,
             request_timeout_ms=10_000,
         )
         try:
@@ -244,6 +240,33 @@ class Kafka:
         )
         await reader.start()
         return reader
+
+
+def _batches(
+    producer: Any, messages: Sequence[Pair], count: int, headers: Headers
+) -> Iterator[tuple[int, Any, Sequence[Pair]]]:
+    """Put the messages of each partition into batches, in order: (partition, batch, what is in it). Rejected: too large."""
+    room = REQUEST_LIMIT - FRAMING - sum(len(name) + len(value) + 16 for name, value in headers)
+    by_partition: dict[int, list[Pair]] = {}
+    for message in messages:
+        if len(message[0]) + len(message[1]) > room:
+            text = f"a message of {len(message[1]):,} bytes is too large for the brokers"
+            raise Rejected("MESSAGE_TOO_LARGE", text, "send it in parts")
+        by_partition.setdefault(_partition(message[0], count), []).append(message)
+    for partition, mine in by_partition.items():
+        begin = 0
+        while begin < len(mine):
+            batch = producer.create_batch()
+            append = partial(_append, batch, list(headers))
+            taken = sum(1 for _ in takewhile(append, islice(mine, begin, None)))
+            yield partition, batch, mine[begin : begin + taken]
+            begin += taken
+
+
+def _append(batch: Any, headers: list[tuple[str, bytes]], message: Pair) -> bool:
+    """Put a message into a batch unless it is full; the first one goes into any."""
+    key, payload = message
+    return batch.append(timestamp=None, key=key or None, value=payload, headers=headers) is not None
 
 
 def _partition(key: bytes, count: int) -> int:

@@ -1,6 +1,6 @@
 """Attempts and leases in the database. Their jobs' rows are locked by whoever calls: that is what orders writers."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -31,31 +31,31 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     output_bytes: int | None = None
     stdout_tail: str = ""
     stderr_tail: str = ""
+    accepted: bool = False
+    """Whether it was accepted in this very transaction."""
     ran: bool = False
+    start_seq: int | None = None
+    """The number of the start in the job's history, where its lease does not have it yet."""
 
 
-async def accept(tx: Transaction, held: Collection[Held], lease_seconds: float) -> None:
+async def accept(tx: Transaction, job_ids: Collection[JobId], lease_seconds: float) -> None:
     """Make offers leases for so long from now, or renew leases."""
-    if held:
-        await tx.execute(SQL["accept"], sorted(job_id for job_id, _ in held), lease_seconds)
+    if job_ids:
+        await tx.execute(SQL["accept"], sorted(job_ids), lease_seconds)
 
 
-async def note_accepted(tx: Transaction, held: Sequence[Held]) -> None:
-    """Write when pilots took their jobs."""
-    if held:
-        await tx.execute(SQL["accepted"], [job_id for job_id, _ in held], [epoch for _, epoch in held])
-
-
-async def note_started(tx: Transaction, held: Sequence[Held]) -> None:
-    """Write when payloads began."""
-    if held:
-        await tx.execute(SQL["started"], [job_id for job_id, _ in held], [epoch for _, epoch in held])
+async def note_started(tx: Transaction, started: Mapping[JobId, int]) -> None:
+    """Write in their leases that payloads began, under the numbers that these moves have in the jobs' histories."""
+    if started:
+        ids = sorted(started)
+        await tx.execute(SQL["started"], ids, [started[job_id] for job_id in ids])
 
 
 async def finish(tx: Transaction, ended: Sequence[Ended]) -> None:
-    """Write how attempts ended and end their leases."""
+    """Write how attempts ended, and what their leases told of the jobs' histories, and end the leases."""
     if not ended:
         return
+    ended = sorted(ended, key=lambda each: each.job_id)
     usages = [each.usage or Usage() for each in ended]
     await tx.execute(
         SQL["finish"],
@@ -75,9 +75,10 @@ async def finish(tx: Transaction, ended: Sequence[Ended]) -> None:
         [each.output_bytes for each in ended],
         [each.stdout_tail for each in ended],
         [each.stderr_tail for each in ended],
+        [each.accepted for each in ended],
         [each.ran for each in ended],
+        [each.start_seq for each in ended],
     )
-    await tx.execute(SQL["end_leases"], sorted(each.job_id for each in ended))
 
 
 async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, PilotId]]) -> set[Held]:

@@ -1,44 +1,52 @@
 -- name: accept
 -- Offers become leases of their pilots; an accepted one is renewed.
-update lease l set phase = 'accepted', expires_at = now() + make_interval(secs => $2)
+update lease l set phase = 'accepted', accepted_at = coalesce(l.accepted_at, now()),
+                   expires_at = now() + make_interval(secs => $2)
 where l.job_id = any ($1::bigint[]);
 
--- name: accepted
--- When the pilots took their jobs.
-update attempt a set accepted_at = now()
-from unnest($1::bigint[], $2::integer[]) as t(job_id, epoch)
-where a.job_id = t.job_id and a.epoch = t.epoch and a.accepted_at is null;
-
 -- name: started
--- When the payloads began.
-update attempt a set started_at = now()
-from unnest($1::bigint[], $2::integer[]) as t(job_id, epoch)
-where a.job_id = t.job_id and a.epoch = t.epoch and a.started_at is null;
+-- The payloads began: the lease tells that move, and its number in the job's history.
+update lease l set started_at = now(), start_seq = t.seq
+from unnest($1::bigint[], $2::integer[]) as t(job_id, seq)
+where l.job_id = t.job_id;
 
 -- name: finish
--- How attempts ended, once each; one that was given back before it began was never taken.
-update attempt a
-set ended_at = now(), started_at = coalesce(a.started_at, case when t.ran then now() end), outcome = t.outcome,
-    accepted_at = case when t.outcome <> 'withdrawn' then a.accepted_at end,
-    reason = t.reason, reason_text = t.reason_text, exit_code = t.exit_code, signal = t.signal,
-    cpu_user_seconds = t.cpu_user, cpu_system_seconds = t.cpu_system, wall_seconds = t.wall,
-    max_rss_bytes = t.max_rss, disk_bytes = t.disk, output_sha256 = t.output_sha256, output_bytes = t.output_bytes,
-    stdout_tail = t.stdout_tail, stderr_tail = t.stderr_tail
-from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[],
-            $8::double precision[], $9::double precision[], $10::double precision[], $11::bigint[], $12::bigint[],
-            $13::text[], $14::bigint[], $15::text[], $16::text[], $17::boolean[])
-    as t(job_id, epoch, outcome, reason, reason_text, exit_code, signal, cpu_user, cpu_system, wall, max_rss, disk,
-         output_sha256, output_bytes, stdout_tail, stderr_tail, ran)
-where a.job_id = t.job_id and a.epoch = t.epoch and a.ended_at is null;
-
--- name: end_leases
--- Nobody holds these jobs any more.
-delete from lease where job_id = any ($1::bigint[]);
+-- Leases end: what they told of their jobs' history is written down, and how the attempts ended, once each. An attempt
+-- that was given back before it began was never taken.
+with ended as (
+    delete from lease l
+    using unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[],
+                 $8::double precision[], $9::double precision[], $10::double precision[], $11::bigint[], $12::bigint[],
+                 $13::text[], $14::bigint[], $15::text[], $16::text[], $17::boolean[], $18::boolean[], $19::integer[])
+        as t(job_id, epoch, outcome, reason, reason_text, exit_code, signal, cpu_user, cpu_system, wall, max_rss, disk,
+             output_sha256, output_bytes, stdout_tail, stderr_tail, accepted, ran, start_seq)
+    where l.job_id = t.job_id and l.epoch = t.epoch
+    returning l.job_id, l.epoch, l.pilot_id, l.site, l.ce, l.seq, coalesce(l.start_seq, t.start_seq) as start_seq,
+              l.granted_at, case when t.outcome <> 'withdrawn' then coalesce(l.accepted_at, case when t.accepted then now() end) end as accepted_at,
+              coalesce(l.started_at, case when t.ran or t.start_seq is not null then now() end) as started_at, t.outcome,
+              t.reason, t.reason_text, t.exit_code, t.signal, t.cpu_user, t.cpu_system, t.wall, t.max_rss, t.disk,
+              t.output_sha256, t.output_bytes, t.stdout_tail, t.stderr_tail
+), attempted as (
+    insert into ended_attempt (
+        job_id, epoch, pilot_id, site, ce, offered_at, accepted_at, started_at, ended_at, outcome, reason, reason_text,
+        exit_code, signal, cpu_user_seconds, cpu_system_seconds, wall_seconds, max_rss_bytes, disk_bytes, output_sha256,
+        output_bytes, stdout_tail, stderr_tail
+    )
+    select job_id, epoch, pilot_id, site, ce, granted_at, accepted_at, started_at, now(), outcome, reason, reason_text,
+           exit_code, signal, cpu_user, cpu_system, wall, max_rss, disk, output_sha256, output_bytes, stdout_tail,
+           stderr_tail
+    from ended
+)
+insert into job_move (job_id, seq, at, before, event, state, epoch, reason, text, source)
+select job_id, seq, granted_at, 'Waiting', 'match', 'Matched', epoch, 'OFFERED', pilot_id, 'matcher' from ended
+union all
+select job_id, start_seq, started_at, 'Matched', 'start', 'Running', epoch, 'STARTED', '', 'job_agent' from ended
+where start_seq is not null;
 
 -- name: recorded
 -- Of these attempts, those that this pilot had and that ended already: a report of them again is acknowledged again.
 select a.job_id, a.epoch
-from attempt a join unnest($1::bigint[], $2::integer[], $3::text[]) as t(job_id, epoch, pilot_id)
+from ended_attempt a join unnest($1::bigint[], $2::integer[], $3::text[]) as t(job_id, epoch, pilot_id)
     on a.job_id = t.job_id and a.epoch = t.epoch and a.pilot_id = t.pilot_id
 where a.outcome in ('done', 'failed', 'killed') or (a.outcome = 'lost' and a.reason not in ('LEASE_EXPIRED', 'OFFER_EXPIRED'));
 

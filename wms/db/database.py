@@ -55,6 +55,7 @@ class Transaction:
         self.connection = connection
         self._outgoing: dict[str, tuple[list[bytes], list[bytes]]] = {}
         self._undo: list[Callable[[], None]] = []
+        self._now: datetime | None = None
 
     def on_failure(self, undo: Callable[[], None]) -> None:
         """Call this if the transaction does not commit: what memory took for granted is put back."""
@@ -91,9 +92,10 @@ class Transaction:
 
     async def now(self) -> datetime:
         """Return the database's time at the transaction's start: the only clock that leases know."""
-        now = await self.connection.fetchval(SQL["now"])
-        assert isinstance(now, datetime)
-        return now
+        if self._now is None:
+            self._now = await self.connection.fetchval(SQL["now"])
+            assert self._now is not None
+        return self._now
 
     async def post(self) -> list[Parcel]:
         """Write what was sent into the outbox; the database does so just before the commit."""

@@ -1,6 +1,7 @@
 """Jobs in the database: born in batches, locked and moved by decisions made on their facts, claimed for pilots."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -11,7 +12,7 @@ from wms.db import task_queue
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import Epoch, JobId, PilotId, RequestId, TaskQueueId
-from wms.job.job import Job, Steps, Stop
+from wms.job.job import Job, Step, Steps, Stop
 from wms.job.state import AT_A_PILOT, Event, State
 from wms.lease import Lease
 from wms.messages import changes, events
@@ -121,29 +122,42 @@ async def move(tx: Transaction, moves: Sequence[Move], source: str) -> None:
     if not moves:
         return
     await tx.execute(SQL["move"], *_columns(_moved(each) for each in moves))
-    await tx.execute(SQL["note"], *_columns(chain.from_iterable(_notes(each) for each in moves)), source)
+    notes = list(chain.from_iterable(_notes(each) for each in moves))
+    if notes:
+        await tx.execute(SQL["note"], *_columns(notes), source)
     now = await tx.now()
-    for each in moves:
-        for n, step in enumerate(each.steps, start=1):
-            tx.send(
-                events.TOPIC,
-                str(each.job.job_id),
-                events.JobEvent(
-                    job_id=each.job.job_id,
-                    seq=each.job.event_seq + n,
-                    at=now,
-                    event=step.event,
-                    state=step.state,
-                    epoch=each.job.epoch,
-                    owner=each.job.owner,
-                    vo=each.job.vo,
-                    reason=step.reason.code,
-                    text=step.reason.text,
-                    site=each.job.site,
-                ),
-            )
+    _tell(
+        tx, [_event(each.job, n, step, now) for each in moves for n, step in enumerate(each.steps, start=1)]
+    )
     _tell_left(tx, moves)
     await _tell_entered(tx, moves)
+
+
+def _event(job: Job, n: int, step: Step, now: datetime) -> events.JobEvent:
+    return events.JobEvent(
+        job_id=job.job_id,
+        seq=job.event_seq + n,
+        at=now,
+        event=step.event,
+        state=step.state,
+        epoch=job.epoch,
+        owner=job.owner,
+        vo=job.vo,
+        reason=step.reason.code,
+        text=step.reason.text,
+        site=job.site,
+    )
+
+
+def _tell(tx: Transaction, moved: Iterable[events.JobEvent]) -> None:
+    """Tell everybody, in few messages."""
+    lanes: list[list[events.JobEvent]] = [[] for _ in range(events.LANES)]
+    for each in moved:
+        lanes[events.lane(each.job_id)].append(each)
+    for number, lane in enumerate(lanes):
+        for start in range(0, len(lane), events.EVENTS_IN_A_MESSAGE):
+            some = tuple(lane[start : start + events.EVENTS_IN_A_MESSAGE])
+            tx.send(events.TOPIC, str(number), events.JobsMoved(events=some))
 
 
 async def _tell_entered(tx: Transaction, moves: Sequence[Move]) -> None:
@@ -172,6 +186,8 @@ def _moved(move: Move) -> tuple[Any, ...]:
 
 def _notes(move: Move) -> Iterable[tuple[Any, ...]]:
     for n, step in enumerate(move.steps, start=1):
+        if step.event is Event.START:
+            continue  # the lease tells it
         yield (
             move.job.job_id,
             move.job.event_seq + n,
@@ -208,24 +224,58 @@ async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop) -> N
 
 async def claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) -> list[Claimed]:
     """Give the jobs that still wait to the pilots; one that does not is left out. No job may be asked for twice."""
-    ordered = sorted(claims, key=lambda each: each.job_id)
-    rows = await tx.fetch(
-        SQL["claim"],
-        [each.job_id for each in ordered],
-        [each.pilot_id for each in ordered],
-        [each.request_id for each in ordered],
-        [each.site for each in ordered],
-        [each.ce for each in ordered],
-        offer_seconds,
-    )
-    taken = [_claimed(row) for row in rows]
+    by_id = {each.job_id: each for each in sorted(claims, key=lambda each: each.job_id)}
+    try:
+        rows = await _claim_promptly(tx, list(by_id.values()), offer_seconds)
+    except asyncpg.LockNotAvailableError:
+        # What another transaction has its hands on is as good as gone: nobody waits, so that nobody waits in a circle.
+        ids = [row["job_id"] for row in await tx.fetch(SQL["not_busy"], list(by_id))]
+        rows = await _claim(tx, [by_id[job_id] for job_id in ids], offer_seconds)
+    taken = [_made(by_id[row["job_id"]], row) for row in rows]
     now = await tx.now()
-    for each in taken:
-        tx.send(events.TOPIC, str(each.job_id), _matched(each, now))
+    _tell(tx, [_matched(each, now) for each in taken])
     return taken
 
 
-def _matched(claimed: Claimed, now: Any) -> events.JobEvent:
+async def _claim_promptly(
+    tx: Transaction, claims: Sequence[Claim], offer_seconds: float
+) -> list[asyncpg.Record]:
+    """Claim without asking first who else has a lock: hardly ever anybody has."""
+    async with tx.connection.transaction():
+        await tx.execute(SQL["be_brief"])
+        return await _claim(tx, claims, offer_seconds)
+
+
+async def _claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) -> list[asyncpg.Record]:
+    return await tx.fetch(
+        SQL["claim"],
+        [each.job_id for each in claims],
+        [each.pilot_id for each in claims],
+        [each.request_id for each in claims],
+        [each.site for each in claims],
+        [each.ce for each in claims],
+        offer_seconds,
+    )
+
+
+def _made(claim: Claim, row: asyncpg.Record) -> Claimed:
+    job_id, epoch, event_seq, owner, owner_group, vo, array_index, description = row
+    return Claimed(
+        job_id=job_id,
+        epoch=epoch,
+        event_seq=event_seq,
+        owner=owner,
+        owner_group=owner_group,
+        vo=vo,
+        array_index=array_index,
+        pilot_id=claim.pilot_id,
+        request_id=claim.request_id,
+        site=claim.site,
+        description=description,
+    )
+
+
+def _matched(claimed: Claimed, now: datetime) -> events.JobEvent:
     return events.JobEvent(
         job_id=claimed.job_id,
         seq=claimed.event_seq,

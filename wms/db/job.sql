@@ -7,25 +7,16 @@ select reserve_job_ids($1);
 with given as (
     select d.body, d.place from unnest($1::text[]) with ordinality as d(body, place)
 )
-insert into description (body) select g.body::jsonb from given g order by g.place returning description_id;
+insert into description (body) select g.body::json from given g order by g.place returning description_id;
 
 -- name: insert_jobs
--- Jobs are born Received and wait at once: two moves of history in the transaction of their rows.
-with born as (
-    insert into job (job_id, description_id, array_index, tq_id, owner, owner_group, vo, name, user_priority,
-                     max_attempts, state, event_seq, reason)
-    select b.job_id, b.description_id, b.array_index, b.tq_id, $8, $9, $10, b.name, b.user_priority,
-           b.max_attempts, 'Waiting', 2, 'QUEUED'
-    from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::text[], $6::real[], $7::smallint[])
-        as b(job_id, description_id, array_index, tq_id, name, user_priority, max_attempts)
-    returning job_id
-)
-insert into job_event (job_id, seq, before, event, state, epoch, reason, source)
-select b.job_id, m.seq, m.before, m.event, m.state, 0, m.reason, 'job_manager'
-from born b cross join (values
-    (1, null, 'receive', 'Received', 'ACCEPTED'),
-    (2, 'Received', 'enqueue', 'Waiting', 'QUEUED')
-) as m(seq, before, event, state, reason);
+-- Jobs are born Received and wait at once: their rows themselves tell these two moves.
+insert into job (job_id, description_id, array_index, tq_id, owner, owner_group, vo, name, user_priority,
+                 max_attempts, state, event_seq, reason)
+select b.job_id, b.description_id, b.array_index, b.tq_id, $8, $9, $10, b.name, b.user_priority,
+       b.max_attempts, 'Waiting', 2, 'QUEUED'
+from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::text[], $6::real[], $7::smallint[])
+    as b(job_id, description_id, array_index, tq_id, name, user_priority, max_attempts);
 
 -- name: lock
 -- The facts of jobs, the rows locked in the order of their ids.
@@ -53,8 +44,8 @@ from unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6:
 where j.job_id = m.job_id;
 
 -- name: note
--- Write history.
-insert into job_event (job_id, seq, before, event, state, epoch, reason, text, source)
+-- Write what the rows of jobs and leases do not tell of their history.
+insert into job_move (job_id, seq, before, event, state, epoch, reason, text, source)
 select n.job_id, n.seq, n.before, n.event, n.state, n.epoch, n.reason, n.text, $9
 from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::text[])
     as n(job_id, seq, before, event, state, epoch, reason, text);
@@ -67,34 +58,31 @@ update job set attempts = attempts + 1 where job_id = any ($1::bigint[]);
 -- Remember that the pilots of these jobs were asked to stop them.
 update job set stop_requested = $2 where job_id = any ($1::bigint[]);
 
+-- name: be_brief
+-- From now on this transaction waits for nobody's lock for long.
+set local lock_timeout = '100ms';
+
+-- name: not_busy
+-- Of these jobs those that wait and that no other transaction has its hands on.
+select job_id from job where job_id = any ($1::bigint[]) and state = 'Waiting' order by job_id for update skip locked;
+
 -- name: claim
--- Give waiting jobs to pilots: state, lease, attempt and history at once; a job that no longer waits is not returned.
-with asked as (
-    select a.job_id, a.pilot_id, a.request_id, a.site, a.ce
-    from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) as a(job_id, pilot_id, request_id, site, ce)
-), free as (
-    -- What another transaction has its hands on is as good as gone: nobody waits, so that nobody waits in a circle.
-    select a.* from job j join asked a using (job_id) where j.state = 'Waiting' for update of j skip locked
-), claimed as (
+-- Give waiting jobs to pilots: state and lease, which tell the match; a job that no longer waits is not returned.
+with claimed as (
     update job j
     set state = 'Matched', epoch = j.epoch + 1, event_seq = j.event_seq + 1, reason = 'OFFERED',
         site = a.site, pilot_id = a.pilot_id, changed_at = now()
-    from free a
+    from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
+        as a(job_id, pilot_id, request_id, site, ce)
     where j.job_id = a.job_id and j.state = 'Waiting'
     returning j.job_id, j.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.description_id, j.array_index,
               a.pilot_id, a.request_id, a.site, a.ce
 ), leased as (
-    insert into lease (job_id, epoch, pilot_id, request_id, phase, expires_at)
-    select job_id, epoch, pilot_id, request_id, 'offered', now() + make_interval(secs => $6) from claimed
-), attempted as (
-    insert into attempt (job_id, epoch, pilot_id, site, ce)
-    select job_id, epoch, pilot_id, site, ce from claimed
-), noted as (
-    insert into job_event (job_id, seq, before, event, state, epoch, reason, text, source)
-    select job_id, event_seq, 'Waiting', 'match', 'Matched', epoch, 'OFFERED', pilot_id, 'matcher' from claimed
+    insert into lease (job_id, epoch, seq, pilot_id, request_id, site, ce, phase, expires_at)
+    select job_id, epoch, event_seq, pilot_id, request_id, site, ce, 'offered', now() + make_interval(secs => $6)
+    from claimed
 )
-select c.job_id, c.epoch, c.event_seq, c.owner, c.owner_group, c.vo, c.array_index, c.pilot_id, c.request_id, c.site,
-       d.body as description
+select c.job_id, c.epoch, c.event_seq, c.owner, c.owner_group, c.vo, c.array_index, d.body as description
 from claimed c join description d using (description_id);
 
 -- name: offered

@@ -1,6 +1,6 @@
 """Consumers' offsets, moved by compare-and-set in the transaction of what the messages did."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -30,10 +30,18 @@ async def begin(tx: Transaction, feed: Feed, partitions: Sequence[int]) -> dict[
     return {row["partition"]: row["next_offset"] for row in rows}
 
 
-async def advance(tx: Transaction, feed: Feed, partition: int, expected: int, following: int) -> None:
-    """Move the offset from `expected` to `following`, or raise PartitionLost."""
+async def advance(tx: Transaction, feed: Feed, moves: Mapping[int, tuple[int, int]]) -> None:
+    """Move the offsets of partitions, each from what is expected to what follows, or raise PartitionLost."""
+    partitions = sorted(moves)
     moved = await tx.execute(
-        SQL["advance"], feed.cluster_id, feed.consumer, feed.topic, partition, expected, following
+        SQL["advance"],
+        feed.cluster_id,
+        feed.consumer,
+        feed.topic,
+        partitions,
+        [moves[partition][0] for partition in partitions],
+        [moves[partition][1] for partition in partitions],
     )
-    if not moved:
-        raise PartitionLost(f"{feed.consumer}: {feed.topic}[{partition}] is no longer at {expected}")
+    if moved < len(partitions):
+        expected = {partition: before for partition, (before, _) in moves.items()}
+        raise PartitionLost(f"{feed.consumer}: {feed.topic} is no longer at all of {expected}")

@@ -10,6 +10,8 @@ select partition, next_offset from consumer_offset
 where cluster_id = $1 and consumer = $2 and topic = $3 and partition = any ($4::integer[]);
 
 -- name: advance
--- Move the offset if nobody else has moved it: the fence against a consumer that lost its partition.
-update consumer_offset set next_offset = $6, moved_at = now()
-where cluster_id = $1 and consumer = $2 and topic = $3 and partition = $4 and next_offset = $5;
+-- Move offsets that nobody else has moved: the fence against a consumer that lost its partition.
+update consumer_offset o set next_offset = m.following, moved_at = now()
+from unnest($4::integer[], $5::bigint[], $6::bigint[]) as m(partition, expected, following)
+where o.cluster_id = $1 and o.consumer = $2 and o.topic = $3 and o.partition = m.partition
+  and o.next_offset = m.expected;

@@ -2,7 +2,7 @@
 -- Sandboxes that jobs still refer to, as input or as output.
 select distinct s.digest
 from job j join description d using (description_id)
-cross join lateral jsonb_path_query(d.body, '$.input_sandbox[*].sha256') as r(value)
+cross join lateral jsonb_path_query(d.body::jsonb, '$.input_sandbox[*].sha256') as r(value)
 cross join lateral (select r.value #>> '{}' as digest) as s
 where j.state <> 'Deleted'
 union

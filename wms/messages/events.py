@@ -1,4 +1,4 @@
-"""`wms.job.events`: facts about jobs, for whoever wants them. Key: the job, so that its facts keep their order."""
+"""`wms.job.events`: facts about jobs, for whoever wants them. Key: the job's lane, so that its facts keep their order."""
 
 from datetime import datetime
 
@@ -26,6 +26,12 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True, tag="job-event"):
     site: str | None = None
 
 
+class JobsMoved(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-moved"):
+    """Moves that were made in one transaction, in their order: each means what it would mean alone."""
+
+    events: tuple[JobEvent, ...]
+
+
 class JobsQueued(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-queued"):
     """These jobs were received and wait: the first two moves (`seq` 1 and 2) of each, told once for all of them."""
 
@@ -37,4 +43,13 @@ class JobsQueued(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-queued"):
     vo: str
 
 
-Fact = JobEvent | JobsQueued
+Fact = JobEvent | JobsMoved | JobsQueued
+
+LANES = 4
+"""As many as the topic has partitions."""
+EVENTS_IN_A_MESSAGE = 500
+
+
+def lane(job_id: JobId) -> int:
+    """Return which of the lanes tells of a job."""
+    return job_id % LANES

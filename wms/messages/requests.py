@@ -25,6 +25,8 @@ class MatchRequest(msgspec.Struct, frozen=True, kw_only=True, tag="match-request
     """How many jobs at most."""
     packed: bool = True
     """The jobs are to run beside each other: what each takes is taken off the resource. If not, in turn."""
+    again: bool = False
+    """It was sent before: what it was offered then is looked up."""
 
 
 Request = MatchRequest
