@@ -72,7 +72,7 @@ async def _take(at: Store, batches: Sequence[Sequence[Sent]]) -> tuple[float, li
     for batch in batches:
         before = time.perf_counter()
         async with at.db.transaction() as tx:
-            await offset.advance(tx, feed, 0, place, place + len(batch))
+            await offset.advance(tx, feed, {0: (place, place + len(batch))})
             await submissions.take(tx, batch, DEFAULT_SEGMENTS)
         place += len(batch)
         each.append(time.perf_counter() - before)

@@ -131,7 +131,7 @@ class Matcher:
             batch = left.pop()
             began = time.perf_counter()
             async with self._at.db.transaction() as tx:
-                await offset.advance(tx, feed, 0, at, at + len(batch))
+                await offset.advance(tx, feed, {0: (at, at + len(batch))})
                 await self._matching.handle(tx, batch)
             at += len(batch)
             seconds.append(time.perf_counter() - began)
