@@ -1,13 +1,14 @@
-"""How fast waiting jobs are given away: matcher and job manager over the broker, to agents that run no process.
+"""How fast jobs are given away through the broker, all services running: request to offer, and whole lives of jobs.
 
-python -m bench.brokered [--jobs N] [--queues N] [--seconds N]
+python -m bench.brokered [--jobs N] [--queues N] [--seconds N] [--rate N] [--broker embedded|apache] [--json]
+
+Without --rate: whole lives, 50 and 5,000 requests a second, and as many as there can be, of one slot and of sixteen.
 """
 
-import asyncio
-import time
+from collections.abc import Awaitable, Callable
 
-from bench.measuring import Cpu, Figures, machine, percentile, postgres_version, run, system
-from bench.requester import Mailbox, Requester
+from bench.load import Load
+from bench.measuring import Cpu, Figures, machine, postgres_version, run, system
 from wms.auth.keys import load_key
 from wms.bus.kafka import Kafka
 from wms.client import Client, JobDescription, read_settings
@@ -15,16 +16,52 @@ from wms.embedded.identity import VO
 from wms.embedded.system import System
 
 SITE = "bench"
-LOADS = ((1, 1), (8, 1), (32, 1), (128, 1), (512, 1), (8, 16), (32, 16), (128, 16))
-"""Agents at once, and slots of each: a request asks for as many jobs."""
+IN_FLIGHT = 2_048
+"""Jobs that are asked for at once, at saturation."""
+
+Drive = Callable[[Load, float], Awaitable[Figures]]
 
 
-async def measure(jobs: int, queues: int, seconds: int) -> Figures:
-    async with system(services=("job_manager", "matcher")) as running:
-        about = machine(await postgres_version(running))
+def at_rate(rate: int) -> Drive:
+    async def drive(load: Load, seconds: float) -> Figures:
+        return {"rate": rate, **await load.at_rate(rate, seconds)}
+
+    return drive
+
+
+def saturate(slots: int) -> Drive:
+    async def drive(load: Load, seconds: float) -> Figures:
+        return {"in_flight": IN_FLIGHT // slots, **await load.saturate(IN_FLIGHT // slots, seconds)}
+
+    return drive
+
+
+async def measure(jobs: int, queues: int, seconds: int, rate: int, broker: str) -> Figures:
+    async with system(kafka=broker) as running:
+        about = {**machine(await postgres_version(running)), "broker": broker}
         await fill(running, jobs, queues)
-        found = [await load(running, agents, slots, seconds) for agents, slots in LOADS]
-    return {"machine": about, "waiting_jobs": jobs, "task_queues": queues, "loads": found}
+        kafka = Kafka(read_settings(running.layout.root, {}).kafka, "bench")
+        await kafka.start()
+        try:
+            if rate:
+                found = {"requests": await one(running, kafka, 1, at_rate(rate), seconds)}
+            else:
+                found = await series(running, kafka, seconds)
+        finally:
+            await kafka.close()
+    return {"machine": about, "waiting_jobs": jobs, "task_queues": queues, **found}
+
+
+async def series(running: System, kafka: Kafka, seconds: int) -> dict[str, Figures]:
+    """Measure all. Lives first: they leave nothing, while offers that nobody takes return to their queues after half a minute."""
+    return {
+        "lives": await one(running, kafka, 16, saturate(16), seconds, lives=True),
+        "lives_one_by_one": await one(running, kafka, 1, saturate(1), seconds, lives=True),
+        "rate_50": await one(running, kafka, 1, at_rate(50), seconds),
+        "rate_5000": await one(running, kafka, 1, at_rate(5_000), seconds),
+        "saturated": await one(running, kafka, 1, saturate(1), seconds),
+        "saturated_16_slots": await one(running, kafka, 16, saturate(16), seconds),
+    }
 
 
 async def fill(running: System, jobs: int, queues: int) -> None:
@@ -33,37 +70,25 @@ async def fill(running: System, jobs: int, queues: int) -> None:
         JobDescription(executable="true", sites=(SITE, f"other-{n}"), cpu_time=600, array=jobs // queues)
         for n in range(queues)
     ]
-    async with Client.connect(running.layout.root, timeout=120) as client:
+    async with Client.connect(running.layout.root, timeout=300) as client:
         await client.submit(each)
 
 
-async def load(running: System, agents: int, slots: int, seconds: int) -> Figures:
-    """Let agents ask for so many seconds."""
-    kafka = Kafka(read_settings(running.layout.root, {}).kafka, "bench")
-    await kafka.start()
-    mailbox = Mailbox(kafka, SITE)
-    await mailbox.open()
+async def one(
+    running: System, kafka: Kafka, slots: int, drive: Drive, seconds: int, *, lives: bool = False
+) -> Figures:
+    """Let one load run for so many seconds, and say what each program used of the cores."""
     key = load_key(running.layout.keys / "pilots.pem")
-    requesters = [Requester(kafka, mailbox, key, site=SITE, vo=VO, slots=slots) for _ in range(agents)]
-    cpu = Cpu(running)
-    began = time.monotonic()
-    try:
-        await asyncio.gather(*(each.work(began + seconds) for each in requesters))
-    finally:
-        await mailbox.close()
-        await kafka.close()
-    passed = time.monotonic() - began
-    waits = [wait for each in requesters for wait in each.seconds]
+    async with Load(kafka, key, site=SITE, vo=VO, slots=slots, lives=lives) as load:
+        cpu = Cpu(running)
+        figures = await drive(load, seconds)
+        used = cpu.used()
     return {
-        "agents": agents,
         "slots": slots,
-        "matches": sum(each.jobs for each in requesters),
-        "matches_per_second": round(sum(each.jobs for each in requesters) / passed, 1),
-        "offer_p50_seconds": percentile(waits, 0.5),
-        "offer_p99_seconds": percentile(waits, 0.99),
-        "cpu_seconds_a_second": {name: round(used / passed, 2) for name, used in cpu.used().items()},
+        **figures,
+        "cpu_us_per_match": {name: round(1e6 * spent / max(1, load.jobs), 1) for name, spent in used.items()},
     }
 
 
 if __name__ == "__main__":
-    run("brokered", measure, jobs=100_000, queues=200, seconds=10)
+    run("brokered", measure, jobs=400_000, queues=400, seconds=5, rate=0, broker="embedded")

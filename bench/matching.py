@@ -39,6 +39,8 @@ from wms.taskqueue.shares import GroupShare
 
 WARM_UP = 2_000
 """Requests before the first run: plans are made and caches filled, as in a matcher that has served for a minute."""
+RUN_SECONDS = 30.0
+"""A run that is not done by then counts as far as it went."""
 SAMPLE = 100
 """Matches of each run that are held against every queue there is."""
 
@@ -69,6 +71,7 @@ class Nowhere(Kafka):
 class Run(msgspec.Struct, kw_only=True):
     """What one run found."""
 
+    asked: int
     seconds: float
     batches: list[float]
     """Seconds of each."""
@@ -99,21 +102,26 @@ class Matcher:
         return time.perf_counter() - began
 
     async def serve(self, batches: Sequence[Batch], in_flight: int) -> Run:
-        """Handle the batches, so many transactions at once."""
+        """Handle the batches, so many transactions at once, for as long as a run may take."""
         relay = Relay(self._at.db, self.nowhere)
         relaying = asyncio.create_task(relay.run())
         self.nowhere.told.clear()
         left = list(reversed(batches))
         seconds: list[float] = []
+        until = time.perf_counter() + RUN_SECONDS
         before, python, postgres = time.perf_counter(), time.process_time(), self._at.cpu_seconds()
-        await asyncio.gather(*(self._lane(left, seconds) for _ in range(in_flight)))
+        await asyncio.gather(*(self._lane(left, seconds, until) for _ in range(in_flight)))
         await relay.drain(30)
         ended = time.perf_counter()
         python, postgres = time.process_time() - python, self._at.cpu_seconds() - postgres
         relaying.cancel()
         await asyncio.gather(relaying, return_exceptions=True)
         matches, refused = _answers(self.nowhere.told)
+        asked = sum(map(len, batches)) - sum(map(len, left))
+        if len(matches) + len(refused) != asked:
+            raise InvalidError(f"{asked} pilots asked, {len(matches) + len(refused)} answers were sent")
         return Run(
+            asked=asked,
             seconds=ended - before,
             batches=seconds,
             python_cpu=python,
@@ -122,12 +130,12 @@ class Matcher:
             refused=refused,
         )
 
-    async def _lane(self, left: list[Batch], seconds: list[float]) -> None:
+    async def _lane(self, left: list[Batch], seconds: list[float], until: float) -> None:
         """Do as a consumer does: one transaction after another, each moving the offset of its messages."""
         feed = offset.Feed("bench", f"lane-{next(self._numbers)}", TOPIC)
         async with self._at.db.transaction() as tx:
             at = (await offset.begin(tx, feed, [0]))[0]
-        while left:
+        while left and time.perf_counter() < until:
             batch = left.pop()
             began = time.perf_counter()
             async with self._at.db.transaction() as tx:
@@ -225,8 +233,6 @@ async def matching(
     for first, last in itertools.pairwise([0, *bounds]):
         batches = [deliveries(pilots, range(n, min(n + batch, last))) for n in range(first, last, batch)]
         done.append(await matcher.serve(batches, in_flight))
-        if len(done[-1].matches) + len(done[-1].refused) != last - first:
-            raise InvalidError(f"{last - first} pilots asked, not all were answered once")
     await check_all(at, matcher, kinds, jobs, pilots, done)
     return {
         **_figures(done[1:]),
@@ -239,6 +245,7 @@ def _figures(runs: Sequence[Run]) -> Figures:
     times = [1e3 * seconds for run in runs for seconds in run.batches]
     rates = [len(run.matches) / run.seconds for run in runs]
     return {
+        "requests": sum(run.asked for run in runs),
         "matches": sum(len(run.matches) for run in runs),
         "nothing_found": sum(len(run.refused) for run in runs),
         "matches_per_second": median(rates),

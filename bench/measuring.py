@@ -15,6 +15,7 @@ from typing import Any
 import asyncpg
 import msgspec
 import psutil
+import uvloop
 
 from bench.validity import InvalidError
 from wms.cli.session import quiet
@@ -121,7 +122,7 @@ def run(name: str, measure: Callable[..., Awaitable[Figures]], **defaults: int |
             return await measure(**parameters)
 
     try:
-        figures = asyncio.run(bounded())
+        figures = uvloop.run(bounded())
     except InvalidError as invalid:
         raise SystemExit(f"INVALID: {invalid}") from invalid
     except TimeoutError as late:

@@ -87,13 +87,14 @@ def make_queues(shape: Shape, seed: int = 1) -> list[Queue]:
     found: dict[bytes, Queue] = {}
     while len(found) < shape.queues:
         owner, group = rng.choice(OWNERS)
+        wanted = _some(rng, 0.3, sites, 5)
         queue = Queue(
             owner=owner,
             group=group,
             cpu_time=rng.choices(SEGMENTS, (1, 2, 4, 3))[0],
             priority=round(max(0.001, rng.lognormvariate(0, 1) * 10), 4),
-            sites=_some(rng, 0.3, sites, 5),
-            banned=_some(rng, 0.1, sites, 3),
+            sites=wanted,
+            banned=() if wanted else _some(rng, 0.14, sites, 3),
             platforms=_some(rng, 0.5, PLATFORMS, 2),
             job_types=(rng.choice(JOB_TYPES),),
             tags=_some(rng, 0.15, tags, 2),

@@ -7,6 +7,7 @@ import pytest
 from bench.store import describe
 from bench.validity import InvalidError, Match, check, check_best, mismatch
 from bench.workload import SHARING, VO, Jobs, Pilot, Queue, Shape, make_jobs, make_pilots, make_queues
+from wms.jobdesc.validation import validate
 from wms.site import Resource
 from wms.taskqueue.grouping import DEFAULT_SEGMENTS
 from wms.taskqueue.intake import requirements_of
@@ -33,6 +34,7 @@ def test_queues_differ_and_none_is_empty():
     queues, waiting = make_queues(SHAPE), make_jobs(SHAPE)
     required = {requirements_of(describe(q), q.owner, q.group, VO, DEFAULT_SEGMENTS) for q in queues}
     assert len(required) == SHAPE.queues
+    assert not [problem for each in queues for problem in validate(describe(each))]
     assert len(waiting) == SHAPE.waiting
     assert np.bincount(waiting.queue, minlength=SHAPE.queues).min() > 0
 
