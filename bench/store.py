@@ -36,13 +36,6 @@ FILL = (
     select l.job_id, l.job_id, l.tq_id, l.owner, l.owner_group, $1, 'simulate', l.priority, 3, 'Waiting', 2, 'QUEUED'
     from loading l
     """,
-    """
-    insert into job_event (job_id, seq, before, event, state, epoch, reason, source)
-    select l.job_id, m.seq, m.before, m.event, m.state, 0, m.reason, 'job_manager'
-    from loading l cross join (values
-        (1, null, 'receive', 'Received', 'ACCEPTED'), (2, 'Received', 'enqueue', 'Waiting', 'QUEUED')
-    ) as m(seq, before, event, state, reason)
-    """,
 )
 AT_ONCE = 1_000_000
 """Jobs in one transaction of the load."""
@@ -109,7 +102,7 @@ class Store:
 async def _load_part(
     connection: asyncpg.Connection, queues: Sequence[Queue], tq_ids: Sequence[int], jobs: Jobs, numbers: range
 ) -> None:
-    kinds, describing, *inserting = FILL
+    kinds, describing, inserting = FILL
     bodies = [msgspec.json.encode(describe(each)).decode() for each in queues]
     async with connection.transaction():
         await connection.execute(LOADING)
@@ -117,8 +110,7 @@ async def _load_part(
         await connection.execute(kinds, list(range(len(queues))), bodies)
         await connection.execute("analyze loading")
         await connection.execute(describing)
-        await connection.execute(inserting[0], VO)
-        await connection.execute(inserting[1])
+        await connection.execute(inserting, VO)
 
 
 def _records(
