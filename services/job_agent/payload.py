@@ -359,7 +359,7 @@ class Payload:
         return Usage(
             cpu_user_seconds=user,
             cpu_system_seconds=ended.system_seconds,
-            wall_seconds=seen.wall_seconds,
+            wall_seconds=ended.wall_seconds or seen.wall_seconds,
             max_rss_bytes=max(ended.max_rss_bytes, seen.max_rss_bytes),
             disk_bytes=max(disk, seen.disk_bytes),
         )

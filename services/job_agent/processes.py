@@ -25,6 +25,8 @@ from wms.errors import Unavailable
 
 # A kill that the shepherd did not carry out by then is carried out by the agent, and at twice that the shepherd goes.
 INSIST_SECONDS = 3.0
+SPAWN_SECONDS = 20.0
+"""The shepherd stands still while a program is loaded: where that hangs, all payloads hang."""
 SWEEP_SECONDS = 5.0
 SWEEP_PAUSE = 0.02
 
@@ -41,7 +43,6 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str]
     stdout: str
     stderr: str
-    stdin: str | None = None
     stdout_capture: int = 10 * 1024 * 1024
     """Bytes kept of the output; half its beginning, half its end."""
     stderr_capture: int = 10 * 1024 * 1024
@@ -57,6 +58,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
     exit_code: int | None = None
     signal: int | None = None
+    wall_seconds: float = 0.0
+    """Of its main process."""
     user_seconds: float = 0.0
     system_seconds: float = 0.0
     max_rss_bytes: int = 0
@@ -94,8 +97,8 @@ _decoder = msgspec.json.Decoder(_Started | _Failed | _Stray | _Exited)
 _encoder = msgspec.json.Encoder()
 
 
-def _new_mark() -> int:
-    """Return a resource limit that no other payload on this machine has."""
+def _first_mark() -> int:
+    """Return a resource limit that no other payload on this machine has, nor any a good way below it."""
     ceiling = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
     top = 1 << 60 if ceiling == resource.RLIM_INFINITY else ceiling
     return top // 2 + secrets.randbelow(max(top // 2, 1))
@@ -148,8 +151,9 @@ class Process:
 class _Link(asyncio.Protocol):
     """The socket to one shepherd, and the processes it has in charge."""
 
-    def __init__(self, program: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, program: "subprocess.Popen[bytes]", first_mark: int) -> None:
         self._program = program
+        self._mark = first_mark
         self._transport: asyncio.WriteTransport | None = None
         self._incoming = b""
         self._processes: dict[int, Process] = {}
@@ -164,7 +168,8 @@ class _Link(asyncio.Protocol):
 
     def new_process(self) -> tuple[int, Process]:
         self._count += 1
-        process = self._processes[self._count] = Process(self._count, _new_mark(), self)
+        self._mark -= 2
+        process = self._processes[self._count] = Process(self._count, self._mark, self)
         return self._count, process
 
     def send(self, order: dict[str, object]) -> None:
@@ -295,10 +300,14 @@ class Processes:
         identity, process = link.new_process()
         link.send({"op": "spawn", "id": identity, "mark": process.mark, **msgspec.structs.asdict(order)})
         try:
-            await process.started
+            async with asyncio.timeout(SPAWN_SECONDS):
+                await asyncio.shield(process.started)
         except asyncio.CancelledError:
             process.kill()
             raise
+        except TimeoutError:
+            link.kill()
+            raise Unavailable(f"the program could not be loaded within {SPAWN_SECONDS:g} s") from None
         return process
 
     async def _linked(self) -> _Link:
@@ -313,21 +322,24 @@ class Processes:
 async def _start() -> _Link:
     ours, theirs = socket.socketpair()
     try:
+        mark = _first_mark()
         with theirs:
-            program = await asyncio.to_thread(_launched, theirs.fileno())
+            program = await asyncio.to_thread(_launched, theirs.fileno(), mark)
         ours.setblocking(False)
-        _, link = await asyncio.get_running_loop().create_unix_connection(lambda: _Link(program), sock=ours)
+        _, link = await asyncio.get_running_loop().create_unix_connection(
+            lambda: _Link(program, mark), sock=ours
+        )
     except OSError as error:
         ours.close()
         raise Unavailable(f"the shepherd of payloads cannot be started: {error}") from error
     return link
 
 
-def _launched(descriptor: int) -> "subprocess.Popen[bytes]":
+def _launched(descriptor: int, mark: int) -> "subprocess.Popen[bytes]":
     # In a session of its own, so that a terminal's Ctrl-C is the agent's to handle; with no environment, since payloads
     # can read that of any process of their user.
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-E", str(Path(shepherd.__file__)), str(descriptor)],
+        [sys.executable, "-I", "-S", "-E", str(Path(shepherd.__file__)), str(descriptor), str(mark)],
         pass_fds=(descriptor,),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -1,9 +1,9 @@
 """The shepherd: a small process beside a job agent that starts payloads and leaves nothing of them behind.
 
-It is run as a program, `python -I -S -E shepherd.py FD`, and imports the standard library's quick parts alone, so that
-it starts in milliseconds and forks in one. FD is a stream socket to the agent; both speak JSON, one object a line:
+It is run as a program, `python -I -S -E shepherd.py FD MARK`, and imports the standard library's quick parts alone, so that
+it starts in milliseconds. FD is a stream socket to the agent; both speak JSON, one object a line:
 
-    {"op": "spawn", "id", "argv", "cwd", "env", "stdin", "stdout", "stderr",
+    {"op": "spawn", "id", "argv", "cwd", "env", "stdout", "stderr",
      "stdout_capture", "stderr_capture", "mark", "umask", "rlimits", "deadline"}
     {"op": "signal", "id", "signal"}            to the payload's process group
     {"op": "kill", "id"}                        SIGKILL to all of it
@@ -11,24 +11,29 @@ it starts in milliseconds and forks in one. FD is a stream socket to the agent; 
     {"is": "started", "id", "pid"}
     {"is": "failed_to_start", "id", "error", "fault": "job" or "node"}
     {"is": "stray", "id", "user_seconds", "system_seconds"}    a descendant that its own parent did not wait for ended
-    {"is": "exited", "id", "exit_code" or "signal", "user_seconds", "system_seconds", "max_rss_bytes", "expired", "stuck"}
+    {"is": "exited", "id", "exit_code" or "signal", "wall_seconds", "user_seconds", "system_seconds",
+     "max_rss_bytes", "expired", "stuck"}
 
 How every descendant is found. A payload's processes may leave its group and session, lose their parent and change their
 environment. What they cannot shed by accident is a resource limit: each payload gets a hard RLIMIT_RTTIME of its own, a
 random number of microseconds around 10^18 (its *mark*), which forks and execs inherit and prlimit(2) shows in one call. The
 limit only concerns processes under real-time scheduling, and there allows tens of thousands of years.
 
+How a payload is started. To fork Python, small as it is, costs three times as much as the program `true`. posix_spawn(3)
+copies no memory, but can set no limits in the child: so the shepherd sets the mark on itself, spawns, and sheds it by taking
+a lower one. A hard limit can only be lowered, so marks descend from MARK, two a payload.
+
 The shepherd is a child subreaper: whoever loses its parent becomes its child. So when a payload's main process has ended
 and the shepherd has no children that are not main processes, nothing is left, and only else need /proc be searched. A
 stray without any payload's mark hides on purpose, and is killed at the next end of a payload.
 
-Who dies with whom. The agent ends: the socket closes, the shepherd kills all payloads and ends. The shepherd ends: the
-kernel kills the main processes (PR_SET_PDEATHSIG), and the agent, a subreaper too, finds the rest by their marks. The agent
-hangs: payloads die at their deadline. Both are killed in one instant: main processes die, daemons they left may stay.
+Who dies with whom. The agent ends: the socket closes, the shepherd kills all payloads and ends. The shepherd ends: its
+*guard*, a fork of it that does nothing but wait for that, kills whatever bears one of its marks, as does the agent. The agent
+hangs: payloads die at their deadline. The guard ends: the shepherd makes another.
 """
 
 # pathlib and contextlib would double the time to start.
-# ruff: noqa: PTH108, PTH110, PTH123, PTH208, SIM105
+# ruff: noqa: PTH108, PTH110, PTH113, PTH123, PTH208, SIM105
 
 from __future__ import annotations
 
@@ -50,11 +55,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
     from typing import Any, NoReturn
 
-PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 
 UMASK = 0o077
+MARKS = 1 << 40
+"""From the first downwards: what one shepherd may use up. Those of another's begin elsewhere among 10^18."""
+NODE_FAULTS = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 PIPE_BYTES = 65_536
 DRAIN_READS = 32
 # Of what is kept of an output, the head takes half; the tail is a row of segments of an eighth, of which the last
@@ -64,6 +71,7 @@ SEGMENTS_KEPT = 5
 OVERFLOW_BURST = 4 * 1024 * 1024
 OVERFLOW_PAUSE = 1 / 16
 
+GUARD_PAUSE = 1.0
 SETTLE_FIRST = 0.001
 SETTLE_LONGEST = 0.05
 SETTLE_GIVE_UP = 10.0
@@ -233,13 +241,12 @@ class Stream:
 class Charge:
     """A payload: its main process, its mark, what it used."""
 
-    def __init__(self, identity: int, pid: int, mark: int, status: int, streams: list[Stream]) -> None:
+    def __init__(self, identity: int, pid: int, mark: int, began_at: float, streams: list[Stream]) -> None:
         self.identity = identity
         self.pid = pid
         self.mark = mark
-        self.status: int | None = status
         self.streams = streams
-        self.started = False
+        self.began_at = began_at
         self.deadline: float | None = None
         self.expired = False
         self.ended: int | None = None
@@ -259,8 +266,9 @@ class Charge:
 class Shepherd:
     """The loop: orders in, payloads up, outputs through, ends out."""
 
-    def __init__(self, agent: socket.socket) -> None:
+    def __init__(self, agent: socket.socket, first_mark: int) -> None:
         self._agent = agent
+        self._first_mark = first_mark
         self._poll = select.epoll()
         self._ready: dict[int, Callable[[], None]] = {}
         self._timers: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
@@ -273,10 +281,12 @@ class Shepherd:
         self._blocked = False
         self._told_to_stop = False
         self._closing = False
-        self._pid = os.getpid()
+        self._guard = 0
+        self._held = -1
 
     def run(self) -> None:
         """Serve until the agent is gone, or SIGTERM comes, and all payloads have ended."""
+        self._post_guard()
         self._watch_signals()
         self._agent.setblocking(False)
         self._register(self._agent.fileno(), self._talk)
@@ -286,6 +296,29 @@ class Shepherd:
                 if ready is not None:
                     ready()
             self._fire()
+        self._dismiss_guard()
+
+    # --- the guard ---
+
+    def _post_guard(self) -> None:
+        """Have a process of its own see to it that no payload outlives this one."""
+        held_here, self._held = os.pipe2(os.O_CLOEXEC)
+        self._guard = os.fork()
+        if self._guard == 0:
+            _stand_guard(held_here, range(self._first_mark - MARKS, self._first_mark + 1))
+        os.close(held_here)
+
+    def _replace_guard(self) -> None:
+        os.waitpid(self._guard, 0)
+        self._guard = 0
+        os.close(self._held)
+        self._at(now() + GUARD_PAUSE, self._post_guard)
+
+    def _dismiss_guard(self) -> None:
+        """Let it go, once all is done."""
+        if self._guard:
+            os.write(self._held, b".")
+            os.waitpid(self._guard, 0)
 
     # --- the loop's parts ---
 
@@ -407,58 +440,37 @@ class Shepherd:
             self._tell("failed_to_start", identity, error="its time is over", fault="node")
             return
         try:
-            charge, status = self._fork(order)
-        except OSError as error:
-            self._tell(
-                "failed_to_start", identity, error=f"no process can be made: {error.strerror}", fault="node"
-            )
+            charge = self._start(order)
+        except (OSError, ValueError) as error:
+            fault = "node" if getattr(error, "errno", 0) in NODE_FAULTS else "job"
+            self._tell("failed_to_start", identity, error=_explained(error, order), fault=fault)
             return
         self._charges[identity] = self._mains[charge.pid] = self._marks[charge.mark] = charge
         self._set_deadline(charge, order["deadline"])
-        self._register(status, lambda: self._hear_status(charge))
         for stream in charge.streams:
             self._listen(stream)
+        self._tell("started", identity, pid=charge.pid)
 
-    def _fork(self, order: dict[str, Any]) -> tuple[Charge, int]:
-        ends: list[int] = []
+    def _start(self, order: dict[str, Any]) -> Charge:
+        reading: list[int] = []
+        writing: list[int] = []
         try:
-            for _ in range(3):
-                ends.extend(os.pipe2(os.O_CLOEXEC))
-            pid = os.fork()
-        except OSError:
-            for end in ends:
-                os.close(end)
+            for _ in range(2):
+                ends = os.pipe2(os.O_CLOEXEC)
+                reading.append(ends[0])
+                writing.append(ends[1])
+            began_at = now()
+            pid = _spawned(order, *writing)
+        except BaseException:
+            _close(reading)
             raise
-        if pid == 0:
-            _become(order, ends[1], ends[3], ends[5], self._pid)
-        for reading, writing in zip(ends[::2], ends[1::2], strict=True):
-            os.close(writing)
-            os.set_blocking(reading, False)
-        status, *outputs = ends[::2]
-        streams = [
-            Stream(end, order[name], order[f"{name}_capture"])
-            for end, name in zip(outputs, ("stdout", "stderr"), strict=True)
-        ]
-        return Charge(order["id"], pid, order["mark"], status, streams), status
-
-    def _hear_status(self, charge: Charge) -> None:
-        """Learn whether the program was started: the pipe brings why not, or is closed by the exec."""
-        if charge.status is None:
-            return
-        try:
-            error = os.read(charge.status, 4096)
-        except BlockingIOError:
-            return
-        self._forget(charge.status)
-        os.close(charge.status)
-        charge.status = None
-        if error:
-            self._tell(
-                "failed_to_start", charge.identity, error=error.decode("utf-8", "replace"), fault="job"
-            )
-        else:
-            charge.started = True
-            self._tell("started", charge.identity, pid=charge.pid)
+        finally:
+            _close(writing)
+        streams = []
+        for end, name in zip(reading, ("stdout", "stderr"), strict=True):
+            os.set_blocking(end, False)
+            streams.append(Stream(end, order[name], order[f"{name}_capture"]))
+        return Charge(order["id"], pid, order["mark"], began_at, streams)
 
     # --- outputs ---
 
@@ -485,8 +497,8 @@ class Shepherd:
         if charge.ended is None:
             try:
                 os.killpg(charge.pid, number)
-            except ProcessLookupError:
-                send_signal(charge.pid, number)  # forked, and not yet the leader of its group
+            except (ProcessLookupError, PermissionError):
+                pass
 
     def _kill(self, charge: Charge) -> None:
         if charge.ended is None:
@@ -509,6 +521,9 @@ class Shepherd:
     def _reap(self) -> None:
         ended = []
         while (pid := _ended_child()) is not None:
+            if pid == self._guard:
+                self._replace_guard()
+                continue
             charge = self._mains.get(pid)
             owner = charge or self._owner(pid)
             _, status, usage = os.wait4(pid, 0)
@@ -548,7 +563,7 @@ class Shepherd:
         self._settle(charge)
 
     def _remains(self, charge: Charge) -> list[int]:
-        strays = [pid for pid in _children() if pid not in self._mains]
+        strays = [pid for pid in _children() if pid not in self._mains and pid != self._guard]
         owners = {pid: self._owner(pid) for pid in strays}
         ours = [pid for pid, owner in owners.items() if owner is charge or owner is None]
         if not ours:
@@ -556,25 +571,24 @@ class Shepherd:
         return list({*ours, *(pid for pid, _ in marked({charge.mark}))})
 
     def _finish(self, charge: Charge, ended: int, stuck: int) -> None:
-        self._hear_status(charge)
         for stream in charge.streams:
             self._forget(stream.descriptor)
             stream.drain()
         del self._charges[charge.identity]
         del self._marks[charge.mark]
-        if charge.started:
-            by_signal = os.WIFSIGNALED(ended)
-            self._tell(
-                "exited",
-                charge.identity,
-                exit_code=None if by_signal else os.WEXITSTATUS(ended),
-                signal=os.WTERMSIG(ended) if by_signal else None,
-                user_seconds=charge.user_seconds,
-                system_seconds=charge.system_seconds,
-                max_rss_bytes=charge.max_rss_bytes,
-                expired=charge.expired,
-                stuck=stuck,
-            )
+        by_signal = os.WIFSIGNALED(ended)
+        self._tell(
+            "exited",
+            charge.identity,
+            exit_code=None if by_signal else os.WEXITSTATUS(ended),
+            signal=os.WTERMSIG(ended) if by_signal else None,
+            wall_seconds=charge.ended_at - charge.began_at,
+            user_seconds=charge.user_seconds,
+            system_seconds=charge.system_seconds,
+            max_rss_bytes=charge.max_rss_bytes,
+            expired=charge.expired,
+            stuck=stuck,
+        )
 
 
 def _ended_child() -> int | None:
@@ -586,55 +600,99 @@ def _ended_child() -> int | None:
     return found.si_pid if found else None
 
 
-def _become(order: dict[str, Any], status: int, stdout: int, stderr: int, parent: int) -> NoReturn:
-    """Turn the forked child into the payload's program; says why not on `status`."""
-    try:
-        os.setsid()
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == parent:
-            _prepare(order, stdout, stderr)
-            _execute(order["argv"], order["env"])
-    except BaseException as error:  # noqa: BLE001 - whatever it is, this copy of the shepherd must not go on
-        os.write(status, _explained(error, order).encode("utf-8", "replace")[:4096])
-    finally:
-        os._exit(127)
+def _close(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
-def _prepare(order: dict[str, Any], stdout: int, stderr: int) -> None:
-    """Set what differs from the shepherd's own; each step here costs the copying of pages."""
-    if order["stdin"] is not None:
-        os.dup2(os.open(order["stdin"], os.O_RDONLY), 0)
-    os.dup2(stdout, 1)
-    os.dup2(stderr, 2)
+def _spawned(order: dict[str, Any], stdout: int, stderr: int) -> int:
+    """Start the payload's program; return its pid. Raises what the kernel says against it."""
+    os.chdir(order["cwd"])
     if order["umask"] != UMASK:
         os.umask(order["umask"])
+    try:
+        _bear(order["mark"])
+        pid = os.posix_spawn(
+            _program(order["argv"][0], order["env"]),
+            order["argv"],
+            order["env"],
+            file_actions=[(os.POSIX_SPAWN_DUP2, stdout, 1), (os.POSIX_SPAWN_DUP2, stderr, 2)],
+            setsid=True,
+        )
+    finally:
+        _bear(order["mark"] - 1)
+        os.umask(UMASK)
+        os.chdir("/")
     for name, value in order["rlimits"].items():
-        kind = getattr(resource, f"RLIMIT_{name}")
-        ceiling = resource.getrlimit(kind)[1]
+        _limit(pid, getattr(resource, f"RLIMIT_{name}"), value)
+    return pid
+
+
+def _bear(mark: int) -> None:
+    resource.setrlimit(resource.RLIMIT_RTTIME, (mark, mark))
+
+
+def _limit(pid: int, kind: int, value: int) -> None:
+    """Bound what the process may use; it is just beginning."""
+    try:
+        ceiling = resource.prlimit(pid, kind)[1]
         bound = value if ceiling == resource.RLIM_INFINITY else min(value, ceiling)
-        resource.setrlimit(kind, (bound, bound))
-    resource.setrlimit(resource.RLIMIT_RTTIME, (order["mark"], order["mark"]))
-    os.chdir(order["cwd"])
+        resource.prlimit(pid, kind, (bound, bound))
+    except (ProcessLookupError, PermissionError):
+        pass
 
 
-def _execute(argv: list[str], env: dict[str, str]) -> NoReturn:
-    """Become the program; a name without a slash is looked for along PATH, as a shell does."""
-    program = argv[0]
-    if "/" in program:
-        os.execve(program, argv, env)  # noqa: S606 - that is the purpose
-    refused = None
-    for directory in env.get("PATH", os.defpath).split(":"):
-        try:
-            os.execve(f"{directory or '.'}/{program}", argv, env)  # noqa: S606 - likewise
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            refused = refused or error
-    raise refused or FileNotFoundError(errno.ENOENT, "no such program")
+def _program(name: str, env: dict[str, str]) -> str:
+    """Return what to execute; a name without a slash is looked for along PATH, as a shell does."""
+    if "/" in name:
+        return name
+    paths = [f"{directory or '.'}/{name}" for directory in env.get("PATH", os.defpath).split(":")]
+    found = [path for path in paths if os.path.isfile(path)]
+    if not name or not found:
+        raise FileNotFoundError(errno.ENOENT, "no such program")
+    return next((path for path in found if os.access(path, os.X_OK)), found[0])
+
+
+def _stand_guard(held: int, marks: range) -> NoReturn:
+    """Wait for the shepherd's end, then kill what it left; a byte before the end says that nothing is left."""
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        # Nothing else is held open: the shepherd's end of the pipe least of all.
+        os.dup2(held, 0)
+        os.closerange(1, os.sysconf("SC_OPEN_MAX"))
+        _prctl(PR_SET_NAME, b"wms-guard", 0, 0, 0)
+        if not os.read(0, 1):
+            _kill_off(marks)
+    finally:
+        os._exit(0)
+
+
+def _kill_off(marks: range) -> None:
+    """Kill all that bear these marks, and whom they fork meanwhile."""
+    give_up_at = now() + SETTLE_GIVE_UP
+    while now() < give_up_at:
+        left = [pid for pid, _ in marked(marks) if pid != os.getpid() and _lives(pid)]
+        if not left:
+            return
+        for pid in left:
+            send_signal(pid, signal.SIGKILL)
+        time.sleep(SETTLE_LONGEST)
+
+
+def _lives(pid: int) -> bool:
+    """Return whether a process is more than a zombie, for which only its parent can do anything."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False
 
 
 def _explained(error: BaseException, order: dict[str, Any]) -> str:
     program = order["argv"][0] if order["argv"] else ""
+    if isinstance(error, OSError) and error.errno in NODE_FAULTS:
+        return f"no process can be made: {error.strerror}"
     if not isinstance(error, OSError):
         return f"{program!r} cannot be started: {error}"
     if error.filename == order["cwd"]:
@@ -675,7 +733,7 @@ def main() -> None:
     # Collecting would copy every page after every fork, and nothing here is circular for long.
     gc.freeze()
     gc.disable()
-    Shepherd(agent).run()
+    Shepherd(agent, int(sys.argv[2])).run()
 
 
 if __name__ == "__main__":

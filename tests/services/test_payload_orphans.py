@@ -173,15 +173,42 @@ async def test_a_stopped_agent_cannot_keep_its_payload_past_the_lease(agent: Age
     agent.signal(signal.SIGCONT)
 
 
-async def test_the_kernel_ends_main_processes_when_only_it_can(agent: AgentProgram) -> None:
+async def test_the_guard_ends_payloads_and_daemons_when_only_it_can(agent: AgentProgram) -> None:
     tag = new_tag()
     await agent.start(tag)
     agent.signal(signal.SIGSTOP)
     os.kill(agent.shepherd_pid, signal.SIGKILL)
-    # The stopped agent and the daemon.
-    await until(lambda: len(alive(tag)) == 2, 3)
+    # The stopped agent.
+    await until(lambda: len(alive(tag)) == 1, 3)
     agent.signal(signal.SIGCONT)
     await until(lambda: not alive(tag), 5)
+
+
+async def test_kill_9_of_agent_and_shepherd_at_once_leaves_nothing(agent: AgentProgram) -> None:
+    tag = new_tag()
+    await agent.start(tag)
+    guard = guard_of(agent.shepherd_pid)
+    agent.signal(signal.SIGSTOP)
+    os.kill(agent.shepherd_pid, signal.SIGSTOP)
+    agent.signal(signal.SIGKILL)
+    os.kill(agent.shepherd_pid, signal.SIGKILL)
+    await until(lambda: not alive(tag) and not running(guard), 3)
+
+
+async def test_a_guard_that_is_killed_is_replaced(agent: AgentProgram) -> None:
+    tag = new_tag()
+    await agent.start(tag)
+    first = guard_of(agent.shepherd_pid)
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: guard_of(agent.shepherd_pid) not in (0, first), 5)
+    assert len(alive(tag)) == 3
+
+
+def guard_of(pid: int) -> int:
+    """Return the guard of this shepherd; 0 when it has none just now."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    named = [int(child) for child in children if Path(f"/proc/{child}/comm").read_text() == "wms-guard\n"]
+    return named[0] if named else 0
 
 
 def running(pid: int) -> bool:
@@ -250,7 +277,7 @@ async def test_no_zombie_and_no_descriptor_stays(tmp_path: Path) -> None:
         before = len(list(Path(f"/proc/{pid}/fd").iterdir()))
         await asyncio.gather(*(one(n) for n in range(50)))
         assert len(list(Path(f"/proc/{pid}/fd").iterdir())) == before
-        assert Path(f"/proc/{pid}/task/{pid}/children").read_text() == ""
+        assert Path(f"/proc/{pid}/task/{pid}/children").read_text().split() == [str(guard_of(pid))]
 
 
 async def test_marks_are_of_one_payload_each(workplace: Workplace) -> None:
