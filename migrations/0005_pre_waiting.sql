@@ -35,6 +35,8 @@ create table wait_reason (
     tq_id bigint primary key references task_queue,
     code text not null,
     text text not null,
+    -- The part of the draws for free slots that falls to the queue.
+    chance double precision not null,
     since timestamptz not null default now()
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 comment on table wait_reason is 'Why the jobs of a task queue wait: one row for all of them.';

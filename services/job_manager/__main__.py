@@ -5,6 +5,7 @@ from services.job_manager.config import Config
 from services.job_manager.leases import Leases
 from services.job_manager.queries import Queries
 from services.job_manager.queries import on_refused as on_query_refused
+from services.job_manager.reasons import Reasons
 from services.job_manager.reports import Reports
 from services.job_manager.upkeep import Upkeep
 from wms.messages import commands, reports
@@ -22,6 +23,7 @@ async def build(host: Host, config: Config) -> None:
     host.consume("queries", asked.TOPIC, asked.Asked, answering.handle, on_refused=on_query_refused)
     host.consume("reports", reports.TOPIC, reports.FromAgent, Reports(config.lease).handle)
     host.every("leases", 1.0, Leases(host.db, config.lease).sweep)
+    host.every("reasons", 2.0, Reasons(host.db).look)
     upkeep = Upkeep(host.db, config.queues, config.sandboxes)
     host.every("task-queues", 30.0, upkeep.remove_empty_queues)
     host.every("sandboxes", 600.0, upkeep.collect_sandboxes)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import asyncpg
 import msgspec
 
 from services.job_manager import standing, why
@@ -10,7 +11,7 @@ from services.job_manager.submissions import refuse
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import job, pilot, queue, selection, view
+from wms.db import job, pilot, queue, selection, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.selection import Page
 from wms.errors import Rejected
@@ -63,9 +64,16 @@ async def on_refused(tx: Transaction, query: asked.Asked, fault: Rejected, claim
 async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJobs) -> replies.JobPage:
     page = Page(query.limit, query.after, query.newest)
     ids = await selection.select(tx, scope(principal, "see"), query.selector, page)
-    jobs = tuple(replies.JobLine(**row) for row in await selection.lines(tx, ids))
+    reasons = await wait_reason.of_jobs(tx, ids)
+    jobs = tuple(_line(row, reasons) for row in await selection.lines(tx, ids))
     after = ids[-1] if len(ids) == query.limit else None
     return replies.JobPage(query_id=query.query_id, client=query.client, jobs=jobs, after=after)
+
+
+def _line(row: asyncpg.Record, reasons: dict[JobId, asyncpg.Record]) -> replies.JobLine:
+    """Return a job as a list shows it: of one that waits the reason is why it does so now."""
+    waits = reasons.get(row["job_id"])
+    return replies.JobLine(**{**row, "reason": waits["code"] if waits else row["reason"]})
 
 
 async def _count_jobs(tx: Transaction, principal: Principal, query: asked.CountJobs) -> replies.JobCounts:
@@ -86,15 +94,17 @@ async def _own(tx: Transaction, principal: Principal, job_id: int, action: Actio
 async def _show_job(tx: Transaction, principal: Principal, query: asked.ShowJob) -> replies.JobDetail:
     found = await _own(tx, principal, query.job_id, "see_detail")
     (line,) = await selection.lines(tx, [found.job_id])
+    reasons = await wait_reason.of_jobs(tx, [found.job_id])
     index, body = await view.description(tx, found.job_id)
     return replies.JobDetail(
         query_id=query.query_id,
         client=query.client,
-        job=replies.JobLine(**line),
+        job=_line(line, reasons),
         array_index=index,
         description=msgspec.json.decode(body),
         attempts=tuple(replies.Attempt(**row) for row in await view.attempts(tx, found.job_id)),
         history=tuple(replies.HistoryLine(**row) for row in await view.history(tx, found.job_id)),
+        reason_text=reasons[found.job_id]["text"] if reasons else "",
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from wms.db import queue, task_queue, view
+from wms.db import queue, task_queue, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.queue import QueueNow
 from wms.job.job import Job
@@ -54,7 +54,7 @@ async def _explain_waiting(
     requirements = (await task_queue.read(tx, [found.tq_id]))[found.tq_id]
     said = verdicts(requirements, await view.places(tx, requirements.vo))
     now = await queue.read(tx, found.tq_id)
-    face = standing(requirements, said)
+    face = standing(requirements, said, chance=await wait_reason.chance(tx, found.tq_id))
     code, text = judge(face)
     return replies.JobWhy(
         query_id=query.query_id,

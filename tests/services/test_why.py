@@ -14,7 +14,8 @@ from wms.db import ad
 from wms.ids import JobId, PilotId, RequestId
 from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
-from wms.messages.queries import ListQueues, WhyJob
+from wms.messages.commands import Selector
+from wms.messages.queries import ListJobs, ListQueues, ShowJob, WhyJob
 from wms.messages.requests import MatchRequest
 from wms.site import ComputingElement, Resource
 from wms.taskqueue.index import QueueIndex
@@ -210,3 +211,85 @@ async def failing_match(world: World) -> None:
     async with world.db.transaction() as tx:
         await world._matching.handle(tx, [Delivery(pilot(), request)])
         await tx.fetch("select 1 / 0")
+
+
+# --- reasons, kept and told ----------------------------------------------------------------------------------------
+
+
+async def line_of(world: World, job_id: JobId) -> replies.JobLine:
+    reply = await world.ask(user(), ListJobs(query_id="q", selector=Selector(ids=((job_id, job_id),))))
+    (line,) = reply.jobs
+    assert isinstance(line, replies.JobLine)
+    return line
+
+
+async def test_a_reason_is_kept_with_its_queue_and_told_when_it_changes(the_world: World) -> None:
+    first, second = await the_world.submitted(2, memory_mb=8_000)
+    (fact,) = await the_world.look()
+    assert (fact.code, fact.waiting, fact.owner, fact.vo) == ("IMPOSSIBLE_NOW", 2, "ann", "lhcb")
+    assert [(await line_of(the_world, each)).reason for each in (first, second)] == ["IMPOSSIBLE_NOW"] * 2
+    detail = await the_world.ask(user(), ShowJob(query_id="q", job_id=first))
+    assert (detail.job.reason, detail.reason_text) == ("IMPOSSIBLE_NOW", fact.text)
+    assert await the_world.look() == [], "nothing has changed"
+    await advertise(the_world)
+    assert [each.code for each in await the_world.look()] == ["NEVER_POSSIBLE"]
+    await advertise(the_world, "large", memory_mb=16_000)
+    assert [each.code for each in await the_world.look()] == ["NO_PILOT"]
+    assert (await line_of(the_world, first)).reason == "NO_PILOT"
+
+
+async def test_what_waits_no_more_has_no_reason(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    await the_world.look()
+    await the_world.order("kill", job_id)
+    assert (await line_of(the_world, job_id)).reason == "KILLED_BY_USER"
+    assert await the_world.look() == []
+    assert await the_world.sql("select 1 from wait_reason") == []
+
+
+async def test_queues_that_are_served_are_not_told_of_all_the_time(the_world: World) -> None:
+    await the_world.submitted(9)
+    await advertise(the_world)
+    await run_pilot(the_world, busy=4)
+    assert [each.code for each in await the_world.look()] == ["SLOTS_BUSY"]
+    await run_pilot(the_world, busy=0)
+    assert await the_world.look() == []
+    await the_world.sql("update wait_reason set since = since - interval '1 min'")
+    assert [each.code for each in await the_world.look()] == ["SOON"]
+    await expire(the_world)
+    assert [each.code for each in await the_world.look()] == ["IMPOSSIBLE_NOW"], "graver news go at once"
+
+
+async def test_a_queue_whose_turn_never_comes_is_behind_others(the_world: World) -> None:
+    """The highest CPU segment goes first: while it has jobs, the others get nothing."""
+    await the_world.submitted(50, cpu_time=200_000)
+    (short,) = await the_world.submitted(cpu_time=100)
+    await advertise(the_world)
+    await run_pilot(the_world, busy=2)
+    assert sorted(each.code for each in await the_world.look()) == ["BEHIND_OTHERS", "SOON"]
+    said = await why(the_world, short)
+    assert said.code == "BEHIND_OTHERS"
+    assert (await line_of(the_world, short)).reason == "BEHIND_OTHERS"
+
+
+async def test_without_a_matcher_that_says_how_queues_do_reasons_stay(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    await the_world.look()
+    await the_world.sql("update queue_watch set at = now() - interval '1 min'")
+    await advertise(the_world)
+    await the_world._reasons.look()
+    assert (await line_of(the_world, job_id)).reason == "IMPOSSIBLE_NOW"
+
+
+async def test_queues_come_and_go_and_come_again(the_world: World) -> None:
+    """What is numbered in memory is begun anew when most of it is gone, and says the same as before."""
+    for n in range(4):
+        (job_id,) = await the_world.submitted(memory_mb=n + 1)
+        assert [each.code for each in await the_world.look()] == ["IMPOSSIBLE_NOW"]
+        await the_world.order("kill", job_id)
+    assert len(the_world._reasons._numbers) == 4
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("services.job_manager.reasons.DEAD_QUEUES", 0)
+        await the_world.submitted(memory_mb=3)
+        assert [each.code for each in await the_world.look()] == ["IMPOSSIBLE_NOW"]
+        assert len(the_world._reasons._numbers) == 1

@@ -16,6 +16,7 @@ import numpy as np
 from services.job_manager.commands import Commands
 from services.job_manager.leases import Leases
 from services.job_manager.queries import Queries
+from services.job_manager.reasons import Reasons
 from services.job_manager.reports import Reports
 from services.matcher.feed import Feed
 from services.matcher.matching import Matching
@@ -27,7 +28,7 @@ from wms.db.database import Database, Parcel
 from wms.ids import CommandId, Epoch, JobId, PilotId, ReportId, RequestId
 from wms.job.reasons import Code
 from wms.lease import Terms
-from wms.messages import replies, site_inbox
+from wms.messages import events, replies, site_inbox
 from wms.messages.commands import Control, Selector, Submit
 from wms.messages.reports import Report, Result, Usage
 from wms.messages.requests import MatchRequest
@@ -38,6 +39,7 @@ from wms.taskqueue.index import QueueIndex
 Held = tuple[JobId, Epoch]
 R = TypeVar("R")
 
+_FACT: msgspec.json.Decoder[Any] = msgspec.json.Decoder(events.Fact)
 _REPLY = msgspec.json.Decoder(replies.Reply)
 _TO_AGENT: msgspec.json.Decoder[Any] = msgspec.json.Decoder(site_inbox.ToAgent)
 
@@ -80,6 +82,7 @@ class World:
         self._reports = Reports(self.terms)
         self._leases = Leases(db, self.terms)
         self._queries = Queries(DEFAULT_SEGMENTS)
+        self._reasons = Reasons(db)
         self.index = QueueIndex()
         self._feed = Feed(db, Kafka(Settings(), "test"), self.index)
         self._matching = Matching(self.index, self.terms, 1.0, np.random.default_rng(1))
@@ -165,6 +168,14 @@ class World:
         """Have the matcher, after a look at the truth, say how its queues do."""
         await self._feed.reconcile()
         await self._watch.write()
+
+    async def look(self) -> list[Any]:
+        """Have the job manager look why queues wait, and return what it told everybody."""
+        await self.watch()
+        self._reasons._not_before = 0.0
+        await self._reasons.look()
+        facts = [_FACT.decode(payload) for payload in self.take(events.TOPIC)]
+        return [each for each in facts if isinstance(each, events.WaitReason)]
 
     async def match(self, who: Principal | None = None, slots: int = 1, request_id: str = "") -> list[Held]:
         """Ask for work and return what was offered."""

@@ -410,6 +410,16 @@ FULL: dict[str, msgspec.Struct] = {
     "jobs-queued": events.JobsQueued(
         first=JobId(1042), count=2, at=AT, owner="alice", owner_group="lhcb_user", vo="lhcb"
     ),
+    "wait-reason": events.WaitReason(
+        tq_id=TaskQueueId(7),
+        at=AT,
+        code="IMPOSSIBLE_NOW",
+        text="no computing element advertised now could run it; 1 computing element that could does not advertise now",
+        waiting=1_200,
+        owner="alice",
+        owner_group="lhcb_user",
+        vo="lhcb",
+    ),
     "entered": changes.Entered(
         tq_id=TaskQueueId(5), requirements=REQUIREMENTS, user_priority=2.0, job_ids=(JOB, JobId(1043))
     ),
@@ -520,6 +530,16 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "jobs-queued": events.JobsQueued(
         first=JobId(1), count=1, at=AT, owner="bob", owner_group="user", vo="local"
     ),
+    "wait-reason": events.WaitReason(
+        tq_id=TaskQueueId(1),
+        at=AT,
+        code="SOON",
+        text="",
+        waiting=1,
+        owner="bob",
+        owner_group="user",
+        vo="local",
+    ),
     "entered": changes.Entered(
         tq_id=TaskQueueId(1), requirements=PLAIN_REQUIREMENTS, user_priority=0.0, job_ids=()
     ),
@@ -534,6 +554,15 @@ MINIMAL: dict[str, msgspec.Struct] = {
 """By tag: only what must be said."""
 
 GROWN: dict[str, msgspec.Struct] = {
+    "job-detail.reason-text": replies.JobDetail(
+        **ASKED,
+        job=WAITING_LINE,
+        array_index=None,
+        description={"executable": "./sim"},
+        attempts=(),
+        history=(),
+        reason_text="no pilot runs at the 1 computing element that could run it",
+    ),
     "job-why.tiers": replies.JobWhy(
         **ASKED,
         job_id=JOB,

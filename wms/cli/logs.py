@@ -92,6 +92,7 @@ class _View:
         self._epoch = 0
         self._offset: int | None = None
         self._end = ""
+        self._waits = ""
 
     def history(self, detail: "JobDetail") -> None:
         """Show the moves that were not shown yet."""
@@ -99,6 +100,11 @@ class _View:
             if line.seq > self._seq:
                 self._seq = line.seq
                 self._move(line)
+        waits = f"waits, {detail.job.reason}: {detail.reason_text}" if detail.reason_text else ""
+        if waits != self._waits:
+            self._waits = waits
+            if waits and not self._quiet and not self._as_json:
+                note(waits)
 
     async def tail(self, size: int) -> None:
         """Show the end of what the job has printed."""

@@ -48,7 +48,7 @@ async def places(tx: Transaction, vo: str) -> list[Place]:
     """Return every computing element within memory, with the pilots that a VO has there."""
     return [
         Place(
-            element=_element(row["element"]),
+            element=element_of(row["element"]),
             fresh=row["fresh"],
             running=row["running"],
             coming=row["coming"],
@@ -61,7 +61,8 @@ async def places(tx: Transaction, vo: str) -> list[Place]:
 
 # Ads come anew all the time and seldom say anything new.
 @lru_cache(maxsize=10_000)
-def _element(text: str) -> ComputingElement:
+def element_of(text: str) -> ComputingElement:
+    """Return the computing element of an ad's JSON."""
     return msgspec.json.decode(text, type=ComputingElement)
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from wms.ids import Epoch, JobId
+from wms.ids import Epoch, JobId, TaskQueueId
 from wms.job.state import Event, State
 
 TOPIC = "wms.job.events"
@@ -43,7 +43,21 @@ class JobsQueued(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-queued"):
     vo: str
 
 
-Fact = JobEvent | JobsMoved | JobsQueued
+class WaitReason(msgspec.Struct, frozen=True, kw_only=True, tag="wait-reason"):
+    """Why the waiting jobs of a task queue wait has changed. Key: the queue, as `tq-<id>`."""
+
+    tq_id: TaskQueueId
+    at: datetime
+    code: str
+    """One of `wms.job.reasons.Wait`."""
+    text: str
+    waiting: int
+    owner: str
+    owner_group: str
+    vo: str
+
+
+Fact = JobEvent | JobsMoved | JobsQueued | WaitReason
 
 LANES = 4
 """As many as the topic has partitions."""

@@ -139,6 +139,8 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True, tag="job-detail"):
     description: dict[str, Any]
     attempts: tuple[Attempt, ...]
     history: tuple[HistoryLine, ...]
+    reason_text: str = ""
+    """Of a waiting job why it waits, as was last found."""
 
 
 class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):

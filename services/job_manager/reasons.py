@@ -1,0 +1,122 @@
+"""Keeps why each task queue waits: looked at all together every few seconds, written and told when it changes."""
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+import structlog
+
+from wms.db import queue, task_queue, wait_reason
+from wms.db.database import Database, Transaction
+from wms.db.queue import Waiting
+from wms.db.wait_reason import Told, WaitReason
+from wms.ids import TaskQueueId
+from wms.job.reasons import Wait
+from wms.messages import events
+from wms.taskqueue.grouping import Requirements
+from wms.why.survey import Survey
+from wms.why.tier import Judgement, Standing, judge
+
+log = structlog.get_logger()
+
+SHARE_OF_TIME = 30
+LONGEST_REST_SECONDS = 30.0
+QUIET_SECONDS = 30.0
+"""Pilots fill and empty all the time: between the tiers of queues that are served a change is told no sooner."""
+CHANCE_STEP = 0.1
+SERVED = frozenset({Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
+DEAD_QUEUES = 1_000
+
+
+class Reasons:
+    """Looks why queues wait. Any number of instances may run: one looks at a time."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._survey = Survey()
+        self._numbers: dict[TaskQueueId, int] = {}
+        self._not_before = 0.0
+
+    async def look(self) -> None:
+        """Look, unless the last look was long and not long ago."""
+        began = time.monotonic()
+        if began < self._not_before:
+            return
+        async with self._db.transaction() as tx:
+            changed = await self._look(tx) if await wait_reason.may_look(tx) else 0
+        took = time.monotonic() - began
+        self._not_before = began + min(SHARE_OF_TIME * took, LONGEST_REST_SECONDS)
+        if changed:
+            log.info("reasons changed", queues=changed, seconds=round(took, 3))
+
+    async def _look(self, tx: Transaction) -> int:
+        waiting = await queue.waiting(tx)
+        if waiting is None:
+            return 0
+        told = await wait_reason.read(tx)
+        await wait_reason.forget(tx, told.keys() - waiting.keys())
+        await self._learn(tx, waiting)
+        news = [
+            WaitReason(tq_id=tq_id, code=judged.code, text=judged.text, chance=at.chance)
+            for tq_id, (at, judged) in (await self._judged(tx, waiting)).items()
+            if _is_news(told.get(tq_id), at, judged)
+        ]
+        await wait_reason.write(tx, news)
+        changed = [each for each in news if each.tq_id not in told or told[each.tq_id].code != each.code]
+        now = await tx.now()
+        for each in changed:
+            wanted = self._survey.requirements[self._numbers[each.tq_id]]
+            fact = events.WaitReason(
+                tq_id=each.tq_id,
+                at=now,
+                code=each.code,
+                text=each.text,
+                waiting=waiting[each.tq_id].jobs,
+                owner=wanted.owner,
+                owner_group=wanted.owner_group,
+                vo=wanted.vo,
+            )
+            tx.send(events.TOPIC, f"tq-{each.tq_id}", fact)
+        return len(changed)
+
+    async def _judged(
+        self, tx: Transaction, waiting: Mapping[TaskQueueId, Waiting]
+    ) -> dict[TaskQueueId, tuple[Standing, Judgement]]:
+        jobs = np.zeros(len(self._survey.requirements), dtype=np.int64)
+        weights = np.zeros(len(jobs))
+        for tq_id, each in waiting.items():
+            jobs[self._numbers[tq_id]] = each.jobs
+            weights[self._numbers[tq_id]] = each.weight
+        standings = self._survey.standings(
+            jobs, weights, await wait_reason.known(tx), await wait_reason.crews(tx), {}
+        )
+        found = {tq_id: standings[self._numbers[tq_id]] for tq_id in waiting}
+        return {tq_id: (at, judge(at)) for tq_id, at in found.items()}
+
+    async def _learn(self, tx: Transaction, waiting: Mapping[TaskQueueId, Waiting]) -> None:
+        """Number the queues that are new; begin anew when most that are numbered are gone."""
+        if len(self._numbers) > 2 * len(waiting) + DEAD_QUEUES:
+            kept = {
+                tq_id: self._survey.requirements[number]
+                for tq_id, number in self._numbers.items()
+                if tq_id in waiting
+            }
+            self._survey, self._numbers = Survey(), {}
+            self._number(kept)
+        unknown = waiting.keys() - self._numbers.keys()
+        if unknown:
+            self._number(await task_queue.read(tx, unknown))
+
+    def _number(self, queues: Mapping[TaskQueueId, Requirements]) -> None:
+        for tq_id, wanted in queues.items():
+            self._numbers[tq_id] = len(self._survey.requirements)
+            self._survey.append(wanted)
+
+
+def _is_news(told: Told | None, at: Standing, judged: Judgement) -> bool:
+    if told is None:
+        return True
+    if told.code != judged.code:
+        calm = told.code in SERVED and judged.code in SERVED
+        return not calm or told.age_seconds >= QUIET_SECONDS
+    return abs(at.chance - told.chance) > CHANCE_STEP

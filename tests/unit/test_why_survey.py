@@ -1,0 +1,132 @@
+"""The standing of all queues at once is what is added up for each alone, however it came about."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.taskqueue_strategies import asks, requirements
+from tests.unit.test_why_relaxation import element, elements
+from wms.site import Resource
+from wms.taskqueue.closed import Pair, pairs
+from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.selection import Mismatch
+from wms.why.survey import Crew, Known, Survey
+from wms.why.tier import Standing, judge, standing
+from wms.why.verdict import Place, verdicts
+
+Closed = Mapping[tuple[str, str], set[Pair]]
+
+
+def known() -> st.SearchStrategy[list[Known]]:
+    one = st.builds(Known, elements(), st.booleans())
+    return st.lists(one, max_size=6, unique_by=lambda each: (each.element.site, each.element.ce))
+
+
+def crews() -> st.SearchStrategy[dict[tuple[str, str, str], Crew]]:
+    place = st.tuples(
+        st.sampled_from(["A", "B"]), st.sampled_from(["A", "B", "C"]), st.sampled_from(["v", "w"])
+    )
+    number = st.integers(0, 3)
+    return st.dictionaries(place, st.builds(Crew, number, number, number, number), max_size=6)
+
+
+def closed() -> st.SearchStrategy[dict[tuple[str, str], set[Pair]]]:
+    place = st.tuples(st.sampled_from(["A", "B"]), st.sampled_from(["", "A", "B"]))
+    pair: st.SearchStrategy[Any] = st.sampled_from(
+        [("owner", "o"), ("owner_group", "g"), ("any", ""), ("tag", "gpu"), ("job_type", "A")]
+    )
+    return st.dictionaries(place, st.sets(pair, min_size=1, max_size=2), max_size=2)
+
+
+def kept_out(by: Closed) -> Callable[[Requirements, Resource], Mismatch | None]:
+    def negative(wanted: Requirements, at: Resource) -> Mismatch | None:
+        here = by.get((at.site, ""), set()) | by.get((at.site, at.grid_ce), set())
+        return Mismatch("limit", "reached") if here & pairs(wanted) else None
+
+    return negative
+
+
+def alone(
+    wanted: Requirements, there: list[Known], of: dict[tuple[str, str, str], Crew], by: Closed
+) -> Standing:
+    places = []
+    for each in there:
+        crew = of.get((each.element.site, each.element.ce, wanted.vo), Crew())
+        places.append(
+            Place(
+                element=each.element,
+                fresh=each.fresh,
+                running=crew.running,
+                coming=crew.coming,
+                slots=crew.slots,
+                free_slots=crew.free_slots,
+            )
+        )
+    return standing(wanted, verdicts(wanted, places, [kept_out(by)]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(requirements(), min_size=1, max_size=6), st.data())
+def test_all_at_once_as_each_alone(queues: list[Requirements], data: st.DataObject) -> None:
+    """Over several rounds with other elements, pilots and limits, and queues that come in between."""
+    survey = Survey()
+    for count in (len(queues) // 2, len(queues)):
+        while len(survey.requirements) < count:
+            survey.append(queues[len(survey.requirements)])
+        there, of, by = data.draw(known()), data.draw(crews()), data.draw(closed())
+        found = survey.standings(np.ones(count, dtype=np.int64), np.ones(count), there, of, by)
+        for wanted, said in zip(queues, found, strict=False):
+            expected = alone(wanted, there, of, by)
+            assert said._replace(chance=1.0, limit="") == expected._replace(limit="")
+            assert bool(said.limit) == bool(expected.limit)
+
+
+def chances(free: int, *queues: tuple[Requirements, int, float]) -> list[float]:
+    survey = Survey()
+    for wanted, _, _ in queues:
+        survey.append(wanted)
+    found = survey.standings(
+        np.array([jobs for _, jobs, _ in queues]),
+        np.array([weight for _, _, weight in queues]),
+        [Known(element(), fresh=True)],
+        {("A", "ce", "v"): Crew(running=1, slots=10, free_slots=free)},
+        {},
+    )
+    return [each.chance for each in found]
+
+
+LONG, SHORT = asks(cpu_segment=1_000), asks(cpu_segment=500)
+
+
+@pytest.mark.parametrize(
+    ("free", "queues", "expected"),
+    [
+        (4, [(LONG, 100, 3.0), (LONG, 100, 1.0)], [0.75, 0.25]),
+        (4, [(LONG, 100, 1.0), (SHORT, 100, 1.0)], [1.0, 0.0]),
+        (4, [(LONG, 1, 1.0), (SHORT, 100, 1.0)], [0.25, 0.75]),
+        (4, [(LONG, 1, 9.0), (LONG, 2, 1.0)], [0.25, 0.5]),
+        (4, [(LONG, 0, 0.0), (SHORT, 4, 1.0)], [0.0, 1.0]),
+    ],
+)
+def test_free_slots_go_to_the_highest_segment_and_there_by_weight(
+    free: int, queues: list[tuple[Requirements, int, float]], expected: list[float]
+) -> None:
+    assert chances(free, *queues) == pytest.approx(expected)
+
+
+def test_a_limit_is_named_with_what_it_keeps_out() -> None:
+    survey = Survey()
+    survey.append(asks())
+    (said,) = survey.standings(
+        np.ones(1, dtype=np.int64),
+        np.ones(1),
+        [Known(element(), fresh=True)],
+        {},
+        {("A", ""): {("owner", "o")}},
+    )
+    assert judge(said).code == "HELD_BY_LIMIT"
+    assert "owner 'o'" in said.limit

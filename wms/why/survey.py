@@ -1,0 +1,221 @@
+"""The standing of all task queues at once: the same clauses, each distinct part judged once for each computing element.
+
+What `wms.why.tier.standing` adds up for one queue is gathered here over arrays; a test holds the two equal. The free slots
+of an element are shared out as the draw would: to the highest CPU segment first, among its queues by weight.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from wms.provisioning.demand import WAYS
+from wms.site import ComputingElement
+from wms.taskqueue.closed import Closed, Pair
+from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.selection import CLAUSES, CPU_TIME
+from wms.why.tier import Standing, contradiction
+
+Mask = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Known(NamedTuple):
+    """A computing element that advertises itself (`fresh`) or did within memory."""
+
+    element: ComputingElement
+    fresh: bool
+
+
+class Crew(NamedTuple):
+    """The pilots of one VO on one element."""
+
+    running: int = 0
+    coming: int = 0
+    slots: int = 0
+    free_slots: int = 0
+
+
+class _Column:
+    """One clause over all queues: the distinct parts that it looks at, and which of them each queue has."""
+
+    def __init__(self, part: Callable[[Requirements], Hashable], holds: Callable[[Any, Any], bool]) -> None:
+        self._part = part
+        self._holds = holds
+        self._numbers: dict[Hashable, int] = {}
+        self._of_queue: list[int] = []
+
+    def append(self, requirements: Requirements) -> None:
+        self._of_queue.append(self._numbers.setdefault(self._part(requirements), len(self._numbers)))
+
+    def judge(self, place: Any, start: int) -> Mask:
+        """Return whether the clause holds for the queues from the `start`-th on."""
+        queues = np.array(self._of_queue[start:], dtype=np.int64)
+        verdicts = np.ones(len(self._numbers), dtype=np.bool_)
+        parts = list(self._numbers)
+        # Few queues came: few parts need a look.
+        for number in np.unique(queues) if start else range(len(parts)):
+            verdicts[number] = self._holds(parts[number], place)
+        return verdicts[queues]
+
+
+class Survey:
+    """Task queues by number, in the order they came, and which elements they reach; the verdicts are remembered."""
+
+    def __init__(self) -> None:
+        self.requirements: list[Requirements] = []
+        self._ways = [_Column(way.part, way.holds) for way in WAYS]
+        # A pilot is of the queue's own VO: that clause holds by its making.
+        self._clauses = [_Column(each.part, each.holds) for each in (*CLAUSES, CPU_TIME) if each.name != "vo"]
+        self._reached: dict[ComputingElement, Mask] = {}
+        self._closed = Closed()
+        self._closed_at: set[tuple[str, str]] = set()
+
+    def append(self, requirements: Requirements) -> None:
+        """Give the next number to a queue."""
+        self.requirements.append(requirements)
+        self._closed.append(requirements)
+        for column in (*self._ways, *self._clauses):
+            column.append(requirements)
+
+    def standings(
+        self,
+        waiting: Ints,
+        weights: Floats,
+        known: Sequence[Known],
+        crews: Mapping[tuple[str, str, str], Crew],
+        closed: Mapping[tuple[str, str], Iterable[Pair]],
+    ) -> list[Standing]:
+        """Return the standing of every queue by number.
+
+        `crews` are by site, element and VO; `closed` is what limits keep out, by site and element, "" for a whole site.
+        """
+        self._close(closed)
+        sums = _Sums(self.requirements, waiting, weights)
+        reached = self._all_reached(known)
+        for each, here in zip(known, reached, strict=True):
+            sums.add(each, here, self._closed.slots(each.element.site, each.element.ce))
+            if each.fresh:
+                for vo in sums.vos:
+                    if crew := crews.get((each.element.site, each.element.ce, vo)):
+                        sums.add_crew(vo, crew)
+        return sums.standings(len(known), sum(each.fresh for each in known), self._limit)
+
+    def _close(self, closed: Mapping[tuple[str, str], Iterable[Pair]]) -> None:
+        for site, ce in self._closed_at - closed.keys():
+            self._closed.close(site, ce, ())
+        for (site, ce), pairs in closed.items():
+            self._closed.close(site, ce, pairs)
+        self._closed_at = set(closed)
+
+    def _limit(self, number: int, element: ComputingElement) -> str:
+        return self._closed.detail(element.pilot_resource(vo=""), number)
+
+    def _all_reached(self, known: Sequence[Known]) -> list[Mask]:
+        """Return which queues reach each element; what is remembered of elements no longer known goes."""
+        kept = {}
+        for each in known:
+            fixed = _fixed(each.element)
+            kept[fixed] = self._brought_up_to_date(fixed)
+        self._reached = kept
+        return [kept[_fixed(each.element)] for each in known]
+
+    def _brought_up_to_date(self, element: ComputingElement) -> Mask:
+        before = self._reached.get(element, np.empty(0, dtype=np.bool_))
+        start = len(before)
+        if start == len(self.requirements):
+            return before
+        new = np.full(len(self.requirements) - start, element.fault() is None, dtype=np.bool_)
+        resource = element.pilot_resource(vo="any VO")
+        for columns, place in ((self._ways, element), (self._clauses, resource)):
+            for column in columns:
+                if new.any():
+                    new &= column.judge(place, start)
+        return np.concatenate([before, new])
+
+
+def _fixed(element: ComputingElement) -> ComputingElement:
+    """Return what of an ad the clauses look at: not what changes all the time."""
+    return replace(element, load=0.0, current_jobs=0, current_submitting_jobs=0)
+
+
+class _Sums:
+    """What elements say, added up by queue."""
+
+    def __init__(self, requirements: Sequence[Requirements], waiting: Ints, weights: Floats) -> None:
+        self._requirements = requirements
+        self._waiting = waiting
+        self._weights = weights
+        self._segments = np.array([each.cpu_segment for each in requirements], dtype=np.int64)
+        count = len(requirements)
+        self._could = np.zeros(count, dtype=np.int64)
+        self._fitting = np.zeros(count, dtype=np.int64)
+        self._held = np.zeros(count, dtype=np.int64)
+        self._crew = np.zeros((len(Crew._fields), count), dtype=np.int64)
+        self._expected = np.zeros(count)
+        self._held_at: dict[int, ComputingElement] = {}
+        self._open = np.zeros(count, dtype=np.bool_)
+        numbers: dict[str, list[int]] = {}
+        for number, each in enumerate(requirements):
+            numbers.setdefault(each.vo, []).append(number)
+        self.vos = {vo: np.array(each, dtype=np.int64) for vo, each in numbers.items()}
+
+    def add(self, known: Known, reached: Mask, closed: Mask | None) -> None:
+        """Add what an element says."""
+        self._could += reached
+        if not known.fresh:
+            return
+        self._fitting += reached
+        self._open = reached
+        if closed is not None:
+            held = reached & closed
+            self._held += held
+            self._open = reached & ~closed
+            for number in np.flatnonzero(held).tolist():
+                self._held_at.setdefault(number, known.element)
+
+    def add_crew(self, vo: str, crew: Crew) -> None:
+        """Add the pilots of a VO on the element added last."""
+        numbers = self.vos[vo][self._open[self.vos[vo]]]
+        self._crew[:, numbers] += np.array(crew, dtype=np.int64)[:, None]
+        left = crew.free_slots
+        wanting = numbers[self._waiting[numbers] > 0]
+        for segment in np.unique(self._segments[wanting])[::-1]:
+            if left <= 0:
+                break
+            drawn = wanting[self._segments[wanting] == segment]
+            jobs = self._waiting[drawn]
+            if left >= jobs.sum():
+                self._expected[drawn] += jobs
+            else:
+                self._expected[drawn] += left * self._weights[drawn] / (self._weights[drawn].sum() or 1.0)
+            left -= int(jobs.sum())
+
+    def standings(
+        self, known: int, fresh: int, limit: Callable[[int, ComputingElement], str]
+    ) -> list[Standing]:
+        """Return the standing of every queue."""
+        rows = zip(
+            self._could.tolist(), self._fitting.tolist(), self._held.tolist(), self._crew.T.tolist(),
+            self._expected.tolist(), strict=True,
+        )  # fmt: skip
+        return [
+            Standing(
+                contradiction=contradiction(self._requirements[number]),
+                known=known,
+                fresh=fresh,
+                could=could,
+                fitting=fitting,
+                held=held,
+                limit=limit(number, self._held_at[number]) if held else "",
+                pilots=crew[0],
+                coming=crew[1],
+                slots=crew[2],
+                free_slots=crew[3],
+                chance=min(1.0, expected / crew[3]) if crew[3] else 1.0,
+            )
+            for number, (could, fitting, held, crew, expected) in enumerate(rows)
+        ]
