@@ -15,7 +15,7 @@ from wms.db.database import Database
 from wms.db.migrate import migrate
 from wms.embedded.postgres import Postgres
 from wms.jobdesc.description import JobDescription
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS, key
+from wms.taskqueue.grouping import key
 from wms.taskqueue.intake import requirements_of
 
 LOADING = """
@@ -63,6 +63,11 @@ class Store:
             total += times.user + times.system + times.children_user + times.children_system
         return total
 
+    async def size(self) -> int:
+        """Return the bytes of the database."""
+        async with self.db.transaction() as tx:
+            return int(await tx.fetchval("select pg_database_size(current_database())"))
+
     async def version(self) -> str:
         connection = await asyncpg.connect(self.url)
         try:
@@ -72,7 +77,7 @@ class Store:
         return f"{version.major}.{version.minor}"
 
     async def load(self, queues: Sequence[Queue], jobs: Jobs) -> None:
-        """Let the jobs wait: job number n under the id n, each with a description and a history of its own."""
+        """Let the jobs wait: job number n under the id n, each with a description of its own."""
         tq_ids = await self.make_queues(queues)
         connection = await asyncpg.connect(self.url, command_timeout=1_800)
         try:
@@ -91,9 +96,8 @@ class Store:
 
     async def make_queues(self, queues: Sequence[Queue]) -> list[int]:
         """Make the task queues as submissions would, and return their ids."""
-        required = [
-            requirements_of(describe(each), each.owner, each.group, VO, DEFAULT_SEGMENTS) for each in queues
-        ]
+        segments = tuple(sorted({each.cpu_time for each in queues}))
+        required = [requirements_of(describe(each), each.owner, each.group, VO, segments) for each in queues]
         async with self.db.transaction() as tx:
             found = await task_queue.find_or_make(tx, required)
         return [found[key(each)] for each in required]

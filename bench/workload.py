@@ -19,7 +19,8 @@ SHARING = frozenset({"lhcb_mc", "lhcb_prod"})
 """Groups whose members share their jobs: a private pilot of one serves all of its owners."""
 OWNERS = tuple((f"user{n:02d}", GROUPS[n % len(GROUPS)]) for n in range(20))
 PLATFORMS = ("x86_64-slc6", "x86_64-el9", "aarch64-el9")
-SEGMENTS = (500, 5_000, 50_000, 300_000)
+SEGMENTS = ((500, 1), (5_000, 2), (50_000, 4), (300_000, 3))
+"""CPU segments, each with how many of ten queues are of it."""
 JOB_TYPES = tuple(f"type{n:02d}" for n in range(24))
 BURST = 20
 """Jobs of one queue that arrive together, so that their ids follow on."""
@@ -32,14 +33,36 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int = 1_000_000
     sites: int = 100
     tags: int = 3
+    platforms: int = 3
+    segments: tuple[tuple[int, int], ...] = SEGMENTS
+    bound: float = 0.3
+    """Share of the queues that name a few sites."""
+    wide: float = 0.0
+    """Share of the queues that name nearly all sites and many platforms, as those of a production system do."""
     spread: float = 1.0
     """Of the sizes of queues: the sigma of their logarithms."""
+    cut: float = 1e9
+    """No queue is larger than so many times the median one."""
 
     def site(self, n: int) -> str:
         return f"LCG.Site{n:04d}.org"
 
+    def platform(self, n: int) -> str:
+        return PLATFORMS[n] if n < len(PLATFORMS) else f"x86_64-variant{n:02d}"
+
     def tag(self, n: int) -> str:
         return ("GPU", "MultiProcessor", "LargeMem")[n] if n < 3 else f"tag{n:03d}"
+
+
+LHCB = Shape(
+    queues=498, waiting=871_925, sites=60, platforms=67, bound=0.46, wide=0.54, spread=2.2, cut=8.9,
+    segments=(
+        (21_600, 41), (43_200, 3), (86_400, 11), (172_800, 41), (259_200, 88), (345_600, 56), (518_400, 10), (691_200, 27),
+        (864_000, 5), (1_080_000, 216),
+    ),
+)  # fmt: skip
+"""LHCb's task queues as they were on 28 March 2026, by their numbers: what its simulation asks for runs nearly everywhere,
+what its data ask for at one site or two."""
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,25 +105,39 @@ class Jobs(msgspec.Struct, frozen=True):
 def make_queues(shape: Shape, seed: int = 1) -> list[Queue]:
     """Return distinct queues: three in ten bound to sites, one in ten banning some, half to platforms, few to tags."""
     rng = random.Random(seed)
-    sites = [shape.site(n) for n in range(shape.sites)]
-    tags = [shape.tag(n) for n in range(shape.tags)]
+    sites, tags, platforms = _names(shape)
+    segments, weights = zip(*shape.segments, strict=True)
     found: dict[bytes, Queue] = {}
     while len(found) < shape.queues:
         owner, group = rng.choice(OWNERS)
-        wanted = _some(rng, 0.3, sites, 5)
+        wide = rng.random() < shape.wide
+        wanted = (
+            rng.sample(sites, len(sites) - 2)
+            if wide
+            else _some(rng, shape.bound / (1 - shape.wide), sites, 5)
+        )
         queue = Queue(
             owner=owner,
             group=group,
-            cpu_time=rng.choices(SEGMENTS, (1, 2, 4, 3))[0],
+            cpu_time=rng.choices(segments, weights)[0],
             priority=round(max(0.001, rng.lognormvariate(0, 1) * 10), 4),
-            sites=wanted,
+            sites=tuple(wanted),
             banned=() if wanted else _some(rng, 0.14, sites, 3),
-            platforms=_some(rng, 0.5, PLATFORMS, 2),
+            platforms=_some(rng, 0.5, platforms, max(2, len(platforms) // 2)),
             job_types=(rng.choice(JOB_TYPES),),
             tags=_some(rng, 0.15, tags, 2),
         )
         found.setdefault(msgspec.json.encode(msgspec.structs.replace(queue, priority=0.0)), queue)
     return list(found.values())
+
+
+def _names(shape: Shape) -> tuple[list[str], list[str], list[str]]:
+    """Return the sites, tags and platforms that there are."""
+    return (
+        [shape.site(n) for n in range(shape.sites)],
+        [shape.tag(n) for n in range(shape.tags)],
+        [shape.platform(n) for n in range(shape.platforms)],
+    )
 
 
 def _some(rng: random.Random, share: float, values: Sequence[T], most: int) -> tuple[T, ...]:
@@ -111,7 +148,7 @@ def _some(rng: random.Random, share: float, values: Sequence[T], most: int) -> t
 def make_jobs(shape: Shape, seed: int = 2) -> Jobs:
     """Return the waiting jobs: some queues large, most small, none empty; six in ten queues with one priority alone."""
     rng = np.random.default_rng(seed)
-    sizes = rng.lognormal(0, shape.spread, shape.queues)
+    sizes = np.minimum(rng.lognormal(0, shape.spread, shape.queues), shape.cut)
     counts = 1 + rng.multinomial(shape.waiting - shape.queues, sizes / sizes.sum())
     queue = np.repeat(np.arange(shape.queues, dtype=np.int32), counts)
     whole = len(queue) // BURST * BURST
@@ -125,19 +162,23 @@ def make_jobs(shape: Shape, seed: int = 2) -> Jobs:
 def make_pilots(shape: Shape, count: int, seed: int = 3) -> list[Pilot]:
     """Return pilots: large sites ask most, one in ten is private, one in twenty takes one job type only."""
     rng = random.Random(seed)
-    sites = [shape.site(n) for n in range(shape.sites)]
-    tags = [shape.tag(n) for n in range(shape.tags)]
-    places = rng.choices(sites, [1 / (n + 3) for n in range(shape.sites)], k=count)
-    return [_pilot(rng, site, tags) for site in places]
+    names = _names(shape)
+    places = rng.choices(names[0], [1 / (n + 3) for n in range(shape.sites)], k=count)
+    # Most pilots have much time left.
+    segments = [seconds for seconds, _ in shape.segments]
+    lengths = rng.choices(segments, [n**2 for n in range(1, len(segments) + 1)], k=count)
+    return [_pilot(rng, site, length, *names[1:]) for site, length in zip(places, lengths, strict=True)]
 
 
-def _pilot(rng: random.Random, site: str, tags: Sequence[str]) -> Pilot:
+def _pilot(
+    rng: random.Random, site: str, cpu_time: int, tags: Sequence[str], platforms: Sequence[str]
+) -> Pilot:
     owner, group = rng.choice(OWNERS) if rng.random() < 0.1 else ("", "")
     return Pilot(
         site=site,
         ce=f"ce{rng.randrange(20):02d}",
-        platform=rng.choice(PLATFORMS),
-        cpu_time=int(rng.choices(SEGMENTS, (5, 10, 25, 60))[0] * rng.choice((1, 1, 1.2))),
+        platform=rng.choice(platforms),
+        cpu_time=int(cpu_time * rng.choice((1, 1, 1.2))),
         tags=_some(rng, 0.35, tags, max(2, len(tags) // 10)),
         job_types=_some(rng, 0.05, JOB_TYPES, 1),
         owner=owner,

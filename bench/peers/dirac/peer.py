@@ -184,7 +184,11 @@ def _configuration(port: int, password: str) -> str:
                 "WorkloadManagement": {"Databases": {DATABASE: {"DBName": DATABASE}}},
             },
             "Operations": {
-                "Defaults": {"JobScheduling": {"taskQueueCPUTimeIntervals": ", ".join(map(str, SEGMENTS))}}
+                "Defaults": {
+                    "JobScheduling": {
+                        "taskQueueCPUTimeIntervals": ", ".join(str(seconds) for seconds, _ in SEGMENTS)
+                    }
+                }
             },
             "Registry": {
                 "DefaultGroup": "lhcb_user",

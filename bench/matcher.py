@@ -1,0 +1,178 @@
+"""The matcher's own code in this process, over a durable Postgres: all that a batch of requests costs but the broker."""
+
+import asyncio
+import gc
+import itertools
+import os
+import time
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from bench.validity import InvalidError, Match
+from bench.workload import SHARING, VO, Pilot
+from services.matcher.feed import Feed
+from services.matcher.matching import Matching
+from wms.auth.principal import Principal, Right
+from wms.bus.consumer import Delivery
+from wms.bus.kafka import Headers, Kafka, Settings
+from wms.bus.relay import Relay
+from wms.db import offset
+from wms.db.database import Database
+from wms.ids import PilotId, RequestId
+from wms.lease import Terms
+from wms.messages.requests import TOPIC, MatchRequest
+from wms.messages.site_inbox import PREFIX, NoMatch, Offer, ToAgent
+from wms.site import Resource
+from wms.taskqueue.index import QueueIndex
+from wms.taskqueue.shares import GroupShare
+
+RUN_SECONDS = 30.0
+"""A run that is not done by then counts as far as it went."""
+
+Batch = list[Delivery[MatchRequest]]
+
+_TOLD: msgspec.json.Decoder[ToAgent] = msgspec.json.Decoder(ToAgent)
+
+
+class Nowhere(Kafka):
+    """A broker that takes everything at once, and keeps what agents are told."""
+
+    def __init__(self) -> None:
+        super().__init__(Settings(), "bench")
+        self.told: list[bytes] = []
+
+    async def exists(self, topic: str) -> bool:
+        return bool(topic)
+
+    async def send_many(
+        self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes], headers: Headers = ()
+    ) -> None:
+        assert len(keys) == len(payloads)
+        assert not headers
+        if topic.startswith(PREFIX):
+            self.told += payloads
+
+
+class Run(msgspec.Struct, kw_only=True):
+    """What one run found."""
+
+    asked: int
+    seconds: float
+    batches: list[float]
+    """Seconds of each."""
+    cpu: float
+    """Seconds of this process."""
+    matches: list[Match]
+    refused: list[int]
+    """Pilots that got nothing."""
+
+
+class Matcher:
+    """A matcher in this process: its index, its handler, a relay that sends nowhere."""
+
+    def __init__(self, db: Database, seed: int = 4) -> None:
+        self._db = db
+        self.nowhere = Nowhere()
+        shares = {(VO, group): GroupShare(job_sharing=True) for group in SHARING}
+        self.index = QueueIndex(groups=shares)
+        self._feed = Feed(db, self.nowhere, self.index)
+        self._matching = Matching(self.index, Terms(offer_seconds=3_600), 1.0, np.random.default_rng(seed))
+        self._numbers = itertools.count()
+
+    async def load(self) -> float:
+        """Fill the index as at a matcher's start; return the seconds that took."""
+        began = time.perf_counter()
+        await self._feed.fill()
+        gc.freeze()
+        return time.perf_counter() - began
+
+    async def serve(self, batches: Sequence[Batch], in_flight: int) -> Run:
+        """Handle the batches, so many transactions at once, for as long as a run may take."""
+        relay = Relay(self._db, self.nowhere)
+        relaying = asyncio.create_task(relay.run())
+        self.nowhere.told.clear()
+        left = list(reversed(batches))
+        seconds: list[float] = []
+        until = time.perf_counter() + RUN_SECONDS
+        before, cpu = time.perf_counter(), time.process_time()
+        await asyncio.gather(*(self._lane(left, seconds, until) for _ in range(in_flight)))
+        await relay.drain(30)
+        passed, cpu = time.perf_counter() - before, time.process_time() - cpu
+        relaying.cancel()
+        await asyncio.gather(relaying, return_exceptions=True)
+        matches, refused = _answers(self.nowhere.told)
+        asked = sum(map(len, batches)) - sum(map(len, left))
+        if len(matches) + len(refused) != asked:
+            raise InvalidError(f"{asked} pilots asked, {len(matches) + len(refused)} answers were sent")
+        return Run(
+            asked=asked,
+            seconds=passed,
+            batches=seconds,
+            cpu=cpu,
+            matches=matches,
+            refused=refused,
+        )
+
+    async def _lane(self, left: list[Batch], seconds: list[float], until: float) -> None:
+        """Do as a consumer does: one transaction after another, each moving the offset of its messages."""
+        feed = offset.Feed("bench", f"lane-{os.getpid()}-{next(self._numbers)}", TOPIC)
+        async with self._db.transaction() as tx:
+            at = (await offset.begin(tx, feed, [0]))[0]
+        while left and time.perf_counter() < until:
+            batch = left.pop()
+            began = time.perf_counter()
+            async with self._db.transaction() as tx:
+                await offset.advance(tx, feed, {0: (at, at + len(batch))})
+                await self._matching.handle(tx, batch)
+            at += len(batch)
+            seconds.append(time.perf_counter() - began)
+
+
+def _answers(told: Sequence[bytes]) -> tuple[list[Match], list[int]]:
+    matches: list[Match] = []
+    refused: list[int] = []
+    for payload in told:
+        match _TOLD.decode(payload):
+            case Offer() as offer:
+                matches += [Match(job.job_id, int(offer.pilot_id)) for job in offer.jobs]
+            case NoMatch() as nothing:
+                refused.append(int(nothing.pilot_id))
+    return matches, refused
+
+
+def batches(pilots: Sequence[Pilot], numbers: range, size: int) -> list[Batch]:
+    """Return the requests of these pilots in batches, as a consumer hands them on; a pilot's id is its number."""
+    return [
+        [_delivery(pilots[n], n) for n in numbers[first : first + size]]
+        for first in range(0, len(numbers), size)
+    ]
+
+
+def _delivery(pilot: Pilot, number: int) -> Delivery[MatchRequest]:
+    rights = {Right.JOB_SHARING} if pilot.group in SHARING else set()
+    principal = Principal(
+        kind="pilot",
+        owner=pilot.owner or "bench",
+        group=pilot.group or "pilot",
+        vo=VO,
+        rights=frozenset(rights if pilot.group else {Right.GENERIC_PILOT}),
+        pilot_id=str(number),
+        site=pilot.site,
+        ce=pilot.ce,
+        token_id="t",
+        expires_at=4e9,
+    )
+    resource = Resource(
+        setup="default",
+        vo=VO,
+        cpu_time=pilot.cpu_time,
+        platforms=(pilot.platform,),
+        job_types=pilot.job_types,
+        tags=pilot.tags,
+    )
+    request = MatchRequest(
+        request_id=RequestId(f"r-{number}"), pilot_id=PilotId(str(number)), resource=resource
+    )
+    return Delivery(principal, request)
