@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Iterable
 from typing import NewType
 
 JobId = NewType("JobId", int)
@@ -41,3 +42,14 @@ def slug(name: str) -> str:
     clean = _FOREIGN.sub("-", name.lower())[: SLUG_LIMIT - _HASH_DIGITS - 1].strip("-") or "x"
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{clean}-{digest[:_HASH_DIGITS]}"
+
+
+def joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return the same ids in the fewest ranges, in order; a range has both its ends."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return tuple(merged)

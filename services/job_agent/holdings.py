@@ -163,6 +163,6 @@ def processors_of(job: OfferedJob) -> int:
 def _read(job: OfferedJob) -> tuple[JobDescription, str]:
     try:
         description = msgspec.json.decode(job.description, type=JobDescription)
-        return expand(description, job.array_index or 0), ""
+        return expand(description, job.array_index or 0, job.parameters), ""
     except (msgspec.DecodeError, IndexError) as error:
         return JobDescription(executable=""), f"this agent cannot read the job's description: {error}"

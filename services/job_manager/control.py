@@ -7,11 +7,12 @@ import msgspec
 from services.job_manager.ledger import Ledger
 from wms.auth.policy import scope
 from wms.auth.principal import Principal
-from wms.db import job, selection, submission
+from wms.db import block, job, selection, submission
 from wms.db.database import Transaction
 from wms.db.selection import Page
 from wms.db.submission import Taken
 from wms.ids import JobId
+from wms.job.block import Block, Range
 from wms.job.job import Job, Stop, ordered
 from wms.messages import replies
 from wms.messages.commands import Control
@@ -48,8 +49,10 @@ async def _carry_out(tx: Transaction, principal: Principal, control: Control) ->
     done = _Done()
     after: int | None = None
     may = scope(principal, control.action)
+    # Blocks first: what leaves them while their locks are waited for is found among the rows.
+    await _order_blocks(tx, await block.lock_selected(tx, block.wanted(may, control.selector)), control, done)
     for _ in range(JOBS_LIMIT // BATCH):
-        ids = await selection.select(tx, may, control.selector, Page(BATCH, after))
+        ids = await selection.select_rows(tx, may, control.selector, Page(BATCH, after))
         await _order(tx, ids, control, done)
         if len(ids) < BATCH:
             break
@@ -62,6 +65,27 @@ async def _carry_out(tx: Transaction, principal: Principal, control: Control) ->
         unchanged=tuple(done.named[:NAMED_LIMIT]),
         unchanged_total=done.unchanged,
     )
+
+
+async def _order_blocks(tx: Transaction, parts: Sequence[block.Part], control: Control, done: _Done) -> None:
+    """Order what is in blocks: each job of a block as any other of it."""
+    moves: list[block.Moving] = []
+    for each, ranges in parts:
+        order = ordered(each.job(JobId(ranges[0][0])), control.action, control.reason)
+        if order.refused:
+            _leave(each, ranges, control, done)
+        else:
+            done.changed += block.size(ranges)
+            moves.append((each, ranges, order.steps))
+    await block.move(tx, moves, "user")
+
+
+def _leave(left: Block, ranges: Sequence[Range], control: Control, done: _Done) -> None:
+    done.unchanged += block.size(ranges)
+    for low, high in ranges:
+        for job_id in range(low, min(high, low + NAMED_LIMIT) + 1):
+            refused = ordered(left.job(JobId(job_id)), control.action, control.reason).refused
+            done.named.append(replies.Unchanged(job_id, refused))
 
 
 async def _order(tx: Transaction, ids: Sequence[JobId], control: Control, done: _Done) -> None:

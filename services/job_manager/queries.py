@@ -11,7 +11,7 @@ from services.job_manager.submissions import refuse
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import job, pilot, queue, selection, view, wait_reason
+from wms.db import block, job, pilot, queue, selection, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.selection import Page
 from wms.errors import Rejected
@@ -82,7 +82,8 @@ async def _count_jobs(tx: Transaction, principal: Principal, query: asked.CountJ
 
 
 async def _own(tx: Transaction, principal: Principal, job_id: int, action: Action) -> Job:
-    found = (await job.read(tx, [JobId(job_id)])).get(JobId(job_id))
+    wanted = JobId(job_id)
+    found = (await job.read(tx, [wanted])).get(wanted) or await _in_block(tx, wanted)
     if found is None:
         raise no_such_job(job_id)
     of = (found.owner, found.owner_group, found.vo)
@@ -91,16 +92,21 @@ async def _own(tx: Transaction, principal: Principal, job_id: int, action: Actio
     return found
 
 
+async def _in_block(tx: Transaction, job_id: JobId) -> Job | None:
+    return next((each.job(job_id) for each in await block.of_jobs(tx, [job_id])), None)
+
+
 async def _show_job(tx: Transaction, principal: Principal, query: asked.ShowJob) -> replies.JobDetail:
     found = await _own(tx, principal, query.job_id, "see_detail")
     (line,) = await selection.lines(tx, [found.job_id])
     reasons = await wait_reason.of_jobs(tx, [found.job_id])
-    index, body = await view.description(tx, found.job_id)
+    index, parameters, body = await view.description(tx, found.job_id)
     return replies.JobDetail(
         query_id=query.query_id,
         client=query.client,
         job=_line(line, reasons),
         array_index=index,
+        parameters=parameters,
         description=msgspec.json.decode(body),
         attempts=tuple(replies.Attempt(**row) for row in await view.attempts(tx, found.job_id)),
         history=tuple(replies.HistoryLine(**row) for row in await view.history(tx, found.job_id)),

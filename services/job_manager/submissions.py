@@ -7,13 +7,12 @@ import msgspec
 
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
-from wms.db import job, submission, task_queue
+from wms.db import job, submission, sweep, task_queue
 from wms.db.database import Transaction
-from wms.db.job import Born
 from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.ids import CommandId, JobId, TaskQueueId
-from wms.jobdesc.array import expand, is_array, jobs_in
+from wms.jobdesc.array import is_array, jobs_in, without_lists
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.from_json import read_json
 from wms.jobdesc.problem import InvalidDescription, Problem
@@ -148,12 +147,23 @@ async def _store(
     required = [requirements_of(each, *identity, segments) for each in descriptions]
     queues = await task_queue.find_or_make(tx, required)
     tq_ids = [queues[key_of(each)] for each in required]
-    born = list(_born(descriptions, tq_ids))
-    texts = [_encoder.encode(each).decode() for each in descriptions]
-    first = await job.insert(tx, identity, texts, born)
-    entering = [(each.tq_id, each.user_priority, JobId(first + n)) for n, each in enumerate(born)]
-    task_queue.tell_entered(tx, entering, dict(zip(tq_ids, required, strict=True)))
-    await job.tell_queued(tx, first, len(born), identity)
+    count = sum(map(jobs_in, descriptions))
+    first = await job.reserve(tx, count)
+    texts = [
+        _encoder.encode(without_lists(each) if is_array(each) else each).decode() for each in descriptions
+    ]
+    described = zip(await job.describe(tx, texts), tq_ids, _firsts(descriptions, first), strict=True)
+    jobs, sweeps = _born(zip(descriptions, described, strict=True))
+    await job.insert(tx, identity, jobs)
+    await sweep.insert(tx, identity, sweeps)
+    requirements = dict(zip(tq_ids, required, strict=True))
+    task_queue.tell_entered(
+        tx, [(each.tq_id, each.user_priority, each.job_id) for each in jobs], requirements
+    )
+    for each in sweeps:
+        swept = (each.first, each.first + each.count - 1)
+        task_queue.tell_swept(tx, each.tq_id, requirements[each.tq_id], each.user_priority, swept)
+    await job.tell_queued(tx, first, count, identity)
     answers = _ranges(orders, first)
     await submission.take(
         tx,
@@ -170,20 +180,36 @@ async def _store(
     return answers
 
 
-def _born(descriptions: Sequence[JobDescription], tq_ids: Sequence[TaskQueueId]) -> Iterable[Born]:
-    for place, (description, tq_id) in enumerate(zip(descriptions, tq_ids, strict=True)):
+def _firsts(descriptions: Iterable[JobDescription], first: int) -> Iterable[JobId]:
+    """Return the first id of each, which follow each other in the order of the descriptions."""
+    for description in descriptions:
+        yield JobId(first)
+        first += jobs_in(description)
+
+
+def _born(
+    described: Iterable[tuple[JobDescription, tuple[int, TaskQueueId, JobId]]],
+) -> tuple[list[job.Born], list[sweep.Born]]:
+    jobs: list[job.Born] = []
+    sweeps: list[sweep.Born] = []
+    for description, (description_id, tq_id, first) in described:
+        name = description.name or description.executable.rpartition("/")[2][:200]
+        priority, attempts = float(description.priority), description.max_attempts
         if not is_array(description):
-            yield _one(place, None, tq_id, description.name, description)
+            jobs.append(job.Born(first, description_id, tq_id, name, priority, attempts))
             continue
-        template = msgspec.structs.replace(description, arguments=(), environment={}, output_sandbox=())
-        for index in range(jobs_in(description)):
-            name = expand(template, index).name if "{" in description.name else description.name
-            yield _one(place, index, tq_id, name, description)
-
-
-def _one(place: int, index: int | None, tq_id: TaskQueueId, name: str, description: JobDescription) -> Born:
-    shown = name or description.executable.rpartition("/")[2][:200]
-    return Born(place, index, tq_id, shown, float(description.priority), description.max_attempts)
+        swept = sweep.Born(
+            first=first,
+            count=jobs_in(description),
+            description_id=description_id,
+            tq_id=tq_id,
+            name=name,
+            user_priority=priority,
+            max_attempts=attempts,
+            parameters=description.parameters,
+        )
+        sweeps.append(swept)
+    return jobs, sweeps
 
 
 def _ranges(orders: Sequence[_Order], first: int) -> dict[CommandId, Ranges]:

@@ -4,16 +4,17 @@ The feed is opened before the load, so that a job that began to wait during it i
 still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 
 import structlog
 
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka
 from wms.bus.topics import SHARED
-from wms.db import job, task_queue
+from wms.db import block, job, task_queue
 from wms.db.database import Database
-from wms.ids import TaskQueueId
+from wms.ids import JobId, TaskQueueId
 from wms.messages.changes import TOPIC, Change, Entered, Left, RulesChanged
 from wms.messages.wire import Codec
 from wms.taskqueue.index import QueueIndex
@@ -54,8 +55,12 @@ class Feed:
             case Entered():
                 self._index.add_queue(change.tq_id, change.requirements)
                 self._index.add(change.tq_id, change.user_priority, change.job_ids)
+                for first, last in change.ranges:
+                    self._index.add(change.tq_id, change.user_priority, _ids(first, last))
             case Left():
                 self._index.discard(*change.job_ids)
+                for first, last in change.ranges:
+                    self._index.discard(*_ids(first, last))
             case RulesChanged():
                 self.on_rules_changed()
 
@@ -63,7 +68,8 @@ class Feed:
         """Load what waits in the database now into an index that is empty."""
         async with self._db.transaction() as tx:
             waiting = await job.waiting(tx)
-            required = await task_queue.read(tx, (tq_id for tq_id, _, _ in waiting))
+            swept = await block.waiting(tx)
+            required = await task_queue.read(tx, (tq_id for tq_id, *_ in chain(waiting, swept)))
         for tq_id, requirements in required.items():
             self._index.add_queue(tq_id, requirements)
         self._index.load(
@@ -71,6 +77,8 @@ class Feed:
             [priority for _, priority, ids in waiting for _ in ids],
             [job_id for _, _, ids in waiting for job_id in ids],
         )
+        for tq_id, priority, (first, last) in swept:
+            self._index.add(tq_id, priority, _ids(first, last))
 
     async def reconcile(self) -> None:
         """Set right what the feed missed: waiting jobs that are not here, and jobs here that wait no more."""
@@ -90,11 +98,19 @@ class Feed:
         here = {job_id for tq_id in tq_ids if tq_id in self._index for job_id, _ in self._index.jobs(tq_id)}
         async with self._db.transaction() as tx:
             waiting = await job.waiting_in(tx, tq_ids)
-            required = await task_queue.read(tx, (tq_id for tq_id, _, _ in waiting))
+            swept = await block.waiting(tx, tq_ids)
+            required = await task_queue.read(tx, (tq_id for tq_id, *_ in chain(waiting, swept)))
         for tq_id, requirements in required.items():
             self._index.add_queue(tq_id, requirements)
         added = sum(self._index.add(tq_id, priority, ids) for tq_id, priority, ids in waiting)
         gone = here.difference(job_id for _, _, ids in waiting for job_id in ids)
+        for tq_id, priority, (first, last) in swept:
+            added += self._index.add(tq_id, priority, _ids(first, last))
+            gone.difference_update(_ids(first, last))
         removed = self._index.discard(*gone)
         if added or removed:
             log.info("index reconciled", added=added, removed=removed)
+
+
+def _ids(first: int, last: int) -> Iterable[JobId]:
+    return map(JobId, range(first, last + 1))

@@ -10,7 +10,7 @@ import structlog
 
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import job
+from wms.db import block, job
 from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
@@ -119,9 +119,7 @@ class Matching:
             if not picks:
                 break
             tx.on_failure(partial(self._index.restore, [pick for _, pick in picks.values()]))
-            claimed = await job.claim(
-                tx, [_claim(*each) for each in picks.values()], self._terms.offer_seconds
-            )
+            claimed = await self._claim(tx, [_claim(*each) for each in picks.values()])
             taken += claimed
             of_queue.update((job_id, pick.tq_id) for job_id, (_, pick) in picks.items())
             missed = picks.keys() - {each.job_id for each in claimed}
@@ -136,6 +134,15 @@ class Matching:
         counted = Counter(tq_ids)
         self.by_queue.update(counted)
         tx.on_failure(partial(self.by_queue.subtract, counted))
+
+    async def _claim(self, tx: Transaction, claims: Sequence[Claim]) -> list[Claimed]:
+        """Claim jobs; what is not found may be in a block of its sweep still, and gets its row now."""
+        claimed = await job.claim(tx, claims, self._terms.offer_seconds)
+        found = {each.job_id for each in claimed}
+        missed = [each for each in claims if each.job_id not in found]
+        if missed and await block.expand(tx, [each.job_id for each in missed]):
+            claimed += await job.claim(tx, missed, self._terms.offer_seconds)
+        return claimed
 
     def _draw(self, resource: Resource, slots: int, *, packed: bool) -> list[Pick]:
         """Draw for one request: where jobs run beside each other, after each for what the resource has left."""
@@ -212,6 +219,7 @@ def _offered(claimed: Claimed) -> OfferedJob:
         vo=claimed.vo,
         description=msgspec.Raw(claimed.description.encode()),
         array_index=claimed.array_index,
+        parameters=msgspec.json.decode(claimed.parameters) if claimed.parameters else {},
     )
 
 
@@ -219,10 +227,11 @@ def _parts(claimed: Sequence[Claimed]) -> Iterable[Sequence[Claimed]]:
     part: list[Claimed] = []
     size = 0
     for each in claimed:
-        if part and size + len(each.description) > OFFER_BYTES:
+        mine = len(each.description) + len(each.parameters or "")
+        if part and size + mine > OFFER_BYTES:
             yield part
             part, size = [], 0
         part.append(each)
-        size += len(each.description)
+        size += mine
     if part:
         yield part

@@ -14,13 +14,14 @@ from tests.conftest import execute, with_database
 from tests.services.world import World, pilot, result, user, world
 from wms.audit import Report, audit, event_log
 from wms.audit.auditor import examine, rules
+from wms.db import block
 from wms.job.reasons import Code
 
 
 async def live(one: World) -> None:
-    """A bit of everything that may happen to jobs; their ids are 1 to 10."""
+    """A bit of everything that may happen to jobs; their ids are 1 to 10, and 11 to 1,210 of a sweep."""
     ann, bob = user(), user("bob", vo="atlas", group="higgs")
-    await one.submit({"array": 6}, who=ann, command_id="a")
+    await one.submit(*[{}] * 6, who=ann, command_id="a")
     await one.submit({"executable": "/bin/sh", "sites": ["A"], "tags": ["gpu"], "memory_mb": 9}, who=bob)
     held = await one.match(pilot(), 5)
     await one.submit({"banned_sites": ["B"], "processors": 4}, {"max_attempts": 1}, {}, who=ann)
@@ -40,6 +41,10 @@ async def live(one: World) -> None:
     await one.order("hold", *range(1, 11))
     await one.report(pilot("p-3"), accept=tuple(running), start=tuple(running))
     await one.order("kill", running[0][0])
+    ids = await one.swept(1_200)
+    await one.order("hold", *ids[:10])
+    async with one.db.transaction() as tx:
+        await block.expand(tx, [ids[10]])
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -80,7 +85,7 @@ FREE = """set local session_replication_role = replica;
           alter table attempt_table rename to attempt;
           alter table description alter column body type jsonb using body::jsonb;"""
 RUNNING = "(select min(job_id) from job where state = 'Running')"
-WAITING = "(select max(job_id) from job where state = 'Waiting' and epoch = 0)"
+WAITING = "(select max(job_id) from job where state = 'Waiting' and epoch = 0 and array_index is null)"
 DONE = "(select min(job_id) from job where state = 'Done')"
 BEATING = """insert into service_instance (instance_id, service, consumers, host, pid, version, started_at)
              values ('i', 'job_manager', '{}', 'h', 1, '1', now() - interval '1 h');"""
@@ -93,6 +98,18 @@ PLANTED = {
         "delete from submission where owner = 'bob'",
         """insert into submission (owner, command_id, body_digest, ids)
            select owner, 'again', '', '[[2, 3]]' from submission where command_id = 'a'""",
+    ],
+    "a sweep's jobs are in its blocks or have rows, each once": [
+        "update job set array_index = array_index + 1 where array_index = 100",
+        "update job set description_id = (select description_id from job where job_id = 10) where array_index = 100",
+    ],
+    "the jobs of a block have one history, by the state table, and are where it ends": [
+        "update block set state = 'Killed' where state = 'Held'",
+        "update block set event_seq = 4 where state = 'Held'",
+        """update block set history = jsonb_set(history, '{1,event}', '"release"') where state = 'Waiting'""",
+        """update block set history = jsonb_set(history, '{1,before}', '"Held"') where state = 'Waiting'""",
+        "update block set history = history - 0 where state = 'Waiting'",
+        "update block set history = '[]' where state = 'Waiting'",
     ],
     "histories are numbered from 1 without a gap": [
         f"update job_event set seq = 9 where seq = 2 and job_id = {WAITING}; update job set event_seq = 9 where job_id = {WAITING}",
@@ -113,7 +130,7 @@ PLANTED = {
         f"update job set state = 'Held' where job_id = {WAITING}",
         f"update job set event_seq = event_seq + 1 where job_id = {DONE}",
         """insert into job_event (job_id, seq, event, state, epoch, source)
-           values (99, 1, 'receive', 'Received', 0, 'x')""",
+           values (9999, 1, 'receive', 'Received', 0, 'x')""",
     ],
     "no job has two leases": [
         f"""alter table lease drop constraint lease_pkey;
@@ -217,6 +234,8 @@ PLANTED = {
         f"update job set owner_group = 'other' where job_id = {WAITING}",
         f"update job set vo = 'other' where job_id = {DONE}",
         "alter table job disable trigger job_owner_is_for_ever",
+        "update sweep set owner_group = 'other'",
+        "alter table sweep disable trigger sweep_is_for_ever",
     ],
 }
 ALSO: dict[str, set[str]] = {
@@ -258,6 +277,10 @@ async def with_fault(url: str, fault: str) -> Report:
     return report
 
 
+def parts(told: event_log.Told) -> tuple[list[Any], list[Any], list[Any]]:
+    return told.moves, told.births, told.together
+
+
 async def told_by(one: World) -> event_log.Told:
     told = event_log.Told()
     for payload in one.take(event_log.TOPIC):
@@ -271,7 +294,12 @@ async def test_event_log_tells_what_happened_and_a_lie_of_it_is_found(database: 
         held = await one.running(3)
         await one.report(finish=tuple(result(each) for each in held))
         told = await told_by(one)
-    assert (len(told.moves), len(told.births)) == (9, 1)
+        ids = await one.swept(1_500)
+        await one.order("kill", *ids[:2], ids[-1])
+        async with one.db.transaction() as tx:
+            await block.expand(tx, [ids[2]])
+        told = event_log.Told(*(a + b for a, b in zip(parts(told), parts(await told_by(one)), strict=True)))
+    assert (len(told.moves), len(told.births), len(told.together)) == (9, 2, 2)
     async with connection.transaction():
         report = await examine(connection, told)
         assert report.ok, report.text(brief=True)
@@ -286,7 +314,14 @@ async def test_event_log_tells_what_happened_and_a_lie_of_it_is_found(database: 
         for lie, move in lies.items():
             report = await examine(connection, event_log.Told(moves=[*told.moves, move]))
             assert broken(report) == [name], lie
-        report = await examine(connection, event_log.Told(births=[(1, 4, "ann")]))
+        first, count, seq, event, state, reason = told.together[0]
+        for false in (
+            (first, count + 1, seq, event, state, reason),
+            (first, count, seq + 1, event, state, reason),
+        ):
+            report = await examine(connection, event_log.Told(together=[false]))
+            assert broken(report) == [name], false
+        report = await examine(connection, event_log.Told(births=[(1, 2_000, "ann")]))
         assert broken(report) == [name]
     await connection.close()
 

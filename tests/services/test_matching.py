@@ -13,8 +13,8 @@ from services.matcher.matching import Matching
 from tests.services.world import World, ids, pilot, user
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings
-from wms.db import job, task_queue
-from wms.ids import PilotId, RequestId
+from wms.db import block, job, task_queue
+from wms.ids import JobId, PilotId, RequestId
 from wms.lease import Terms
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
@@ -47,23 +47,26 @@ async def loaded(world: World, seed: int = 1) -> Matching:
     index = QueueIndex()
     async with world.db.transaction() as tx:
         waiting = await job.waiting(tx)
-        required = await task_queue.read(tx, (tq_id for tq_id, _, _ in waiting))
+        swept = await block.waiting(tx)
+        required = await task_queue.read(tx, (tq_id for tq_id, *_ in (*waiting, *swept)))
     for tq_id, requirements in required.items():
         index.add_queue(tq_id, requirements)
     for tq_id, priority, job_ids in waiting:
         index.add(tq_id, priority, job_ids)
+    for tq_id, priority, (first, last) in swept:
+        index.add(tq_id, priority, map(JobId, range(first, last + 1)))
     return Matching(index, Terms(), 1.0, np.random.default_rng(seed))
 
 
 async def test_an_offer_says_all_that_an_agent_needs(the_world: World) -> None:
-    await the_world.submitted(2, arguments=["{n}"], name="sim")
+    await the_world.submit({"arguments": ["{n}", "{x}"], "name": "sim", "parameters": {"x": ["a", "b"]}})
     (offer,) = await asked(the_world, request(slots=2), matching=await loaded(the_world))
     assert isinstance(offer, Offer)
-    assert {each.array_index for each in offer.jobs} == {0, 1}
+    assert {each.array_index: each.parameters for each in offer.jobs} == {0: {"x": "a"}, 1: {"x": "b"}}
     assert {(each.owner, each.owner_group, each.vo, each.epoch) for each in offer.jobs} == {
         ("ann", "physics", "lhcb", 1)
     }
-    assert msgspec.json.decode(offer.jobs[0].description)["arguments"] == ["{n}"]
+    assert msgspec.json.decode(offer.jobs[0].description)["arguments"] == ["{n}", "{x}"]
     assert offer.hold_seconds == Terms().offer_seconds
 
 

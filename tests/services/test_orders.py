@@ -174,9 +174,9 @@ async def test_everything_is_only_ones_own(the_world: World) -> None:
     assert isinstance(reply, replies.Controlled)
     assert reply.changed == 2
     assert {tuple(row) for row in await the_world.sql("select distinct owner, state from job")} == {
-        ("ann", "Waiting"),
-        ("bob", "Killed"),
+        ("ann", "Waiting")
     }
+    assert [row["state"] for row in await the_world.sql("select state from block")] == ["Killed"]
 
 
 async def test_who_has_the_right_may_kill_but_not_submit_for_others(the_world: World) -> None:
@@ -200,11 +200,12 @@ async def test_an_order_sent_again_takes_effect_once(the_world: World) -> None:
 
 
 async def test_a_submission_sent_again_takes_effect_once(the_world: World) -> None:
-    first = await the_world.submit({"array": 5}, command_id="x")
-    again = await the_world.submit({"array": 5}, command_id="x")
+    first = await the_world.submit({}, {}, {"array": 3}, command_id="x")
+    again = await the_world.submit({}, {}, {"array": 3}, command_id="x")
     assert (first.repeated, again.repeated) == (False, True)
-    assert first.ids == again.ids
-    assert len(await the_world.sql("select from job")) == 5
+    assert first.ids == again.ids == ((1, 5),)
+    assert len(await the_world.sql("select from job")) == 2
+    assert [tuple(row) for row in await the_world.sql("select first, last from block")] == [(3, 5)]
 
 
 async def test_one_sent_twice_in_one_batch_takes_effect_once(the_world: World) -> None:
@@ -225,7 +226,7 @@ async def test_another_body_under_the_same_id_is_refused(the_world: World) -> No
     reply = await the_world.submit({"array": 6}, command_id="x")
     assert isinstance(reply, replies.Refused)
     assert reply.code == "ID_REUSED"
-    assert len(await the_world.sql("select from job")) == 5
+    assert [tuple(row) for row in await the_world.sql("select first, last from sweep")] == [(1, 5)]
 
 
 async def test_the_same_id_of_another_owner_is_another_submission(the_world: World) -> None:

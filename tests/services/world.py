@@ -102,8 +102,15 @@ class World:
         return (await self.command(who or user(), submit))[0]
 
     async def submitted(self, count: int = 1, **description: Any) -> list[JobId]:
-        """Submit an array of so many jobs and return their ids."""
-        reply = await self.submit({**description, **({"array": count} if count > 1 else {})})
+        """Submit so many jobs, each by itself, and return their ids."""
+        return await self._submitted(*[description] * count)
+
+    async def swept(self, count: int, **description: Any) -> list[JobId]:
+        """Submit a sweep of so many jobs and return their ids."""
+        return await self._submitted({**description, "array": count})
+
+    async def _submitted(self, *descriptions: dict[str, Any]) -> list[JobId]:
+        reply = await self.submit(*descriptions)
         assert isinstance(reply, replies.Submitted), reply
         return [JobId(n) for low, high in reply.ids for n in range(low, high + 1)]
 

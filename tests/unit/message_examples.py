@@ -420,6 +420,19 @@ FULL: dict[str, msgspec.Struct] = {
         owner_group="lhcb_user",
         vo="lhcb",
     ),
+    "sweep-moved": events.SweepMoved(
+        first=JobId(1042),
+        count=1_000,
+        seq=3,
+        at=AT,
+        event=Event.KILL,
+        state=State.KILLED,
+        owner="alice",
+        owner_group="lhcb_user",
+        vo="lhcb",
+        reason="KILLED_BY_USER",
+        text="wrong input",
+    ),
     "entered": changes.Entered(
         tq_id=TaskQueueId(5), requirements=REQUIREMENTS, user_priority=2.0, job_ids=(JOB, JobId(1043))
     ),
@@ -540,6 +553,17 @@ MINIMAL: dict[str, msgspec.Struct] = {
         owner_group="user",
         vo="local",
     ),
+    "sweep-moved": events.SweepMoved(
+        first=JobId(1),
+        count=1,
+        seq=3,
+        at=AT,
+        event=Event.HOLD,
+        state=State.HELD,
+        owner="bob",
+        owner_group="user",
+        vo="local",
+    ),
     "entered": changes.Entered(
         tq_id=TaskQueueId(1), requirements=PLAIN_REQUIREMENTS, user_priority=0.0, job_ids=()
     ),
@@ -609,6 +633,39 @@ GROWN: dict[str, msgspec.Struct] = {
         ),
     ),
     "match-request.again": msgspec.structs.replace(FULL["match-request"], again=True),
+    "entered.ranges": changes.Entered(
+        tq_id=TaskQueueId(5),
+        requirements=PLAIN_REQUIREMENTS,
+        user_priority=2.0,
+        job_ids=(),
+        ranges=((1042, 2041), (3000, 3000)),
+    ),
+    "left.ranges": changes.Left(job_ids=(JOB,), ranges=((1043, 2041),)),
+    "job-detail.parameters": replies.JobDetail(
+        **ASKED,
+        job=WAITING_LINE,
+        array_index=7,
+        parameters={"file": "f7.txt"},
+        description={"executable": "./sim", "arguments": ["{file}"], "array": 100},
+        attempts=(),
+        history=(),
+    ),
+    "offer.parameters": site_inbox.Offer(
+        **OFFERED_TO,
+        jobs=(
+            site_inbox.OfferedJob(
+                job_id=JOB,
+                epoch=EPOCH,
+                owner="alice",
+                owner_group="lhcb_user",
+                vo="lhcb",
+                description=DESCRIPTION,
+                array_index=7,
+                parameters={"file": "f7.txt"},
+            ),
+        ),
+        hold_seconds=30.0,
+    ),
 }
 """By file name without `.json`, `<tag>.<what is new>`: messages with fields that came after the tag's first file."""
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wms.client.selector import in_words, joined, ranges, select
+from wms.client.selector import in_words, ranges, select
 from wms.errors import Rejected
+from wms.ids import joined
 from wms.job.state import State
 
 

@@ -15,8 +15,10 @@ SHOWN = 20
 _HEAD = re.compile(r"^-- rule: (.+)\n-- invariant: (\d+)\n-- of: (.+)\n", re.MULTILINE)
 
 NOTES = """
-select format('%s jobs, %s ended; %s attempts, %s of them lost or withdrawn, %s s of CPU charged; %s leases', (
-        select count(*) from job), (select count(*) from job where state in ('Done', 'Failed', 'Killed', 'Deleted')),
+select format('%s jobs, %s ended; %s attempts, %s of them lost or withdrawn, %s s of CPU charged; %s leases',
+    (select count(*) from job) + (select coalesce(sum(last - first + 1), 0) from block),
+    (select count(*) from job where state in ('Done', 'Failed', 'Killed', 'Deleted'))
+        + (select coalesce(sum(last - first + 1), 0) from block where state in ('Killed', 'Deleted')),
     count(*), count(*) filter (where outcome in ('lost', 'withdrawn')),
     round(coalesce(sum(cpu_user_seconds + cpu_system_seconds), 0)::numeric, 1), (select count(*) from lease))
 from attempt

@@ -32,7 +32,12 @@ UNBORN = """
 select format('jobs %s to %s of %s were told to wait; %s of them ever did', t.first, t.first + t.count - 1, t.owner, n.found)
 from unnest($1::bigint[], $2::integer[], $3::text[]) as t(first, count, owner)
 cross join lateral (
-    select count(*) as found from job j join job_event e on e.job_id = j.job_id and e.seq = 2 and e.state = 'Waiting'
+    select count(*) + (
+        select coalesce(sum(least(b.last, t.first + t.count - 1) - greatest(b.first, t.first) + 1), 0)
+        from block b join sweep s on s.first = b.sweep
+        where b.last >= t.first and b.first < t.first + t.count and s.owner = t.owner and b.history @> '[{"seq": 2, "state": "Waiting"}]'
+    ) as found
+    from job j join job_event e on e.job_id = j.job_id and e.seq = 2 and e.state = 'Waiting'
     where j.job_id between t.first and t.first + t.count - 1 and j.owner = t.owner
 ) n
 where n.found <> t.count
@@ -40,11 +45,37 @@ limit 20
 """
 
 
+UNTRUE_OF_SWEEPS = """
+select format('jobs %s to %s, move %s were told as %s --> %s (%s); %s of them made it', t.first, t.first + t.count - 1, t.seq,
+              t.event, t.state, t.reason, n.found)
+from unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[])
+    as t(first, count, seq, event, state, reason)
+cross join lateral (
+    select count(*) + (
+        select coalesce(sum(least(b.last, t.first + t.count - 1) - greatest(b.first, t.first) + 1), 0)
+        from block b
+        where b.last >= t.first and b.first < t.first + t.count
+          and b.history @> jsonb_build_array(jsonb_build_object('seq', t.seq, 'event', t.event, 'state', t.state,
+                                                                'reason', t.reason))
+    ) as found
+    from job_event e
+    where e.job_id between t.first and t.first + t.count - 1 and e.seq = t.seq
+      and (e.event, e.state, e.reason) = (t.event, t.state, t.reason)
+) n
+where n.found <> t.count
+limit 20
+"""
+
+
 class Told(msgspec.Struct):
-    """What the log tells: moves as (job, seq, event, state, epoch, reason), births as (first, count, owner)."""
+    """What the log tells: moves as (job, seq, event, state, epoch, reason), births as (first, count, owner).
+
+    Moves of a sweep's jobs told together are (first, count, seq, event, state, reason).
+    """
 
     moves: list[tuple[int, int, str, str, int, str]] = []
     births: list[tuple[int, int, str]] = []
+    together: list[tuple[int, int, int, str, str, str]] = []
 
 
 async def read(bootstrap: str) -> Told:
@@ -70,6 +101,10 @@ def _note(told: Told, fact: dict[str, Any]) -> None:
     elif fact["type"] == "jobs-moved":
         for event in fact["events"]:
             _note(told, event)
+    elif fact["type"] == "sweep-moved":
+        reason = fact.get("reason", "")
+        move = (fact["first"], fact["count"], fact["seq"], fact["event"], fact["state"], reason)
+        told.together.append(move)
     else:
         reason = fact.get("reason", "")
         told.moves.append((fact["job_id"], fact["seq"], fact["event"], fact["state"], fact["epoch"], reason))
@@ -82,10 +117,12 @@ async def checks(connection: asyncpg.Connection, told: Told) -> tuple[Check, str
         found += [row[0] for row in await connection.fetch(UNTRUE, *_columns(told.moves))]
     if told.births:
         found += [row[0] for row in await connection.fetch(UNBORN, *_columns(told.births))]
+    if told.together:
+        found += [row[0] for row in await connection.fetch(UNTRUE_OF_SWEEPS, *_columns(told.together))]
     check = Check(
         name="what the event log tells has happened",
         invariant=11,
-        checked=len(told.moves) + len(told.births),
+        checked=len(told.moves) + len(told.births) + len(told.together),
         violations=tuple(found[:SHOWN]),
     )
     distinct = len({move[:2] for move in told.moves})

@@ -16,8 +16,12 @@ QUEUES = "select tq_id, key, owner, owner_group, vo, cpu_segment, requirements f
 
 # Jobs of one description and queue are judged once; most descriptions differ only in what no queue looks at.
 GROUPED = """
-select j.tq_id, min(j.job_id) as job_id, count(*) as jobs, d.asked
-from job j
+select j.tq_id, min(j.job_id) as job_id, sum(j.jobs)::bigint as jobs, d.asked
+from (
+    select tq_id, description_id, job_id, 1 as jobs from job
+    union all
+    select s.tq_id, s.description_id, b.first, b.last - b.first + 1 from block b join sweep s on s.first = b.sweep
+) j
 join (
     select description_id, (select jsonb_object_agg(key, value) from jsonb_each(body::jsonb)
                             where key = any (array['setup', 'cpu_time', 'memory_mb', 'sites', 'banned_sites', 'grid_ces',

@@ -12,7 +12,12 @@ cross join lateral (
     from jsonb_array_elements(case when jsonb_typeof(s.ids) = 'array' then s.ids else '[]' end) as e
 ) r
 cross join lateral (
-    select count(*) as found from job j where j.job_id between r.lo and r.hi and j.owner = s.owner
+    select count(*) + (
+        select coalesce(sum(least(b.last, r.hi) - greatest(b.first, r.lo) + 1), 0)
+        from block b join sweep w on w.first = b.sweep
+        where int8range(b.first, b.last, '[]') && int8range(r.lo, r.hi, '[]') and w.owner = s.owner
+    ) as found
+    from job j where j.job_id between r.lo and r.hi and j.owner = s.owner
 ) n
 where n.found <> r.hi - r.lo + 1;
 
@@ -31,7 +36,31 @@ with given as (
 select format('the jobs %s to %s were given to a second submission', lo, least(hi, before)) from ordered where lo <= before
 union all
 select format('job %s was never acknowledged', j.job_id) from job j, islands i
-where not coalesce(i.all_given @> j.job_id, false);
+where not coalesce(i.all_given @> j.job_id, false)
+union all
+select format('the jobs %s to %s were never acknowledged', s.first, s.last) from sweep s, islands i
+where not coalesce(i.all_given @> int8range(s.first, s.last, '[]'), false);
+
+-- rule: a sweep's jobs are in its blocks or have rows, each once
+-- invariant: 2
+-- of: sweep
+select format('sweep %s to %s: %s jobs have rows, %s are in blocks', s.first, s.last, r.jobs, coalesce(b.jobs, 0))
+from sweep s
+cross join lateral (
+    select count(*) as jobs from job j
+    where j.job_id between s.first and s.last and j.array_index = j.job_id - s.first and j.description_id = s.description_id
+) r
+left join (select sweep, sum(last - first + 1) as jobs from block group by sweep) b on b.sweep = s.first
+where r.jobs + coalesce(b.jobs, 0) <> s.last - s.first + 1
+union all
+select format('block %s to %s lies outside its sweep', b.first, b.last)
+from block b left join sweep s on s.first = b.sweep where s.first is null or b.first < s.first or b.last > s.last
+union all
+select format('job %s has a row and is in block %s to %s', j.job_id, b.first, b.last)
+from block b join job j on j.job_id between b.first and b.last
+union all
+select format('block %s to %s and block %s to %s have jobs in common', b.first, b.last, o.first, o.last)
+from block b join block o on o.first > b.first and o.first <= b.last;
 
 -- rule: histories are numbered from 1 without a gap
 -- invariant: 3
@@ -61,6 +90,28 @@ select format('job %s is %s, epoch %s, after %s moves; its history ends %s, epoc
 from job j full join (select distinct on (job_id) job_id, seq, state, epoch from job_event order by job_id, seq desc) e
     using (job_id)
 where (j.state, j.epoch, j.event_seq) is distinct from (e.state, e.epoch, e.seq);
+
+-- rule: the jobs of a block have one history, by the state table, and are where it ends
+-- invariant: 3
+-- of: block
+with moves as (
+    select b.first, b.last, m.seq, m.before, m.event, m.state, row_number() over told as number,
+           lag(m.state) over told as reached
+    from block b
+    cross join lateral jsonb_to_recordset(b.history) as m(seq integer, before text, event text, state text)
+    window told as (partition by b.first order by m.seq)
+)
+select format('block %s to %s, move %s: %s --%s--> %s, after %s', first, last, seq, before, event, state, reached)
+from moves
+where seq <> number or before is distinct from reached
+   or coalesce(before, '') || '/' || event || '/' || state <> all ($1::text[])
+union all
+select format('block %s to %s is %s after %s moves; its history ends %s after %s', b.first, b.last, b.state, b.event_seq,
+              m.state, m.seq)
+from block b left join (select distinct on (first) first, state, seq from moves order by first, seq desc) m using (first)
+where (b.state, b.event_seq) is distinct from (m.state, m.seq)
+union all
+select format('block %s to %s has no history', first, last) from block where jsonb_array_length(history) = 0;
 
 -- rule: no job has two leases
 -- invariant: 4
@@ -174,7 +225,11 @@ where j.epoch > 0 and (j.attempts <> c.taken or j.attempts > j.max_attempts);
 -- of: job where state = 'Waiting'
 select format('job %s waits in task queue %s, which was removed', j.job_id, j.tq_id)
 from job j left join task_queue t using (tq_id)
-where j.state = 'Waiting' and (t.tq_id is null or t.removed_at is not null);
+where j.state = 'Waiting' and (t.tq_id is null or t.removed_at is not null)
+union all
+select format('block %s to %s waits in task queue %s, which was removed', b.first, b.last, s.tq_id)
+from block b join sweep s on s.first = b.sweep join task_queue t using (tq_id)
+where b.state = 'Waiting' and t.removed_at is not null;
 
 -- rule: attempts are made by pilots we sent there
 -- invariant: 9
@@ -245,6 +300,16 @@ select format('job %s is %s@%s of %s, its queue %s is of %s@%s of %s', j.job_id,
 from job j left join task_queue t using (tq_id)
 where (j.owner, j.owner_group, j.vo) is distinct from (t.owner, t.owner_group, t.vo)
 union all
-select 'the trigger that keeps owners as they are is off'
-where not exists (select from pg_trigger where tgname = 'job_owner_is_for_ever' and tgrelid = 'job'::regclass
-                                               and tgenabled <> 'D');
+select format('sweep %s is %s@%s of %s, its queue %s is of %s@%s of %s', s.first, s.owner, s.owner_group, s.vo, s.tq_id,
+              t.owner, t.owner_group, t.vo)
+from sweep s left join task_queue t using (tq_id)
+where (s.owner, s.owner_group, s.vo) is distinct from (t.owner, t.owner_group, t.vo)
+union all
+select format('job %s is %s@%s of %s, its sweep %s is of %s@%s of %s', j.job_id, j.owner, j.owner_group, j.vo, s.first,
+              s.owner, s.owner_group, s.vo)
+from sweep s join job j on j.job_id between s.first and s.last
+where (j.owner, j.owner_group, j.vo) is distinct from (s.owner, s.owner_group, s.vo)
+union all
+select format('the trigger %s, which keeps owners as they are, is off', t.name)
+from (values ('job_owner_is_for_ever', 'job'::regclass), ('sweep_is_for_ever', 'sweep'::regclass)) as t(name, guarded)
+where not exists (select from pg_trigger where tgname = t.name and tgrelid = t.guarded and tgenabled <> 'D');

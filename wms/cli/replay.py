@@ -205,7 +205,8 @@ async def _kill(operator: "Client", feeding: "Feeding") -> None:
 
 
 def _selectors(job_ids: Sequence[int]) -> "Iterable[Any]":
-    from wms.client.selector import RANGES_LIMIT, joined
+    from wms.client.selector import RANGES_LIMIT
+    from wms.ids import joined
     from wms.messages.commands import Selector
 
     ranges = joined((job_id, job_id) for job_id in job_ids)

@@ -10,10 +10,10 @@ from wms.cli.figures import Waits, matches_per_second, waits
 from wms.cli.trace_plan import Planned
 from wms.cli.trace_run import Feeding
 from wms.client import Rejected, Settings
-from wms.client.selector import joined
 from wms.db import timeline
 from wms.db.database import Database
 from wms.db.timeline import JobTimes
+from wms.ids import joined
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):

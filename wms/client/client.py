@@ -13,11 +13,10 @@ import msgspec
 from wms.client.credential import Credential, TokenFile
 from wms.client.exchange import Exchange
 from wms.client.files import Fetched, fetch, members, output_of
-from wms.client.selector import joined
 from wms.client.settings import Settings, read_settings
 from wms.client.submission import Submission, check_id, commands
 from wms.errors import Rejected, Unavailable, WmsError
-from wms.ids import CommandId
+from wms.ids import CommandId, joined
 from wms.job.state import ENDED
 from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.messages import commands as ordered

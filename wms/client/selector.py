@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from wms.errors import Rejected, shown
+from wms.ids import joined
 from wms.job.state import ENDED, State
 from wms.messages.commands import Selector
 
@@ -57,17 +58,6 @@ def ranges(words: Iterable[str]) -> Ranges:
             "select by --name or --state, or in several goes",
         )
     return merged
-
-
-def joined(found: Iterable[tuple[int, int]]) -> Ranges:
-    """Return the same ids in the fewest ranges, in order."""
-    merged: list[tuple[int, int]] = []
-    for low, high in sorted(found):
-        if merged and low <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-        else:
-            merged.append((low, high))
-    return tuple(merged)
 
 
 def states(names: Iterable[str]) -> tuple[State, ...]:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from wms.client.selector import in_words, joined
+from wms.client.selector import in_words
 from wms.errors import Rejected
-from wms.ids import CommandId
+from wms.ids import CommandId, joined
 from wms.jobdesc.array import jobs_in
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription

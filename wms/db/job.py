@@ -21,10 +21,10 @@ SQL = load(__file__)
 
 
 class Born(msgspec.Struct, frozen=True):
-    """A job to be inserted; `description` is the place of its description among those given."""
+    """A job to be inserted."""
 
-    description: int
-    array_index: int | None
+    job_id: JobId
+    description_id: int
     tq_id: TaskQueueId
     name: str
     user_priority: float
@@ -60,6 +60,8 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     owner_group: str
     vo: str
     array_index: int | None
+    parameters: str | None
+    """JSON: of a sweep's job its own values."""
     pilot_id: PilotId
     request_id: RequestId
     site: str
@@ -67,25 +69,30 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     """JSON."""
 
 
-async def insert(
-    tx: Transaction, owner: tuple[str, str, str], descriptions: Sequence[str], jobs: Sequence[Born]
-) -> JobId:
-    """Insert jobs of (owner, group, VO) as Waiting, with their history; return the first of ids that follow on."""
-    first: int = await tx.fetchval(SQL["reserve_ids"], len(jobs))
-    rows = await tx.fetch(SQL["insert_descriptions"], descriptions)
-    ids = [row["description_id"] for row in rows]
+async def reserve(tx: Transaction, count: int) -> JobId:
+    """Take so many ids that follow each other; return the first."""
+    return JobId(await tx.fetchval(SQL["reserve_ids"], count))
+
+
+async def describe(tx: Transaction, descriptions: Sequence[str]) -> list[int]:
+    """Store descriptions (JSON); return their ids in the order given."""
+    return [row["description_id"] for row in await tx.fetch(SQL["insert_descriptions"], descriptions)]
+
+
+async def insert(tx: Transaction, owner: tuple[str, str, str], jobs: Sequence[Born]) -> None:
+    """Insert jobs of (owner, group, VO) as Waiting, with their history."""
+    if not jobs:
+        return
     await tx.execute(
         SQL["insert_jobs"],
-        list(range(first, first + len(jobs))),
-        [ids[job.description] for job in jobs],
-        [job.array_index for job in jobs],
+        [job.job_id for job in jobs],
+        [job.description_id for job in jobs],
         [job.tq_id for job in jobs],
         [job.name for job in jobs],
         [job.user_priority for job in jobs],
         [job.max_attempts for job in jobs],
         *owner,
     )
-    return JobId(first)
 
 
 async def tell_queued(tx: Transaction, first: JobId, count: int, owner: tuple[str, str, str]) -> None:
@@ -259,7 +266,7 @@ async def _claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float)
 
 
 def _made(claim: Claim, row: asyncpg.Record) -> Claimed:
-    job_id, epoch, event_seq, owner, owner_group, vo, array_index, description = row
+    job_id, epoch, event_seq, owner, owner_group, vo, array_index, parameters, description = row
     return Claimed(
         job_id=job_id,
         epoch=epoch,
@@ -268,6 +275,7 @@ def _made(claim: Claim, row: asyncpg.Record) -> Claimed:
         owner_group=owner_group,
         vo=vo,
         array_index=array_index,
+        parameters=parameters,
         pilot_id=claim.pilot_id,
         request_id=claim.request_id,
         site=claim.site,
@@ -320,4 +328,4 @@ async def waiting_in(
 async def count_waiting(tx: Transaction) -> dict[TaskQueueId, int]:
     """Return how many jobs wait in each task queue that has any."""
     rows = await tx.fetch(SQL["count_waiting"])
-    return {row["tq_id"]: row["waiting"] for row in rows}
+    return {row["tq_id"]: row["jobs"] for row in rows}

@@ -11,12 +11,11 @@ insert into description (body) select g.body::json from given g order by g.place
 
 -- name: insert_jobs
 -- Jobs are born Received and wait at once: their rows themselves tell these two moves.
-insert into job (job_id, description_id, array_index, tq_id, owner, owner_group, vo, name, user_priority,
-                 max_attempts, state, event_seq, reason)
-select b.job_id, b.description_id, b.array_index, b.tq_id, $8, $9, $10, b.name, b.user_priority,
-       b.max_attempts, 'Waiting', 2, 'QUEUED'
-from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::text[], $6::real[], $7::smallint[])
-    as b(job_id, description_id, array_index, tq_id, name, user_priority, max_attempts);
+insert into job (job_id, description_id, tq_id, owner, owner_group, vo, name, user_priority, max_attempts, state,
+                 event_seq, reason)
+select b.job_id, b.description_id, b.tq_id, $7, $8, $9, b.name, b.user_priority, b.max_attempts, 'Waiting', 2, 'QUEUED'
+from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::real[], $6::smallint[])
+    as b(job_id, description_id, tq_id, name, user_priority, max_attempts);
 
 -- name: lock
 -- The facts of jobs, the rows locked in the order of their ids.
@@ -76,18 +75,18 @@ with claimed as (
         as a(job_id, pilot_id, request_id, site, ce)
     where j.job_id = a.job_id and j.state = 'Waiting'
     returning j.job_id, j.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.description_id, j.array_index,
-              a.pilot_id, a.request_id, a.site, a.ce
+              j.parameters, a.pilot_id, a.request_id, a.site, a.ce
 ), leased as (
     insert into lease (job_id, epoch, seq, pilot_id, request_id, site, ce, phase, expires_at)
     select job_id, epoch, event_seq, pilot_id, request_id, site, ce, 'offered', now() + make_interval(secs => $6)
     from claimed
 )
-select c.job_id, c.epoch, c.event_seq, c.owner, c.owner_group, c.vo, c.array_index, d.body as description
+select c.job_id, c.epoch, c.event_seq, c.owner, c.owner_group, c.vo, c.array_index, c.parameters, d.body as description
 from claimed c join description d using (description_id);
 
 -- name: offered
 -- The offers that requests were given before and that still stand.
-select l.job_id, l.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.array_index, l.pilot_id, l.request_id, j.site,
+select l.job_id, l.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.array_index, j.parameters, l.pilot_id, l.request_id, j.site,
        d.body as description
 from lease l join job j using (job_id) join description d using (description_id)
 where l.request_id = any ($1::text[]) and l.phase = 'offered' and l.expires_at > now();
@@ -104,4 +103,4 @@ from job where state = 'Waiting' and tq_id = any ($1::bigint[]) group by tq_id, 
 
 -- name: count_waiting
 -- How many jobs wait in each task queue.
-select tq_id, count(*) as waiting from job where state = 'Waiting' group by tq_id;
+select tq_id, jobs from waiting;

@@ -1,11 +1,14 @@
-"""Selectors in the database: which jobs a user means, of those that he may act on."""
+"""Selectors in the database: which jobs a user means, of those that he may act on, with rows of their own or in blocks."""
 
+from collections import Counter
+from heapq import merge
+from itertools import chain, islice
 from typing import Any
 
-import asyncpg
 import msgspec
 
 from wms.auth.policy import Scope
+from wms.db import block
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId
@@ -29,6 +32,29 @@ def is_empty(selector: Selector) -> bool:
 
 async def select(tx: Transaction, scope: Scope, selector: Selector, page: Page) -> list[JobId]:
     """Return the ids of a page of the jobs meant."""
+    ids = await select_rows(tx, scope, selector, page)
+    parts = await block.select(tx, _beyond(scope, selector, page), newest=page.newest, limit=page.limit)
+    if not parts:
+        return ids
+    step = -1 if page.newest else 1
+    in_blocks = (range(low, high + 1)[::step] for _, ranges in parts for low, high in ranges[::step])
+    merged = merge(ids, chain.from_iterable(in_blocks), reverse=page.newest)
+    return [JobId(each) for each in islice(merged, page.limit)]
+
+
+def _beyond(scope: Scope, selector: Selector, page: Page) -> block.Wanted:
+    if is_empty(selector):
+        return block.Wanted(ranges=(), scope=scope)
+    lowest, highest = block.EVERYTHING
+    if page.after is not None and page.newest:
+        highest = page.after - 1
+    elif page.after is not None:
+        lowest = page.after + 1
+    return block.wanted(scope, selector, (lowest, highest))
+
+
+async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: Page) -> list[JobId]:
+    """Return the ids of a page of those of the jobs meant that have rows."""
     if is_empty(selector):
         return []
     columns = [*_scope(scope), *_wanted(selector), page.after, page.limit]
@@ -48,12 +74,16 @@ async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, 
         rows = await tx.fetch(SQL["count_ranges"], *_ranges(selector), *columns)
     else:
         rows = await tx.fetch(SQL["count_all"], *columns)
-    return {row["state"]: row["jobs"] for row in rows}
+    counts = Counter({row["state"]: row["jobs"] for row in rows})
+    counts.update(await block.count(tx, block.wanted(scope, selector)))
+    return dict(counts)
 
 
-async def lines(tx: Transaction, job_ids: list[JobId]) -> list[asyncpg.Record]:
+async def lines(tx: Transaction, job_ids: list[JobId]) -> list[dict[str, Any]]:
     """Return the jobs as a list shows them, in the order of the ids given."""
-    rows = {row["job_id"]: row for row in await tx.fetch(SQL["lines"], job_ids)}
+    rows = {row["job_id"]: dict(row) for row in await tx.fetch(SQL["lines"], job_ids)}
+    if len(rows) < len(job_ids):
+        rows |= await block.lines(tx, [each for each in job_ids if each not in rows])
     return [rows[job_id] for job_id in job_ids if job_id in rows]
 
 

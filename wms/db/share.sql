@@ -36,10 +36,8 @@ on conflict (vo, owner_group, source) do nothing;
 -- name: standing
 -- What each owner has in the system: jobs that wait, and jobs that pilots have.
 with in_queues as (
-    select tq_id, count(*) as jobs from job where state = 'Waiting' group by tq_id
-), waiting as (
     select t.vo, t.owner_group, t.owner, sum(q.jobs)::bigint as jobs
-    from in_queues q join task_queue t using (tq_id)
+    from waiting q join task_queue t using (tq_id)
     where $1::text is null or t.vo = $1
     group by t.vo, t.owner_group, t.owner
 ), running as (
@@ -49,5 +47,5 @@ with in_queues as (
     group by j.vo, j.owner_group, j.owner
 )
 select vo, owner_group, owner, coalesce(w.jobs, 0) as waiting, coalesce(r.jobs, 0) as running
-from waiting w full join running r using (vo, owner_group, owner)
+from in_queues w full join running r using (vo, owner_group, owner)
 order by vo, owner_group, owner;

@@ -71,6 +71,20 @@ def tell_entered(
             tx.send(changes.TOPIC, "", entered)
 
 
+def tell_swept(
+    tx: Transaction,
+    tq_id: TaskQueueId,
+    requirements: Requirements,
+    user_priority: float,
+    swept: tuple[int, int],
+) -> None:
+    """Tell the matchers of a range of jobs that wait from now on."""
+    entered = changes.Entered(
+        tq_id=tq_id, requirements=requirements, user_priority=user_priority, job_ids=(), ranges=(swept,)
+    )
+    tx.send(changes.TOPIC, "", entered)
+
+
 async def remove_long_empty(tx: Transaction, idle_seconds: float) -> int:
     """Remove queues that no job has waited in for so long; a job that arrives meanwhile keeps its queue."""
     await tx.execute(SQL["mark_empty"])

@@ -25,7 +25,6 @@ select tq_id, requirements from task_queue where tq_id = any ($1::bigint[]);
 
 -- name: mark_empty
 -- Since when queues have had no waiting job.
-with waiting as (select distinct tq_id from job where state = 'Waiting')
 update task_queue t set empty_since = case when w.tq_id is null then now() end
 from task_queue old left join waiting w using (tq_id)
 where t.tq_id = old.tq_id and old.removed_at is null and (old.empty_since is null) = (w.tq_id is null);
@@ -40,4 +39,4 @@ order by tq_id limit 500 for update skip locked;
 -- Remove those of the locked queues in which still no job waits.
 update task_queue set removed_at = now()
 where tq_id = any ($1::bigint[])
-  and tq_id not in (select tq_id from job where state = 'Waiting' and tq_id = any ($1::bigint[]));
+  and tq_id not in (select tq_id from waiting where tq_id = any ($1::bigint[]));

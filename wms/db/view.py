@@ -15,11 +15,11 @@ from wms.why.verdict import Place
 SQL = load(__file__)
 
 
-async def description(tx: Transaction, job_id: JobId) -> tuple[int | None, str]:
-    """Return the job's place in its array and its description as JSON."""
+async def description(tx: Transaction, job_id: JobId) -> tuple[int | None, dict[str, str], str]:
+    """Return the job's place in its sweep, its own parameters, and its description as JSON."""
     row = await tx.fetchrow(SQL["description"], job_id)
     assert row is not None
-    return row["array_index"], row["body"]
+    return row["array_index"], msgspec.json.decode(row["parameters"] or "{}"), row["body"]
 
 
 async def attempts(tx: Transaction, job_id: JobId) -> list[asyncpg.Record]:

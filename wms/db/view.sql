@@ -1,6 +1,14 @@
 -- name: description
--- A job's place in its array and what was submitted.
-select j.array_index, d.body::text as body from job j join description d using (description_id) where j.job_id = $1;
+-- A job's place in its sweep, its own parameters, and what was submitted.
+select j.array_index, j.parameters, d.body::text as body from job j join description d using (description_id) where j.job_id = $1
+union all
+select $1::bigint - s.first, (
+        select jsonb_object_agg(l.name, l.list -> (($1::bigint - s.first) % 1000)::integer)
+        from parameter p cross join lateral jsonb_each(p.columns) as l(name, list)
+        where p.description_id = s.description_id and p.chunk = ($1::bigint - s.first) / 1000
+    ), d.body::text
+from block b join sweep s on s.first = b.sweep join description d using (description_id)
+where int8range(b.first, b.last, '[]') @> $1::bigint;
 
 -- name: attempts
 -- Every time the job was given to a pilot.
@@ -11,7 +19,14 @@ from attempt where job_id = $1 order by epoch;
 
 -- name: history
 -- Every move of the job.
-select seq, at, event, state, epoch, reason, text, source from job_event where job_id = $1 order by seq;
+select seq, at, event, state, epoch, reason, text, source from job_event where job_id = $1
+union all
+select m.seq, m.at, m.event, m.state, 0, m.reason, m.text, m.source
+from block b
+cross join lateral jsonb_to_recordset(b.history)
+    as m(seq integer, at timestamptz, event text, state text, reason text, text text, source text)
+where int8range(b.first, b.last, '[]') @> $1::bigint
+order by seq;
 
 -- name: tails
 -- The last lines that the job's last attempt printed.
@@ -19,11 +34,10 @@ select stdout_tail, stderr_tail from attempt where job_id = $1 order by epoch de
 
 -- name: queues
 -- Task queues with waiting jobs that the asker may see, fullest first.
-with waiting as (select tq_id, count(*) as waiting from job where state = 'Waiting' group by tq_id)
-select q.tq_id, q.owner, q.owner_group, q.vo, q.cpu_segment, w.waiting, q.requirements::text as requirements
+select q.tq_id, q.owner, q.owner_group, q.vo, q.cpu_segment, w.jobs as waiting, q.requirements::text as requirements
 from waiting w join task_queue q using (tq_id)
 where ($1::text is null or q.owner = $1) and ($2::text is null or q.owner_group = $2) and ($3::text is null or q.vo = $3)
-order by w.waiting desc, q.tq_id limit $4;
+order by w.jobs desc, q.tq_id limit $4;
 
 -- name: watched_queues
 -- The same as a matcher says it, which counts nothing.

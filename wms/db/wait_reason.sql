@@ -34,7 +34,12 @@ delete from wait_reason where tq_id = any ($1::bigint[]);
 -- name: of_jobs
 -- Why these jobs wait, of those that do.
 select j.job_id, r.code, r.text from job j join wait_reason r using (tq_id)
-where j.job_id = any ($1::bigint[]) and j.state = 'Waiting';
+where j.job_id = any ($1::bigint[]) and j.state = 'Waiting'
+union all
+select w.job_id, r.code, r.text
+from unnest($1::bigint[]) as w(job_id)
+join block b on int8range(b.first, b.last, '[]') @> w.job_id and b.state = 'Waiting'
+join sweep s on s.first = b.sweep join wait_reason r using (tq_id);
 
 -- name: chance
 -- The part of the draws for free slots that fell to a queue lately.

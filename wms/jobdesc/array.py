@@ -6,7 +6,7 @@ the same for all: what differs goes into arguments, environment, name and output
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -28,8 +28,10 @@ def jobs_in(description: JobDescription) -> int:
     return next((len(values) for values in description.parameters.values()), 1)
 
 
-def expand(description: JobDescription, index: int) -> JobDescription:
+def expand(description: JobDescription, index: int, own: Mapping[str, str] | None = None) -> JobDescription:
     """Return the job of that index (from 0) as a description of its own, all placeholders replaced.
+
+    `own` are the job's own values, where the description came without the lists of all jobs.
 
     Raises:
         IndexError: the array has no such job.
@@ -39,7 +41,9 @@ def expand(description: JobDescription, index: int) -> JobDescription:
         raise IndexError(f"no job {index} in an array of {jobs_in(description)}")
     if not is_array(description):
         return description
-    fill = _filler(description, index)
+    if own is None:
+        own = {name: column[index] for name, column in description.parameters.items()}
+    fill = filler(index, own)
     return msgspec.structs.replace(
         description,
         arguments=tuple(map(fill, description.arguments)),
@@ -57,9 +61,9 @@ def argv(description: JobDescription, index: int = 0) -> tuple[str, ...]:
     return (one.executable, *one.arguments)
 
 
-def _filler(description: JobDescription, index: int) -> Callable[[str], str]:
-    values = {name: column[index] for name, column in description.parameters.items()}
-    values[INDEX] = str(index)
+def filler(index: int, own: Mapping[str, str]) -> Callable[[str], str]:
+    """Return what puts the index and the own values of one job into a text."""
+    values = {**own, INDEX: str(index)}
 
     def replacement(found: re.Match[str]) -> str:
         literal, name = found.groups()
@@ -71,3 +75,8 @@ def _filler(description: JobDescription, index: int) -> Callable[[str], str]:
         return PLACEHOLDER.sub(replacement, text) if "{" in text else text
 
     return fill
+
+
+def without_lists(description: JobDescription) -> JobDescription:
+    """Return the description of an array as it is stored and sent along with each job: its lists stay behind."""
+    return msgspec.structs.replace(description, array=jobs_in(description), parameters={})

@@ -19,12 +19,15 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True, tag="entered"):
     requirements: Requirements
     user_priority: float
     job_ids: tuple[JobId, ...]
+    ranges: tuple[tuple[int, int], ...] = ()
+    """Likewise jobs, those of sweeps: ranges of ids, both ends included."""
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True, tag="left"):
     """Jobs that wait no more and that no matcher took: killed, held, removed."""
 
     job_ids: tuple[JobId, ...]
+    ranges: tuple[tuple[int, int], ...] = ()
 
 
 class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules-changed"):

@@ -57,7 +57,23 @@ class WaitReason(msgspec.Struct, frozen=True, kw_only=True, tag="wait-reason"):
     vo: str
 
 
-Fact = JobEvent | JobsMoved | JobsQueued | WaitReason
+class SweepMoved(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-moved"):
+    """These jobs of a sweep, none of which a pilot has had, made the same move: a JobEvent of each, told once for all."""
+
+    first: JobId
+    count: int
+    seq: int
+    at: datetime
+    event: Event
+    state: State
+    owner: str
+    owner_group: str
+    vo: str
+    reason: str = ""
+    text: str = ""
+
+
+Fact = JobEvent | JobsMoved | JobsQueued | SweepMoved | WaitReason
 
 LANES = 4
 """As many as the topic has partitions."""

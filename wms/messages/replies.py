@@ -136,6 +136,9 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True, tag="job-detail"):
     client: str
     job: JobLine
     array_index: int | None
+    """Its number in its sweep, which is the array's or that of the lists of parameters."""
+    parameters: dict[str, str] = {}
+    """Of a sweep's job, its own."""
     description: dict[str, Any]
     attempts: tuple[Attempt, ...]
     history: tuple[HistoryLine, ...]

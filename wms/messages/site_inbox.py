@@ -27,6 +27,8 @@ class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
     vo: str
     description: msgspec.Raw
     array_index: int | None = None
+    parameters: dict[str, str] = {}
+    """Of a sweep's job, its own: those of the others stay behind."""
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True, tag="offer"):

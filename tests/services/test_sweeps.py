@@ -1,0 +1,295 @@
+"""Sweeps: a million jobs in one row, and each of them a job like any other as soon as something happens to it."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from services.matcher.feed import Feed
+from services.matcher.matching import Matching
+from tests.services.world import World, pilot, result, user
+from wms.audit import audit
+from wms.bus.consumer import Delivery
+from wms.bus.kafka import Kafka, Settings
+from wms.db import block, task_queue
+from wms.ids import CommandId, JobId, PilotId, RequestId
+from wms.messages import replies
+from wms.messages.commands import Control, Selector
+from wms.messages.queries import CountJobs, ListJobs, ShowJob, WhyJob
+from wms.messages.requests import MatchRequest
+from wms.messages.site_inbox import Offer
+from wms.site import Resource
+from wms.taskqueue.index import QueueIndex
+
+
+@pytest.fixture(autouse=True)
+async def _audited(the_world: World) -> Any:
+    """Whatever a test did, the auditor finds nothing."""
+    yield
+    report = await audit(the_world.url)
+    assert report.ok, report.text(brief=True)
+
+
+async def order(world: World, action: Any, *ranges: tuple[int, int], **more: Any) -> replies.Controlled:
+    selector = Selector(ids=ranges, **more)
+    control = Control(command_id=CommandId(f"{action}-{ranges}-{more}"), action=action, selector=selector)
+    (reply,) = await world.command(user(), control)
+    assert isinstance(reply, replies.Controlled), reply
+    return reply
+
+
+async def counts(world: World, selector: Selector) -> dict[str, int]:
+    counted: dict[str, int] = (await world.ask(user(), CountJobs(query_id="q", selector=selector))).counts
+    return counted
+
+
+async def blocks(world: World) -> list[tuple[int, int, str]]:
+    rows = await world.sql("select first, last, state from block order by first")
+    return [(row["first"], row["last"], row["state"]) for row in rows]
+
+
+async def rows_of(world: World) -> int:
+    (row,) = await world.sql("select count(*) as jobs from job")
+    return int(row["jobs"])
+
+
+async def test_a_million_jobs_are_one_row(the_world: World) -> None:
+    reply = await the_world.submit({"array": 1_000_000})
+    ((first, last),) = reply.ids
+    assert last - first + 1 == 1_000_000
+    assert await blocks(the_world) == [(first, last, "Waiting")]
+    assert await rows_of(the_world) == 0
+    assert await counts(the_world, Selector(ids=((first, last),))) == {"Waiting": 1_000_000}
+    assert await counts(the_world, Selector(ids=((first + 10, first + 19),))) == {"Waiting": 10}
+
+
+async def test_it_is_killed_as_one(the_world: World) -> None:
+    ((first, last),) = (await the_world.submit({"array": 1_000_000})).ids
+    assert (await order(the_world, "kill", (first, last))).changed == 1_000_000
+    assert await blocks(the_world) == [(first, last, "Killed")]
+    again = await order(the_world, "kill", (first, last + 1))
+    assert (again.changed, again.unchanged_total, len(again.unchanged)) == (0, 1_000_000, 100)
+    assert await the_world.match() == []
+
+
+async def test_what_is_ordered_of_a_part_cuts_it(the_world: World) -> None:
+    ids = await the_world.swept(100)
+    assert (await order(the_world, "hold", (ids[5], ids[10]), (ids[20], ids[20]))).changed == 7
+    assert await blocks(the_world) == [
+        (ids[0], ids[4], "Waiting"),
+        (ids[5], ids[10], "Held"),
+        (ids[11], ids[19], "Waiting"),
+        (ids[20], ids[20], "Held"),
+        (ids[21], ids[99], "Waiting"),
+    ]
+    assert (await order(the_world, "release", (ids[0], ids[7]))).changed == 3
+    assert await counts(the_world, Selector(ids=((ids[0], ids[99]),))) == {"Waiting": 96, "Held": 4}
+    assert (await order(the_world, "kill", (ids[0], ids[99]), states=("Held",))).changed == 4
+    assert (await order(the_world, "remove", (ids[0], ids[99]), states=("Killed",))).changed == 4
+    assert (await order(the_world, "reschedule", (ids[0], ids[9]))).changed == 8
+
+
+async def test_its_jobs_leave_it_when_pilots_ask(the_world: World) -> None:
+    ids = await the_world.swept(2_500, name="sim-{n}", arguments=["{n}"])
+    held = await the_world.match(slots=8)
+    assert len(held) == 8
+    assert await rows_of(the_world) == block.CHUNK
+    assert await blocks(the_world) == [(ids[1000], ids[-1], "Waiting")]
+    await the_world.report(accept=tuple(held), start=tuple(held), busy=8)
+    await the_world.report(finish=tuple(result(each) for each in held))
+    job_id = held[0][0]
+    assert await the_world.history(job_id) == ["Received", "Waiting", "Matched", "Running", "Done"]
+    row = await the_world.job(job_id)
+    assert (row["name"], row["array_index"]) == (f"sim-{job_id - ids[0]}", job_id - ids[0])
+    assert await counts(the_world, Selector(everything=True)) == {"Waiting": 2_492, "Done": 8}
+
+
+async def test_every_job_is_matched_exactly_once(the_world: World) -> None:
+    ids = await the_world.swept(2_100)
+    seen: Counter[int] = Counter()
+    while held := await the_world.match(slots=300):
+        seen.update(job_id for job_id, _ in held)
+    assert seen == Counter(ids)
+
+
+async def test_held_jobs_of_it_are_not_matched_until_they_are_released(the_world: World) -> None:
+    ids = await the_world.swept(10)
+    await order(the_world, "hold", (ids[0], ids[8]))
+    assert [job_id for job_id, _ in await the_world.match(slots=10)] == [ids[9]]
+    await order(the_world, "release", (ids[0], ids[8]))
+    assert sorted(job_id for job_id, _ in await the_world.match(slots=10)) == ids[:9]
+    assert await the_world.reasons(ids[0]) == ["ACCEPTED", "QUEUED", "HELD_BY_USER", "RELEASED", "OFFERED"]
+
+
+async def test_a_matchers_stale_index_does_not_match_what_was_killed_in_a_block(the_world: World) -> None:
+    ids = await the_world.swept(10)
+    await the_world._feed.reconcile()
+    await order(the_world, "kill", (ids[0], ids[4]))
+    assert len(the_world.index) == 10
+    assert sorted(job_id for job_id, _ in await the_world.match(slots=10)) == ids[5:]
+
+
+async def test_two_matchers_at_one_block_give_every_job_away_once(the_world: World) -> None:
+    """They draw the same jobs, and both would give them their rows."""
+    ids = await the_world.swept(3_000)
+    asking = [await the_world.add_pilot(pilot(f"p-{n}"), slots=500) for n in range(2)]
+    matchers = []
+    for n in range(2):
+        index = QueueIndex()
+        await Feed(the_world.db, Kafka(Settings(), "test"), index).reconcile()
+        matchers.append(Matching(index, the_world.terms, 1.0, np.random.default_rng(n)))
+
+    async def ask(n: int, request: int) -> None:
+        resource = Resource(setup="default", vo="lhcb", cpu_time=10**6, processors=500, memory_mb=100_000)
+        message = MatchRequest(
+            request_id=RequestId(f"{n}-{request}"), pilot_id=PilotId(f"p-{n}"), resource=resource, slots=500
+        )
+        async with the_world.db.transaction() as tx:
+            await matchers[n].handle(tx, [Delivery(asking[n], message)])
+
+    for request in range(3):
+        await asyncio.gather(ask(0, request), ask(1, request))
+    offers = [each for each in the_world.told() if isinstance(each, Offer)]
+    given = Counter(job.job_id for offer in offers for job in offer.jobs)
+    assert given == Counter(ids)
+    assert await blocks(the_world) == []
+
+
+async def test_an_expansion_that_fails_leaves_the_block_whole(the_world: World) -> None:
+    ids = await the_world.swept(50)
+
+    async def fail() -> None:
+        async with the_world.db.transaction() as tx:
+            assert await block.expand(tx, [JobId(ids[3])])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await fail()
+    assert await blocks(the_world) == [(ids[0], ids[-1], "Waiting")]
+    assert await rows_of(the_world) == 0
+
+
+async def test_a_kill_and_an_expansion_at_once_never_lose_or_double_a_job(the_world: World) -> None:
+    ids = await the_world.swept(5_000)
+
+    async def expand(start: int) -> None:
+        async with the_world.db.transaction() as tx:
+            await block.expand(tx, ids[start : start + 10])
+
+    orders = [order(the_world, "kill", (ids[n], ids[n + 700])) for n in (900, 2_100)]
+    await asyncio.gather(expand(0), expand(500), expand(1_000), expand(2_500), *orders)
+    total = await counts(the_world, Selector(ids=((ids[0], ids[-1]),)))
+    assert sum(total.values()) == 5_000
+    assert total["Killed"] == 1_402
+
+
+async def test_each_job_has_its_own_parameters(the_world: World) -> None:
+    files = [f"f{n}.txt" for n in range(1_500)]
+    reply = await the_world.submit(
+        {
+            "arguments": ["{file}", "{mode}"],
+            "name": "count {file}",
+            "parameters": {"file": files, "mode": ["a", "b", "c"] * 500},
+        }
+    )
+    ((first, last),) = reply.ids
+    assert last - first + 1 == 1_500
+    shown = await the_world.ask(user(), ShowJob(query_id="q", job_id=first + 1_234))
+    assert (shown.job.name, shown.array_index) == ("count f1234.txt", 1_234)
+    assert shown.parameters == {"file": "f1234.txt", "mode": "b"}
+    assert "parameters" not in shown.description
+    await order(the_world, "kill", (first, first + 1_233))
+    ((offered, _),) = await the_world.match(slots=1)
+    ((row,),) = [await the_world.sql("select name, parameters::text from job where job_id = $1", offered)]
+    assert row["name"] == f"count f{offered - first}.txt"
+    assert f'"f{offered - first}.txt"' in row["parameters"]
+    after = await the_world.ask(user(), ShowJob(query_id="q", job_id=offered))
+    assert after.parameters["file"] == f"f{offered - first}.txt"
+
+
+async def test_a_job_without_a_row_is_shown_and_explained_like_any_other(the_world: World) -> None:
+    ids = await the_world.swept(3_000)
+    before = await the_world.ask(user(), ShowJob(query_id="q", job_id=ids[0]))
+    why = await the_world.ask(user(), WhyJob(query_id="q", job_id=ids[0]))
+    assert (why.state, why.code) == ("Waiting", "IMPOSSIBLE_NOW")
+    async with the_world.db.transaction() as tx:
+        await block.expand(tx, [ids[0]])
+    assert await the_world.ask(user(), ShowJob(query_id="q", job_id=ids[0])) == before
+    assert [line.state for line in before.history] == ["Received", "Waiting"]
+
+
+async def test_another_owners_sweep_is_neither_seen_nor_killed(the_world: World) -> None:
+    ids = await the_world.swept(100)
+    everything = Selector(everything=True)
+    assert (await the_world.ask(user("bob"), CountJobs(query_id="q", selector=everything))).counts == {}
+    control = Control(command_id=CommandId("k"), action="kill", selector=Selector(ids=((ids[0], ids[-1]),)))
+    (reply,) = await the_world.command(user("bob"), control)
+    assert isinstance(reply, replies.Controlled)
+    assert reply.changed == 0
+    assert await counts(the_world, everything) == {"Waiting": 100}
+
+
+@pytest.mark.parametrize("newest", [False, True])
+async def test_pages_go_over_rows_and_blocks_in_order(the_world: World, *, newest: bool) -> None:
+    ids = [
+        *await the_world.submitted(3),
+        *await the_world.swept(1_200, name="a-{n}"),
+        *await the_world.submitted(2),
+        *await the_world.swept(10),
+    ]
+    await the_world.match(slots=5)
+    found: list[int] = []
+    after: int | None = None
+    while True:
+        query = ListJobs(
+            query_id="q", selector=Selector(everything=True), after=after, newest=newest, limit=100
+        )
+        page = await the_world.ask(user(), query)
+        found += [line.job_id for line in page.jobs]
+        after = page.after
+        if after is None:
+            break
+    assert found == sorted(ids, reverse=newest)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [("sim-*", 200), ("sim-7", 1), ("sim-1?", 10), ("*-1*", 111), ("nothing*", 0), ("s", 0), ("sim", 0)],
+)
+async def test_jobs_are_found_by_the_names_that_they_have(the_world: World, pattern: str, found: int) -> None:
+    await the_world.swept(200, name="sim-{n}")
+    await the_world.swept(50, name="other")
+    counted = await counts(the_world, Selector(name=pattern))
+    assert sum(counted.values()) == found
+    assert (await order(the_world, "kill", name=pattern)).changed == found
+
+
+async def test_a_sweep_taken_twice_is_there_once(the_world: World) -> None:
+    first = await the_world.submit({"array": 1_000}, command_id="same")
+    second = await the_world.submit({"array": 1_000}, command_id="same")
+    assert second.repeated
+    assert second.ids == first.ids
+    assert len(await blocks(the_world)) == 1
+
+
+async def test_a_sweep_of_a_thousand_million_is_refused_at_once(the_world: World) -> None:
+    reply = await the_world.submit({"array": 10**9})
+    assert isinstance(reply, replies.Refused)
+    assert "1,000,000" in str(reply)
+    assert await blocks(the_world) == []
+
+
+async def test_unequal_lists_are_refused_with_both_lengths(the_world: World) -> None:
+    reply = await the_world.submit({"parameters": {"a": ["1", "2", "3"], "b": ["1", "2"]}})
+    assert isinstance(reply, replies.Refused)
+    assert "2" in str(reply)
+    assert "3" in str(reply)
+
+
+async def test_its_queue_stays_while_it_waits(the_world: World) -> None:
+    await the_world.swept(100)
+    for _ in range(2):
+        async with the_world.db.transaction() as tx:
+            assert await task_queue.remove_long_empty(tx, 0.0) == 0

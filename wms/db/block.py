@@ -1,0 +1,301 @@
+"""Blocks in the database: selected, cut and moved as one, and turned into rows when a pilot is about to have their jobs.
+
+Whoever cuts a block holds the lock of its sweep, and reads the blocks in a statement after that: another may have cut them
+while the lock was waited for.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from wms.auth.policy import Scope
+from wms.db import sweep, task_queue
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import JobId, TaskQueueId, joined
+from wms.job.block import Block, Moved, Range
+from wms.job.job import Steps
+from wms.job.state import State
+from wms.jobdesc.array import filler
+from wms.messages import changes, events
+from wms.messages.commands import Selector
+
+SQL = load(__file__)
+
+CHUNK = 1_000
+"""So many jobs of a block get their rows at once: asking costs more than a row."""
+HIGHEST = 2**63 - 2
+EVERYTHING: Range = (1, HIGHEST)
+
+_history = msgspec.json.Decoder(tuple[Moved, ...])
+
+
+Part = tuple[Block, list[Range]]
+"""A block, and which of its jobs are meant: ranges in order."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which jobs are meant: ranges of ids in order, whose they may be, and what a selector says beside."""
+
+    ranges: tuple[Range, ...]
+    scope: Scope
+    owner: str | None = None
+    states: tuple[State, ...] = ()
+    site: str | None = None
+    name: str | None = None
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """Return it as the statements take it."""
+        low, high = [low for low, _ in self.ranges], [high for _, high in self.ranges]
+        beside = (self.owner, list(self.states) or None, self.site)
+        return (low, high, self.scope.owner, self.scope.group, self.scope.vo, *beside)
+
+
+def wanted(scope: Scope, selector: Selector, within: Range = EVERYTHING) -> Wanted:
+    """Return what a selector means among the ids of a range."""
+    ranges = joined(selector.ids) if selector.ids else (EVERYTHING,)
+    return Wanted(
+        ranges=tuple(_clipped(ranges, *within)),
+        scope=scope,
+        owner=selector.owner,
+        states=selector.states,
+        site=selector.site,
+        name=selector.name,
+    )
+
+
+def _clipped(ranges: Iterable[Range], low: int, high: int) -> Iterator[Range]:
+    for first, last in ranges:
+        if first <= high and last >= low:
+            yield max(first, low), min(last, high)
+
+
+# --- looking --------------------------------------------------------------------------------------
+
+
+async def select(tx: Transaction, wanted: Wanted, *, newest: bool, limit: int) -> list[Part]:
+    """Return blocks with the first of the jobs meant, or the last of them: at least `limit` jobs if there are so many."""
+    if not wanted.ranges:
+        return []
+    most = limit if wanted.name is None else None
+    rows = await tx.fetch(SQL["select"], *wanted.columns, newest, most)
+    return await _parts(tx, rows, wanted)
+
+
+async def count(tx: Transaction, wanted: Wanted) -> dict[str, int]:
+    """Return how many of the jobs meant are in each state."""
+    if not wanted.ranges:
+        return {}
+    if wanted.name is None:
+        return {row["state"]: row["jobs"] for row in await tx.fetch(SQL["count"], *wanted.columns)}
+    counts: dict[str, int] = {}
+    for block, ranges in await select(tx, wanted, newest=False, limit=0):
+        counts[block.state] = counts.get(block.state, 0) + size(ranges)
+    return counts
+
+
+async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[Block]:
+    """Return the blocks that these jobs are in, those without any left out."""
+    return [_block(row) for row in await tx.fetch(SQL["of_jobs"], job_ids)]
+
+
+async def lines(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, dict[str, Any]]:
+    """Return those of the jobs that are in blocks as a list shows them."""
+    found: dict[JobId, dict[str, Any]] = {}
+    for block in await of_jobs(tx, job_ids):
+        mine = sorted(each for each in job_ids if block.first <= each <= block.last)
+        for low, high in joined((each, each) for each in mine):
+            for job_id, name in enumerate(await names(tx, block, (low, high)), start=low):
+                found[JobId(job_id)] = _line(block, JobId(job_id), name)
+    return found
+
+
+def _line(block: Block, job_id: JobId, name: str) -> dict[str, Any]:
+    return {
+        "job_id": job_id,
+        "name": name,
+        "owner": block.owner,
+        "owner_group": block.owner_group,
+        "vo": block.vo,
+        "state": block.state,
+        "reason": block.reason,
+        "site": None,
+        "attempts": 0,
+        "submitted_at": block.submitted_at,
+        "changed_at": block.changed_at,
+    }
+
+
+async def waiting(
+    tx: Transaction, tq_ids: Sequence[TaskQueueId] | None = None
+) -> list[tuple[TaskQueueId, float, Range]]:
+    """Return the blocks that wait in these queues, or in all: (task queue, user priority, range of ids)."""
+    rows = await tx.fetch(SQL["waiting"], tq_ids)
+    return [(row["tq_id"], row["user_priority"], (row["first"], row["last"])) for row in rows]
+
+
+def size(ranges: Iterable[Range]) -> int:
+    """Return how many ids these are."""
+    return sum(high - low + 1 for low, high in ranges)
+
+
+async def names(tx: Transaction, block: Block, part: Range) -> list[str]:
+    """Return the names of jobs of the block, in the order of their ids."""
+    low, high = part[0] - block.sweep, part[1] - block.sweep
+    if "{" not in block.name:
+        return [block.name] * (high - low + 1)
+    if any(each in block.name for each in block.parameters):
+        values = await sweep.parameters(tx, block.description_id, low, high)
+    else:
+        values = [{}] * (high - low + 1)
+    return [filler(index, each)(block.name) for index, each in enumerate(values, start=low)]
+
+
+async def _parts(tx: Transaction, rows: Iterable[asyncpg.Record], wanted: Wanted) -> list[Part]:
+    parts: list[Part] = []
+    for row in rows:
+        block = _block(row)
+        ranges = list(_clipped(wanted.ranges, block.first, block.last))
+        if wanted.name is not None:
+            ranges = await _named(tx, block, ranges, wanted.name)
+        if ranges:
+            parts.append((block, ranges))
+    return parts
+
+
+async def _named(tx: Transaction, block: Block, ranges: list[Range], pattern: str) -> list[Range]:
+    """Return the jobs of these whose name fits the pattern; all or none at once where the beginnings say it."""
+    begins, same = re.split(r"[*?]", pattern, maxsplit=1)[0], block.name.partition("{")[0]
+    if not same.startswith(begins) and not ("{" in block.name and begins.startswith(same)):
+        return []
+    if same.startswith(begins) and pattern == f"{begins}*":
+        return ranges
+    fits = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL).fullmatch
+    if "{" not in block.name:
+        return ranges if fits(block.name) else []
+    found: list[Range] = []
+    for low, high in ranges:
+        for start in range(low, high + 1, CHUNK):
+            named = await names(tx, block, (start, min(high, start + CHUNK - 1)))
+            found += [(n, n) for n, name in enumerate(named, start=start) if fits(name)]
+    return list(joined(found))
+
+
+def _block(row: asyncpg.Record) -> Block:
+    fields = {name: row[name] for name in Block.__struct_fields__}
+    fields |= {"state": State(row["state"]), "history": _history.decode(row["history"])}
+    return Block(**{**fields, "parameters": tuple(row["parameters"])})
+
+
+# --- cutting --------------------------------------------------------------------------------------
+
+
+async def lock_selected(tx: Transaction, wanted: Wanted) -> list[Part]:
+    """Return the blocks with jobs that are meant, and keep others from cutting them."""
+    if not wanted.ranges:
+        return []
+    locked = await tx.fetch(SQL["lock_selected"], *wanted.columns)
+    if not locked:
+        return []
+    rows = await tx.fetch(SQL["of_locked"], *wanted.columns, [row["first"] for row in locked])
+    return await _parts(tx, rows, wanted)
+
+
+Moving = tuple[Block, list[Range], Steps]
+"""A block, those of its jobs that move, and how."""
+
+
+async def move(tx: Transaction, moving: Sequence[Moving], source: str) -> None:
+    """Cut blocks and move the parts: state, history, facts for everybody, hints for the matchers."""
+    if not moving:
+        return
+    now = await tx.now()
+    moved = [
+        (each, each.part(low, high).moved(steps, now, source))
+        for each, ranges, steps in moving
+        for low, high in ranges
+    ]
+    left = [rest for each, ranges, _ in moving for rest in each.without(ranges)]
+    await replace(tx, [each for each, _, _ in moving], [*left, *(after for _, after in moved)])
+    for before, after in moved:
+        for step in after.history[before.event_seq :]:
+            tx.send(events.TOPIC, str(after.first), _fact(after, step))
+    await _tell_matchers(tx, moved)
+
+
+def _fact(block: Block, move: Moved) -> events.SweepMoved:
+    return events.SweepMoved(
+        first=block.first,
+        count=block.size,
+        seq=move.seq,
+        at=move.at,
+        event=move.event,
+        state=move.state,
+        owner=block.owner,
+        owner_group=block.owner_group,
+        vo=block.vo,
+        reason=move.reason,
+        text=move.text,
+    )
+
+
+async def _tell_matchers(tx: Transaction, moved: Sequence[tuple[Block, Block]]) -> None:
+    """Say what left the queues, and then what entered them: a job that waits again did both."""
+    gone = [(after.first, after.last) for before, after in moved if before.state is State.WAITING]
+    if gone:
+        tx.send(changes.TOPIC, "", changes.Left(job_ids=(), ranges=joined(gone)))
+    come = [after for _, after in moved if after.state is State.WAITING]
+    if come:
+        await task_queue.keep(tx, (each.tq_id for each in come))
+        required = await task_queue.read(tx, (each.tq_id for each in come))
+        for each in come:
+            task_queue.tell_swept(
+                tx, each.tq_id, required[each.tq_id], each.user_priority, (each.first, each.last)
+            )
+
+
+async def replace(tx: Transaction, old: Sequence[Block], new: Sequence[Block]) -> None:
+    """Put the new blocks in the place of the old ones, whose sweeps are locked."""
+    await tx.execute(SQL["delete"], [each.first for each in old])
+    if new:
+        await tx.execute(
+            SQL["insert"],
+            [each.first for each in new],
+            [each.last for each in new],
+            [each.sweep for each in new],
+            [each.state for each in new],
+            [each.event_seq for each in new],
+            [each.reason for each in new],
+            [each.changed_at for each in new],
+            [msgspec.json.encode(each.history).decode() for each in new],
+        )
+
+
+async def expand(tx: Transaction, job_ids: Iterable[JobId]) -> bool:
+    """Give rows to those of these jobs that wait in blocks, and to some beside them; return whether there were any."""
+    ids = sorted(job_ids)
+    locked = {row["first"] for row in await tx.fetch(SQL["lock_waiting"], ids)}
+    if not locked:
+        return False
+    # What another expanded while we waited is out of its block by now.
+    blocks = [each for each in await of_jobs(tx, ids) if each.sweep in locked and each.state is State.WAITING]
+    cuts = [(each, list(each.around(ids, CHUNK))) for each in blocks]
+    for block, ranges in cuts:
+        for part in ranges:
+            await _insert_jobs(tx, block, part)
+    await replace(tx, blocks, [left for block, ranges in cuts for left in block.without(ranges)])
+    return True
+
+
+async def _insert_jobs(tx: Transaction, block: Block, part: Range) -> None:
+    low, high = part
+    values: list[str | None] = [None] * (high - low + 1)
+    if block.parameters:
+        found = await sweep.parameters(tx, block.description_id, low - block.sweep, high - block.sweep)
+        values = [msgspec.json.encode(each).decode() for each in found]
+    named = await names(tx, block, part)
+    await tx.execute(SQL["insert_jobs"], block.first, low, named, values)

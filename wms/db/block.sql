@@ -1,0 +1,107 @@
+-- name: select
+-- The blocks with jobs that the asker may act on and that a selector means but for their names: the first, or the last.
+select b.first, b.last, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history::text as history,
+       s.description_id, s.tq_id, s.owner, s.owner_group, s.vo, s.name, s.user_priority, s.max_attempts, s.submitted_at,
+       s.parameters
+from unnest($1::bigint[], $2::bigint[]) as r(low, high)
+join block b on int8range(b.first, b.last, '[]') && int8range(r.low, r.high, '[]')
+join sweep s on s.first = b.sweep
+where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group = $4) and ($5::text is null or s.vo = $5)
+  and ($6::text is null or s.owner = $6) and ($7::text[] is null or b.state = any ($7)) and $8::text is null
+group by b.first, s.first
+order by case when $9 then -b.first else b.first end limit $10;
+
+-- name: count
+-- How many such jobs are in each state.
+select b.state, sum(least(b.last, r.high) - greatest(b.first, r.low) + 1)::bigint as jobs
+from unnest($1::bigint[], $2::bigint[]) as r(low, high)
+join block b on int8range(b.first, b.last, '[]') && int8range(r.low, r.high, '[]')
+join sweep s on s.first = b.sweep
+where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group = $4) and ($5::text is null or s.vo = $5)
+  and ($6::text is null or s.owner = $6) and ($7::text[] is null or b.state = any ($7)) and $8::text is null
+group by b.state;
+
+-- name: lock_selected
+-- Lock the sweeps of such blocks: who cuts a block has its sweep's lock.
+select s.first from sweep s
+where s.first in (
+    select b.sweep
+    from unnest($1::bigint[], $2::bigint[]) as r(low, high)
+    join block b on int8range(b.first, b.last, '[]') && int8range(r.low, r.high, '[]')
+    join sweep s on s.first = b.sweep
+    where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group = $4) and ($5::text is null or s.vo = $5)
+      and ($6::text is null or s.owner = $6) and ($7::text[] is null or b.state = any ($7)) and $8::text is null
+)
+order by s.first for update;
+
+-- name: of_locked
+-- Such blocks of locked sweeps.
+select b.first, b.last, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history::text as history,
+       s.description_id, s.tq_id, s.owner, s.owner_group, s.vo, s.name, s.user_priority, s.max_attempts, s.submitted_at,
+       s.parameters
+from unnest($1::bigint[], $2::bigint[]) as r(low, high)
+join block b on int8range(b.first, b.last, '[]') && int8range(r.low, r.high, '[]')
+join sweep s on s.first = b.sweep
+where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group = $4) and ($5::text is null or s.vo = $5)
+  and ($6::text is null or s.owner = $6) and ($7::text[] is null or b.state = any ($7)) and $8::text is null
+  and b.sweep = any ($9::bigint[])
+group by b.first, s.first order by b.first;
+
+-- name: of_jobs
+-- The blocks that these jobs are in.
+select b.first, b.last, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history::text as history,
+       s.description_id, s.tq_id, s.owner, s.owner_group, s.vo, s.name, s.user_priority, s.max_attempts, s.submitted_at,
+       s.parameters
+from unnest($1::bigint[]) as w(job_id)
+join block b on int8range(b.first, b.last, '[]') @> w.job_id
+join sweep s on s.first = b.sweep
+group by b.first, s.first order by b.first;
+
+-- name: lock_waiting
+-- Lock the sweeps that have some of these jobs waiting in blocks. Whoever gives rows to others of them is soon done, and is
+-- waited for even where locks of jobs are not.
+with patient as materialized (select set_config('lock_timeout', '10s', true))
+select s.first from patient, sweep s
+where s.first in (
+    select b.sweep from unnest($1::bigint[]) as w(job_id)
+    join block b on int8range(b.first, b.last, '[]') @> w.job_id where b.state = 'Waiting'
+)
+order by s.first for update of s;
+
+-- name: insert_jobs
+-- Jobs leave a block, from the given one on: rows as if they had had them from the beginning, and what these do not tell.
+with leaving as (
+    select $2 + l.place - 1 as job_id, l.name, l.parameters
+    from unnest($3::text[], $4::text[]) with ordinality as l(name, parameters, place)
+), born as (
+    insert into job (job_id, description_id, array_index, tq_id, owner, owner_group, vo, name, user_priority,
+                     max_attempts, submitted_at, state, event_seq, reason, changed_at, parameters)
+    select l.job_id, s.description_id, l.job_id - s.first, s.tq_id, s.owner, s.owner_group, s.vo, l.name, s.user_priority,
+           s.max_attempts, s.submitted_at, b.state, b.event_seq, b.reason, b.changed_at, l.parameters::jsonb
+    from leaving l cross join block b join sweep s on s.first = b.sweep
+    where b.first = $1
+)
+insert into job_move (job_id, seq, at, before, event, state, epoch, reason, text, source)
+select l.job_id, m.seq, m.at, m.before, m.event, m.state, 0, m.reason, m.text, m.source
+from (select history from block where first = $1) b
+cross join lateral jsonb_to_recordset(b.history)
+    as m(seq integer, at timestamptz, before text, event text, state text, reason text, text text, source text)
+cross join leaving l
+where m.seq > 2;
+
+-- name: delete
+-- Blocks that are cut or moved, before what becomes of them is inserted.
+delete from block where first = any ($1::bigint[]);
+
+-- name: insert
+-- What has become of blocks.
+insert into block (first, last, sweep, state, event_seq, reason, changed_at, history)
+select b.first, b.last, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history::jsonb
+from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::integer[], $6::text[], $7::timestamptz[], $8::text[])
+    as b(first, last, sweep, state, event_seq, reason, changed_at, history);
+
+-- name: waiting
+-- The blocks that wait in these queues, or in all.
+select s.tq_id, s.user_priority, b.first, b.last
+from block b join sweep s on s.first = b.sweep
+where b.state = 'Waiting' and ($1::bigint[] is null or s.tq_id = any ($1)) order by b.first;

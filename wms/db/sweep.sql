@@ -1,0 +1,47 @@
+-- name: insert
+-- Sweeps and their first blocks: jobs are born Received and wait at once, as those with rows of their own do.
+with given as (
+    select g.* from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::real[], $7::smallint[],
+                           $8::text[])
+        as g(first, last, description_id, tq_id, name, user_priority, max_attempts, parameters)
+), swept as (
+    insert into sweep (first, last, description_id, tq_id, owner, owner_group, vo, name, user_priority, max_attempts,
+                       parameters)
+    select first, last, description_id, tq_id, $9, $10, $11, name, user_priority, max_attempts,
+           array(select jsonb_array_elements_text(parameters::jsonb))
+    from given
+)
+insert into block (first, last, sweep, state, event_seq, reason, history)
+select first, last, first, 'Waiting', 2, 'QUEUED', jsonb_build_array(
+    jsonb_build_object('seq', 1, 'at', now(), 'before', null, 'event', 'receive', 'state', 'Received',
+                       'reason', 'ACCEPTED', 'text', '', 'source', 'job_manager'),
+    jsonb_build_object('seq', 2, 'at', now(), 'before', 'Received', 'event', 'enqueue', 'state', 'Waiting',
+                       'reason', 'QUEUED', 'text', '', 'source', 'job_manager'))
+from given;
+
+-- name: insert_parameters
+-- What the jobs of sweeps are told apart by, a thousand jobs a row.
+insert into parameter (description_id, chunk, columns)
+select p.description_id, p.chunk, p.columns::jsonb
+from unnest($1::bigint[], $2::integer[], $3::text[]) as p(description_id, chunk, columns);
+
+-- name: parameters
+-- The chunks of a description's lists.
+select chunk, columns::text as columns from parameter
+where description_id = $1 and chunk between $2 and $3 order by chunk;
+
+-- name: lines
+-- Sweeps as a list shows them.
+select s.first, s.last, s.name, s.owner, s.owner_group, s.vo, s.submitted_at
+from sweep s where s.first = any ($1::bigint[]);
+
+-- name: states
+-- How many of the jobs of sweeps are in each state, whether they have rows or not.
+select s.first, c.state, sum(c.jobs)::bigint as jobs
+from sweep s
+cross join lateral (
+    select j.state, count(*) as jobs from job j where j.job_id between s.first and s.last group by j.state
+    union all
+    select b.state, b.last - b.first + 1 from block b where b.sweep = s.first
+) c
+where s.first = any ($1::bigint[]) group by s.first, c.state;
