@@ -2,6 +2,7 @@
 
 from services.job_manager.commands import Commands, on_refused
 from services.job_manager.config import Config
+from services.job_manager.foresight import Foresight
 from services.job_manager.leases import Leases
 from services.job_manager.queries import Queries
 from services.job_manager.queries import on_refused as on_query_refused
@@ -15,7 +16,7 @@ from wms.runtime.host import Host, serve
 
 async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
-    taking = Commands(config.queues.cpu_segments)
+    taking = Commands(config.queues.cpu_segments, Foresight(config.queues.cpu_segments))
     host.consume(
         "commands", commands.TOPIC, commands.Command, taking.handle, on_refused=on_refused, batch=256
     )

@@ -3,6 +3,7 @@
 from itertools import groupby
 
 from services.job_manager import control, rules, submissions
+from services.job_manager.foresight import Foresight
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db.database import Transaction
@@ -13,8 +14,9 @@ from wms.messages.commands import Command, Control, Submit
 class Commands:
     """Handles batches of commands."""
 
-    def __init__(self, segments: tuple[int, ...]) -> None:
+    def __init__(self, segments: tuple[int, ...], foresight: Foresight) -> None:
         self._segments = segments
+        self._foresight = foresight
 
     async def handle(self, tx: Transaction, batch: list[Delivery[Command]]) -> None:
         """Carry out what users ask."""
@@ -22,7 +24,10 @@ class Commands:
         for kind, group in groupby(sent, key=lambda each: type(each[1])):
             if kind is Submit:
                 await submissions.take(
-                    tx, [(p, m) for p, m in group if isinstance(m, Submit)], self._segments
+                    tx,
+                    [(p, m) for p, m in group if isinstance(m, Submit)],
+                    self._segments,
+                    self._foresight,
                 )
             else:
                 for principal, message in group:

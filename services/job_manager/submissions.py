@@ -1,10 +1,12 @@
 """Takes submissions: checked whole, stored whole, answered; many of one owner in few statements."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import msgspec
 
+from services.job_manager.foresight import Foresight, in_words
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import job, submission, sweep, task_queue
@@ -19,6 +21,7 @@ from wms.jobdesc.problem import InvalidDescription, Problem
 from wms.jobdesc.validation import ARRAY_LIMIT, validate
 from wms.messages import replies
 from wms.messages.commands import Submit
+from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.intake import key_of, requirements_of
 
 Identity = tuple[str, str, str]
@@ -33,12 +36,18 @@ class _Order(msgspec.Struct, frozen=True):
     command: Submit
     digest: bytes
     descriptions: list[JobDescription]
+    required: list[Requirements]
+    foreseen: tuple[replies.Foreseen, ...]
 
 
 async def take(
-    tx: Transaction, submits: Sequence[tuple[Principal, Submit]], segments: tuple[int, ...]
+    tx: Transaction,
+    submits: Sequence[tuple[Principal, Submit]],
+    segments: tuple[int, ...],
+    foresight: Foresight,
 ) -> None:
     """Take or refuse each submission, and answer it."""
+    await foresight.look(tx)
     by_owner: dict[Identity, list[Submit]] = {}
     for principal, submit in submits:
         identity = (principal.owner, principal.group, principal.vo)
@@ -48,11 +57,14 @@ async def take(
             fault = Rejected("NOT_ALLOWED", "this token may not submit jobs", "ask for one that may")
             refuse(tx, principal.owner, submit.command_id, submit.client, fault)
     for identity, mine in sorted(by_owner.items()):
-        await _take_from(tx, identity, mine, segments)
+        await _take_from(tx, identity, mine, partial(_order, identity, segments, foresight))
 
 
 async def _take_from(
-    tx: Transaction, identity: Identity, submits: Sequence[Submit], segments: tuple[int, ...]
+    tx: Transaction,
+    identity: Identity,
+    submits: Sequence[Submit],
+    order: Callable[[Submit, bytes], _Order],
 ) -> None:
     owner = identity[0]
     before = await submission.taken(tx, owner, [submit.command_id for submit in submits])
@@ -66,15 +78,36 @@ async def _take_from(
             continue
         try:
             _check_unused(submit, known)
-            orders[submit.command_id] = _Order(submit, digest, _read(submit))
+            read = order(submit, digest)
         except Rejected as fault:
             refuse(tx, owner, submit.command_id, submit.client, fault)
-    ids = await _store(tx, identity, list(orders.values()), segments) if orders else {}
+            continue
+        if submit.rehearsal:
+            _answer(tx, owner, submit, (), read.foreseen)
+        else:
+            orders[submit.command_id] = read
+    ids = await _store(tx, identity, list(orders.values())) if orders else {}
     for command_id, ranges in ids.items():
-        _answer(tx, owner, orders[command_id].command, ranges, repeated=False)
+        _answer(tx, owner, orders[command_id].command, ranges, orders[command_id].foreseen)
     for submit in repeated:
         ranges = ids.get(submit.command_id) or _decoded(before[submit.command_id])
         _answer(tx, owner, submit, ranges, repeated=True)
+
+
+def _order(
+    identity: Identity, segments: tuple[int, ...], foresight: Foresight, submit: Submit, digest: bytes
+) -> _Order:
+    descriptions = _read(submit)
+    required = [requirements_of(each, *identity, segments) for each in descriptions]
+    foreseen = foresight.foresee(descriptions, required)
+    if foreseen and submit.strict:
+        raise Rejected(
+            "CANNOT_RUN",
+            "some of the jobs could run nowhere",
+            "change what they ask for, or submit them without --strict to let them wait",
+            in_words(foreseen),
+        )
+    return _Order(submit, digest, descriptions, required, foreseen)
 
 
 def _known(
@@ -140,11 +173,9 @@ def _read_one(raw: bytes) -> JobDescription:
     return description
 
 
-async def _store(
-    tx: Transaction, identity: Identity, orders: Sequence[_Order], segments: tuple[int, ...]
-) -> dict[CommandId, Ranges]:
+async def _store(tx: Transaction, identity: Identity, orders: Sequence[_Order]) -> dict[CommandId, Ranges]:
     descriptions = [each for order in orders for each in order.descriptions]
-    required = [requirements_of(each, *identity, segments) for each in descriptions]
+    required = [each for order in orders for each in order.required]
     queues = await task_queue.find_or_make(tx, required)
     tq_ids = [queues[key_of(each)] for each in required]
     count = sum(map(jobs_in, descriptions))
@@ -226,8 +257,23 @@ def _decoded(taken: Taken) -> Ranges:
     return msgspec.json.decode(taken.answer, type=Ranges)
 
 
-def _answer(tx: Transaction, owner: str, submit: Submit, ids: Ranges, *, repeated: bool) -> None:
-    answer = replies.Submitted(command_id=submit.command_id, client=submit.client, ids=ids, repeated=repeated)
+def _answer(
+    tx: Transaction,
+    owner: str,
+    submit: Submit,
+    ids: Ranges,
+    foreseen: tuple[replies.Foreseen, ...] = (),
+    *,
+    repeated: bool = False,
+) -> None:
+    answer = replies.Submitted(
+        command_id=submit.command_id,
+        client=submit.client,
+        ids=ids,
+        repeated=repeated,
+        warnings=in_words(foreseen),
+        foreseen=foreseen,
+    )
     tx.send(replies.inbox(owner), submit.client, answer)
 
 

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from services.job_manager.commands import Commands
+from services.job_manager.foresight import Foresight
 from services.job_manager.leases import Leases
 from services.job_manager.queries import Queries
 from services.job_manager.reasons import Reasons
@@ -78,7 +79,9 @@ class World:
         self.db = db
         self.url = url
         self.terms = Terms()
-        self._commands = Commands(DEFAULT_SEGMENTS)
+        # Its clock moves on whenever it is read: ads are looked at for each submission.
+        clock = itertools.count().__next__
+        self._commands = Commands(DEFAULT_SEGMENTS, Foresight(DEFAULT_SEGMENTS, clock))
         self._reports = Reports(self.terms)
         self._leases = Leases(db, self.terms)
         self._queries = Queries(DEFAULT_SEGMENTS)

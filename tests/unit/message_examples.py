@@ -578,6 +578,35 @@ MINIMAL: dict[str, msgspec.Struct] = {
 """By tag: only what must be said."""
 
 GROWN: dict[str, msgspec.Struct] = {
+    "submit.strict": commands.Submit(
+        command_id=CommandId("c-1/rehearsal"), jobs=(msgspec.Raw(b"{}"),), strict=True, rehearsal=True
+    ),
+    "submitted.foreseen": replies.Submitted(
+        command_id=CommandId("c-1"),
+        client="cli-7",
+        ids=((17, 19),),
+        warnings=(
+            "NEVER_POSSIBLE: 3 jobs can never run as they are: no computing element known could ever run it",
+        ),
+        foreseen=(
+            replies.Foreseen(
+                code="NEVER_POSSIBLE",
+                text="no computing element known could ever run it",
+                jobs=3,
+                relaxations=(
+                    Relaxation(
+                        clauses=("tags",),
+                        changes=("without tag gpu",),
+                        slots=64,
+                        free_slots=0,
+                        elements=1,
+                        sites=("glasgow",),
+                        sites_total=1,
+                    ),
+                ),
+            ),
+        ),
+    ),
     "job-detail.reason-text": replies.JobDetail(
         **ASKED,
         job=WAITING_LINE,

@@ -55,6 +55,7 @@ def submit(
     success_exit_code: Annotated[list[int] | None, _in(HOW, negative=())] = None,
     id: Annotated[str | None, _in(HOW)] = None,  # noqa: A002
     dry_run: Annotated[Flag, _in(HOW)] = False,
+    strict: Annotated[Flag, _in(HOW)] = False,
     wait: Annotated[Flag, _in(HOW)] = False,
     common: Common = USUAL,
 ) -> int:
@@ -68,6 +69,7 @@ def submit(
       wms submit --cpu-time 10m --memory 2G --site A --tag gpu --array 1000 -- ./prog {n}
       wms submit --input data/ --output 'out/*.json' --wait -- python3 data/run.py
       wms submit --param file=a.txt,b.txt -- wc -l {file}
+      wms submit --strict --memory 64G --tag gpu -- ./train
       wms submit jobs.toml
       generate | wms submit - --id nightly-17 --json
 
@@ -121,6 +123,8 @@ def submit(
         Yours for this submission: again with the same id, nothing is submitted twice.
     dry_run
         Check everything and show what would be sent; send nothing.
+    strict
+        Submit nothing if some job could run nowhere as things stand; else only a warning says so.
     wait
         Wait until the jobs have ended; exit code 1 unless all are Done.
     """
@@ -155,7 +159,8 @@ def submit(
     if dry_run:
         return _show_plan(descriptions, parcels, common)
     return with_client(
-        common, lambda client: _submit(client, descriptions, parcels, id, wait=wait, common=common)
+        common,
+        lambda client: _submit(client, descriptions, parcels, id, strict=strict, wait=wait, common=common),
     )
 
 
@@ -191,10 +196,12 @@ async def _submit(
     parcels: Parcels,
     submission_id: str | None,
     *,
+    strict: bool,
     wait: bool,
     common: Common,
 ) -> int:
-    taken = await client.submit(await _with_sandboxes(client, descriptions, parcels), id=submission_id)
+    ready = await _with_sandboxes(client, descriptions, parcels)
+    taken = await client.submit(ready, id=submission_id, strict=strict)
     for warning in taken.warnings:
         note(f"warning: {warning}")
     if not wait:
@@ -230,7 +237,15 @@ def _sentence(taken: "Submission") -> str:
 
 def _show_taken(taken: "Submission", common: Common) -> None:
     if common.json:
-        show_json({"id": taken.id, "ids": taken.ids, "count": taken.count, "repeated": taken.repeated})
+        show_json(
+            {
+                "id": taken.id,
+                "ids": taken.ids,
+                "count": taken.count,
+                "repeated": taken.repeated,
+                "foreseen": taken.foreseen,
+            }
+        )
     elif sys.stdout.isatty():
         show(_sentence(taken))
         show(f"  wms wait {taken}" if taken.count <= SHOWN else f"  wms status {taken}; wms wait {taken}")

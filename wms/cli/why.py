@@ -10,7 +10,6 @@ from wms.cli.session import NOT_ALLOWED, OK, with_client
 if TYPE_CHECKING:
     from wms.client import Client, Selector
     from wms.messages.replies import CeVerdict, JobWhy
-    from wms.why.relaxation import Relaxation
 
 COLUMNS = ("SITE", "CE", "FITS", "PILOTS>", "FREE>", "WHY")
 
@@ -62,7 +61,7 @@ def _explain(answer: "JobWhy", elements: int) -> None:
         show(f"  {answer.advice}")
     for name, lines in (
         ("fails", _failing(answer)),
-        ("would do", [in_words(each) for each in answer.relaxations]),
+        ("would do", [each.text() for each in answer.relaxations]),
         ("place", _place(answer)),
         ("start", _start(answer)),
     ):
@@ -74,16 +73,6 @@ def _explain(answer: "JobWhy", elements: int) -> None:
 def _failing(answer: "JobWhy") -> list[str]:
     said = [f"{clause} at {count:,}" for clause, count in answer.failing.items()]
     return [f"{', '.join(said)} of {answer.elements_total:,} computing elements"] if said else []
-
-
-def in_words(each: "Relaxation") -> str:
-    """Return a way to ask for less as a line: what to change, and what that opens."""
-    more = each.sites_total - len(each.sites)
-    sites = ", ".join(each.sites[:3]) + (
-        f" and {more + len(each.sites) - 3} more" if each.sites_total > 3 else ""
-    )
-    slots = "1 slot" if each.slots == 1 else f"{each.slots:,} slots"
-    return f"{' and '.join(each.changes)}: {slots} at {sites}"
 
 
 def _place(answer: "JobWhy") -> list[str]:

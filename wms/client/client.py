@@ -14,7 +14,7 @@ from wms.client.credential import Credential, TokenFile
 from wms.client.exchange import Exchange
 from wms.client.files import Fetched, fetch, members, output_of
 from wms.client.settings import Settings, read_settings
-from wms.client.submission import Submission, check_id, commands
+from wms.client.submission import Submission, check_id, commands, rehearsals
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import CommandId, joined
 from wms.job.state import ENDED
@@ -78,22 +78,30 @@ class Client:
     # --- submitting ------------------------------------------------------------------------------------------------
 
     async def submit(
-        self, descriptions: JobDescription | Sequence[JobDescription], *, id: str | None = None
+        self,
+        descriptions: JobDescription | Sequence[JobDescription],
+        *,
+        id: str | None = None,
+        strict: bool = False,
     ) -> Submission:
         """Submit jobs; when this returns they are taken and durable.
 
         Many descriptions go in several messages, each of which is taken whole or not at all. With the same `id` and the
-        same descriptions nothing is submitted twice, so that a call that failed can be made again.
+        same descriptions nothing is submitted twice, so that a call that failed can be made again. `strict`: nothing is
+        submitted if some job could run nowhere as things stand; without it the answer's `foreseen` tells.
 
         InvalidDescription (a Rejected): every problem of every description; nothing was sent. Rejected: refused by the
         system; the message says how much of a large submission was taken. Unavailable: no answer; retry with the same id.
         """
         jobs = [descriptions] if isinstance(descriptions, JobDescription) else list(descriptions)
         submission_id = uuid.uuid4().hex if id is None else id
-        parts = commands(jobs, submission_id, self._exchange.client)
-        answers = await self._exchange.ask_all(
-            ordered.TOPIC, [(part.command_id, part) for part in parts], replies.Submitted, self.timeout
-        )
+        parts = commands(jobs, submission_id, self._exchange.client, strict=strict)
+        if strict and len(parts) > 1:
+            # Each is taken or refused by itself: that none is refused is to be known before one is taken.
+            for answer in await self._ask_parts(rehearsals(parts)):
+                if isinstance(answer, WmsError):
+                    raise answer
+        answers = await self._ask_parts(parts)
         taken = [answer for answer in answers if isinstance(answer, replies.Submitted)]
         for answer in answers:
             if isinstance(answer, WmsError):
@@ -103,7 +111,12 @@ class Client:
             ids=tuple(each for answer in taken for each in answer.ids),
             repeated=all(answer.repeated for answer in taken),
             warnings=tuple(dict.fromkeys(warning for answer in taken for warning in answer.warnings)),
+            foreseen=tuple(each for answer in taken for each in answer.foreseen),
         )
+
+    async def _ask_parts(self, parts: Sequence[ordered.Submit]) -> Sequence[replies.Submitted | WmsError]:
+        asked_for = [(part.command_id, part) for part in parts]
+        return await self._exchange.ask_all(ordered.TOPIC, asked_for, replies.Submitted, self.timeout)
 
     async def upload(self, files: Mapping[str, Path | bytes] | Iterable[str | Path]) -> SandboxRef:
         """Put files into the sandbox store, and return the reference for a description's `input_sandbox`.

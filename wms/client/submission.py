@@ -12,6 +12,7 @@ from wms.jobdesc.description import JobDescription
 from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription
 from wms.jobdesc.validation import ARRAY_LIMIT, validate
 from wms.messages.commands import SUBMIT_LIMIT, Selector, Submit
+from wms.messages.replies import Foreseen
 
 BYTES_LIMIT = 880_000
 ID_LIMIT = 180
@@ -29,6 +30,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     repeated: bool = False
     """All of it had been taken before; nothing new was submitted."""
     warnings: tuple[str, ...] = ()
+    """What you ought to know of the jobs, in words."""
+    foreseen: tuple[Foreseen, ...] = ()
+    """What keeps some of them from running anywhere, as things stand."""
 
     @property
     def count(self) -> int:
@@ -67,13 +71,23 @@ def check_id(command_id: str) -> None:
         raise Rejected("BAD_ID", f"an id must be 1 to {ID_LIMIT} printable characters", "choose another")
 
 
-def commands(descriptions: Sequence[JobDescription], command_id: str, client: str) -> list[Submit]:
+def commands(
+    descriptions: Sequence[JobDescription], command_id: str, client: str, *, strict: bool = False
+) -> list[Submit]:
     """Return the messages that submit the descriptions, in their order: the same ones for the same arguments."""
     check_id(command_id)
     check(descriptions)
     return [
-        Submit(command_id=CommandId(f"{command_id}/{n}"), jobs=tuple(jobs), client=client)
+        Submit(command_id=CommandId(f"{command_id}/{n}"), jobs=tuple(jobs), client=client, strict=strict)
         for n, jobs in enumerate(_parts(descriptions))
+    ]
+
+
+def rehearsals(parts: Iterable[Submit]) -> list[Submit]:
+    """Return the messages that ask whether these would be taken."""
+    return [
+        msgspec.structs.replace(part, command_id=CommandId(f"{part.command_id}/rehearsal"), rehearsal=True)
+        for part in parts
     ]
 
 

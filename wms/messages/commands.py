@@ -37,6 +37,10 @@ class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
     """Job descriptions as JSON objects; read one by one, so that every error of every one can be named."""
     client: Short = ""
     """Which of the user's tools waits for the reply."""
+    strict: bool = False
+    """Refuse all of it if some job could run nowhere now."""
+    rehearsal: bool = False
+    """Answer as if, and store nothing: an answer without ids says that it would be taken."""
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):

@@ -17,6 +17,16 @@ def inbox(owner: str) -> str:
     return f"{INBOX_PREFIX}{slug(owner)}.inbox"
 
 
+class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
+    """What keeps jobs of the same requirements from running anywhere, now (IMPOSSIBLE_NOW) or ever (NEVER_POSSIBLE)."""
+
+    code: str
+    text: str
+    jobs: int
+    relaxations: tuple[Relaxation, ...] = ()
+    """What they could ask for instead, the change that opens the most slots first."""
+
+
 class Submitted(msgspec.Struct, frozen=True, kw_only=True, tag="submitted"):
     """The jobs are taken and durable; their ids are these ranges, in the order of the descriptions."""
 
@@ -26,6 +36,9 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True, tag="submitted"):
     repeated: bool = False
     """This command had been taken before; nothing new was submitted."""
     warnings: tuple[str, ...] = ()
+    """What the user ought to know of the jobs, in words."""
+    foreseen: tuple[Foreseen, ...] = ()
+    """What keeps some of them from running anywhere; at most ten."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):

@@ -19,6 +19,7 @@ from wms.why.verdict import Place, Verdict, room
 
 MOST = 5
 _SITES = 8
+_NAMED = 3
 _CANDIDATES = 4
 
 Segments = tuple[int, ...]
@@ -39,6 +40,13 @@ class Relaxation(Struct, frozen=True, kw_only=True):
     sites: tuple[str, ...]
     """Where; at most eight of them."""
     sites_total: int
+
+    def text(self) -> str:
+        """Return it as a phrase: what to change, and what that opens."""
+        more = self.sites_total - _NAMED
+        sites = ", ".join(self.sites[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        slots = "1 slot" if self.slots == 1 else f"{self.slots:,} slots"
+        return f"{' and '.join(self.changes)} ({slots} at {sites})"
 
 
 class Opening(NamedTuple):

@@ -118,10 +118,10 @@ class Survey:
         """Return which queues reach each element; what is remembered of elements no longer known goes."""
         kept = {}
         for each in known:
-            fixed = _fixed(each.element)
-            kept[fixed] = self._brought_up_to_date(fixed)
+            element = fixed(each.element)
+            kept[element] = self._brought_up_to_date(element)
         self._reached = kept
-        return [kept[_fixed(each.element)] for each in known]
+        return [kept[fixed(each.element)] for each in known]
 
     def _brought_up_to_date(self, element: ComputingElement) -> Mask:
         before = self._reached.get(element, np.empty(0, dtype=np.bool_))
@@ -137,8 +137,8 @@ class Survey:
         return np.concatenate([before, new])
 
 
-def _fixed(element: ComputingElement) -> ComputingElement:
-    """Return what of an ad the clauses look at: not what changes all the time."""
+def fixed(element: ComputingElement) -> ComputingElement:
+    """Return an ad without what changes all the time, which no clause looks at."""
     return replace(element, load=0.0, current_jobs=0, current_submitting_jobs=0)
 
 
