@@ -1,12 +1,19 @@
 """How many zero-second jobs go through the whole system in a second: submitted, matched, run as processes, done.
 
-python -m bench.end_to_end [--jobs N] [--slots N] [--runs N]
+python -m bench.end_to_end [--jobs N] [--slots N] [--runs N] [--peer hyperqueue] [--json]
+
+All are submitted as one array; a peer, if named, runs as many as one job of so many tasks.
 """
 
+import contextlib
 import time
 from datetime import datetime
 
+import psutil
+
 from bench.measuring import Cpu, Figures, machine, median, postgres_version, run, system
+from bench.peers.hyperqueue import peer as hyperqueue
+from bench.validity import InvalidError
 from wms.cli.figures import quantile
 from wms.client import Client, JobDescription, Submission
 from wms.db import timeline
@@ -14,23 +21,61 @@ from wms.db.database import Database
 from wms.embedded.system import System
 
 
-async def measure(jobs: int, slots: int, runs: int) -> Figures:
+async def measure(jobs: int, slots: int, runs: int, peer: str) -> Figures:
+    if peer not in ("", "hyperqueue"):
+        raise SystemExit(f"no peer is called {peer}; known: hyperqueue")
+    figures = await ours(jobs, slots, runs)
+    if peer:
+        theirs = await hyperqueue.measure(jobs, slots, runs)
+        figures[peer] = theirs
+        # How many times as many as ours: 1 would be as fast.
+        figures["peer_times_faster"] = round(theirs["jobs_per_second"] / figures["jobs_per_second"], 2)
+        figures["peer_times_less_cpu"] = round(figures["cpu_ms_a_job"] / theirs["cpu_ms_a_job"], 2)
+    return figures
+
+
+async def ours(jobs: int, slots: int, runs: int) -> Figures:
     async with system(slots=slots) as running:
         about = machine(await postgres_version(running))
         async with Client.connect(running.layout.root) as client:
-            await once(running, client, slots)  # the pilots are there from now on
-            cpu = Cpu(running)
+            await once(running, client, jobs)  # the pilots are there from now on
+            cpu, pilots = Cpu(running), Pilots(running)
             found = [await once(running, client, jobs) for _ in range(runs)]
-            used = cpu.used()
+            used = cpu.used() | pilots.used()
+    milliseconds = {name: round(1e3 * seconds / (jobs * runs), 2) for name, seconds in used.items()}
     return {
         "machine": about,
-        "seconds": median([seconds for seconds, _ in found]),
         "jobs_per_second": median([jobs / seconds for seconds, _ in found]),
         "steady_jobs_per_second": median([rate for _, rate in found]),
         "all_seconds": [round(seconds, 2) for seconds, _ in found],
-        # Pilots and payloads are what of the cores is not named here.
-        "cpu_seconds_a_run": {name: round(seconds / runs, 2) for name, seconds in used.items()},
+        "cpu_ms_a_job": round(sum(milliseconds.values()), 2),
+        "cpu_ms_a_job_by_process": milliseconds,
     }
+
+
+class Pilots:
+    """Processor seconds of agents, of their shepherds and of payloads, between two moments."""
+
+    def __init__(self, running: System) -> None:
+        pid = running.supervisor.pid_of("pilot_submitter")
+        assert pid is not None
+        self._root = psutil.Process(pid)
+        self._before = self._look()
+
+    def used(self) -> Figures:
+        return {name: seconds - self._before.get(name, 0.0) for name, seconds in self._look().items()}
+
+    def _look(self) -> dict[str, float]:
+        found = {"agents": 0.0, "shepherds": 0.0, "payloads": 0.0}
+        for process in self._root.children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                times = process.cpu_times()
+                if any(word.endswith("shepherd.py") for word in process.cmdline()):
+                    found["shepherds"] += times.user + times.system
+                    found["payloads"] += times.children_user + times.children_system
+                elif any(word.endswith("config.toml") for word in process.cmdline()):
+                    found["agents"] += times.user + times.system
+        return found
 
 
 async def once(running: System, client: Client, jobs: int) -> tuple[float, float]:
@@ -39,7 +84,8 @@ async def once(running: System, client: Client, jobs: int) -> tuple[float, float
     submitted = await client.submit(JobDescription(executable="true", cpu_time=60, array=jobs))
     counts = await client.wait(submitted.selector(), timeout=300)
     passed = time.perf_counter() - began
-    assert counts == {"Done": jobs}, counts
+    if counts != {"Done": jobs}:
+        raise InvalidError(f"not all {jobs} jobs are done: {counts}")
     ends = [
         (end - min(found)).total_seconds() for found in [await ended(running, submitted)] for end in found
     ]
@@ -61,4 +107,4 @@ async def ended(running: System, submitted: Submission) -> list[datetime]:
 
 
 if __name__ == "__main__":
-    run("end_to_end", measure, jobs=1_000, slots=8, runs=3)
+    run("end_to_end", measure, jobs=1_000, slots=8, runs=3, peer="")

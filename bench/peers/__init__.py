@@ -1,4 +1,7 @@
-"""Other systems, measured over the same workload by code of their own, in environments of their own."""
+"""Other systems, measured over the same workload by code of their own, in environments of their own.
+
+HyperQueue, which runs programs and matches nothing, is `bench.end_to_end`'s alone.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 
