@@ -11,8 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.unit import reference_matching as reference
 from tests.unit.taskqueue_strategies import asks, new_index, offers, requirements, resources
+from wms.ids import JobId
 from wms.taskqueue.index import UnknownQueueError
-from wms.taskqueue.waiting import OLDEST, Waiting
+from wms.taskqueue.waiting import OLDEST, Part, Waiting
 
 IDS = st.integers(1, 120)
 QUEUES = st.integers(1, 6)
@@ -78,6 +79,9 @@ class IndexAgainstDictionary(RuleBasedStateMachine):
         for job in ids:
             self.jobs.pop(job, None)
 
+    def oldest(self, same):
+        return same
+
     @rule(resource=resources(), number=st.integers(0, 12), put_back=st.booleans())
     def select(self, resource, number, put_back):
         fitting = {job: tq for job, (tq, _) in self.jobs.items() if reference.fits(self.queues[tq], resource)}
@@ -90,7 +94,7 @@ class IndexAgainstDictionary(RuleBasedStateMachine):
             segment = self.queues[pick.tq_id].cpu_segment
             assert all(self.queues[tq].cpu_segment <= segment for job, tq in fitting.items() if job in left)
             same = sorted(j for j, at in left.items() if at == left[pick.job_id])
-            assert pick.job_id in same[:OLDEST]
+            assert pick.job_id in self.oldest(same)[:OLDEST]
             del left[pick.job_id]
         if put_back:
             self.index.restore(picks)
@@ -116,6 +120,10 @@ TestIndexAgainstDictionary = IndexAgainstDictionary.TestCase
 TestIndexAgainstDictionary.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
 
 
+def unroll(_):
+    raise AssertionError("there is no block")
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("aaaadt"), st.integers(0, 300)), max_size=400), st.integers(0, 9))
 def test_waiting_against_a_set(steps, seed):
@@ -129,7 +137,7 @@ def test_waiting_against_a_set(steps, seed):
             waiting.discard(job)
             model.remove(job)
         elif step == "t" and model:
-            taken = waiting.take(rng)
+            taken = waiting.take(rng.random(), unroll)
             assert taken in sorted(model)[:OLDEST]
             model.remove(taken)
         assert waiting.count == len(model)
@@ -256,3 +264,87 @@ def test_memory_of_a_million_jobs():
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert held / len(jobs) < 150
+
+
+# --- ranges and parts -----------------------------------------------------------------------------
+
+
+class RangesAgainstDictionary(IndexAgainstDictionary):
+    """The same with ranges of ids, and with parts that change."""
+
+    @precondition(lambda self: self.queues)
+    @rule(data=st.data(), priority=PRIORITIES, first=IDS, length=st.integers(0, 70))
+    def add_range(self, data, priority, first, length):
+        tq = data.draw(st.sampled_from(sorted(self.queues)))
+        ids = range(first, first + length + 1)
+        assert self.index.add_range(tq, priority, ids[0], ids[-1]) == len(set(ids) - set(self.jobs))
+        self.jobs.update(dict.fromkeys(ids, (tq, priority)))
+
+    @rule(first=IDS, length=st.integers(0, 70))
+    def discard_range(self, first, length):
+        ids = range(first, first + length + 1)
+        assert self.index.discard_range(ids[0], ids[-1]) == len(set(ids) & set(self.jobs))
+        for job in ids:
+            self.jobs.pop(job, None)
+
+    @rule(parts=st.integers(1, 3), part=st.integers(0, 2))
+    def set_part(self, parts, part):
+        self.index.set_part(part % parts, parts)
+
+    def oldest(self, same):
+        part = self.index._part
+        return [job for job in same if part.owns(job)] or same
+
+
+TestRangesAgainstDictionary = RangesAgainstDictionary.TestCase
+TestRangesAgainstDictionary.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+def test_a_range_takes_the_memory_of_one_and_is_given_by_age():
+    index, rng = new_index(), np.random.default_rng(1)
+    index.add_queue(1, asks())
+    index.add(1, 1, range(3_000_000, 3_000_100))
+    tracemalloc.start()
+    assert index.add_range(1, 1, 1_000_000, 1_999_999) == 1_000_000
+    assert index.discard_range(1_000_050, 1_999_999) == 999_950
+    assert index.add_range(1, 1, 2_000_000, 2_999_999) == 1_000_000
+    assert index.discard(2_500_000, 2_500_001) == 2
+    assert tracemalloc.get_traced_memory()[0] < 100_000
+    tracemalloc.stop()
+    assert len(index) == index.count(1) == 1_000_148
+    picks = [pick.job_id for pick in index.select(offers(), 100, rng)]
+    assert all(job < 1_000_050 or job < 2_000_062 for job in picks)
+    assert {job for job in picks if job < 1_000_050} == set(range(1_000_000, 1_000_050))
+    index.restore(index.select(offers(), 10, rng))
+    assert len(index) == 1_000_048
+
+
+def test_parts_share_the_jobs_and_leave_none():
+    parts = [Part(k, 3) for k in range(3)]
+    jobs = np.arange(1, 30_001)
+    owned = np.array([part.owned(jobs) for part in parts])
+    assert (owned.sum(axis=0) == 1).all()
+    assert (owned.sum(axis=1) > 9_000).all()
+    assert all(
+        part.owns(JobId(job)) == owned[k, job - 1]
+        for k, part in enumerate(parts)
+        for job in jobs[:500].tolist()
+    )
+    with pytest.raises(ValueError, match="no part 3 of 3"):
+        new_index().set_part(3, 3)
+
+
+def test_a_matcher_gives_its_own_part_of_a_level_first():
+    indexes = [new_index(), new_index()]
+    for k, index in enumerate(indexes):
+        index.add_queue(1, asks())
+        index.load([1] * 1_000, [1] * 1_000, range(1, 1_001))
+        index.add_range(1, 1, 2_001, 3_000)
+        index.set_part(k, 2)
+    first = [
+        [p.job_id for p in index.select(offers(), 900, np.random.default_rng(k))]
+        for k, index in enumerate(indexes)
+    ]
+    assert not set(first[0]) & set(first[1])
+    rest = [p.job_id for p in indexes[0].select(offers(), 5_000, np.random.default_rng(3))]
+    assert sorted(first[0] + rest) == [*range(1, 1_001), *range(2_001, 3_001)]

@@ -49,6 +49,9 @@ class Closed:
         self._places: dict[tuple[str, str], frozenset[Pair]] = {}
         self.reset()
 
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
     def reset(self) -> None:
         """Forget the slots, not what is closed."""
         self._requirements: list[Requirements] = []
@@ -81,6 +84,14 @@ class Closed:
         """Return by slot which queues are kept back there; None when nothing is closed."""
         closed = self.at(site, ce)
         return np.logical_or.reduce([self._mask(pair) for pair in closed]) if closed else None
+
+    def left_open(self, fit: bytes, site: str, ce: str) -> bytes:
+        """Return which of the queues that fit, by the bits of a view, are open there as well."""
+        closed = self.slots(site, ce)
+        if closed is None:
+            return fit
+        bits = np.packbits(~closed, bitorder="little")
+        return (np.frombuffer(fit, dtype=np.uint8) & bits).tobytes()
 
     def detail(self, resource: Resource, slot: int) -> str:
         """Return in words by what a slot is kept back from a resource."""

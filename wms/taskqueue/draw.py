@@ -1,4 +1,4 @@
-"""The draw: first of many by RAND()/priority, without touching what need not be touched.
+"""The laws of the draw, and the random numbers for them.
 
 `dirac` orders by U/p with U uniform on [0, 1): two of weight 2 and 1 come first in 75 % and 25 %. `proportional` orders by
 -ln(U)/p, which is first exactly in proportion to p. The smallest of n independent U/p is (1 - (1 - U)^(1/n))/p, and of n
@@ -9,17 +9,29 @@ from math import expm1, log1p
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 Law = Literal["dirac", "proportional"]
+
+_BLOCK = 2048
+
+
+class Chance:
+    """Random numbers by the block, from one generator: a single one costs ten times as much."""
+
+    __slots__ = ("_left", "rng")
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self._left: list[float] = []
+
+    def uniform(self) -> float:
+        """Return a number uniform on [0, 1)."""
+        if not self._left:
+            self._left = self.rng.random(_BLOCK).tolist()
+        return self._left.pop()
 
 
 def smallest(law: Law, uniform: float, count: int, weight: float) -> float:
     """Return the smallest of `count` keys of one weight, from one number uniform on [0, 1)."""
     exponential = -log1p(-uniform) / count
     return exponential / weight if law == "proportional" else -expm1(-exponential) / weight
-
-
-def randoms(law: Law, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return what is to be divided by the weights to give the keys, of which the smallest comes first."""
-    return rng.standard_exponential(size) if law == "proportional" else rng.random(size)

@@ -1,59 +1,92 @@
 """Which of many queues fit a resource: each clause judged once for each distinct part, the verdicts gathered over the queues.
 
-Queues stand in slots 0, 1, 2, ... in the order they came. A resource description is judged when first seen and its view is
-kept; a view looked at again judges only the queues that came since. Thousands of queues with a few hundred distinct site
-lists, tags and owners cost a few hundred Python calls and a dozen array look-ups.
+Queues stand in slots 0, 1, 2, ... in the order they came. What one clause says of all queues is kept as a bit for each slot
+by the value of the resource that it looks at (its site, its tags, ...), so a resource never seen before costs a few "and"s of
+such bits, and one that has come since a few more verdicts. Resources that differ only in what no queue mentions share a view.
 """
 
-from bisect import bisect_right, insort
 from collections.abc import Callable, Hashable
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wms.site import Resource
 from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.selection import CLAUSES, CPU_TIME, Clause
+from wms.taskqueue.growing import Growing
+from wms.taskqueue.mentioned import Mentioned
+from wms.taskqueue.pool import Market, Pools, Sight
+from wms.taskqueue.selection import CLAUSES, CPU_TIME, Clause, refusal
 
-Slots = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+Bits = NDArray[np.uint8]
+
+_KEPT_VERDICTS = 4096
+_KEPT_NAMES = 65_536
+_REFUSED = -1
+
+_LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
+    "setup": lambda r: r.setup,
+    "vo": lambda r: r.vo,
+    "owner": lambda r: r.generic or (r.owner_group, r.owner, r.job_sharing),
+    "pilot type": lambda r: r.pilot_type,
+    "site": lambda r: r.site,
+    "banned site": lambda r: r.site,
+    "grid CE": lambda r: r.grid_ce,
+    "platform": lambda r: r.platforms,
+    "job type": lambda r: r.job_types,
+    "banned job type": lambda r: r.banned_job_types,
+    "tags": lambda r: (r.tags, r.processors),
+    "required tags": lambda r: r.required_tags,
+    "memory": lambda r: r.memory_mb,
+}
+"""By the clause's name, what it looks at of a resource; of a clause that is not here all."""
 
 
-class Growing:
-    """An array that is appended to; `values` is what is there now."""
+def _whole(resource: Resource) -> Hashable:
+    return resource
 
-    __slots__ = ("_room", "length")
 
-    def __init__(self, dtype: type[np.generic]) -> None:
-        self._room: NDArray[Any] = np.zeros(64, dtype=dtype)
-        self.length = 0
+class Verdicts:
+    """What one clause says of the queues for one value of a resource: a bit for each slot."""
 
-    def append(self, value: Any) -> None:
-        """Add a value at the end."""
-        if self.length == len(self._room):
-            self._room = np.concatenate([self._room, np.zeros_like(self._room)])
-        self._room[self.length] = value
-        self.length += 1
+    __slots__ = ("_by_part", "_clause", "_resource", "bits", "judged", "parts")
 
-    @property
-    def values(self) -> NDArray[Any]:
-        """The values so far; writable, valid until the next append."""
-        return self._room[: self.length]
+    def __init__(self, clause: Clause, resource: Resource) -> None:
+        self._clause = clause
+        self._resource = resource
+        self._by_part = bytearray()
+        self.parts = 0
+        self.judged = 0
+        self.bits: Bits | None = None
+        """None while all fit."""
+
+    def follow(self, parts: list[Hashable], numbers: Growing) -> None:
+        """Judge what came since the last time."""
+        holds, by_part = self._clause.holds, self._by_part
+        for part in parts[self.parts :]:
+            by_part.append(holds(part, self._resource))
+        self.parts = len(parts)
+        if self.bits is not None or 0 in by_part:
+            known = self.judged & ~7 if self.bits is not None else 0
+            fresh = np.frombuffer(bytes(by_part), dtype=np.uint8)[numbers.values[known:]]
+            packed = np.packbits(fresh, bitorder="little")
+            self.bits = packed if self.bits is None else np.concatenate([self.bits[: known >> 3], packed])
+        self.judged = numbers.length
 
 
 class Column:
     """One clause over all queues: the distinct parts it looks at, and which of them each queue has."""
 
-    __slots__ = ("_numbers", "clause", "numbers", "parts")
+    __slots__ = ("_looks_at", "_numbers", "_verdicts", "clause", "numbers", "parts")
 
     def __init__(self, clause: Clause) -> None:
         self.clause = clause
         self.parts: list[Hashable] = []
-        self._numbers: dict[Hashable, int] = {}
         self.numbers = Growing(np.int32)
+        self._numbers: dict[Hashable, int] = {}
+        self._looks_at = _LOOKS_AT.get(clause.name, _whole)
+        self._verdicts: dict[Hashable, Verdicts] = {}
 
     def append(self, requirements: Requirements) -> None:
         """Add the next queue."""
@@ -63,47 +96,52 @@ class Column:
             self.parts.append(part)
         self.numbers.append(number)
 
-    def verdicts(self, resource: Resource, *, start: int = 0) -> Mask:
-        """Judge the distinct parts from the `start`-th on."""
+    def bits(self, resource: Resource) -> Bits | None:
+        """Return by slot, a bit each, which queues fit a resource by this clause; None when all do."""
+        value = self._looks_at(resource)
+        verdicts = self._verdicts.get(value)
+        if verdicts is None:
+            if len(self._verdicts) >= _KEPT_VERDICTS:
+                self._verdicts.clear()
+            verdicts = self._verdicts[value] = Verdicts(self.clause, resource)
+        if verdicts.parts < len(self.parts) or verdicts.judged < self.numbers.length:
+            verdicts.follow(self.parts, self.numbers)
+        return verdicts.bits
+
+    def judged(self, resource: Resource) -> Mask:
+        """Judge the distinct parts."""
         holds = self.clause.holds
-        return np.fromiter((holds(part, resource) for part in self.parts[start:]), dtype=np.bool_)
+        return np.fromiter((holds(part, resource) for part in self.parts), dtype=np.bool_)
 
 
 class View:
-    """The queues that one resource description fits, by CPU segment. The CPU time itself is no part of it."""
+    """The queues that one kind of resource fits, a bit for each slot, and what it sees of the pools that it draws from."""
 
-    __slots__ = ("_verdicts", "by_segment", "judged", "resource", "segments", "tables")
+    __slots__ = ("_market", "_sights", "fit", "judged", "resource")
 
-    def __init__(self, resource: Resource, columns: int) -> None:
+    def __init__(self, resource: Resource, market: Market) -> None:
         self.resource = resource
+        self.fit = b""
         self.judged = 0
-        self.by_segment: dict[int, Slots] = {}
-        self.segments: list[int] = []
-        """Highest first."""
-        self.tables: dict[int, Any] = {}
-        """What the index keeps for a segment."""
-        self._verdicts: list[Mask] = [np.empty(0, dtype=np.bool_)] * columns
+        self._market = market
+        self._sights: list[Sight] = []
 
-    def judge(self, columns: list[Column], segments: NDArray[np.int64]) -> None:
+    def judge(self, columns: list[Column], slots: int) -> None:
         """Judge the queues that came since the last time."""
-        fit = np.ones(len(segments) - self.judged, dtype=np.bool_)
-        for number, column in enumerate(columns):
-            known = self._verdicts[number]
-            if len(known) < len(column.parts):
-                new = column.verdicts(self.resource, start=len(known))
-                known = self._verdicts[number] = np.concatenate([known, new])
-            fit &= known[column.numbers.values[self.judged :]]
-        self._sort_in(np.flatnonzero(fit) + self.judged, segments)
-        self.judged = len(segments)
+        gathered = [bits for column in columns if (bits := column.bits(self.resource)) is not None]
+        if gathered:
+            self.fit = np.bitwise_and.reduce(gathered).tobytes()
+        else:
+            self.fit = b"\xff" * ((slots + 7) >> 3)
+        self.judged = slots
 
-    def _sort_in(self, slots: NDArray[np.intp], segments: NDArray[np.int64]) -> None:
-        of_slots = segments[slots]
-        for segment in np.unique(of_slots).tolist():
-            here = slots[of_slots == segment].astype(np.int32)
-            before = self.by_segment.get(segment)
-            self.by_segment[segment] = here if before is None else np.concatenate([before, here])
-            self.tables.pop(segment, None)
-        self.segments = sorted(self.by_segment, reverse=True)
+    def sights(self) -> list[Sight]:
+        """Return what it sees of its pools, highest CPU segment first."""
+        pools = self._market.pools
+        if len(pools) != len(self._sights):
+            known = {sight.pool: sight for sight in self._sights}
+            self._sights = [known.get(pool) or Sight(pool) for pool in pools]
+        return self._sights
 
 
 class ClauseCount(Struct, frozen=True, kw_only=True):
@@ -145,36 +183,56 @@ class Fitting:
     `cached` bounds the views; the one unused for longest goes first.
     """
 
-    def __init__(self, *, cached: int) -> None:
+    def __init__(self, pools: Pools, *, cached: int) -> None:
         self._cached = cached
+        self._pools = pools
         self._columns = [Column(clause) for clause in CLAUSES]
         self._segments = Growing(np.int64)
-        self._memories: list[int] = [0]
-        self._views: dict[Hashable, View] = {}
+        self._mentioned = Mentioned()
+        self._version = 0
+        self._numbers: dict[Hashable, int] = {}
+        self._names: dict[Hashable, int] = {}
+        self._views: dict[int, View] = {}
 
     def append(self, requirements: Requirements) -> None:
         """Add the queue of the next slot."""
         for column in self._columns:
             column.append(requirements)
         self._segments.append(requirements.cpu_segment)
-        memory = requirements.min_ram_mb
-        if self._memories[bisect_right(self._memories, memory) - 1] != memory:
-            insort(self._memories, memory)
+        self._mentioned.add(requirements)
 
-    def view(self, resource: Resource) -> View:
-        """Return the up-to-date view of a resource; the caller has checked that it is no refusal."""
-        # Free memory is seldom twice the same, so it counts only as the largest demand that it meets.
-        memory = self._memories[max(0, bisect_right(self._memories, resource.memory_mb) - 1)]
-        signature = _signature(resource, memory)
-        view = self._views.pop(signature, None)
-        if view is None:
-            view = View(replace(resource, memory_mb=memory, cpu_time=0), len(self._columns))
-            if len(self._views) >= self._cached:
-                del self._views[next(iter(self._views))]
-        self._views[signature] = view
+    def view(self, resource: Resource) -> View | None:
+        """Return the up-to-date view of a resource; None when its description is refused."""
+        if self._version != self._mentioned.version or len(self._names) > _KEPT_NAMES:
+            self._forget()
+        name = _name(resource, self._mentioned.memory(resource.memory_mb))
+        number = self._names.get(name)
+        if number is None:
+            number = self._names[name] = self._number(resource)
+        if number == _REFUSED:
+            return None
+        view = self._views.pop(number, None) or self._new_view(resource)
+        self._views[number] = view
         if view.judged < self._segments.length:
-            view.judge(self._columns, self._segments.values)
+            view.judge(self._columns, self._segments.length)
         return view
+
+    def _number(self, resource: Resource) -> int:
+        """Number the kinds of resource, for a number is looked up in less time than a kind."""
+        if refusal(resource):
+            return _REFUSED
+        return self._numbers.setdefault(self._mentioned.kind(resource), len(self._numbers))
+
+    def _new_view(self, resource: Resource) -> View:
+        if len(self._views) >= self._cached:
+            del self._views[next(iter(self._views))]
+        return View(resource, self._pools.market(resource))
+
+    def _forget(self) -> None:
+        self._version = self._mentioned.version
+        self._numbers.clear()
+        self._names.clear()
+        self._views.clear()
 
     def failures(
         self,
@@ -191,7 +249,7 @@ class Fitting:
         counts = []
         for column in self._columns:
             numbers = column.numbers.values
-            failed = left & ~column.verdicts(resource)[numbers]
+            failed = left & ~column.judged(resource)[numbers]
             if failed.any():
                 part = column.parts[numbers[int(failed.argmax())]]
                 example = column.clause.detail(part, resource)
@@ -216,7 +274,7 @@ def _count(clause: str, failed: Mask, jobs: NDArray[np.int64], example: str) -> 
     )
 
 
-def _signature(resource: Resource, memory: int) -> Hashable:
+def _name(resource: Resource, memory: int) -> Hashable:
     """All that the clauses look at, but for the CPU time."""
     return (
         resource.site, resource.grid_ce, resource.setup, resource.vo, resource.pilot_type, memory,

@@ -5,8 +5,11 @@ claimed there. Of the fitting queues that have jobs, those of the highest CPU se
 the queue a user priority is drawn by RAND()/priority over its jobs; of the ten oldest jobs of that priority one at random.
 """
 
+from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, repeat
+from math import inf
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -14,17 +17,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from wms.ids import JobId, TaskQueueId
 from wms.site import Resource
-from wms.taskqueue import draw, shares
-from wms.taskqueue.closed import Closed, Mask, Pair
-from wms.taskqueue.draw import Law
-from wms.taskqueue.fitting import Fitting, NoMatch, Slots, View
+from wms.taskqueue import shares
+from wms.taskqueue.closed import Closed, Pair
+from wms.taskqueue.draw import Chance, Law, smallest
+from wms.taskqueue.fitting import Fitting, NoMatch, View
 from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.pool import Pools
 from wms.taskqueue.selection import refusal
 from wms.taskqueue.shares import GroupShare, VoGroup
-from wms.taskqueue.waiting import Waiting
-from wms.taskqueue.weighing import Table, Weighing
+from wms.taskqueue.waiting import UNROLLED, Block, Part, Waiting
+from wms.taskqueue.weighing import Weighing
+from wms.taskqueue.whereabouts import Whereabouts
 
 _FEW_SLOTS = 1024
+_FIRST = attrgetter("first")
 
 
 class UnknownQueueError(LookupError):
@@ -40,7 +46,7 @@ class Pick(NamedTuple):
 
 
 class _Queue:
-    __slots__ = ("count", "levels", "requirements", "slot", "tq_id")
+    __slots__ = ("count", "levels", "priorities", "requirements", "slot", "tq_id")
 
     def __init__(self, tq_id: TaskQueueId, requirements: Requirements) -> None:
         self.tq_id = tq_id
@@ -48,6 +54,8 @@ class _Queue:
         self.slot = -1
         self.levels: dict[float, Waiting] = {}
         self.count = 0
+        self.priorities = 0.0
+        """The sum of the jobs' real priorities."""
 
 
 class QueueIndex:
@@ -62,13 +70,15 @@ class QueueIndex:
         *,
         groups: Mapping[VoGroup, GroupShare] | None = None,
         law: Law = "dirac",
-        cached_resources: int = 512,
+        cached_resources: int = 8192,
     ) -> None:
         self._shares = dict(groups or {})
         self._law = law
         self._cached = cached_resources
-        self._level_of: dict[JobId, int] = {}
-        self._levels: list[Waiting | None] = []
+        self._where = Whereabouts()
+        self._part = Part()
+        self._chance: Chance | None = None
+        self._levels: list[Waiting | None] = [None]
         self._free_levels: list[int] = []
         self._slot_of: dict[TaskQueueId, int] = {}
         self._closed = Closed()
@@ -76,15 +86,16 @@ class QueueIndex:
 
     def _reset_slots(self) -> None:
         self._queues: list[_Queue | None] = []
-        self._fitting = Fitting(cached=self._cached)
         self._weighing = Weighing(self._shares)
+        self._pools = Pools(self._weighing, self._law)
+        self._fitting = Fitting(self._pools, cached=self._cached)
         self._closed.reset()
 
     # --- what is here -----------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """Return the number of waiting jobs."""
-        return len(self._level_of)
+        return len(self._where)
 
     def __contains__(self, tq_id: object) -> bool:
         return tq_id in self._slot_of
@@ -137,8 +148,11 @@ class QueueIndex:
         queue = self._queue(tq_id)
         dropped = queue.count
         for level in queue.levels.values():
+            for block in level.blocks:
+                self._where.drop_block(block)
+            level.blocks.clear()
             for job in level:
-                del self._level_of[job]
+                self._where.pop(job)
             self._levels[level.number] = None
             self._free_levels.append(level.number)
         self._weighing.vacate(queue.slot)
@@ -184,8 +198,9 @@ class QueueIndex:
         queue.slot = len(self._queues)
         self._queues.append(queue)
         self._slot_of[queue.tq_id] = queue.slot
-        self._fitting.append(queue.requirements)
         self._weighing.append(queue.requirements)
+        self._pools.append(queue.requirements)
+        self._fitting.append(queue.requirements)
         self._closed.append(queue.requirements)
 
     def _close_gaps(self) -> None:
@@ -196,7 +211,7 @@ class QueueIndex:
             self._place(queue)
             for level in queue.levels.values():
                 level.queue = queue.slot
-            self._recount(queue)
+            self._note(queue)
 
     # --- jobs come and go -------------------------------------------------------------------------
 
@@ -204,39 +219,77 @@ class QueueIndex:
         """Add waiting jobs; return how many of them were not there already. A job known elsewhere is moved."""
         queue = self._queue(tq_id)
         level = self._level(queue, user_priority)
-        level_of, number = self._level_of, level.number
-        before = len(level_of)
+        where, number = self._where, level.number
+        before = len(where)
         for job in job_ids:
-            known = level_of.get(job)
+            known = self._level_number(job)
             if known == number:
                 continue
-            if known is not None:
+            if known:
                 self.discard(job)
-            level_of[job] = number
+            where.put(job, number)
             level.add(job)
-            queue.count += 1
-        self._recount(queue)
-        return len(level_of) - before
+            self._count(queue, level, 1)
+        self._note(queue)
+        return len(where) - before
 
     def discard(self, *job_ids: JobId) -> int:
         """Take out jobs that wait no more; return how many of them were there."""
         touched: dict[int, _Queue] = {}
         found = 0
         for job in job_ids:
-            number = self._level_of.pop(job, None)
-            if number is None:
+            level = self._levels[self._where.pop(job)]
+            if level is not None:
+                level.discard(job)
+            elif block := self._where.block_of(job):
+                level = self._cut(block, job, job)
+            else:
                 continue
-            level = self._levels[number]
-            assert level is not None
-            queue = self._queues[level.queue]
-            assert queue is not None
-            level.discard(job)
-            queue.count -= 1
+            queue = self._queue_of(level)
+            self._count(queue, level, -1)
             touched[queue.slot] = queue
             found += 1
         for queue in touched.values():
-            self._recount(queue)
+            self._note(queue)
         return found
+
+    def add_range(self, tq_id: TaskQueueId, user_priority: float, first: JobId, last: JobId) -> int:
+        """Add the waiting jobs of consecutive ids, both ends included; return how many were not there already.
+
+        They take the memory of one until some are picked: as the others, by age. Jobs known elsewhere are moved.
+        """
+        queue = self._queue(tq_id)
+        level = self._level(queue, user_priority)
+        before = len(self._where)
+        here = [job for job, number in self._where.within(first, last) if number == level.number]
+        self.discard(
+            *(job for job, number in list(self._where.within(first, last)) if number != level.number)
+        )
+        held = [(job, job) for job in here]
+        for block in self._where.blocks_within(first, last):
+            if block.level == level.number:
+                held.append((JobId(block.first), JobId(block.last)))
+            else:
+                self.discard_range(JobId(max(first, block.first)), JobId(min(last, block.last)))
+        start = first
+        for begin, end in [*sorted(held), (JobId(last + 1), last)]:
+            if start < begin:
+                self._add_block(queue, level, Block(start, begin - 1, level.number))
+            start = JobId(max(start, end + 1))
+        self._note(queue)
+        return len(self._where) - before
+
+    def discard_range(self, first: JobId, last: JobId) -> int:
+        """Take out all jobs from one id to another, both included; return how many of them were there."""
+        before = len(self._where)
+        self.discard(*[job for job, _ in self._where.within(first, last)])
+        for block in self._where.blocks_within(first, last):
+            begin, end = max(first, block.first), min(last, block.last)
+            level = self._cut(block, begin, end)
+            queue = self._queue_of(level)
+            self._count(queue, level, begin - end - 1)
+            self._note(queue)
+        return before - len(self._where)
 
     def restore(self, picks: Iterable[Pick]) -> None:
         """Put back jobs that were picked but not claimed; those whose queue is gone are passed over."""
@@ -252,33 +305,84 @@ class QueueIndex:
         jobs = np.asarray(job_ids, dtype=np.int64)
         queues = np.asarray(tq_ids, dtype=np.int64)
         priorities = np.asarray(user_priorities, dtype=np.float64)
-        order = np.lexsort((jobs, priorities, queues))
+        order = np.argsort(jobs, kind="stable")
         jobs, queues, priorities = jobs[order], queues[order], priorities[order]
-        changes = (queues[1:] != queues[:-1]) | (priorities[1:] != priorities[:-1])
-        bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), len(jobs)]
-        fresh = not self._level_of and _distinct(jobs)
-        before = len(self._level_of)
-        ids: list[JobId] = jobs.tolist()
-        for start, end in pairwise(bounds):
-            if start < end:
-                tq_id, priority = TaskQueueId(int(queues[start])), float(priorities[start])
-                self._add_run(tq_id, priority, ids[start:end], fresh=fresh)
-        if fresh:
-            self._level_of = _compact(self._level_of)
-        return len(self._level_of) - before
+        before = len(self._where)
+        if before or (jobs[1:] == jobs[:-1]).any():
+            for tq_id, priority, ids in _runs(jobs, queues, priorities):
+                self.add(tq_id, priority, ids.tolist())
+            return len(self._where) - before
+        numbers = np.zeros(len(jobs), dtype=np.int32)
+        for tq_id, priority, places in _runs(np.arange(len(jobs)), queues, priorities):
+            queue = self._queue(tq_id)
+            level = self._level(queue, priority)
+            level.fill(jobs[places])
+            numbers[places] = level.number
+            queue.count += len(places)
+            queue.priorities += len(places) * level.weight
+        self._where.put_all(jobs, numbers)
+        for tq_id in np.unique(queues).tolist():
+            self._note(self._queue(tq_id))
+        return len(jobs)
 
-    def _add_run(
-        self, tq_id: TaskQueueId, user_priority: float, ascending: list[JobId], *, fresh: bool
-    ) -> None:
-        if not fresh:
-            self.add(tq_id, user_priority, ascending)
-            return
-        queue = self._queue(tq_id)
-        level = self._level(queue, user_priority)
-        self._level_of.update(zip(ascending, repeat(level.number)))
-        level.fill(ascending)
-        queue.count += len(ascending)
-        self._recount(queue)
+    def set_part(self, part: int, parts: int) -> None:
+        """Prefer the jobs of one part of `parts`, numbered from 0, where several matchers share the waiting jobs.
+
+        Counts, weights and levels are of all jobs as before; but of a level the ten oldest of the own part are given first,
+        and others only when it has no own one left. So matchers seldom pick the same job. `set_part(0, 1)` prefers none.
+        """
+        if (part, parts) != (self._part.part, self._part.parts):
+            self._part = Part(part, parts)
+            for level in self._levels:
+                if level is not None:
+                    level.divide(self._part)
+
+    # --- how jobs are held ------------------------------------------------------------------------
+
+    def _level_number(self, job: JobId) -> int:
+        number = self._where.get(job)
+        if not number and (block := self._where.block_of(job)):
+            return block.level
+        return number
+
+    def _queue_of(self, level: Waiting) -> _Queue:
+        queue = self._queues[level.queue]
+        assert queue is not None
+        return queue
+
+    def _add_block(self, queue: _Queue, level: Waiting, block: Block) -> None:
+        self._where.add_block(block)
+        insort(level.blocks, block, key=_FIRST)
+        level.count += block.last - block.first + 1
+        self._count(queue, level, block.last - block.first + 1)
+
+    def _cut(self, block: Block, first: int, last: int) -> Waiting:
+        """Take some ids out of a block; return the level that they waited in."""
+        level = self._levels[block.level]
+        assert level is not None
+        self._where.drop_block(block)
+        level.blocks.remove(block)
+        level.count -= last - first + 1
+        for begin, end in ((block.first, first - 1), (last + 1, block.last)):
+            if begin <= end:
+                rest = Block(begin, end, block.level)
+                self._where.add_block(rest)
+                insort(level.blocks, rest, key=_FIRST)
+        return level
+
+    def _unroll(self, level: Waiting) -> list[JobId]:
+        """Take the next ids off the first block of a level."""
+        block = level.blocks[0]
+        end = min(block.last + 1, (block.first // UNROLLED + 1) * UNROLLED)
+        jobs = [JobId(job) for job in range(block.first, end)]
+        if end > block.last:
+            self._where.drop_block(block)
+            del level.blocks[0]
+        else:
+            self._where.shorten(block, end)
+        for job in jobs:
+            self._where.put(job, level.number)
+        return jobs
 
     def _level(self, queue: _Queue, user_priority: float) -> Waiting:
         level = queue.levels.get(user_priority)
@@ -289,16 +393,25 @@ class QueueIndex:
                 queue=queue.slot,
                 user_priority=user_priority,
                 weight=shares.real_priority(user_priority),
+                part=self._part,
             )
             queue.levels[user_priority] = level
             self._levels[number : number + 1] = [level]
         return level
 
-    def _recount(self, queue: _Queue) -> None:
+    @staticmethod
+    def _count(queue: _Queue, level: Waiting, jobs: int) -> None:
+        queue.count += jobs
+        queue.priorities += jobs * level.weight
+
+    def _note(self, queue: _Queue) -> None:
         """Note what a queue holds now, by which it is weighed."""
-        levels = queue.levels.values()
-        mean = sum(level.count * level.weight for level in levels) / (queue.count or 1)
-        self._weighing.note(queue.slot, queue.count, mean)
+        count = queue.count
+        if not count:
+            queue.priorities = 0.0
+            self._weighing.note(queue.slot, 0, 0.0)
+        else:
+            self._weighing.note(queue.slot, count, queue.priorities / count)
 
     # --- the choice -------------------------------------------------------------------------------
 
@@ -307,17 +420,25 @@ class QueueIndex:
 
         Fewer, or none, when no more fit; `why_nothing` tells why. A resource whose description is refused gets none.
         """
-        if refusal(resource):
-            return []
         view = self._fitting.view(resource)
-        closed = self._closed.slots(resource.site, resource.grid_ce)
+        if view is None:
+            return []
+        if self._chance is None or self._chance.rng is not rng:
+            self._chance = Chance(rng)
+        fit = view.fit
+        if self._closed:
+            fit = self._closed.left_open(fit, resource.site, resource.grid_ce)
         picks: list[Pick] = []
         while len(picks) < count:
-            queue = self._draw_queue(view, closed, resource.cpu_time, rng)
+            queue = self._draw_queue(view, fit, resource.cpu_time, self._chance)
             if queue is None:
                 break
-            picks.append(self._take(queue, rng))
+            picks.append(self._take(queue, self._chance))
         return picks
+
+    def select_many(self, asks: Iterable[tuple[Resource, int]], rng: np.random.Generator) -> list[list[Pick]]:
+        """Choose for many resources, one after the other: as `select` for each of them."""
+        return [self.select(resource, count, rng) for resource, count in asks]
 
     def why_nothing(self, resource: Resource) -> NoMatch:
         """Return why `select` finds nothing for a resource, by the same clauses."""
@@ -330,75 +451,57 @@ class QueueIndex:
         waiting = int(np.count_nonzero(jobs))
         return NoMatch(
             waiting_queues=waiting,
-            waiting_jobs=len(self._level_of),
+            waiting_jobs=len(self._where),
             fitting_queues=waiting - sum(count.queues for count in failed),
             failed=tuple(sorted(failed, key=lambda count: -count.jobs)),
         )
 
-    def _draw_queue(
-        self, view: View, closed: Mask | None, cpu_time: int, rng: np.random.Generator
-    ) -> _Queue | None:
-        self._weighing.refresh()
-        for segment in view.segments:
-            if segment > cpu_time:
+    def _draw_queue(self, view: View, fit: bytes, cpu_time: int, chance: Chance) -> _Queue | None:
+        if self._weighing.dirty:
+            self._weighing.refresh()
+        for sight in view.sights():
+            pool = sight.pool
+            if pool.segment > cpu_time or sight.empty == pool.tier.arrivals:
                 continue
-            if closed is not None:
-                slot = self._draw_open(view.by_segment[segment], closed, rng)
-            else:
-                table = view.tables.get(segment)
-                if table is None or table.version != self._weighing.version:
-                    table = view.tables[segment] = self._weighing.table(view.by_segment[segment])
-                slot = self._draw_slot(view, segment, table, rng) if len(table.slots) else None
+            slot = pool.draw(sight, fit, chance)
             if slot is not None:
                 return self._queues[slot]
+            if fit is view.fit:
+                sight.empty = pool.tier.arrivals
         return None
 
-    def _draw_open(self, fitting: Slots, closed: Mask, rng: np.random.Generator) -> int | None:
-        """Draw one of the queues that are not kept back."""
-        table = self._weighing.table(fitting[~closed[fitting]])
-        if not len(table.slots):
-            return None
-        return table.slots.item((draw.randoms(self._law, len(table.slots), rng) * table.inverse).argmin())
-
-    def _draw_slot(self, view: View, segment: int, table: Table, rng: np.random.Generator) -> int | None:
-        """Draw one of the queues of a table.
-
-        Should it have emptied meanwhile, all that did are left out and the same random numbers decide among the others,
-        as if these had been alone from the start; drawing again would favour the heavy.
-        """
-        randoms = draw.randoms(self._law, len(table.slots), rng)
-        slot = table.slots.item((randoms * table.inverse).argmin())
-        jobs = self._weighing.jobs.values
-        if jobs[slot]:
-            return slot
-        randoms = randoms[jobs[table.slots] > 0]
-        table = view.tables[segment] = self._weighing.table(table.slots)
-        return table.slots.item((randoms * table.inverse).argmin()) if len(table.slots) else None
-
-    def _take(self, queue: _Queue, rng: np.random.Generator) -> Pick:
-        level = self._draw_level(queue, rng)
-        job = level.take(rng)
-        del self._level_of[job]
+    def _take(self, queue: _Queue, chance: Chance) -> Pick:
+        level = self._draw_level(queue, chance)
+        job = level.take(chance.uniform(), self._unroll)
+        self._where.pop(job)
         queue.count -= 1
-        self._recount(queue)
+        queue.priorities -= level.weight
+        self._note(queue)
         return Pick(job, queue.tq_id, level.user_priority)
 
-    def _draw_level(self, queue: _Queue, rng: np.random.Generator) -> Waiting:
-        levels = [level for level in queue.levels.values() if level.count]
+    def _draw_level(self, queue: _Queue, chance: Chance) -> Waiting:
+        levels = queue.levels
         if len(levels) == 1:
-            return levels[0]
-        return min(
-            levels, key=lambda level: draw.smallest(self._law, rng.random(), level.count, level.weight)
-        )
+            return next(iter(levels.values()))
+        law, first, drawn = self._law, inf, None
+        for level in levels.values():
+            if level.count:
+                key = smallest(law, chance.uniform(), level.count, level.weight)
+                if key < first:
+                    first, drawn = key, level
+        assert drawn is not None
+        return drawn
 
 
-def _distinct(jobs: NDArray[np.int64]) -> bool:
-    in_order = np.sort(jobs)
-    return not (in_order[1:] == in_order[:-1]).any()
-
-
-def _compact(levels: dict[JobId, int]) -> dict[JobId, int]:
-    """Return the dictionary in half the memory: one that grew by steps has up to twice the room it needs."""
-    compact: dict[JobId, int] = {}
-    compact.update(levels)
-    return compact
+def _runs(
+    values: NDArray[np.int64], queues: NDArray[np.int64], priorities: NDArray[np.float64]
+) -> Iterator[tuple[TaskQueueId, float, NDArray[np.int64]]]:
+    """Go over the values by queue and priority, those of each in the order given."""
+    order = np.lexsort((priorities, queues))
+    queues, priorities, values = queues[order], priorities[order], values[order]
+    changes = (queues[1:] != queues[:-1]) | (priorities[1:] != priorities[:-1])
+    bounds: list[int] = [0, *(np.flatnonzero(changes) + 1).tolist(), len(values)]
+    for start, end in pairwise(bounds):
+        if start == end:
+            continue
+        yield TaskQueueId(int(queues[start])), float(priorities[start]), values[start:end]

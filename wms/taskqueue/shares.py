@@ -76,6 +76,6 @@ def seen_weights(own: Floats, classes: Ints, totals: Floats) -> Floats:
 
     `own` are their weights, `classes` their classes' numbers, `totals` the whole weight of each class.
     """
-    seen = np.bincount(classes, weights=own)
+    seen = np.maximum(np.bincount(classes, weights=own), 1e-9)  # of a class that has emptied nothing is drawn
     scaled: Floats = own * (totals[classes] / seen[classes])
     return scaled

@@ -1,113 +1,258 @@
 """The waiting jobs of one user priority in one task queue: a random one of the ten oldest, in O(log n) and little memory.
 
-`_front` holds the smallest ids in order, `_heap` the others; every id in the heap is larger than every one in the front.
-An id discarded from inside the heap stays there, named in `_gone`, until it comes up; should it return meanwhile, it is
-merely struck off `_gone`, so that no id is ever held twice.
+A `Line` keeps ids in order. `_front` holds the smallest; `_rest` those that came in ascending order, eight bytes each, used
+from `_at` on; `_late` is a heap of those that came out of order. Every id behind is larger than every one in the front. An
+id discarded from behind stays there, named in `_gone`, until it comes up; should it return meanwhile, it is merely struck off
+`_gone`, so that no id is ever held twice.
+
+A `Waiting` has a line of the ids that are this matcher's own part and one of the others', which are given when no own one is
+left. Blocks of consecutive ids that no one has asked for yet are kept as their two ends (`Block`) and moved into the lines a
+few at a time, when they are among the oldest.
 """
 
+from array import array
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
+from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wms.ids import JobId
 
 OLDEST = 10
 _REFILL = 24
 _SPILL = 48
+_RUN_BITS = 4
+UNROLLED = 1 << _RUN_BITS
+"""Ids of a block that are moved into the lines at a time: a run that is of one part."""
+
+
+class Part:
+    """Which job ids are a matcher's own among those of `parts` matchers side by side.
+
+    Runs of 16 ids go together, so that matchers seldom touch the same pages of the database.
+    """
+
+    __slots__ = ("part", "parts")
+
+    def __init__(self, part: int = 0, parts: int = 1) -> None:
+        if not 0 <= part < parts:
+            raise ValueError(f"there is no part {part} of {parts}: the parts of n are 0 to n - 1")
+        self.part = part
+        self.parts = parts
+
+    def owns(self, job: JobId) -> bool:
+        """Tell whether a job is of this part."""
+        if self.parts == 1:
+            return True
+        return ((job >> _RUN_BITS) * 0x9E3779B1 & 0xFFFFFFFF) * self.parts >> 32 == self.part
+
+    def owned(self, jobs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell the same of many."""
+        runs = (jobs >> _RUN_BITS).astype(np.uint64) * np.uint64(0x9E3779B1) & np.uint64(0xFFFFFFFF)
+        owned: NDArray[np.bool_] = runs * np.uint64(self.parts) >> np.uint64(32) == self.part
+        return owned
+
+
+class Block:
+    """Consecutive ids, both ends included, of jobs that wait in one level."""
+
+    __slots__ = ("first", "last", "level")
+
+    def __init__(self, first: int, last: int, level: int) -> None:
+        self.first = first
+        self.last = last
+        self.level = level
+
+
+class Line:
+    """Job ids in order, each once."""
+
+    __slots__ = ("_at", "_gone", "_late", "_rest", "front")
+
+    def __init__(self) -> None:
+        self.front: list[JobId] = []
+        """The oldest, at least ten of them if there are ten."""
+        self._rest = array("q")
+        self._at = 0
+        self._late: list[JobId] = []
+        self._gone: set[JobId] | None = None
+
+    def __iter__(self) -> Iterator[JobId]:
+        gone = self._gone or ()
+        yield from self.front
+        yield from (JobId(job) for job in islice(self._rest, self._at, None) if job not in gone)
+        yield from (job for job in self._late if job not in gone)
+
+    @property
+    def newest(self) -> JobId:
+        """An id that none here is larger than. There must be one here."""
+        behind = self._rest[-1] if self._at < len(self._rest) else 0
+        return JobId(max(self.front[-1], behind, max(self._late, default=0)))
+
+    def fill(self, ascending: NDArray[np.int64]) -> None:
+        """Put in ids in ascending order, none of them here yet: cheap when nothing is here at all."""
+        if self.front:
+            for job in ascending.tolist():
+                self.add(job)
+            return
+        self.front = ascending[:_REFILL].tolist()
+        self._rest = array("q", ascending[_REFILL:].tobytes())
+        self._at = 0
+
+    def add(self, job: JobId) -> None:
+        """Put in an id that is not here."""
+        front = self.front
+        if self._gone and job in self._gone:
+            self._gone.remove(job)
+        elif not front or job < front[-1]:
+            insort(front, job)
+            self._spill()
+        elif self._at == len(self._rest) and not self._late and len(front) < _REFILL:
+            front.append(job)
+        elif self._at == len(self._rest) or job > self._rest[-1]:
+            self._rest.append(job)
+        else:
+            heappush(self._late, job)
+
+    def discard(self, job: JobId) -> None:
+        """Take out an id that is here."""
+        if job <= self.front[-1]:
+            del self.front[bisect_left(self.front, job)]
+            if len(self.front) < OLDEST:
+                self.refill()
+            return
+        if self._gone is None:
+            self._gone = set()
+        self._gone.add(job)
+        if len(self._gone) > 16 + (len(self._rest) - self._at + len(self._late)) // 2:
+            self._sweep()
+
+    def refill(self) -> None:
+        """Bring up the next oldest."""
+        front, late = self.front, self._late
+        if not late and not self._gone:
+            start = self._at
+            self._at = min(start + _REFILL - len(front), len(self._rest))
+            front.extend(map(JobId, self._rest[start : self._at]))
+        else:
+            while len(front) < _REFILL and (late or self._at < len(self._rest)):
+                job = self._next()
+                if self._gone and job in self._gone:
+                    self._gone.remove(job)
+                else:
+                    front.append(job)
+        if self._at > 4096 and self._at * 2 > len(self._rest):
+            del self._rest[: self._at]
+            self._at = 0
+
+    def _next(self) -> JobId:
+        if self._late and (self._at == len(self._rest) or self._late[0] < self._rest[self._at]):
+            return heappop(self._late)
+        self._at += 1
+        return JobId(self._rest[self._at - 1])
+
+    def _spill(self) -> None:
+        if len(self.front) > _SPILL:
+            for job in self.front[_REFILL:]:
+                heappush(self._late, job)
+            del self.front[_REFILL:]
+
+    def _sweep(self) -> None:
+        behind = sorted(set(self).difference(self.front))
+        self._rest, self._at, self._late, self._gone = array("q", behind), 0, [], None
 
 
 class Waiting:
     """Ids of jobs that wait, each once; whoever calls knows which are here (see `QueueIndex`)."""
 
-    __slots__ = ("_front", "_gone", "_heap", "count", "newest", "number", "queue", "user_priority", "weight")
+    __slots__ = ("_other", "_own", "_part", "blocks", "count", "number", "queue", "user_priority", "weight")
 
-    def __init__(self, *, number: int, queue: int, user_priority: float, weight: float) -> None:
+    def __init__(
+        self, *, number: int, queue: int, user_priority: float, weight: float, part: Part | None = None
+    ) -> None:
         self.number = number
         self.queue = queue
         self.user_priority = user_priority
         self.weight = weight
         self.count = 0
-        self.newest = JobId(0)
-        """No id that is here is larger."""
-        self._front: list[JobId] = []
-        self._heap: list[JobId] = []
-        self._gone: set[JobId] | None = None
+        self.blocks: list[Block] = []
+        """In order of their ids."""
+        self._part = part or Part()
+        self._own = Line()
+        self._other = Line() if self._part.parts > 1 else self._own
 
     def __iter__(self) -> Iterator[JobId]:
-        gone = self._gone or ()
-        yield from self._front
-        yield from (job for job in self._heap if job not in gone)
+        yield from self._singles()
+        for block in self.blocks:
+            yield from map(JobId, range(block.first, block.last + 1))
 
     @property
     def oldest(self) -> JobId:
         """The smallest id. There must be one."""
-        return self._front[0]
+        ids = [line.front[0] for line in (self._own, self._other) if line.front]
+        return min(ids + [JobId(block.first) for block in self.blocks[:1]])
 
-    def fill(self, ascending: list[JobId]) -> None:
+    @property
+    def newest(self) -> JobId:
+        """An id that none here is larger than. There must be one here."""
+        ids = [line.newest for line in (self._own, self._other) if line.front]
+        return max(ids + [JobId(block.last) for block in self.blocks[-1:]])
+
+    def _singles(self) -> Iterator[JobId]:
+        yield from self._own
+        if self._other is not self._own:
+            yield from self._other
+
+    def fill(self, ascending: NDArray[np.int64]) -> None:
         """Put in ids in ascending order, none of them here yet: cheap when nothing is here at all."""
-        if self._front:
-            for job in ascending:
-                self.add(job)
+        self.count += len(ascending)
+        if self._other is self._own:
+            self._own.fill(ascending)
             return
-        self._front = ascending[:_REFILL]
-        self._heap = ascending[_REFILL:]  # a sorted list is a heap
-        self.count = len(ascending)
-        self.newest = max((self.newest, *ascending[-1:]))
+        owned = self._part.owned(ascending)
+        self._own.fill(ascending[owned])
+        self._other.fill(ascending[~owned])
+
+    def divide(self, part: Part) -> None:
+        """Prefer another part of the ids from now on."""
+        singles = np.fromiter(self._singles(), dtype=np.int64)
+        self._part = part
+        self._own = Line()
+        self._other = Line() if part.parts > 1 else self._own
+        self.count -= len(singles)
+        singles.sort()
+        self.fill(singles)
 
     def add(self, job: JobId) -> None:
         """Put in an id that is not here."""
         self.count += 1
-        self.newest = max(self.newest, job)
-        if self._gone and job in self._gone:
-            self._gone.remove(job)
-        elif self._front and job > self._front[-1] and (self._heap or len(self._front) >= _REFILL):
-            heappush(self._heap, job)
-        else:
-            insort(self._front, job)
-            self._spill()
+        self._line(job).add(job)
 
     def discard(self, job: JobId) -> None:
-        """Take out an id that is here."""
+        """Take out an id that is here, and in no block."""
         self.count -= 1
-        if job <= self._front[-1]:
-            del self._front[bisect_left(self._front, job)]
-            self._refill()
-            return
-        if self._gone is None:
-            self._gone = set()
-        self._gone.add(job)
-        if len(self._gone) > 16 + len(self._heap) // 2:
-            self._sweep()
+        self._line(job).discard(job)
 
-    def take(self, rng: np.random.Generator) -> JobId:
-        """Take out a random one of the ten smallest ids. There must be one."""
+    def take(self, uniform: float, unroll: Callable[["Waiting"], Iterable[JobId]]) -> JobId:
+        """Take out a random one of the ten smallest ids, own ones first. There must be one.
+
+        `uniform` is a random number on [0, 1); `unroll` takes the next ids off the first block.
+        """
+        front = self._own.front
+        while self.blocks and (len(front) < OLDEST or self.blocks[0].first < front[OLDEST - 1]):
+            for job in unroll(self):
+                self._line(job).add(job)
+        line = self._own if front else self._other
+        front = line.front
         self.count -= 1
-        front = self._front
-        job = front.pop(int(rng.random() * min(OLDEST, len(front))))
-        if len(front) < OLDEST and self._heap:
-            self._refill()
+        there = len(front)
+        job = front.pop(int(uniform * (min(OLDEST, there))))
+        if there <= OLDEST:
+            line.refill()
         return job
 
-    def _refill(self) -> None:
-        front, heap, gone = self._front, self._heap, self._gone
-        if len(front) >= OLDEST:
-            return
-        while heap and len(front) < _REFILL:
-            job = heappop(heap)
-            if gone and job in gone:
-                gone.remove(job)
-            else:
-                front.append(job)
-
-    def _spill(self) -> None:
-        if len(self._front) > _SPILL:
-            for job in self._front[_REFILL:]:
-                heappush(self._heap, job)
-            del self._front[_REFILL:]
-
-    def _sweep(self) -> None:
-        gone = self._gone or set()
-        self._heap = sorted(job for job in self._heap if job not in gone)
-        self._gone = None
+    def _line(self, job: JobId) -> Line:
+        return self._own if self._other is self._own or self._part.owns(job) else self._other

@@ -3,26 +3,38 @@
 A group is weighed anew, at the next draw, when one of its empty queues gets a job, or when what its other queues have
 changed since - means that moved, queues that emptied - amounts to one part in a hundred of the group's whole weight. So
 the weights in use never differ from the exact ones by more than about that part of a group's share in sum, and a pick
-costs the weighing of a whole group only once in many.
+costs the weighing of a whole group only once in many. A queue that has emptied weighs nothing from that moment on.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping
-from typing import NamedTuple
+from itertools import accumulate
 
 import numpy as np
 
 from wms.taskqueue import shares
-from wms.taskqueue.fitting import Growing, Slots
 from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.shares import Floats, GroupShare, VoGroup
+from wms.taskqueue.growing import Growing, Slots
+from wms.taskqueue.shares import GroupShare, VoGroup
 
 _LAG = 0.01
+_MANY = 32
+
+
+class Tier:
+    """The queues of one setup, VO and CPU segment."""
+
+    __slots__ = ("arrivals",)
+
+    def __init__(self) -> None:
+        self.arrivals = 0
+        """Counts the queues that came or got their first job: who found nothing here may look again."""
 
 
 class Group:
     """The queues of one group of a VO, which spread its share among them."""
 
-    __slots__ = ("drift", "members", "name", "owners", "slots", "whole")
+    __slots__ = ("drift", "members", "name", "owners", "slots", "version", "whole")
 
     def __init__(self, name: VoGroup) -> None:
         self.name = name
@@ -30,16 +42,10 @@ class Group:
         self.slots: set[int] = set()
         self.members: Slots | None = None
         """The slots as an array, made when wanted."""
+        self.version = 0
+        """Moves when the queues are weighed anew."""
         self.whole = 0.0
         self.drift = 0.0
-
-
-class Table(NamedTuple):
-    """What a draw needs: queues that fit and have jobs, and the inverses of their weights as the resource sees them."""
-
-    version: int
-    slots: Slots
-    inverse: Floats
 
 
 class Weighing:
@@ -47,30 +53,53 @@ class Weighing:
 
     def __init__(self, group_shares: Mapping[VoGroup, GroupShare]) -> None:
         self.version = 0
+        """Moves when any group is weighed anew."""
         self.jobs = Growing(np.int64)
+        self.weights = Growing(np.float64)
+        self.classes = Growing(np.int32)
+        self.class_weights = Growing(np.float64)
+        self.class_members: list[list[int]] = []
+        self.mates: list[list[int]] = []
+        """By slot, the slots of its class."""
         self._shares = group_shares
         self._groups: dict[VoGroup, Group] = {}
         self._group_of: list[Group] = []
-        self._dirty: set[Group] = set()
+        self._tiers: dict[tuple[str, str, int], Tier] = {}
+        self._tier_of: list[Tier] = []
+        self.dirty: set[Group] = set()
+        """Groups to be weighed anew before the next draw."""
         self._means = Growing(np.float64)
-        self._weights = Growing(np.float64)
         self._owners = Growing(np.int32)
-        self._classes = Growing(np.int32)
         self._class_numbers: dict[Requirements, int] = {}
-        self._class_weights = Growing(np.float64)
 
     def append(self, requirements: Requirements) -> None:
         """Give the next slot to an empty queue."""
-        name = (requirements.vo, requirements.owner_group)
-        group = self._groups.setdefault(name, Group(name))
-        group.slots.add(len(self._group_of))
+        slot = len(self._group_of)
+        group = self.group(requirements.vo, requirements.owner_group)
+        group.slots.add(slot)
         group.members = None
         self._group_of.append(group)
+        tier = self.tier(requirements)
+        tier.arrivals += 1
+        self._tier_of.append(tier)
         self.jobs.append(0)
+        self.weights.append(0.0)
         self._means.append(0.0)
-        self._weights.append(0.0)
         self._owners.append(group.owners.setdefault(requirements.owner, len(group.owners)))
-        self._classes.append(self._class_number(requirements))
+        number = self._class_number(requirements)
+        self.class_members[number].append(slot)
+        self.mates.append(self.class_members[number])
+        self.classes.append(number)
+
+    def group(self, vo: str, owner_group: str) -> Group:
+        """Return a group of a VO."""
+        name = (vo, owner_group)
+        return self._groups.setdefault(name, Group(name))
+
+    def tier(self, requirements: Requirements) -> Tier:
+        """Return the tier of a queue."""
+        key = (requirements.setup, requirements.vo, requirements.cpu_segment)
+        return self._tiers.setdefault(key, Tier())
 
     def vacate(self, slot: int) -> None:
         """Note that the queue of a slot is gone."""
@@ -81,70 +110,112 @@ class Weighing:
 
     def note(self, slot: int, count: int, mean: float) -> None:
         """Note what a queue holds now: the number of its jobs and the mean of their real priorities."""
-        jobs = self.jobs.values
+        jobs = self.jobs.items
         had = jobs[slot]
         jobs[slot] = count
-        if count:
-            if not had:
-                self._dirty.add(self._group_of[slot])
-            means = self._means.values
-            used = means.item(slot)
-            if mean != used:
-                means[slot] = mean
-                if had:
-                    self._drift(slot, self._weights.values.item(slot) * abs(mean - used) / used)
-        elif had:
-            weight = self._weights.values.item(slot)
-            self._class_weights.values[self._classes.values[slot]] -= weight
-            self._weights.values[slot] = 0.0
-            self._drift(slot, weight)
+        if not count:
+            if had:
+                self._empty(slot)
+            return
+        means = self._means.items
+        used = means[slot]
+        if not had:
+            self.dirty.add(self._group_of[slot])
+            self._tier_of[slot].arrivals += 1
+            means[slot] = mean
+        elif mean != used:
+            means[slot] = mean
+            self._drift(slot, self.weights.items[slot] * abs(mean - used) / used)
+
+    def _empty(self, slot: int) -> None:
+        weight = self.weights.items[slot]
+        self.weights.items[slot] = 0.0
+        number = self.classes.items[slot]
+        of_class = self.class_weights.items
+        of_class[number] = max(0.0, of_class[number] - weight)
+        self._drift(slot, weight)
 
     def reshare(self, name: VoGroup) -> None:
         """Note that a group's share has changed."""
         if name in self._groups:
-            self._dirty.add(self._groups[name])
+            self.dirty.add(self._groups[name])
 
     def weight(self, slot: int) -> float:
         """Return the weight of a queue, 0 when empty, before it is scaled to what a resource sees."""
         self.refresh()
-        return float(self._weights.values[slot])
+        return float(self.weights.items[slot])
 
     def refresh(self) -> None:
-        """Weigh anew the groups that have changed by enough; tables of an older version are then void."""
-        if self._dirty:
-            for group in self._dirty:
+        """Weigh anew the groups that have changed by enough."""
+        if self.dirty:
+            for group in self.dirty:
                 self._weigh(group)
-            self._dirty.clear()
+            self.dirty.clear()
             self.version += 1
 
-    def table(self, fitting: Slots) -> Table:
-        """Return what to draw from among the slots that fit; the weights are fresh."""
-        slots = fitting[self.jobs.values[fitting] > 0]
-        own = self._weights.values[slots]
-        seen = shares.seen_weights(own, self._classes.values[slots], self._class_weights.values)
-        return Table(self.version, slots, 1.0 / seen)
+    # --- classes ----------------------------------------------------------------------------------
+
+    def seen(self, members: list[int], fit: bytes) -> tuple[list[int], list[float]]:
+        """Return which queues of a class a resource could take now, and their weights; `fit` has a bit for each slot."""
+        weights = self.weights.items
+        if len(members) > _MANY:
+            members = self._fitting(members, fit)
+        else:
+            members = [slot for slot in members if fit[slot >> 3] >> (slot & 7) & 1]
+        alive = [slot for slot in members if weights[slot] > 0.0]
+        return alive, [weights[slot] for slot in alive]
+
+    def seen_weight(self, slot: int, fit: bytes) -> float:
+        """Return the weight by which a resource draws a queue: its part of what the class weighs as a whole."""
+        number: int = self.classes.items[slot]
+        weight: float = self.weights.items[slot]
+        if len(self.mates[slot]) == 1:
+            return weight
+        _, weights = self.seen(self.mates[slot], fit)
+        return float(weight * self.class_weights.items[number] / sum(weights))
+
+    def mate(self, slot: int, fit: bytes, uniform: float) -> int:
+        """Return the queue that takes the place of one of its class that the resource does not see; -1 for none.
+
+        So the queues of a class that it sees share the weight of the whole class by their own weights.
+        """
+        slots, weights = self.seen(self.mates[slot], fit)
+        if len(slots) < 2:
+            return slots[0] if slots else -1
+        sums = list(accumulate(weights))
+        return slots[min(bisect_right(sums, uniform * sums[-1]), len(slots) - 1)]
+
+    @staticmethod
+    def _fitting(members: list[int], fit: bytes) -> list[int]:
+        slots = np.array(members)
+        bits = np.frombuffer(fit, dtype=np.uint8)[slots >> 3] >> (slots & 7) & 1
+        fitting: list[int] = slots[bits > 0].tolist()
+        return fitting
 
     def _class_number(self, requirements: Requirements) -> int:
         of_class = shares.share_class(requirements)
         number = self._class_numbers.setdefault(of_class, len(self._class_numbers))
-        if number == self._class_weights.length:
-            self._class_weights.append(0.0)
+        if number == self.class_weights.length:
+            self.class_weights.append(0.0)
+            self.class_members.append([])
         return number
 
     def _drift(self, slot: int, change: float) -> None:
         group = self._group_of[slot]
         group.drift += change
         if group.drift > _LAG * group.whole:
-            self._dirty.add(group)
+            self.dirty.add(group)
 
     def _weigh(self, group: Group) -> None:
         if group.members is None:
             group.members = np.array(sorted(group.slots), dtype=np.int32)
-        totals = self._class_weights.values
-        totals[self._classes.values[group.members]] = 0.0
+        totals = self.class_weights.values
+        classes = self.classes.values
+        totals[classes[group.members]] = 0.0
         slots = group.members[self.jobs.values[group.members] > 0]
         share = self._shares.get(group.name) or GroupShare()
         own = shares.weights(share, self._owners.values[slots], self._means.values[slots])
-        self._weights.values[slots] = own
-        np.add.at(totals, self._classes.values[slots], own)
+        self.weights.values[slots] = own
+        np.add.at(totals, classes[slots], own)
         group.whole, group.drift = float(own.sum()), 0.0
+        group.version += 1

@@ -1,0 +1,35 @@
+"""Arrays that are appended to: whole for numpy, and cell by cell at the price of a list's."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Slots = NDArray[np.int32]
+
+
+class Growing:
+    """An array that is appended to; `values` is what is there now."""
+
+    __slots__ = ("_room", "items", "length")
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        self.length = 0
+        self._hold(np.zeros(64, dtype=dtype))
+
+    def _hold(self, room: NDArray[Any]) -> None:
+        self._room = room
+        self.items: Any = room.data
+        """The same, to read and write a single value; valid until the next append."""
+
+    def append(self, value: Any) -> None:
+        """Add a value at the end."""
+        if self.length == len(self._room):
+            self._hold(np.concatenate([self._room, np.zeros_like(self._room)]))
+        self.items[self.length] = value
+        self.length += 1
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The values so far; writable, valid until the next append."""
+        return self._room[: self.length]

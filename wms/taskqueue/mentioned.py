@@ -1,0 +1,87 @@
+"""The values that some queue names: what no queue mentions cannot matter to the fit, and resources that differ in it are alike.
+
+Thousands of computing elements, machines and owners are so seen as the few kinds of resource that they are to the queues.
+"""
+
+import re
+from bisect import bisect_right, insort
+from collections.abc import Hashable
+
+from wms.site import Resource, is_wild
+from wms.taskqueue.grouping import Requirements
+
+_PROCESSORS = re.compile(r"([0-9]{1,4})Processors")
+_UNMENTIONED = "\0"
+"""Stands for a value that no queue names; not for an absent one, which is not looked at."""
+
+
+class Mentioned:
+    """Grows with the queues. `version` moves when a value comes up for the first time."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._names: set[tuple[str, Hashable]] = set()
+        self._memories = [0]
+        self._processors = [1, 2]
+        """Two for the tag MultiProcessor."""
+
+    def add(self, requirements: Requirements) -> None:
+        """Take in what a queue names."""
+        asked = requirements
+        whose = (asked.setup, asked.vo, asked.owner_group, asked.owner)
+        names: set[tuple[str, Hashable]] = {("vo", whose[:2]), ("group", whose[:3]), ("owner", whose)}
+        for kind, values in (
+            ("pilot type", asked.pilot_types),
+            ("site", asked.sites),
+            ("site", asked.banned_sites),
+            ("ce", asked.grid_ces),
+            ("platform", asked.platforms),
+            ("job type", asked.job_types),
+            ("tag", asked.tags),
+        ):
+            names.update((kind, value) for value in values)
+        new = names - self._names
+        self._names |= new
+        changed = bool(new)
+        changed |= _insert(self._memories, asked.min_ram_mb)
+        for tag in asked.tags:
+            if count := _PROCESSORS.fullmatch(tag):
+                changed |= _insert(self._processors, int(count[1]))
+        self.version += changed
+
+    def memory(self, megabytes: int) -> int:
+        """Return the largest demand that so much memory meets; free memory itself is seldom twice the same."""
+        return self._memories[bisect_right(self._memories, megabytes) - 1] if megabytes >= 0 else -1
+
+    def kind(self, resource: Resource) -> Hashable:
+        """Return all that the clauses look at, as far as it is mentioned; but for the CPU time."""
+        at = resource
+        owner: Hashable = None
+        if not at.generic:
+            group = (at.setup, at.vo, at.owner_group)
+            owner = self._known("group", group), at.job_sharing or self._known("owner", (*group, at.owner))
+        return (
+            at.setup, at.vo, owner,
+            self._one("pilot type", at.pilot_type), self._one("site", at.site), self._one("ce", at.grid_ce),
+            bool(at.platforms), self._some("platform", at.platforms),
+            bool(at.job_types), self._some("job type", at.job_types), self._some("job type", at.banned_job_types),
+            self._some("tag", at.tags), at.required_tags, self.memory(at.memory_mb),
+            self._processors[bisect_right(self._processors, at.processors) - 1],
+        )  # fmt: skip
+
+    def _known(self, kind: str, value: Hashable) -> Hashable:
+        return value if (kind, value) in self._names else _UNMENTIONED
+
+    def _one(self, kind: str, value: str) -> Hashable:
+        return "" if is_wild(value) else self._known(kind, value)
+
+    def _some(self, kind: str, values: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(value for value in values if (kind, value) in self._names)
+
+
+def _insert(numbers: list[int], number: int) -> bool:
+    """Put a number into its place; tell whether it is new."""
+    if numbers[bisect_right(numbers, number) - 1] == number:
+        return False
+    insort(numbers, number)
+    return True

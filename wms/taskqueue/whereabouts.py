@@ -1,0 +1,149 @@
+"""Where each waiting job is: the number of its level by its id, in four bytes a job where ids are dense.
+
+Ids are looked up in pages of 64. A page has a row of cells in one array; a row whose last job has gone is used again.
+Blocks of consecutive ids are kept beside, as their two ends.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wms.ids import JobId
+from wms.taskqueue.waiting import Block
+
+_BITS = 6
+_PAGE = 1 << _BITS
+_INSIDE = _PAGE - 1
+_FIRST = attrgetter("first")
+
+NOWHERE = 0
+"""No level has this number."""
+
+
+class Whereabouts:
+    """The level of each job that is not in a block, and the blocks of all levels."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, int] = {}
+        self._free: list[int] = []
+        self._used: list[int] = []
+        self._hold(np.zeros(_PAGE * 64, dtype=np.int32))
+        self._singles = 0
+        self._in_blocks = 0
+        self._blocks: list[Block] = []
+
+    def __len__(self) -> int:
+        return self._singles + self._in_blocks
+
+    def _hold(self, cells: NDArray[np.int32]) -> None:
+        self._array = cells
+        self._cells: Any = cells.data
+
+    # --- jobs one by one --------------------------------------------------------------------------
+
+    def get(self, job: JobId) -> int:
+        """Return the level of a job that is in no block, or NOWHERE."""
+        row = self._rows.get(job >> _BITS)
+        return NOWHERE if row is None else int(self._cells[row << _BITS | job & _INSIDE])
+
+    def put(self, job: JobId, level: int) -> None:
+        """Note the level of a job that is nowhere."""
+        page = job >> _BITS
+        row = self._rows.get(page)
+        if row is None:
+            row = self._new_row(page)
+        self._cells[row << _BITS | job & _INSIDE] = level
+        self._used[row] += 1
+        self._singles += 1
+
+    def pop(self, job: JobId) -> int:
+        """Forget a job; return the level that it had, or NOWHERE."""
+        page = job >> _BITS
+        row = self._rows.get(page)
+        if row is None:
+            return NOWHERE
+        cell = row << _BITS | job & _INSIDE
+        level: int = self._cells[cell]
+        if level:
+            self._cells[cell] = NOWHERE
+            self._singles -= 1
+            self._used[row] -= 1
+            if not self._used[row]:
+                del self._rows[page]
+                self._free.append(row)
+        return level
+
+    def put_all(self, ascending: NDArray[np.int64], levels: NDArray[np.int32]) -> None:
+        """Note the levels of many jobs, all of them nowhere and in order, when nothing else is here."""
+        pages = ascending >> _BITS
+        starts = np.flatnonzero(np.diff(pages, prepend=-1))
+        sizes = np.diff(starts, append=len(pages))
+        rows = np.arange(len(starts), dtype=np.int32)
+        cells = np.zeros(max(64, len(starts) + len(starts) // 8) * _PAGE, dtype=np.int32)
+        cells[np.repeat(rows.astype(np.int64) << _BITS, sizes) | ascending & _INSIDE] = levels
+        self._hold(cells)
+        self._rows = dict(zip(pages[starts].tolist(), rows.tolist(), strict=True))
+        self._used = sizes.tolist()
+        self._free = []
+        self._singles = len(ascending)
+
+    def within(self, first: int, last: int) -> Iterator[tuple[JobId, int]]:
+        """Go over the jobs from one id to another that are in no block, with their levels."""
+        pages: Any = range(first >> _BITS, (last >> _BITS) + 1)
+        if len(pages) > len(self._rows):
+            pages = sorted(page for page in self._rows if page in pages)
+        for page in pages:
+            row = self._rows.get(page)
+            if row is not None:
+                for inside in range(_PAGE):
+                    level = self._cells[row << _BITS | inside]
+                    job = page << _BITS | inside
+                    if level and first <= job <= last:
+                        yield JobId(job), level
+
+    def _new_row(self, page: int) -> int:
+        if self._free:
+            row = self._free.pop()
+        else:
+            row = len(self._used)
+            self._used.append(0)
+            if (row + 1) * _PAGE > len(self._array):
+                more = np.zeros(len(self._array) // 2, dtype=np.int32)
+                self._hold(np.concatenate([self._array, more]))
+        self._rows[page] = row
+        return row
+
+    # --- blocks -----------------------------------------------------------------------------------
+
+    def block_of(self, job: JobId) -> Block | None:
+        """Return the block that a job is in."""
+        if not self._blocks:
+            return None
+        at = bisect_right(self._blocks, job, key=_FIRST)
+        return self._blocks[at - 1] if at and self._blocks[at - 1].last >= job else None
+
+    def blocks_within(self, first: int, last: int) -> list[Block]:
+        """Return the blocks that have an id between two, these included."""
+        start = bisect_right(self._blocks, first, key=_FIRST)
+        if start and self._blocks[start - 1].last >= first:
+            start -= 1
+        return self._blocks[start : bisect_right(self._blocks, last, key=_FIRST)]
+
+    def add_block(self, block: Block) -> None:
+        """Take in a block whose ids are nowhere."""
+        insort(self._blocks, block, key=_FIRST)
+        self._in_blocks += block.last - block.first + 1
+
+    def drop_block(self, block: Block) -> None:
+        """Forget a block."""
+        del self._blocks[bisect_left(self._blocks, block.first, key=_FIRST)]
+        self._in_blocks -= block.last - block.first + 1
+
+    def shorten(self, block: Block, first: int) -> None:
+        """Let a block begin at a later id of its own."""
+        self._in_blocks -= first - block.first
+        block.first = first
