@@ -27,7 +27,7 @@ FILL = (
     "create temporary table kind on commit drop as select * from unnest($1::integer[], $2::jsonb[]) as k(queue, body)",
     """
     insert into description (description_id, body) overriding system value
-    select l.job_id, k.body || jsonb_build_object('arguments', jsonb_build_array('--seed', l.job_id::text))
+    select l.job_id, (k.body || jsonb_build_object('arguments', jsonb_build_array('--seed', l.job_id::text)))::json
     from loading l join kind k using (queue)
     """,
     """
