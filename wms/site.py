@@ -35,13 +35,20 @@ def named(values: Iterable[str]) -> tuple[str, ...]:
     return () if any(value.casefold() == WILDCARD for value in names) else names
 
 
+_FEW = 8
+# The same few sets come with every message; long ones are seldom twice the same, and would take the memory.
+_few_distinct = lru_cache(maxsize=16_384)(distinct)
+_few_named = lru_cache(maxsize=16_384)(named)
+
+
 def canonical(struct: Struct, *, named_sets: Iterable[str], plain_sets: Iterable[str]) -> None:
     """Make the set-like fields of a struct under construction canonical, in place."""
-    for rule, fields in ((named, named_sets), (distinct, plain_sets)):
+    for rule, of_few, fields in ((named, _few_named, named_sets), (distinct, _few_distinct, plain_sets)):
         for field in fields:
-            value = getattr(struct, field)
-            if value:
-                force_setattr(struct, field, rule(value))
+            values = getattr(struct, field)
+            if values:
+                made = of_few(tuple(values)) if len(values) <= _FEW else rule(values)
+                force_setattr(struct, field, made)
 
 
 @lru_cache(maxsize=MAX_PROCESSORS)

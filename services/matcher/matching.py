@@ -25,6 +25,7 @@ log = structlog.get_logger()
 
 ROUNDS = 32
 """How often a request draws anew for jobs that were gone: another matcher's, or their users'. Each round cleans the index."""
+RESOURCES_LIMIT = 20_000
 OFFER_BYTES = 600_000
 """Of one offer's descriptions: what does not fit into a message goes into another."""
 
@@ -40,12 +41,15 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     again: bool
 
 
-def bind(principal: Principal | None, request: MatchRequest) -> Bound | None:
-    """Return the request as its token allows it; None when the token is not its pilot's."""
-    if principal is None or principal.kind != "pilot" or principal.pilot_id != request.pilot_id:
-        return None
-    resource = msgspec.structs.replace(
-        request.resource,
+def may_ask(principal: Principal | None, request: MatchRequest) -> bool:
+    """Tell whether the token is the one of the request's pilot."""
+    return principal is not None and principal.kind == "pilot" and principal.pilot_id == request.pilot_id
+
+
+def bind(principal: Principal, resource: Resource) -> Resource:
+    """Return the resource as its pilot's token allows it."""
+    return msgspec.structs.replace(
+        resource,
         vo=principal.vo,
         site=principal.site or "",
         grid_ce=principal.ce or "",
@@ -53,14 +57,6 @@ def bind(principal: Principal | None, request: MatchRequest) -> Bound | None:
         owner=principal.owner,
         owner_group=principal.group,
         job_sharing="job_sharing" in principal.rights,
-    )
-    return Bound(
-        request_id=request.request_id,
-        pilot_id=request.pilot_id,
-        resource=resource,
-        slots=request.slots,
-        packed=request.packed,
-        again=request.again,
     )
 
 
@@ -74,6 +70,8 @@ class Matching:
         self._terms = terms
         self._retry_after_seconds = retry_after_seconds
         self._rng = rng
+        self._resources: dict[tuple[str, Resource], Resource] = {}
+        """What requests said of themselves, by token, and what that token makes of it."""
         self.matched = 0
         self.by_queue: Counter[TaskQueueId] = Counter()
         """Jobs matched since someone took them off (`services.matcher.watch`)."""
@@ -100,12 +98,28 @@ class Matching:
     def _bound(self, batch: Iterable[Delivery[MatchRequest]]) -> dict[RequestId, Bound]:
         requests = {}
         for delivery in batch:
-            bound = bind(delivery.principal, delivery.message)
-            if bound is None:
-                log.warning("request refused: another pilot's token", pilot=delivery.message.pilot_id)
-            else:
-                requests[bound.request_id] = bound
+            principal, request = delivery.principal, delivery.message
+            if principal is None or not may_ask(principal, request):
+                log.warning("request refused: another pilot's token", pilot=request.pilot_id)
+                continue
+            requests[request.request_id] = Bound(
+                request_id=request.request_id,
+                pilot_id=request.pilot_id,
+                resource=self._resource(principal, request.resource),
+                slots=request.slots,
+                packed=request.packed,
+                again=request.again,
+            )
         return requests
+
+    def _resource(self, principal: Principal, said: Resource) -> Resource:
+        key = (principal.token_id, said)
+        known = self._resources.get(key)
+        if known is None:
+            if len(self._resources) >= RESOURCES_LIMIT:
+                self._resources.clear()
+            known = self._resources[key] = bind(principal, said)
+        return known
 
     async def _match(self, tx: Transaction, requests: Sequence[Bound]) -> list[Claimed]:
         open_ = [(request, request.resource, request.slots) for request in requests]
@@ -146,7 +160,7 @@ class Matching:
 
     def _draw(self, resource: Resource, slots: int, *, packed: bool) -> list[Pick]:
         """Draw for one request: where jobs run beside each other, after each for what the resource has left."""
-        if not packed:
+        if slots == 1 or not packed:
             return self._index.select(resource, slots, self._rng)
         picks: list[Pick] = []
         left: Resource | None = resource
@@ -201,13 +215,8 @@ class Matching:
 
 
 def _claim(request: Bound, pick: Pick) -> Claim:
-    return Claim(
-        job_id=pick.job_id,
-        pilot_id=request.pilot_id,
-        request_id=request.request_id,
-        site=request.resource.site,
-        ce=request.resource.grid_ce,
-    )
+    resource = request.resource
+    return Claim(pick.job_id, request.pilot_id, request.request_id, resource.site, resource.grid_ce)
 
 
 def _offered(claimed: Claimed) -> OfferedJob:

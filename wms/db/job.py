@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 import msgspec
@@ -40,7 +40,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     """The attempts that count from now on, where that changes."""
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class Claim(NamedTuple):
     """A waiting job asked for a pilot."""
 
     job_id: JobId
@@ -50,7 +50,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     ce: str
 
 
-class Claimed(msgspec.Struct, frozen=True, kw_only=True):
+class Claimed(msgspec.Struct, frozen=True):
     """A job that is offered to a pilot now."""
 
     job_id: JobId
@@ -231,9 +231,10 @@ async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop) -> N
 
 async def claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) -> list[Claimed]:
     """Give the jobs that still wait to the pilots; one that does not is left out. No job may be asked for twice."""
-    by_id = {each.job_id: each for each in sorted(claims, key=lambda each: each.job_id)}
+    ordered = sorted(claims)
+    by_id = {each.job_id: each for each in ordered}
     try:
-        rows = await _claim_promptly(tx, list(by_id.values()), offer_seconds)
+        rows = await _claim_promptly(tx, ordered, offer_seconds)
     except asyncpg.LockNotAvailableError:
         # What another transaction has its hands on is as good as gone: nobody waits, so that nobody waits in a circle.
         ids = [row["job_id"] for row in await tx.fetch(SQL["not_busy"], list(by_id))]
@@ -254,32 +255,24 @@ async def _claim_promptly(
 
 
 async def _claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) -> list[asyncpg.Record]:
-    return await tx.fetch(
-        SQL["claim"],
-        [each.job_id for each in claims],
-        [each.pilot_id for each in claims],
-        [each.request_id for each in claims],
-        [each.site for each in claims],
-        [each.ce for each in claims],
-        offer_seconds,
-    )
+    return await tx.fetch(SQL["claim"], *zip(*claims, strict=True), offer_seconds) if claims else []
 
 
 def _made(claim: Claim, row: asyncpg.Record) -> Claimed:
     job_id, epoch, event_seq, owner, owner_group, vo, array_index, parameters, description = row
     return Claimed(
-        job_id=job_id,
-        epoch=epoch,
-        event_seq=event_seq,
-        owner=owner,
-        owner_group=owner_group,
-        vo=vo,
-        array_index=array_index,
-        parameters=parameters,
-        pilot_id=claim.pilot_id,
-        request_id=claim.request_id,
-        site=claim.site,
-        description=description,
+        job_id,
+        epoch,
+        event_seq,
+        owner,
+        owner_group,
+        vo,
+        array_index,
+        parameters,
+        claim.pilot_id,
+        claim.request_id,
+        claim.site,
+        description,
     )
 
 
