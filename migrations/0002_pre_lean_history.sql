@@ -85,3 +85,6 @@ comment on view job_event is 'The history of every job: seq rises by one.';
 
 -- Kept as it came: nobody asks what is in it but to hand it on.
 alter table description alter column body type json using body::json;
+
+-- Messages live for a moment: to press them together costs more than it saves.
+alter table outbox alter column keys set storage external, alter column payloads set storage external;
