@@ -11,7 +11,7 @@ from services.job_manager.submissions import refuse
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import block, job, pilot, queue, selection, view, wait_reason
+from wms.db import block, job, pilot, queue, selection, sweep, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.selection import Page
 from wms.errors import Rejected
@@ -62,7 +62,7 @@ async def on_refused(tx: Transaction, query: asked.Asked, fault: Rejected, claim
 
 
 async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJobs) -> replies.JobPage:
-    page = Page(query.limit, query.after, query.newest)
+    page = Page(query.limit, query.after, newest=query.newest, alone=query.alone)
     ids = await selection.select(tx, scope(principal, "see"), query.selector, page)
     reasons = await wait_reason.of_jobs(tx, ids)
     jobs = tuple(_line(row, reasons) for row in await selection.lines(tx, ids))
@@ -74,6 +74,22 @@ def _line(row: asyncpg.Record, reasons: dict[JobId, asyncpg.Record]) -> replies.
     """Return a job as a list shows it: of one that waits the reason is why it does so now."""
     waits = reasons.get(row["job_id"])
     return replies.JobLine(**{**row, "reason": waits["code"] if waits else row["reason"]})
+
+
+async def _list_sweeps(tx: Transaction, principal: Principal, query: asked.ListSweeps) -> replies.SweepPage:
+    rows = await sweep.select(
+        tx,
+        scope(principal, "see"),
+        owner=query.owner,
+        states=query.states,
+        after=query.after,
+        newest=query.newest,
+        limit=query.limit,
+    )
+    counts = await sweep.count(tx, [row["first"] for row in rows])
+    lines = tuple(replies.SweepLine(**row, counts=counts[row["first"]]) for row in rows)
+    after = lines[-1].first if len(lines) == query.limit else None
+    return replies.SweepPage(query_id=query.query_id, client=query.client, sweeps=lines, after=after)
 
 
 async def _count_jobs(tx: Transaction, principal: Principal, query: asked.CountJobs) -> replies.JobCounts:
@@ -182,6 +198,7 @@ async def _list_pilots(tx: Transaction, principal: Principal, query: asked.ListP
 
 _ANSWERS: dict[type[Any], Any] = {
     asked.ListJobs: _list_jobs,
+    asked.ListSweeps: _list_sweeps,
     asked.CountJobs: _count_jobs,
     asked.ShowJob: _show_job,
     asked.PeekJob: _peek_job,

@@ -15,9 +15,10 @@ from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings
 from wms.db import block, task_queue
 from wms.ids import CommandId, JobId, PilotId, RequestId
+from wms.job.state import State
 from wms.messages import replies
 from wms.messages.commands import Control, Selector
-from wms.messages.queries import CountJobs, ListJobs, ShowJob, WhyJob
+from wms.messages.queries import CountJobs, ListJobs, ListSweeps, ShowJob, WhyJob
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import Offer
 from wms.site import Resource
@@ -229,6 +230,28 @@ async def test_another_owners_sweep_is_neither_seen_nor_killed(the_world: World)
     assert isinstance(reply, replies.Controlled)
     assert reply.changed == 0
     assert await counts(the_world, everything) == {"Waiting": 100}
+
+
+async def test_a_list_shows_a_sweep_as_one_with_its_jobs_by_state(the_world: World) -> None:
+    (alone,) = await the_world.submitted()
+    ids = await the_world.swept(1_500, name="sim-{n}")
+    gone = await the_world.swept(10)
+    await order(the_world, "remove", (gone[0], gone[-1]))
+    await order(the_world, "hold", (ids[-10], ids[-1]))
+    await the_world.match(slots=5)
+    live = [state for state in State if state is not State.DELETED]
+    page = await the_world.ask(user(), ListSweeps(query_id="q", states=tuple(live), newest=True))
+    (line,) = page.sweeps
+    assert (line.first, line.last, line.name) == (ids[0], ids[-1], "sim-{n}")
+    matched = 4 if (await the_world.state(alone)) == "Matched" else 5
+    assert line.counts == {"Waiting": 1_490 - matched, "Held": 10, "Matched": matched}
+    everyone = await the_world.ask(user(), ListSweeps(query_id="q"))
+    assert [each.first for each in everyone.sweeps] == [ids[0], gone[0]]
+    assert not (await the_world.ask(user("bob"), ListSweeps(query_id="q"))).sweeps
+    single = await the_world.ask(
+        user(), ListJobs(query_id="q", selector=Selector(everything=True), alone=True)
+    )
+    assert [each.job_id for each in single.jobs] == [alone]
 
 
 @pytest.mark.parametrize("newest", [False, True])

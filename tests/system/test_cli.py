@@ -83,6 +83,11 @@ async def test_a_day_of_a_user(shell: Shell) -> None:
     assert sum(queue["waiting"] for queue in await shell.json("queues")) == 5
     assert await shell.json("sites") == []
 
+    assert await shell.run("jobs") == 0
+    assert [line.split()[0] for line in shell.out.splitlines()[1:]] == [str(last + 2), str(last + 1), ids]
+    assert await shell.run("jobs", "--each", "--json") == 0
+    assert len(shell.out.splitlines()) == 5
+
     assert await shell.run("hold", str(first)) == 0
     assert await shell.run("hold", str(first), ids) == 1
     assert f"job {first} is Held" in shell.err

@@ -210,6 +210,9 @@ FULL: dict[str, msgspec.Struct] = {
         command_id=CommandId("c-2"), action="hold", selector=SELECTOR, reason="new release", client="cli-7"
     ),
     "list-jobs": queries.ListJobs(**ASKED, selector=SELECTOR, after=41, newest=True, limit=50),
+    "list-sweeps": queries.ListSweeps(
+        **ASKED, owner="alice", states=(State.WAITING, State.RUNNING), after=17, newest=True, limit=25
+    ),
     "count-jobs": queries.CountJobs(**ASKED, selector=SELECTOR),
     "show-job": queries.ShowJob(**ASKED, job_id=JOB),
     "why-job": queries.WhyJob(**ASKED, job_id=JOB),
@@ -241,6 +244,22 @@ FULL: dict[str, msgspec.Struct] = {
         repeated=True,
     ),
     "job-page": replies.JobPage(**ASKED, jobs=(LINE, WAITING_LINE), after=1_042),
+    "sweep-page": replies.SweepPage(
+        **ASKED,
+        sweeps=(
+            replies.SweepLine(
+                first=1042,
+                last=2041,
+                name="sim-{n}",
+                owner="alice",
+                owner_group="lhcb_user",
+                vo="lhcb",
+                counts={"Waiting": 990, "Done": 10},
+                submitted_at=AT,
+            ),
+        ),
+        after=1042,
+    ),
     "job-counts": replies.JobCounts(**ASKED, counts={"Waiting": 7, "Done": 35}),
     "job-detail": replies.JobDetail(
         **ASKED,
@@ -481,6 +500,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "submit": commands.Submit(command_id=CommandId("c-1"), jobs=(msgspec.Raw(b'{"executable":"date"}'),)),
     "control": commands.Control(command_id=CommandId("c-2"), action="kill", selector=commands.Selector()),
     "list-jobs": queries.ListJobs(query_id="q-1", selector=commands.Selector()),
+    "list-sweeps": queries.ListSweeps(query_id="q-1"),
     "count-jobs": queries.CountJobs(query_id="q-1", selector=commands.Selector()),
     "show-job": queries.ShowJob(query_id="q-1", job_id=JOB),
     "why-job": queries.WhyJob(query_id="q-1", job_id=JOB),
@@ -492,6 +512,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "refused": replies.Refused(reply_to="c-1", client="", code="NOT_ALLOWED", message="no"),
     "controlled": replies.Controlled(command_id=CommandId("c-2"), client="", changed=0),
     "job-page": replies.JobPage(**ASKED, jobs=(), after=None),
+    "sweep-page": replies.SweepPage(**ASKED, sweeps=(), after=None),
     "job-counts": replies.JobCounts(**ASKED, counts={}),
     "job-detail": replies.JobDetail(
         **ASKED, job=WAITING_LINE, array_index=None, description={}, attempts=(), history=()
@@ -662,6 +683,7 @@ GROWN: dict[str, msgspec.Struct] = {
         ),
     ),
     "match-request.again": msgspec.structs.replace(FULL["match-request"], again=True),
+    "list-jobs.alone": queries.ListJobs(**ASKED, selector=SELECTOR, alone=True),
     "entered.ranges": changes.Entered(
         tq_id=TaskQueueId(5),
         requirements=PLAIN_REQUIREMENTS,

@@ -11,8 +11,12 @@ from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
 from wms.cli.waiting import in_words, wait_for
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from wms.client import Client, Selector
-    from wms.messages.replies import JobLine
+    from wms.job.state import State
+    from wms.messages.replies import JobLine, SweepLine
 
 COLUMNS = ("ID>", "NAME", "STATE", "REASON", "SITE", "TRIES>", "AGE>", "SINCE>")
 FEW = 20
@@ -21,13 +25,14 @@ FEW = 20
 def jobs(
     *ids: Jobs,
     chosen: Chosen = NO_CHOICE,
+    each: Flag = False,
     limit: int = 50,
     oldest: Flag = False,
     common: Common = USUAL,
 ) -> int:
     """List jobs, the newest first.
 
-    They are yours, and those that your group's rights let you see. Without a selection, all that are not deleted. With --json one job a line.
+    They are yours, and those that your group's rights let you see. Without a selection, all that are not deleted, a sweep (an array, or lists of parameters) being one line with its jobs by state. With --json one job or sweep a line.
 
     For example:
       wms jobs
@@ -37,6 +42,8 @@ def jobs(
 
     Parameters
     ----------
+    each
+        A line for each job of a sweep, too.
     limit
         At most so many; 0: all.
     oldest
@@ -45,18 +52,53 @@ def jobs(
     from wms.client.selector import select
     from wms.job.state import State
 
+    whole = not (ids or chosen.state or chosen.site or chosen.name or each)
+    states = [] if chosen.all else [state for state in State if state is not State.DELETED]
     selector = chosen.selector(ids, default_all=True)
-    if selector == select(everything=True) and not chosen.all:
-        selector = select(state=[state for state in State if state is not State.DELETED])
+    if selector == select(everything=True) and states:
+        selector = select(state=states)
+    most = limit if limit > 0 else None
 
     async def work(client: "Client") -> int:
-        return await _list(client, selector, limit, newest=not oldest, common=common)
+        if whole:
+            found = await _with_sweeps(client, selector, states, most, newest=not oldest)
+            _show_with_sweeps(found, most, common)
+            return OK
+        return await _list(client, selector, most, newest=not oldest, common=common)
 
     return with_client(common, work)
 
 
-async def _list(client: "Client", selector: "Selector", limit: int, *, newest: bool, common: Common) -> int:
-    most = limit if limit > 0 else None
+async def _with_sweeps(
+    client: "Client", selector: "Selector", states: "Sequence[State]", most: int | None, *, newest: bool
+) -> "list[JobLine | SweepLine]":
+    found: list[JobLine | SweepLine] = []
+    async for job in client.jobs(selector, newest=newest, limit=most, alone=True):
+        found.append(job)  # noqa: PERF401 - of two kinds, which a comprehension would forget
+    async for sweep in client.sweeps(owner=selector.owner, states=states, newest=newest, limit=most):
+        found.append(sweep)  # noqa: PERF401
+    return sorted(found, key=_place, reverse=newest)[:most]
+
+
+def _place(line: "JobLine | SweepLine") -> int:
+    from wms.messages.replies import SweepLine
+
+    return line.first if isinstance(line, SweepLine) else line.job_id
+
+
+def _show_with_sweeps(found: "list[JobLine | SweepLine]", most: int | None, common: Common) -> None:
+    if common.json:
+        for each in found:
+            show_json(each)
+        return
+    show_jobs(found)
+    if len(found) == most:
+        note(f"there may be more than these {most:,}; --limit 0 shows all")
+
+
+async def _list(
+    client: "Client", selector: "Selector", most: int | None, *, newest: bool, common: Common
+) -> int:
     if common.json:
         async for job in client.jobs(selector, newest=newest, limit=most):
             show_json(job)
@@ -70,27 +112,39 @@ async def _list(client: "Client", selector: "Selector", limit: int, *, newest: b
     return OK
 
 
-def show_jobs(found: "list[JobLine]") -> None:
-    """Print jobs as a table; with their owners where they are of several."""
+def show_jobs(found: "Sequence[JobLine | SweepLine]") -> None:
+    """Print jobs as a table, a sweep as one line; with their owners where they are of several."""
+    from wms.messages.replies import SweepLine
     from wms.runtime import clock
 
     now = clock.now()
-    many = len({job.owner for job in found}) > 1
+    many = len({each.owner for each in found}) > 1
     rows = [
         (
-            job.job_id,
-            job.name,
-            job.state,
-            job.reason,
-            job.site or "-",
-            job.attempts,
-            since(job.submitted_at, now),
-            since(job.changed_at, now),
-            *((job.owner,) if many else ()),
+            *(_of_sweep(each, now) if isinstance(each, SweepLine) else _of_job(each, now)),
+            *((each.owner,) if many else ()),
         )
-        for job in found
+        for each in found
     ]
     show_table((*COLUMNS, "OWNER") if many else COLUMNS, rows, empty="no jobs")
+
+
+def _of_job(job: "JobLine", now: "datetime") -> tuple[object, ...]:
+    return (
+        job.job_id,
+        job.name,
+        job.state,
+        job.reason,
+        job.site or "-",
+        job.attempts,
+        since(job.submitted_at, now),
+        since(job.changed_at, now),
+    )
+
+
+def _of_sweep(sweep: "SweepLine", now: "datetime") -> tuple[object, ...]:
+    ids = f"{sweep.first}-{sweep.last}" if sweep.last > sweep.first else sweep.first
+    return (ids, sweep.name, in_words(sweep.counts), "", "-", "", since(sweep.submitted_at, now), "")
 
 
 def status(*ids: Jobs, chosen: Chosen = NO_CHOICE, common: Common = USUAL) -> int:

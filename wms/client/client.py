@@ -17,7 +17,7 @@ from wms.client.settings import Settings, read_settings
 from wms.client.submission import Submission, check_id, commands, rehearsals
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import CommandId, joined
-from wms.job.state import ENDED
+from wms.job.state import ENDED, State
 from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.messages import commands as ordered
 from wms.messages import queries as asked
@@ -32,6 +32,8 @@ Action: TypeAlias = Literal["kill", "hold", "release", "reschedule", "remove"]
 
 CONNECT_SECONDS = 15.0
 TIMEOUT_SECONDS = 30.0
+SWEEPS_PAGE = 50
+"""Counting the jobs of many large sweeps takes its time."""
 FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 0.2, 2.0
 
 
@@ -131,23 +133,53 @@ class Client:
     # --- looking ---------------------------------------------------------------------------------------------------
 
     async def jobs(
-        self, selector: Selector, *, newest: bool = False, limit: int | None = None
+        self, selector: Selector, *, newest: bool = False, limit: int | None = None, alone: bool = False
     ) -> AsyncIterator[replies.JobLine]:
         """Go through the selected jobs by ascending id (`newest`: descending), at most `limit` of them.
 
-        They are fetched page by page, so that any number of jobs can be gone through.
+        They are fetched page by page, so that any number of jobs can be gone through. `alone`: only those of no sweep.
         """
         after: int | None = None
         left = limit
         while left is None or left > 0:
             size = asked.PAGE_LIMIT if left is None else min(left, asked.PAGE_LIMIT)
-            page = await self._list(selector, after, newest=newest, size=size)
+            page = await self._list(selector, after, newest=newest, size=size, alone=alone)
             for job in page.jobs:
                 yield job
             if page.after is None:
                 return
             after = page.after
             left = None if left is None else left - len(page.jobs)
+
+    async def sweeps(
+        self,
+        *,
+        owner: str | None = None,
+        states: Sequence[State] = (),
+        newest: bool = False,
+        limit: int | None = None,
+    ) -> AsyncIterator[replies.SweepLine]:
+        """Go through the sweeps that have a job in one of the states, likewise, each with its jobs by state."""
+        after: int | None = None
+        left = limit
+        while left is None or left > 0:
+            size = SWEEPS_PAGE if left is None else min(left, SWEEPS_PAGE)
+            query = asked.ListSweeps(
+                query_id=_id(),
+                client=self._exchange.client,
+                owner=owner,
+                states=tuple(states),
+                after=after,
+                newest=newest,
+                limit=size,
+            )
+            page = await self._ask(query, replies.SweepPage)
+            for sweep in page.sweeps:
+                yield sweep
+            if page.after is None:
+                return
+            after = page.after
+            left = None if left is None else left - len(page.sweeps)
 
     async def counts(self, selector: Selector) -> Counts:
         """Return how many of the selected jobs are in each state."""
@@ -332,7 +364,7 @@ class Client:
         return await self._exchange.ask(asked.TOPIC, query.query_id, query, answer, self.timeout)
 
     async def _list(
-        self, selector: Selector, after: int | None, *, newest: bool, size: int
+        self, selector: Selector, after: int | None, *, newest: bool, size: int, alone: bool
     ) -> replies.JobPage:
         query = asked.ListJobs(
             query_id=_id(),
@@ -341,6 +373,7 @@ class Client:
             after=after,
             newest=newest,
             limit=size,
+            alone=alone,
         )
         return await self._ask(query, replies.JobPage)
 

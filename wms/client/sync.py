@@ -102,6 +102,7 @@ class Client:
     submit = _blocking(AsyncClient.submit)
     upload = _blocking(AsyncClient.upload)
     jobs = _stepping(AsyncClient.jobs)
+    sweeps = _stepping(AsyncClient.sweeps)
     counts = _blocking(AsyncClient.counts)
     show = _blocking(AsyncClient.show)
     why = _blocking(AsyncClient.why)

@@ -23,6 +23,8 @@ class Page(msgspec.Struct, frozen=True):
     limit: int
     after: int | None = None
     newest: bool = False
+    alone: bool = False
+    """Only of jobs that are of no sweep."""
 
 
 def is_empty(selector: Selector) -> bool:
@@ -33,6 +35,8 @@ def is_empty(selector: Selector) -> bool:
 async def select(tx: Transaction, scope: Scope, selector: Selector, page: Page) -> list[JobId]:
     """Return the ids of a page of the jobs meant."""
     ids = await select_rows(tx, scope, selector, page)
+    if page.alone:
+        return ids
     parts = await block.select(tx, _beyond(scope, selector, page), newest=page.newest, limit=page.limit)
     if not parts:
         return ids
@@ -57,7 +61,7 @@ async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: P
     """Return the ids of a page of those of the jobs meant that have rows."""
     if is_empty(selector):
         return []
-    columns = [*_scope(scope), *_wanted(selector), page.after, page.limit]
+    columns = [*_scope(scope), *_wanted(selector), page.after, page.limit, page.alone]
     if selector.ids:
         found = await tx.fetch(SQL["of_ranges"], *_ranges(selector), *columns)
     else:

@@ -5,7 +5,7 @@ from unnest($1::bigint[], $2::bigint[]) as r(lo, hi) join job j on j.job_id betw
 where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group = $4) and ($5::text is null or j.vo = $5)
   and ($6::text is null or j.owner = $6) and ($7::text[] is null or j.state = any ($7))
   and ($8::text is null or j.site = $8) and ($9::text is null or j.name like $9)
-  and ($10::bigint is null or j.job_id > $10)
+  and ($10::bigint is null or j.job_id > $10) and not ($12 and j.array_index is not null)
 order by j.job_id limit $11;
 
 -- name: of_all
@@ -15,7 +15,7 @@ from job j
 where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
   and ($4::text is null or j.owner = $4) and ($5::text[] is null or j.state = any ($5))
   and ($6::text is null or j.site = $6) and ($7::text is null or j.name like $7)
-  and ($8::bigint is null or j.job_id > $8)
+  and ($8::bigint is null or j.job_id > $8) and not ($10 and j.array_index is not null)
 order by j.job_id limit $9;
 
 -- name: newest_of_all
@@ -25,7 +25,7 @@ from job j
 where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
   and ($4::text is null or j.owner = $4) and ($5::text[] is null or j.state = any ($5))
   and ($6::text is null or j.site = $6) and ($7::text is null or j.name like $7)
-  and ($8::bigint is null or j.job_id < $8)
+  and ($8::bigint is null or j.job_id < $8) and not ($10 and j.array_index is not null)
 order by j.job_id desc limit $9;
 
 -- name: count_ranges

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 import asyncpg
 import msgspec
 
+from wms.auth.policy import Scope
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, TaskQueueId
+from wms.job.state import State
 
 SQL = load(__file__)
 
@@ -78,9 +80,24 @@ async def parameters(tx: Transaction, description_id: int, first: int, last: int
     return found[first - start : last - start + 1]
 
 
-async def lines(tx: Transaction, firsts: Sequence[int]) -> list[tuple[asyncpg.Record, dict[str, int]]]:
-    """Return sweeps as a list shows them, each with how many of its jobs are in each state."""
-    counts: dict[int, dict[str, int]] = {}
-    for row in await tx.fetch(SQL["states"], firsts):
-        counts.setdefault(row["first"], {})[row["state"]] = row["jobs"]
-    return [(row, counts.get(row["first"], {})) for row in await tx.fetch(SQL["lines"], firsts)]
+async def select(
+    tx: Transaction,
+    scope: Scope,
+    *,
+    owner: str | None,
+    states: Sequence[State],
+    after: int | None,
+    newest: bool,
+    limit: int,
+) -> list[asyncpg.Record]:
+    """Return a page of sweeps, those with a job in one of the states."""
+    whose = (scope.owner, scope.group, scope.vo, owner)
+    return await tx.fetch(SQL["select"], *whose, list(states) or None, after, newest, limit)
+
+
+async def count(tx: Transaction, firsts: Sequence[int]) -> dict[int, dict[str, int]]:
+    """Return how many of the jobs of sweeps are in each state, by the sweep's first job."""
+    counts: dict[int, dict[str, int]] = {first: {} for first in firsts}
+    for row in await tx.fetch(SQL["count"], firsts):
+        counts[row["first"]][row["state"]] = row["jobs"]
+    return counts

@@ -30,12 +30,19 @@ from unnest($1::bigint[], $2::integer[], $3::text[]) as p(description_id, chunk,
 select chunk, columns::text as columns from parameter
 where description_id = $1 and chunk between $2 and $3 order by chunk;
 
--- name: lines
--- Sweeps as a list shows them.
+-- name: select
+-- A page of the sweeps that the asker may see and that have a job in one of these states.
 select s.first, s.last, s.name, s.owner, s.owner_group, s.vo, s.submitted_at
-from sweep s where s.first = any ($1::bigint[]);
+from sweep s
+where ($1::text is null or s.owner = $1) and ($2::text is null or s.owner_group = $2) and ($3::text is null or s.vo = $3)
+  and ($4::text is null or s.owner = $4)
+  and ($5::text[] is null
+       or exists (select from block b where b.sweep = s.first and b.state = any ($5))
+       or exists (select from job j where j.job_id between s.first and s.last and j.state = any ($5)))
+  and ($6::bigint is null or case when $7 then s.first < $6 else s.first > $6 end)
+order by case when $7 then -s.first else s.first end limit $8;
 
--- name: states
+-- name: count
 -- How many of the jobs of sweeps are in each state, whether they have rows or not.
 select s.first, c.state, sum(c.jobs)::bigint as jobs
 from sweep s

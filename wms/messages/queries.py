@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from wms.job.state import State
 from wms.messages.commands import Selector, Short
 
 TOPIC = "wms.job.queries"
@@ -22,6 +23,19 @@ class ListJobs(Query, frozen=True, kw_only=True, tag="list-jobs"):
     """A page of jobs by ascending id (descending with `newest`), after `after`."""
 
     selector: Selector
+    after: int | None = None
+    newest: bool = False
+    limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
+    alone: bool = False
+    """Only jobs that are of no sweep."""
+
+
+class ListSweeps(Query, frozen=True, kw_only=True, tag="list-sweeps"):
+    """A page of sweeps by ascending id (descending with `newest`), after `after`, each with its jobs by state."""
+
+    owner: Short | None = None
+    states: Annotated[tuple[State, ...], msgspec.Meta(max_length=32)] = ()
+    """Only sweeps that have a job in one of these; all their jobs are counted."""
     after: int | None = None
     newest: bool = False
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
@@ -73,4 +87,15 @@ class ListShares(Query, frozen=True, kw_only=True, tag="list-shares"):
     """What groups are entitled to, and how they stand."""
 
 
-Asked = ListJobs | CountJobs | ShowJob | WhyJob | PeekJob | ListQueues | ListSites | ListPilots | ListShares
+Asked = (
+    ListJobs
+    | ListSweeps
+    | CountJobs
+    | ShowJob
+    | WhyJob
+    | PeekJob
+    | ListQueues
+    | ListSites
+    | ListPilots
+    | ListShares
+)

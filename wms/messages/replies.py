@@ -134,6 +134,30 @@ class JobPage(msgspec.Struct, frozen=True, kw_only=True, tag="job-page"):
     after: int | None
 
 
+class SweepLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A sweep as a list shows it: the jobs `first` to `last`."""
+
+    first: int
+    last: int
+    name: str
+    """As submitted: in each job's own its index and parameters stand in the place of the braces."""
+    owner: str
+    owner_group: str
+    vo: str
+    counts: dict[str, int]
+    """How many of its jobs are in each state."""
+    submitted_at: datetime
+
+
+class SweepPage(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-page"):
+    """Answers ListSweeps; `after` is the id to go on from, None at the end."""
+
+    query_id: str
+    client: str
+    sweeps: tuple[SweepLine, ...]
+    after: int | None
+
+
 class JobCounts(msgspec.Struct, frozen=True, kw_only=True, tag="job-counts"):
     """Answers CountJobs."""
 
@@ -327,6 +351,7 @@ Reply = (
     | Refused
     | Controlled
     | JobPage
+    | SweepPage
     | JobCounts
     | JobDetail
     | JobWhy
