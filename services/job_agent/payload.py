@@ -13,9 +13,10 @@ import msgspec
 from services.job_agent.capture import Chunk
 from services.job_agent.environment import environment_of
 from services.job_agent.limits import Limits, limits_of, size, struck, wall_struck
-from services.job_agent.place import Harvest, Place
+from services.job_agent.place import SCRATCH, WORK, Harvest, Place
 from services.job_agent.processes import Ended, NotStarted, Order, Process, Processes
 from services.job_agent.sampling import Sampler, Watched
+from services.job_agent.spares import Spares
 from wms.errors import Rejected, Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
@@ -71,6 +72,7 @@ class Workplace:
         self.passed = passed
         self.processes = Processes()
         self.sampler = Sampler()
+        self.spares = Spares(root, (WORK, SCRATCH))
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -82,6 +84,7 @@ class Workplace:
     async def __aexit__(self, *_: object) -> None:
         """End every payload that still runs, and the shepherd."""
         await self._stack.aclose()
+        await asyncio.to_thread(self.spares.clear)
 
     async def watch(self) -> None:
         """Run as long as limits are watched; raises when that fails, for then no payload should run on."""
@@ -108,12 +111,13 @@ class Payload:
         self._at = workplace
         self._description = description
         self._limits = limits
-        self._place = Place(workplace.root, job_id, epoch, description)
+        self._place = Place(workplace.root, job_id, epoch, description, workplace.spares)
         self._process: Process | None = None
         self._watched: Watched | None = None
         self._stopped_for: Reason | None = None
         self._keeps_output = True
         self._deadline: float | None = None
+        self._over: Ended | None = None
 
     @property
     def pid(self) -> int | None:
@@ -144,7 +148,7 @@ class Payload:
         try:
             if on_start:
                 await on_start(process.pid)
-            ended = await self._watch(process)
+            self._over = ended = await self._watch(process)
         finally:
             process.kill()
         return await self._outcome(ended, self._reason(ended))
@@ -180,7 +184,8 @@ class Payload:
 
     def clean(self) -> None:
         """Remove its directory; blocking."""
-        self._place.remove()
+        # What even SIGKILL did not end may write there yet.
+        self._place.remove(spare=self._over is not None and not self._over.stuck and not self._over.lost)
 
     # --- starting ---
 

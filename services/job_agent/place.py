@@ -10,10 +10,12 @@ import msgspec
 
 from services.job_agent.capture import Captured
 from services.job_agent.sampling import disk_bytes
+from services.job_agent.spares import Spares
 from wms.ids import Epoch, JobId
 from wms.jobdesc.description import JobDescription
 from wms.transfer import SandboxStore, Selection, download, select
 
+WORK, SCRATCH = "work", "tmp"
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
 TAIL_CHARACTERS = 4_096
 
@@ -34,10 +36,13 @@ class Place:
     Outputs lie outside `work`, so that a payload finds only its own files there, and printing costs it no disk.
     """
 
-    def __init__(self, root: Path, job_id: JobId, epoch: Epoch, description: JobDescription) -> None:
+    def __init__(
+        self, root: Path, job_id: JobId, epoch: Epoch, description: JobDescription, spares: Spares
+    ) -> None:
         self.directory = root / f"{job_id}.{epoch}"
-        self.work = self.directory / "work"
-        self.scratch = self.directory / "tmp"
+        self.work = self.directory / WORK
+        self.scratch = self.directory / SCRATCH
+        self._spares = spares
         self.stdout = Captured(self.directory / STDOUT, description.stdout_limit)
         self.stderr = Captured(self.directory / STDERR, description.stderr_limit)
 
@@ -68,13 +73,10 @@ class Place:
             disk_bytes=disk_bytes(self.measured),
         )
 
-    def remove(self) -> None:
-        """Remove all of it, whatever modes the payload gave it; blocking."""
-        try:
-            for directory in (self.scratch, self.work, self.directory):
-                directory.rmdir()
-        except OSError:
-            self._remove_tree()  # it is not empty, or was never made
+    def remove(self, *, spare: bool = False) -> None:
+        """Remove all of it, whatever modes the payload gave it, or spare it if nothing was done to it; blocking."""
+        if not (spare and self._spares.keep(self.directory)):
+            self._remove()
 
     def _program(self, executable: str) -> str:
         """Return what to execute: a file of the job's own, made executable, or else the name as it is."""
@@ -92,16 +94,12 @@ class Place:
         return executable
 
     def _make(self, executable: str) -> str:
-        try:
-            self.directory.mkdir(mode=0o700)
-        except FileExistsError:
-            self.remove()  # of an agent of the same name that died
-            self.directory.mkdir(mode=0o700)
-        self.work.mkdir(mode=0o700)
-        self.scratch.mkdir(mode=0o700)
+        if self.directory.exists():
+            self._remove()  # of an agent of the same name that died
+        self._spares.make(self.directory)
         return self._program(executable)
 
-    def _remove_tree(self) -> None:
+    def _remove(self) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
         if self.directory.exists():
             for parent, below, _ in os.walk(self.directory):

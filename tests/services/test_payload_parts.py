@@ -2,6 +2,7 @@
 
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from services.job_agent.capture import Captured
 from services.job_agent.environment import environment_of
 from services.job_agent.limits import Limits, Usage, limits_of, nearness, size, struck
 from services.job_agent.sampling import disk_bytes, look, proportional_bytes
+from services.job_agent.spares import Spares
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code
 from wms.jobdesc.description import JobDescription
@@ -134,6 +136,41 @@ def test_the_environment_passes_only_what_is_named() -> None:
         "PATH": "/bin", "LANG": "de_DE", "X509_CERT_DIR": "/certs", "A": "1", "HOME": "/mine", "PWD": "/w", "TMPDIR": "/t",
         "WMS_JOB_ID": "7", "WMS_EPOCH": "2", "WMS_SITE": "S", "WMS_PILOT": "p", "WMS_WORK": "/w", "WMS_SCRATCH": "/t",
     }  # fmt: skip
+
+
+def test_a_directory_left_as_it_was_is_the_next_one(tmp_path: Path) -> None:
+    spares = Spares(tmp_path, ("work", "tmp"))
+    spares.make(tmp_path / "1")
+    made = (tmp_path / "1").stat().st_ino
+    assert spares.keep(tmp_path / "1")
+    assert not (tmp_path / "1").exists()
+    spares.make(tmp_path / "2")
+    assert (tmp_path / "2").stat().st_ino == made
+    assert sorted(each.name for each in (tmp_path / "2").iterdir()) == ["tmp", "work"]
+    spares.make(tmp_path / "3")
+    assert (tmp_path / "3" / "work").stat().st_mode & 0o777 == 0o700
+    spares.clear()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["2", "3"]
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        lambda place: (place / "work" / "file").touch(),
+        lambda place: (place / "tmp" / ".hidden").mkdir(),
+        lambda place: (place / "stdout.txt").touch(),
+        lambda place: (place / "work").chmod(0o755),
+        lambda place: place.chmod(0o500),
+        lambda place: (place / "tmp").rmdir(),
+        lambda place: ((place / "work").rmdir(), (place / "work").symlink_to("/")),
+        lambda place: os.setxattr(place / "work", "user.mine", b"1"),
+    ],
+)
+def test_a_directory_that_was_touched_is_not_kept(tmp_path: Path, touch: Callable[[Path], object]) -> None:
+    spares = Spares(tmp_path, ("work", "tmp"))
+    spares.make(tmp_path / "1")
+    touch(tmp_path / "1")
+    assert not spares.keep(tmp_path / "1")
 
 
 def test_a_look_at_this_process() -> None:
