@@ -13,6 +13,7 @@ import numpy as np
 from bench.validity import InvalidError, Match
 from bench.workload import SHARING, VO, Pilot
 from services.matcher.feed import Feed
+from services.matcher.gate import Gate
 from services.matcher.matching import Matching
 from wms.auth.principal import Principal, Right
 from wms.bus.consumer import Delivery
@@ -78,7 +79,10 @@ class Matcher:
         shares = {(VO, group): GroupShare(job_sharing=True) for group in SHARING}
         self.index = QueueIndex(groups=shares)
         self._feed = Feed(db, self.nowhere, self.index)
-        self._matching = Matching(self.index, Terms(offer_seconds=3_600), 1.0, np.random.default_rng(seed))
+        gate = Gate(self.index, time.monotonic)
+        self._matching = Matching(
+            self.index, gate, Terms(offer_seconds=3_600), 1.0, np.random.default_rng(seed)
+        )
         self._numbers = itertools.count()
 
     async def load(self) -> float:

@@ -27,6 +27,8 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     phase: Literal["offered", "accepted"]
     expires_at: datetime
     """By the database's clock."""
+    counted: tuple[int, ...] = ()
+    """The counters of limits that it is counted by."""
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -76,7 +76,10 @@ def _table(name: str, given: types.Type) -> _Table | None:
             return _table(name, given.type)
         case types.StructType():
             return _Table(f"[{name}]", given.cls)
-        case types.ListType(item_type=types.StructType() as item):
+        case (
+            types.ListType(item_type=types.StructType() as item)
+            | types.VarTupleType(item_type=types.StructType() as item)
+        ):
             return _Table(f"[[{name}]]", item.cls)
         case types.DictType(value_type=types.StructType() as item):
             return _Table(f"[{name}.NAME]", item.cls)

@@ -120,6 +120,12 @@ def _simple(given: types.Type) -> str:
     return _PLAIN.get(type(given), "")
 
 
+def _items(given: types.TupleType | types.NamedTupleType) -> list[str]:
+    if isinstance(given, types.TupleType):
+        return [say(each) for each in given.item_types]
+    return [field.encode_name for field in given.fields]
+
+
 def _compound(given: types.Type) -> str:
     match given:
         case types.Metadata():
@@ -128,8 +134,8 @@ def _compound(given: types.Type) -> str:
             return f"[{given.cls.__name__}](#{given.cls.__name__.lower()})"
         case types.UnionType():
             return " or ".join(sorted(map(say, given.types), key=lambda word: word == "null"))
-        case types.TupleType():
-            return "[" + ", ".join(map(say, given.item_types)) + "]"
+        case types.TupleType() | types.NamedTupleType():
+            return f"[{', '.join(_items(given))}]"
         case types.DictType():
             return f"table of {say(given.value_type)}"
         case types.CollectionType():

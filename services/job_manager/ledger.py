@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from wms.db import attempt, job
+from wms.db import attempt, job, limit
 from wms.db.attempt import Ended
 from wms.db.database import Transaction
 from wms.db.job import Move
@@ -98,6 +98,7 @@ class Ledger:
         starts = {job_id: seq for job_id, seq in self._started.items() if job_id not in self._ended}
         await attempt.note_started(tx, starts)
         await attempt.finish(tx, [self._completed(each) for each in self._ended.values()])
+        await limit.give_back(tx, self._counters_of_ended())
         await job.count_attempts(tx, self._accepted - self._steps.keys())
         moves = [
             Move(job=self._locked[job_id], steps=steps, attempts=self._jobs[job_id].attempts)
@@ -110,6 +111,10 @@ class Ledger:
         return msgspec.structs.replace(
             ended, accepted=ended.job_id in self._accepted, start_seq=self._started.get(ended.job_id)
         )
+
+    def _counters_of_ended(self) -> Iterable[int]:
+        leases = (self._locked[job_id].lease for job_id in self._ended)
+        return (counter_id for lease in leases if lease is not None for counter_id in lease.counted)
 
     @property
     def lease_seconds(self) -> float:

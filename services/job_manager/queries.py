@@ -206,4 +206,5 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListSites: _list_sites,
     asked.ListPilots: _list_pilots,
     asked.ListShares: standing.list_shares,
+    asked.ListLimits: standing.list_limits,
 }

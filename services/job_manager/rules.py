@@ -1,4 +1,4 @@
-"""What administrators order while the system runs: shares. What they set holds until they reset it to the file's."""
+"""What administrators order while the system runs: shares and limits. What they set holds until they reset it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
@@ -8,12 +8,12 @@ import msgspec
 from services.job_manager.submissions import refuse
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
-from wms.db import share, submission
+from wms.db import limit, share, submission
 from wms.db.database import Transaction
 from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.messages import replies
-from wms.messages.commands import ResetShare, Rule, SetShare
+from wms.messages.commands import DropLimit, ResetShare, Rule, SetLimit, SetShare
 from wms.taskqueue.shares import GroupShare, VoGroup
 
 Said: TypeAlias = str
@@ -88,4 +88,37 @@ def _in_words(group: VoGroup, held: GroupShare) -> Said:
     return f"{'/'.join(group)} has a share of {held.job_share:g}, {shared}{background}"
 
 
-_RULES: dict[type[Any], Any] = {SetShare: _set_share, ResetShare: _reset_share}
+async def _set_limit(tx: Transaction, principal: Principal, rule: SetLimit) -> Said:
+    _check_operator(principal)
+    if fault := rule.limit.fault():
+        raise Rejected("BAD_LIMIT", fault, "`wms limits --help` has examples")
+    await limit.set_limit(tx, rule.limit, principal.owner)
+    return rule.limit.text()
+
+
+async def _drop_limit(tx: Transaction, principal: Principal, rule: DropLimit) -> Said:
+    _check_operator(principal)
+    named = f"{rule.key.text()}: limit on {'rate' if rule.kind == 'rate' else f'{rule.kind} jobs'}"
+    held = {(each.limit.kind, each.limit.key): each for each in await limit.said(tx)}.get(
+        (rule.kind, rule.key)
+    )
+    if held is None or (rule.reset and held.source != "set") or (not rule.reset and held.lifted):
+        raise Rejected("NOT_SET", f"{named} is not there", "`wms limits` shows what holds")
+    if rule.reset:
+        await limit.reset(tx, rule.kind, rule.key)
+        return f"{named} is again what the file says"
+    await limit.lift(tx, rule.kind, rule.key, principal.owner)
+    return f"{named} is lifted"
+
+
+def _check_operator(principal: Principal) -> None:
+    if not allowed(principal, "administer", "", "", ""):
+        raise Rejected("NOT_ALLOWED", "you have no right to set limits", "operators have: right operator")
+
+
+_RULES: dict[type[Any], Any] = {
+    SetShare: _set_share,
+    ResetShare: _reset_share,
+    SetLimit: _set_limit,
+    DropLimit: _drop_limit,
+}

@@ -1,13 +1,13 @@
-"""How groups stand: what each is entitled to, and what of it waits and runs."""
+"""How groups stand: what each is entitled to, what of it waits and runs, and which limits there are."""
 
 from collections.abc import Iterable, Mapping
 
 import asyncpg
 import msgspec
 
-from wms.auth.policy import scope
+from wms.auth.policy import allowed, scope
 from wms.auth.principal import Principal
-from wms.db import share
+from wms.db import limit, share
 from wms.db.database import Transaction
 from wms.db.share import Said
 from wms.messages import queries as asked
@@ -22,6 +22,21 @@ async def list_shares(tx: Transaction, principal: Principal, query: asked.ListSh
     said = {group: each for group, each in (await share.said(tx)).items() if vo in (None, group[0])}
     lines = _lines(said, await share.standing(tx, vo))
     return replies.Shares(query_id=query.query_id, client=query.client, shares=tuple(lines))
+
+
+async def list_limits(tx: Transaction, principal: Principal, query: asked.ListLimits) -> replies.LimitList:
+    """Return the limits, and how far the asker's jobs, or for operators everybody's, are."""
+    everything = allowed(principal, "administer", "", "", "")
+    limits = tuple(
+        replies.LimitLine(limit=each.limit, lifted=each.lifted, source=each.source, said_by=each.said_by)
+        for each in await limit.said(tx)
+    )
+    counts = tuple(
+        replies.CountLine(**key._asdict(), running=count.running)
+        for key, count in (await limit.all_counts(tx)).items()
+        if everything or key.attribute != "owner" or key.value == principal.owner
+    )
+    return replies.LimitList(query_id=query.query_id, client=query.client, limits=limits, counts=counts)
 
 
 def _lines(said: Mapping[VoGroup, Said], owners: Iterable[asyncpg.Record]) -> Iterable[replies.ShareLine]:

@@ -1,12 +1,14 @@
 """Wires the matcher."""
 
 import gc
+import time
 
 import numpy as np
 
 from services.matcher import ads
 from services.matcher.config import Config
 from services.matcher.feed import Feed
+from services.matcher.gate import Gate
 from services.matcher.matching import Matching
 from services.matcher.rules import Rules
 from services.matcher.watch import Watch
@@ -22,14 +24,18 @@ RULES_SECONDS = 5.0
 async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
     index = QueueIndex(law=config.matching.draw)
-    rules = Rules(host.db, index)
+    gate = Gate(index, time.monotonic)
+    rules = Rules(host.db, index, gate, time.monotonic)
     feed = Feed(host.db, host.kafka, index)
     await feed.load()
-    await rules.declare(config.matching.shares)
+    await rules.declare(config.matching.shares, config.matching.limits)
     # What was loaded lives long: the collector need not look at it again and again.
     gc.freeze()
-    matching = Matching(index, config.lease, config.matching.retry_after_seconds, np.random.default_rng())
+    matching = Matching(
+        index, gate, config.lease, config.matching.retry_after_seconds, np.random.default_rng()
+    )
     host.add(feed)
+    feed.on_opened = gate.open
     feed.on_rules_changed = host.every("rules", RULES_SECONDS, rules.refresh).wake
     host.every("reconcile", 30.0, feed.reconcile)
     watch = Watch(host.db, index, matching.by_queue, config.matching.draw, host.instance_id)

@@ -3,7 +3,16 @@
 from wms.lease import Terms
 from wms.runtime.config import Seconds, Section, ServiceConfig
 from wms.taskqueue.draw import Law
+from wms.taskqueue.limits import Limit
 from wms.taskqueue.shares import GroupShare
+
+
+class LimitSettings(Limit, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A limit, as `wms limits set` takes it; `*` as site, computing element or value stands for each by itself.
+
+    `running`: at most `most` jobs at a time have a pilot there. `rate`: at most `per_second` are matched there, and `most`
+    at once after a pause. `waiting`: no more than `most` jobs wait after a submission, wherever they may run.
+    """
 
 
 class MatchingSettings(Section, frozen=True, kw_only=True):
@@ -14,6 +23,13 @@ class MatchingSettings(Section, frozen=True, kw_only=True):
     """When an agent that got nothing may ask again."""
     shares: dict[str, dict[str, GroupShare]] = {}
     """Shares by VO and owner group; one that is not named has the default. What `wms shares` sets goes before."""
+    limits: tuple[LimitSettings, ...] = ()
+    """Limits on jobs. What `wms limits` sets goes before."""
+
+    def __post_init__(self) -> None:
+        for each in self.limits:
+            if fault := each.fault():
+                raise ValueError(f"{each.text()}: {fault}")
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):

@@ -15,9 +15,10 @@ from wms.bus.topics import SHARED
 from wms.db import block, job, task_queue
 from wms.db.database import Database
 from wms.ids import JobId, TaskQueueId
-from wms.messages.changes import TOPIC, Change, Entered, Left, RulesChanged
+from wms.messages.changes import TOPIC, Change, Entered, Left, Opened, RulesChanged
 from wms.messages.wire import Codec
 from wms.taskqueue.index import QueueIndex
+from wms.taskqueue.limits import Key
 
 log = structlog.get_logger()
 
@@ -33,6 +34,8 @@ class Feed:
         topic = next(each for each in SHARED if each.name == TOPIC)
         self.on_rules_changed: Callable[[], None] = lambda: None
         """Called when shares or limits are others now."""
+        self.on_opened: Callable[[Iterable[Key]], None] = lambda _: None
+        """Called when there is room again under limits."""
         self._inbox: Inbox[Change] = Inbox(kafka, topic, Codec(Change))
 
     async def load(self) -> None:
@@ -61,6 +64,8 @@ class Feed:
                 self._index.discard(*change.job_ids)
                 for first, last in change.ranges:
                     self._index.discard(*_ids(first, last))
+            case Opened():
+                self.on_opened(change.keys)
             case RulesChanged():
                 self.on_rules_changed()
 

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import structlog
 
+from services.matcher.gate import Gate
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import block, job
@@ -64,9 +65,15 @@ class Matching:
     """Handles batches of `wms.match.requests`."""
 
     def __init__(
-        self, index: QueueIndex, terms: Terms, retry_after_seconds: float, rng: np.random.Generator
+        self,
+        index: QueueIndex,
+        gate: Gate,
+        terms: Terms,
+        retry_after_seconds: float,
+        rng: np.random.Generator,
     ) -> None:
         self._index = index
+        self._gate = gate
         self._terms = terms
         self._retry_after_seconds = retry_after_seconds
         self._rng = rng
@@ -78,6 +85,7 @@ class Matching:
 
     async def handle(self, tx: Transaction, batch: Sequence[Delivery[MatchRequest]]) -> None:
         """Answer each request."""
+        self._gate.open_due()
         requests = self._bound(batch)
         offers = await self._offered(tx, requests) if requests else {}
         fresh = [request for request in requests.values() if request.request_id not in offers]
@@ -125,7 +133,7 @@ class Matching:
         open_ = [(request, request.resource, request.slots) for request in requests]
         taken: list[Claimed] = []
         of_queue: dict[JobId, TaskQueueId] = {}
-        for _ in range(ROUNDS):
+        for first in (True, *[False] * (ROUNDS - 1)):
             picks = {}
             for request, resource, slots in open_:
                 for pick in self._draw(resource, slots, packed=request.packed):
@@ -133,7 +141,8 @@ class Matching:
             if not picks:
                 break
             tx.on_failure(partial(self._index.restore, [pick for _, pick in picks.values()]))
-            claimed = await self._claim(tx, [_claim(*each) for each in picks.values()])
+            asked = [(_claim(request, pick), pick) for request, pick in picks.values()]
+            claimed = await self._gate.claim(tx, asked, self._claim, first=first)
             taken += claimed
             of_queue.update((job_id, pick.tq_id) for job_id, (_, pick) in picks.items())
             missed = picks.keys() - {each.job_id for each in claimed}

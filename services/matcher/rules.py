@@ -1,38 +1,104 @@
-"""Keeps the rules fresh that the index draws by: read from Postgres when told that they changed, and every few seconds."""
+"""Keeps the rules fresh that a matcher goes by: read from Postgres when told that they changed, and every few seconds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
-from wms.db import share
-from wms.db.database import Database
+from services.matcher.gate import Gate
+from wms.db import limit, share, task_queue
+from wms.db.database import Database, Transaction
+from wms.db.limit import Leased
 from wms.taskqueue.index import QueueIndex
+from wms.taskqueue.limits import Key, Limit, Limits
 from wms.taskqueue.shares import GroupShare, VoGroup
 
 log = structlog.get_logger()
 
+PAGE = 1_000
+COUNT_AGAIN_SECONDS = 30.0
+"""For how long after a limit came there may be matchers that do not know it, whose leases are counted afterwards."""
+PASSES = 100
+
 
 class Rules:
-    """Shares, as they are in the database."""
+    """Shares and limits, as they are in the database; `clock` tells monotonic seconds."""
 
-    def __init__(self, db: Database, index: QueueIndex) -> None:
+    def __init__(self, db: Database, index: QueueIndex, gate: Gate, clock: Callable[[], float]) -> None:
         self._db = db
         self._index = index
+        self._gate = gate
+        self._clock = clock
         self._shares: dict[VoGroup, GroupShare] = {}
+        self._limits: list[Limit] = []
+        self._count_until = 0.0
 
-    async def declare(self, shares: Mapping[str, Mapping[str, GroupShare]]) -> None:
+    async def declare(
+        self, shares: Mapping[str, Mapping[str, GroupShare]], limits: Sequence[Limit] = ()
+    ) -> None:
         """Write down what this matcher's file says; of several that differ, the one that started last counts."""
         said = {(vo, group): each for vo, groups in shares.items() for group, each in groups.items()}
         async with self._db.transaction() as tx:
             await share.write_file(tx, said)
+            await limit.write_file(tx, limits)
         await self.refresh()
 
     async def refresh(self) -> None:
-        """Read what holds now."""
+        """Read what holds now, and let it hold here."""
         async with self._db.transaction() as tx:
-            said = await share.said(tx)
-        shares = {group: each.share for group, each in said.items()}
+            shares = {group: each.share for group, each in (await share.said(tx)).items()}
+            limits = limit.holding(await limit.said(tx))
         if shares != self._shares:
             self._shares = shares
             self._index.set_shares(shares)
             log.info("shares changed", groups=len(shares))
+        if limits != self._limits:
+            await self._keep(limits)
+        elif self._clock() < self._count_until:
+            await self._count_in()
+        await self._look_for_room()
+
+    async def _keep(self, limits: list[Limit]) -> None:
+        """Count by the new limits from now on, and let nothing pass them until what runs already is counted too."""
+        before = {each.key for each in self._limits if each.kind == "running"}
+        new = [each for each in limits if each.kind == "running" and each.key not in before]
+        self._limits = limits
+        if new:
+            self._count_until = self._clock() + COUNT_AGAIN_SECONDS
+            self._gate.keep(Limits(limits), Limits(new))
+            for _ in range(PASSES):
+                if not await self._count_in():
+                    break
+        self._gate.keep(Limits(limits), Limits())
+        log.info("limits changed", limits=len(limits))
+
+    async def _look_for_room(self) -> None:
+        if closed := self._gate.waiting_for_room():
+            async with self._db.transaction() as tx:
+                counts = await limit.counts(tx, closed)
+            self._gate.open_roomy(counts)
+
+    async def _count_in(self) -> int:
+        """Have leases counted that were given before the limit was known; return how many were not."""
+        running = Limits(each for each in self._limits if each.kind == "running")
+        last, found, page = 0, 0, PAGE
+        while running and page == PAGE:
+            async with self._db.transaction() as tx:
+                leases = await limit.leased(tx, last, PAGE)
+                missing = await _missing(tx, running, leases)
+                if missing:
+                    await limit.count_in(tx, missing)
+            page, found = len(leases), found + len(missing)
+            last = leases[-1].job_id if leases else last
+        return found
+
+
+async def _missing(tx: Transaction, running: Limits, leases: Sequence[Leased]) -> dict[Leased, list[Key]]:
+    """Return by which keys leases are not counted and should be."""
+    required = await task_queue.read(tx, (each.tq_id for each in leases))
+    keys = {each: running.concerning(required[each.tq_id], each.site, each.ce).keys() for each in leases}
+    numbers = await limit.counters(tx, {key for several in keys.values() for key in several})
+    missing = {
+        lease: [key for key in several if numbers.get(key) not in lease.counted]
+        for lease, several in keys.items()
+    }
+    return {lease: several for lease, several in missing.items() if several}

@@ -14,13 +14,17 @@ from tests.conftest import execute, with_database
 from tests.services.world import World, pilot, result, user, world
 from wms.audit import Report, audit, event_log
 from wms.audit.auditor import examine, rules
-from wms.db import block
+from wms.db import block, limit
 from wms.job.reasons import Code
+from wms.taskqueue.limits import Limit
 
 
 async def live(one: World) -> None:
     """A bit of everything that may happen to jobs; their ids are 1 to 10, and 11 to 1,210 of a sweep."""
     ann, bob = user(), user("bob", vo="atlas", group="higgs")
+    async with one.db.transaction() as tx:
+        await limit.set_limit(tx, Limit(site="*", attribute="tag", value="4Processors", most=3), "oz")
+    await one.rules.refresh()
     await one.submit(*[{}] * 6, who=ann, command_id="a")
     await one.submit({"executable": "/bin/sh", "sites": ["A"], "tags": ["gpu"], "memory_mb": 9}, who=bob)
     held = await one.match(pilot(), 5)
@@ -68,7 +72,7 @@ async def test_a_clean_database_passes_and_every_check_had_something_to_check(li
     idle = {check.name for check in report.checks if not check.checked}
     # The tests' world has no broker: no offsets are kept.
     assert idle == {"no offset is before the beginning, and no dead letter ahead of its consumer"}
-    assert {check.invariant for check in report.checks} >= {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14}
+    assert {check.invariant for check in report.checks} >= {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}
 
 
 async def test_an_empty_database_passes(database: str) -> None:
@@ -87,10 +91,16 @@ FREE = """set local session_replication_role = replica;
 RUNNING = "(select min(job_id) from job where state = 'Running')"
 WAITING = "(select max(job_id) from job where state = 'Waiting' and epoch = 0 and array_index is null)"
 DONE = "(select min(job_id) from job where state = 'Done')"
+COUNTED = "(select job_id from lease where counted is not null)"
 BEATING = """insert into service_instance (instance_id, service, consumers, host, pid, version, started_at)
              values ('i', 'job_manager', '{}', 'h', 1, '1', now() - interval '1 h');"""
 
 PLANTED = {
+    "a limit's counter is the number of leases that it counts": [
+        "update limit_counter set running = running + 1",
+        f"update lease set counted = null where job_id = {COUNTED}",
+        f"update lease set counted = counted || 99::bigint where job_id = {COUNTED}",
+    ],
     "acknowledged submissions are there whole, their owner's": [
         f"delete from job where job_id = {WAITING}; delete from job_event where job_id not in (select job_id from job)",
     ],

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from services.matcher.feed import Feed
+from services.matcher.gate import Gate
 from services.matcher.matching import Matching
 from tests.services.world import World, ids, pilot, user
 from wms.bus.consumer import Delivery
@@ -55,7 +56,7 @@ async def loaded(world: World, seed: int = 1) -> Matching:
         index.add(tq_id, priority, job_ids)
     for tq_id, priority, (first, last) in swept:
         index.add(tq_id, priority, map(JobId, range(first, last + 1)))
-    return Matching(index, Terms(), 1.0, np.random.default_rng(seed))
+    return Matching(index, Gate(index, lambda: 0.0), Terms(), 1.0, np.random.default_rng(seed))
 
 
 async def test_an_offer_says_all_that_an_agent_needs(the_world: World) -> None:

@@ -40,7 +40,7 @@ async def weight(world: World, rules: Rules, job_id: int) -> float:
 async def test_what_is_set_is_what_matchers_draw_by(the_world: World) -> None:
     (job_id,) = await the_world.submitted()
     await the_world.reconcile()
-    rules = Rules(the_world.db, the_world.index)
+    rules = the_world.rules
     assert await weight(the_world, rules, job_id) == 1000
     answer = await ruled(the_world, setting(job_share=2000.0, job_sharing=True))
     assert answer.said == "lhcb/physics has a share of 2000, its members share it"
@@ -54,7 +54,7 @@ async def test_a_share_is_of_one_vo(the_world: World) -> None:
     (job_id,) = await the_world.submitted()
     await the_world.reconcile()
     await ruled(the_world, setting(vo="cms", job_share=5.0), OPERATOR)
-    assert await weight(the_world, Rules(the_world.db, the_world.index), job_id) == 1000
+    assert await weight(the_world, the_world.rules, job_id) == 1000
 
 
 async def test_what_is_not_said_stays(the_world: World) -> None:
@@ -66,7 +66,7 @@ async def test_what_is_not_said_stays(the_world: World) -> None:
 
 
 async def test_what_was_set_goes_before_the_file_until_it_is_reset(the_world: World) -> None:
-    rules = Rules(the_world.db, the_world.index)
+    rules = the_world.rules
     await rules.declare({"lhcb": {"physics": GroupShare(job_share=300)}})
     assert (await shown(the_world))["lhcb", "physics"].source == "file"
     await ruled(the_world, setting(job_share=2000.0))
@@ -81,7 +81,7 @@ async def test_what_was_set_goes_before_the_file_until_it_is_reset(the_world: Wo
 
 
 async def test_what_the_file_says_no_more_holds_no_more(the_world: World) -> None:
-    rules = Rules(the_world.db, the_world.index)
+    rules = the_world.rules
     await rules.declare({"lhcb": {"physics": GroupShare(job_share=300), "top": GroupShare()}})
     the_world.take(changes.TOPIC)
     await rules.declare({"lhcb": {"top": GroupShare()}})

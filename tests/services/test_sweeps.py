@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from services.matcher.feed import Feed
+from services.matcher.gate import Gate
 from services.matcher.matching import Matching
 from tests.services.world import World, pilot, result, user
 from wms.audit import audit
@@ -140,7 +141,9 @@ async def test_two_matchers_at_one_block_give_every_job_away_once(the_world: Wor
     for n in range(2):
         index = QueueIndex()
         await Feed(the_world.db, Kafka(Settings(), "test"), index).reconcile()
-        matchers.append(Matching(index, the_world.terms, 1.0, np.random.default_rng(n)))
+        matchers.append(
+            Matching(index, Gate(index, lambda: 0.0), the_world.terms, 1.0, np.random.default_rng(n))
+        )
 
     async def ask(n: int, request: int) -> None:
         resource = Resource(setup="default", vo="lhcb", cpu_time=10**6, processors=500, memory_mb=100_000)

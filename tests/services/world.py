@@ -20,7 +20,9 @@ from services.job_manager.queries import Queries
 from services.job_manager.reasons import Reasons
 from services.job_manager.reports import Reports
 from services.matcher.feed import Feed
+from services.matcher.gate import Gate
 from services.matcher.matching import Matching
+from services.matcher.rules import Rules
 from services.matcher.watch import Watch
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
@@ -30,7 +32,7 @@ from wms.ids import CommandId, Epoch, JobId, PilotId, ReportId, RequestId
 from wms.job.reasons import Code
 from wms.lease import Terms
 from wms.messages import events, replies, site_inbox
-from wms.messages.commands import Control, Selector, Submit
+from wms.messages.commands import Command, Control, Selector, Submit
 from wms.messages.reports import Report, Result, Usage
 from wms.messages.requests import MatchRequest
 from wms.site import Resource
@@ -88,7 +90,11 @@ class World:
         self._reasons = Reasons(db)
         self.index = QueueIndex()
         self._feed = Feed(db, Kafka(Settings(), "test"), self.index)
-        self._matching = Matching(self.index, self.terms, 1.0, np.random.default_rng(1))
+        self.now = 0.0
+        """What the matcher's monotonic clock says."""
+        self.gate = Gate(self.index, lambda: self.now)
+        self.rules = Rules(db, self.index, self.gate, lambda: self.now)
+        self._matching = Matching(self.index, self.gate, self.terms, 1.0, np.random.default_rng(1))
         self._watch = Watch(db, self.index, self._matching.by_queue, "dirac", "test-matcher")
         self._posted: list[Parcel] = []
         self._ids = (f"id-{n}" for n in itertools.count(1))
@@ -128,7 +134,7 @@ class World:
         assert isinstance(reply, replies.Controlled), reply
         return reply
 
-    async def command(self, who: Principal, *messages: Submit | Control) -> list[replies.Reply]:
+    async def command(self, who: Principal, *messages: Command) -> list[replies.Reply]:
         """Hand commands to the job manager in one batch and return the replies."""
         async with self.db.transaction() as tx:
             await self._commands.handle(tx, [Delivery(who, message) for message in messages])

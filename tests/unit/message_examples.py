@@ -11,6 +11,7 @@ from wms.job.state import Event, State
 from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
 from wms.site import ComputingElement, Resource
 from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.limits import Key, Limit
 from wms.why.forecast import Forecast
 from wms.why.relaxation import Relaxation
 
@@ -456,6 +457,7 @@ FULL: dict[str, msgspec.Struct] = {
         tq_id=TaskQueueId(5), requirements=REQUIREMENTS, user_priority=2.0, job_ids=(JOB, JobId(1043))
     ),
     "left": changes.Left(job_ids=(JOB, JobId(1043))),
+    "opened": changes.Opened(keys=(Key("glasgow", "ce01", "owner", "alice"), Key("glasgow", "", "any", ""))),
     "rules-changed": changes.RulesChanged(),
     "set-share": commands.SetShare(
         command_id=CommandId("c-5"),
@@ -468,6 +470,43 @@ FULL: dict[str, msgspec.Struct] = {
     ),
     "reset-share": commands.ResetShare(
         command_id=CommandId("c-6"), vo="lhcb", owner_group="production", client="cli-7"
+    ),
+    "set-limit": commands.SetLimit(
+        command_id=CommandId("c-7"),
+        limit=Limit(
+            kind="rate", site="glasgow", ce="ce01", attribute="owner", value="*", most=10, per_second=2.5
+        ),
+        client="cli-7",
+    ),
+    "drop-limit": commands.DropLimit(
+        command_id=CommandId("c-8"),
+        kind="running",
+        key=Key("glasgow", "", "tag", "gpu"),
+        reset=True,
+        client="cli-7",
+    ),
+    "list-limits": queries.ListLimits(**ASKED),
+    "limit-list": replies.LimitList(
+        **ASKED,
+        limits=(
+            replies.LimitLine(
+                limit=Limit(
+                    kind="rate",
+                    site="*",
+                    ce="ce01",
+                    attribute="owner_group",
+                    value="*",
+                    most=50,
+                    per_second=0.5,
+                ),
+                lifted=True,
+                source="set",
+                said_by="alice",
+            ),
+        ),
+        counts=(
+            replies.CountLine(site="glasgow", ce="ce01", attribute="owner_group", value="lhcb", running=49),
+        ),
     ),
     "list-shares": queries.ListShares(**ASKED),
     "ruled": replies.Ruled(
@@ -589,9 +628,16 @@ MINIMAL: dict[str, msgspec.Struct] = {
         tq_id=TaskQueueId(1), requirements=PLAIN_REQUIREMENTS, user_priority=0.0, job_ids=()
     ),
     "left": changes.Left(job_ids=()),
+    "opened": changes.Opened(keys=()),
     "rules-changed": changes.RulesChanged(),
     "set-share": commands.SetShare(command_id=CommandId("c"), vo="local", owner_group="user"),
     "reset-share": commands.ResetShare(command_id=CommandId("c"), vo="local", owner_group="user"),
+    "set-limit": commands.SetLimit(command_id=CommandId("c"), limit=Limit(most=0)),
+    "drop-limit": commands.DropLimit(
+        command_id=CommandId("c"), kind="waiting", key=Key("", "", "vo", "local")
+    ),
+    "list-limits": queries.ListLimits(query_id="q"),
+    "limit-list": replies.LimitList(query_id="q", client="", limits=(), counts=()),
     "list-shares": queries.ListShares(query_id="q"),
     "ruled": replies.Ruled(command_id=CommandId("c"), client="", said=""),
     "shares": replies.Shares(query_id="q", client="", shares=()),

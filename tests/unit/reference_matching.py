@@ -80,6 +80,43 @@ def fits(tq: Requirements, resource: Resource) -> bool:  # noqa: C901 - the text
     return tq.min_ram_mb <= resource.memory_mb
 
 
+# --- section 5 and running limits -----------------------------------------------------------------
+
+
+def values(tq: Requirements, attribute):
+    """Return the values that a job of the queue has of an attribute."""
+    return {
+        "owner": [tq.owner],
+        "owner_group": [tq.owner_group],
+        "vo": [tq.vo],
+        "setup": [tq.setup],
+        "job_type": list(tq.job_types),
+        "tag": list(tq.tags),
+        "any": [""],
+    }[attribute]
+
+
+def limited(tq: Requirements, site, ce, limits, running) -> bool:
+    """Tell whether some limit keeps a queue's jobs back: `running` are (requirements, site, ce) of the jobs there are.
+
+    Each limit that is reached excludes, whatever the others say.
+    """
+    for limit in limits:
+        if limit.site not in (site, "*") or (limit.ce and limit.ce not in (ce, "*")):
+            continue
+        for value in values(tq, limit.attribute):
+            if limit.value not in (value, "*") and limit.attribute != "any":
+                continue
+            alike = [
+                there
+                for there, at, on in running
+                if at == site and (not limit.ce or on == ce) and value in values(there, limit.attribute)
+            ]
+            if len(alike) >= limit.most:
+                return True
+    return False
+
+
 # --- section 4 ------------------------------------------------------------------------------------
 
 

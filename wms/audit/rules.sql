@@ -238,6 +238,16 @@ select format('job %s, epoch %s: at %s/%s with pilot %s, which is of %s/%s', a.j
               coalesce(p.site, 'nowhere'), coalesce(p.ce, 'nothing'))
 from attempt a left join pilot p using (pilot_id) where (a.site, a.ce) is distinct from (p.site, p.ce);
 
+-- rule: a limit's counter is the number of leases that it counts
+-- invariant: 10
+-- of: limit_counter
+select format('%s jobs with %s %s at %s: the counter says %s', coalesce(l.leases, 0), c.attribute, c.value,
+              concat_ws('/', c.site, nullif(c.ce, '')), coalesce(c.running, 0))
+from limit_counter c
+full join (select counter_id, count(*) as leases from lease, unnest(counted) as counter_id group by counter_id) l
+    using (counter_id)
+where coalesce(c.running, 0) <> coalesce(l.leases, 0);
+
 -- rule: no offset is before the beginning, and no dead letter ahead of its consumer
 -- invariant: 11
 -- of: consumer_offset

@@ -44,6 +44,7 @@ COMMANDS = (
     (LOOK, "queues", "places:queues", "List the task queues."),
     (LOOK, "pilots", "places:pilots", "List the pilots that serve jobs now."),
     (LOOK, "shares", "shares:shares", "Show or set what groups are entitled to."),
+    (LOOK, "limits", "limits:limits", "Show or set limits on running and waiting jobs."),
     (LOOK, "top", "top:top", "Watch jobs, services, sites and pilots, live."),
     (
         LOOK,

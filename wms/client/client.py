@@ -24,6 +24,7 @@ from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.commands import Control, Selector
 from wms.runtime import clock
+from wms.taskqueue.limits import Key, Kind, Limit
 from wms.transfer import SandboxStore, open_store, upload
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -236,6 +237,11 @@ class Client:
         query = asked.ListShares(query_id=_id(), client=self._exchange.client)
         return (await self._ask(query, replies.Shares)).shares
 
+    async def limits(self) -> replies.LimitList:
+        """Return which limits hold, and how far what they count is."""
+        query = asked.ListLimits(query_id=_id(), client=self._exchange.client)
+        return await self._ask(query, replies.LimitList)
+
     # --- ordering about --------------------------------------------------------------------------------------------
 
     async def kill(
@@ -315,6 +321,18 @@ class Client:
             ordered.ResetShare(
                 command_id=CommandId(_id()), vo=vo, owner_group=group, client=self._exchange.client
             )
+        )
+
+    async def set_limit(self, limit: Limit) -> str:
+        """Set a limit, until it is lifted or reset; return it in words."""
+        client = self._exchange.client
+        return await self._rule(ordered.SetLimit(command_id=CommandId(_id()), limit=limit, client=client))
+
+    async def drop_limit(self, kind: Kind, key: Key, *, reset: bool = False) -> str:
+        """Lift a limit, or let the file's word of it hold again; return what was done, in words."""
+        client = self._exchange.client
+        return await self._rule(
+            ordered.DropLimit(command_id=CommandId(_id()), kind=kind, key=key, reset=reset, client=client)
         )
 
     async def _rule(self, rule: ordered.Rule) -> str:

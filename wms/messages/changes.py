@@ -8,6 +8,7 @@ import msgspec
 
 from wms.ids import JobId, TaskQueueId
 from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.limits import Key
 
 TOPIC = "wms.queue.changes"
 
@@ -30,8 +31,14 @@ class Left(msgspec.Struct, frozen=True, kw_only=True, tag="left"):
     ranges: tuple[tuple[int, int], ...] = ()
 
 
+class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
+    """There is room again under limits that had none: (site, computing element, attribute, value) each."""
+
+    keys: tuple[Key, ...]
+
+
 class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules-changed"):
     """Shares or limits are others now: read them anew. Without it they are read anew every few seconds."""
 
 
-Change = Entered | Left | RulesChanged
+Change = Entered | Left | Opened | RulesChanged

@@ -6,6 +6,7 @@ import msgspec
 
 from wms.ids import CommandId
 from wms.job.state import State
+from wms.taskqueue.limits import Key, Kind, Limit
 
 TOPIC = "wms.job.commands"
 
@@ -74,5 +75,23 @@ class ResetShare(msgspec.Struct, frozen=True, kw_only=True, tag="reset-share"):
     client: Short = ""
 
 
-Rule = SetShare | ResetShare
+class SetLimit(msgspec.Struct, frozen=True, kw_only=True, tag="set-limit"):
+    """This limit holds from now on, in place of any of its kind for the same, whatever the file says."""
+
+    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    limit: Limit
+    client: Short = ""
+
+
+class DropLimit(msgspec.Struct, frozen=True, kw_only=True, tag="drop-limit"):
+    """No such limit holds from now on, whatever the file says; with `reset`, what the file says of it."""
+
+    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    kind: Kind
+    key: Key
+    reset: bool = False
+    client: Short = ""
+
+
+Rule = SetShare | ResetShare | SetLimit | DropLimit
 Command = Submit | Control | Rule

@@ -87,6 +87,10 @@ class ListShares(Query, frozen=True, kw_only=True, tag="list-shares"):
     """What groups are entitled to, and how they stand."""
 
 
+class ListLimits(Query, frozen=True, kw_only=True, tag="list-limits"):
+    """Which limits hold, and how far what they count is."""
+
+
 Asked = (
     ListJobs
     | ListSweeps
@@ -98,4 +102,5 @@ Asked = (
     | ListSites
     | ListPilots
     | ListShares
+    | ListLimits
 )

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from wms.ids import CommandId, slug
+from wms.taskqueue.limits import Limit
 from wms.why.forecast import Forecast
 from wms.why.relaxation import Relaxation
 
@@ -346,6 +347,36 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, tag="shares"):
     shares: tuple[ShareLine, ...]
 
 
+class LimitLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit and who said it."""
+
+    limit: Limit
+    lifted: bool = False
+    """The file says it, and at run time it was said not to hold."""
+    source: str
+    """`set` at run time, or of the `file`."""
+    said_by: str = ""
+
+
+class CountLine(msgspec.Struct, frozen=True, kw_only=True):
+    """How far something is that a limit counts."""
+
+    site: str
+    ce: str
+    attribute: str
+    value: str
+    running: int
+
+
+class LimitList(msgspec.Struct, frozen=True, kw_only=True, tag="limit-list"):
+    """Answers ListLimits; of owners, each is told of its own counts alone, but for operators."""
+
+    query_id: str
+    client: str
+    limits: tuple[LimitLine, ...]
+    counts: tuple[CountLine, ...]
+
+
 Reply = (
     Submitted
     | Refused
@@ -361,4 +392,5 @@ Reply = (
     | Pilots
     | Ruled
     | Shares
+    | LimitList
 )

@@ -1,0 +1,170 @@
+"""The gate that claims go through: what the limits let pass is claimed and counted in one transaction, the rest goes back.
+
+A key without room is closed in the index, so that nothing is drawn in vain, until whoever makes room says so, or until
+the next token of its bucket. Jobs that no limit names, and all jobs where there are none, pass without a statement.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from math import inf
+from typing import NamedTuple, TypeAlias
+
+from wms.db import limit
+from wms.db.database import Transaction
+from wms.db.job import Claim, Claimed
+from wms.db.limit import Locked
+from wms.ids import JobId
+from wms.taskqueue.closed import Pair
+from wms.taskqueue.index import Pick, QueueIndex
+from wms.taskqueue.limits import (
+    Bound,
+    Bounds,
+    Count,
+    Counts,
+    Key,
+    Limits,
+    admitted,
+    after,
+    room,
+    seconds_until_token,
+)
+
+BUSY_SECONDS = 0.05
+"""For how long a key is passed over that another matcher has its hands on, or whose leases are not all counted yet."""
+
+Asked: TypeAlias = tuple[Claim, Pick]
+"""A job that was drawn, and for whom."""
+
+Claims: TypeAlias = Callable[[Transaction, Sequence[Claim]], Awaitable[list[Claimed]]]
+"""What gives jobs to pilots; it leaves out those that wait no more."""
+
+
+class _Closed(NamedTuple):
+    until: float
+    """Infinite: until somebody makes room."""
+    bound: Bound
+
+
+class Gate:
+    """The limits that one matcher keeps, and what is closed for them; `clock` tells monotonic seconds."""
+
+    def __init__(self, index: QueueIndex, clock: Callable[[], float]) -> None:
+        self._index = index
+        self._clock = clock
+        self._limits = Limits()
+        self._uncounted = Limits()
+        self._closed: dict[Key, _Closed] = {}
+
+    # --- what is closed ---------------------------------------------------------------------------
+
+    def keep(self, limits: Limits, uncounted: Limits) -> None:
+        """Keep these limits from now on; nothing passes those of which not all leases are counted yet."""
+        self._limits, self._uncounted = limits, uncounted
+        self.open(list(self._closed))
+
+    def waiting_for_room(self) -> list[Key]:
+        """Return what is closed until somebody makes room."""
+        return [key for key, each in self._closed.items() if each.until == inf]
+
+    def open(self, keys: Iterable[Key]) -> None:
+        """There is room again under these keys."""
+        self._tell([key for key in keys if self._closed.pop(key, None) is not None])
+
+    def open_due(self) -> None:
+        """Open what was closed for a time that is over."""
+        if self._closed:
+            now = self._clock()
+            self.open([key for key, each in self._closed.items() if each.until <= now])
+
+    def open_roomy(self, counts: Counts) -> None:
+        """Open what has room by these counts, should the word of it have been lost."""
+        closed = [(key, self._closed[key].bound) for key in self.waiting_for_room()]
+        self.open([key for key, bound in closed if room(bound, counts.get(key, Count())) > 0])
+
+    def _close(self, closed: Mapping[Key, _Closed]) -> None:
+        self._closed.update(closed)
+        self._tell(closed)
+
+    def _tell(self, keys: Iterable[Key]) -> None:
+        """Have the index keep back what is closed now at the places of these keys."""
+        pairs: dict[tuple[str, str], list[Pair]] = {(key.site, key.ce): [] for key in keys}
+        for key in self._closed if pairs else ():
+            if (key.site, key.ce) in pairs:
+                pairs[key.site, key.ce].append((key.attribute, key.value))
+        for (site, ce), closed in pairs.items():
+            self._index.close(site, closed, ce=ce)
+
+    # --- what passes ------------------------------------------------------------------------------
+
+    async def claim(
+        self, tx: Transaction, asked: Sequence[Asked], claim: Claims, *, first: bool
+    ) -> list[Claimed]:
+        """Have what the limits let pass claimed; put the rest back into the index, where it is closed by then.
+
+        `first` in its transaction: only then may it wait for a counter that another has locked.
+        """
+        concerned = (
+            {pick.job_id: self._concerning(claim, pick) for claim, pick in asked} if self._limits else {}
+        )
+        bounds = {key: bound for each in concerned.values() for key, bound in each.items()}
+        if not bounds:
+            return await claim(tx, [each for each, _ in asked])
+        locked = await limit.lock(tx, bounds.keys() - self._not_counted(asked), wait=first)
+        busy = _Closed(self._clock() + BUSY_SECONDS, Bound())
+        self._close(dict.fromkeys(bounds.keys() - locked.keys(), busy))
+        passing = self._passing(asked, concerned, locked)
+        claimed = await claim(tx, passing) if passing else []
+        await self._settle(
+            tx,
+            locked,
+            bounds,
+            {each.job_id: concerned[each.job_id] for each in claimed if concerned[each.job_id]},
+        )
+        return claimed
+
+    def _concerning(self, claim: Claim, pick: Pick) -> Bounds:
+        return self._limits.concerning(self._index.requirements(pick.tq_id), claim.site, claim.ce)
+
+    def _not_counted(self, asked: Iterable[Asked]) -> set[Key]:
+        if not self._uncounted:
+            return set()
+        wanted = ((self._index.requirements(pick.tq_id), claim.site, claim.ce) for claim, pick in asked)
+        return {key for each in wanted for key in self._uncounted.concerning(*each)}
+
+    def _passing(
+        self, asked: Sequence[Asked], concerned: Mapping[JobId, Bounds], locked: Mapping[Key, Locked]
+    ) -> list[Claim]:
+        counts = {key: each.level for key, each in locked.items()}
+        verdicts = admitted([concerned[pick.job_id] for _, pick in asked], counts)
+        self._index.restore(pick for (_, pick), may in zip(asked, verdicts, strict=True) if not may)
+        return [claim for (claim, _), may in zip(asked, verdicts, strict=True) if may]
+
+    async def _settle(
+        self,
+        tx: Transaction,
+        locked: Mapping[Key, Locked],
+        bounds: Bounds,
+        claimed: Mapping[JobId, Bounds],
+    ) -> None:
+        """Count what was claimed, and close what has no room left."""
+        taken = dict.fromkeys(locked, 0)
+        for key in (key for each in claimed.values() for key in each):
+            taken[key] += 1
+        now = self._clock()
+        left = {key: after(bounds[key], each.level, taken[key]) for key, each in locked.items()}
+        full = {
+            key: _closed(bounds[key], count, now)
+            for key, count in left.items()
+            if not room(bounds[key], count)
+        }
+        awaited = {key for key, each in full.items() if each.until == inf}
+        # Who gives back finds it said that it is waited for, unless this transaction fails.
+        tx.on_failure(partial(self.open, awaited))
+        await limit.settle(tx, locked, taken, left, awaited, claimed)
+        self._close(full)
+
+
+def _closed(bound: Bound, count: Count, now: float) -> _Closed:
+    if bound.running is not None and count.running >= bound.running:
+        return _Closed(inf, bound)
+    return _Closed(now + seconds_until_token(bound, count), bound)

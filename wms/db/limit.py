@@ -1,0 +1,214 @@
+"""Limits in the database: what the file says and what was set, and the counters, of which each lease knows its own.
+
+A counter's row is locked by whoever claims or gives back under it, always in the order of their numbers, so that no
+limit is ever passed and nobody waits in a circle.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+import asyncpg
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.share import tell_changed
+from wms.db.sql import load
+from wms.ids import Epoch, JobId, TaskQueueId
+from wms.messages import changes
+from wms.taskqueue.limits import Count, Counts, Key, Kind, Limit
+
+SQL = load(__file__)
+
+LISTED = 10_000
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit, who said it, and whether it was lifted since the file says it."""
+
+    limit: Limit
+    lifted: bool
+    source: Literal["set", "file"]
+    said_by: str
+    age: timedelta
+
+
+class Locked(NamedTuple):
+    """A counter that the transaction has locked."""
+
+    counter_id: int
+    level: Count
+    at: datetime
+    """The database's time once the lock was held."""
+
+
+class Leased(NamedTuple):
+    """A lease as limits see it."""
+
+    job_id: JobId
+    epoch: Epoch
+    site: str
+    ce: str
+    tq_id: TaskQueueId
+    counted: frozenset[int]
+
+
+async def said(tx: Transaction) -> list[Said]:
+    """Return what holds, and what of the file was lifted."""
+    return [_said(row) for row in await tx.fetch(SQL["read"])]
+
+
+def _said(row: asyncpg.Record) -> Said:
+    named = {name: row[name] for name in ("kind", "site", "ce", "attribute", "value", "per_second")}
+    return Said(
+        limit=Limit(**named, most=row["most"] or 0),
+        lifted=row["most"] is None,
+        source=row["source"],
+        said_by=row["said_by"],
+        age=row["age"],
+    )
+
+
+def holding(said: Iterable[Said]) -> list[Limit]:
+    """Return the limits that hold."""
+    return [each.limit for each in said if not each.lifted]
+
+
+async def set_limit(tx: Transaction, limit: Limit, said_by: str) -> None:
+    """Let this hold from now on, whatever the file says, and tell the matchers."""
+    await _say(tx, limit.kind, limit.key, limit.most, limit.per_second, said_by)
+
+
+async def lift(tx: Transaction, kind: Kind, key: Key, said_by: str) -> None:
+    """Let no such limit hold from now on, whatever the file says, and tell the matchers."""
+    await _say(tx, kind, key, None, None, said_by)
+
+
+async def _say(  # noqa: PLR0917 - the columns of a rule
+    tx: Transaction, kind: Kind, key: Key, most: int | None, per_second: float | None, said_by: str
+) -> None:
+    await tx.execute(SQL["set"], kind, *key, most, per_second, said_by)
+    tell_changed(tx)
+
+
+async def reset(tx: Transaction, kind: Kind, key: Key) -> bool:
+    """Let the file's word hold again; return whether another did."""
+    was_set = bool(await tx.execute(SQL["reset"], kind, *key))
+    tell_changed(tx)
+    return was_set
+
+
+async def write_file(tx: Transaction, limits: Iterable[Limit]) -> None:
+    """Write down what the file says, all of it, and tell the matchers if it is news."""
+    rows = [(each.kind, *each.key, each.most, each.per_second) for each in limits]
+    columns = _columns(rows, 7)
+    dropped = await tx.execute(SQL["drop_file"], *columns)
+    written = await tx.execute(SQL["write_file"], *columns)
+    if dropped or written:
+        tell_changed(tx)
+
+
+async def lock(tx: Transaction, keys: AbstractSet[Key], *, wait: bool) -> dict[Key, Locked]:
+    """Lock the counters of these keys, and begin to count what was never counted; return how far they are.
+
+    Whoever holds some counters already must not wait for others: without `wait` those that are busy are left out.
+    """
+    columns = _columns(sorted(keys), 4)
+    statement = SQL["lock"] if wait else SQL["lock_free"]
+    found = {_key(row): _locked(row) for row in await tx.fetch(statement, *columns)}
+    if wait and len(found) < len(keys):
+        await _make(tx, keys - found.keys())
+        found = {_key(row): _locked(row) for row in await tx.fetch(statement, *columns)}
+    return found
+
+
+async def _make(tx: Transaction, keys: Collection[Key]) -> None:
+    await tx.execute(SQL["make"], *_columns(sorted(keys), 4))
+
+
+def _locked(row: asyncpg.Record) -> Locked:
+    refilled = row["refilled_at"]
+    idle = (row["at"] - refilled).total_seconds() if refilled is not None else None
+    return Locked(row["counter_id"], Count(row["running"], row["tokens"], idle), row["at"])
+
+
+async def settle(  # noqa: PLR0917 - what was, what was taken, what is left
+    tx: Transaction,
+    locked: Mapping[Key, Locked],
+    taken: Mapping[Key, int],
+    left: Counts,
+    awaited: Collection[Key],
+    claimed: Mapping[JobId, Collection[Key]],
+) -> None:
+    """Count what was claimed on locked counters and in the leases; in the `awaited` ones who makes room is to say so."""
+    rows = [
+        (each.counter_id, taken[key], left[key].tokens, _filled(each, left[key]), key in awaited)
+        for key, each in locked.items()
+    ]
+    numbers = [",".join(str(locked[key].counter_id) for key in keys) for keys in claimed.values()]
+    await tx.execute(SQL["settle"], *_columns(rows, 5), list(claimed), numbers)
+
+
+def _filled(locked: Locked, left: Count) -> datetime | None:
+    return None if left.idle_seconds is None else locked.at
+
+
+async def give_back(tx: Transaction, counted: Iterable[int]) -> None:
+    """Leases that were counted by these counters have ended; tell the matchers where they were waited for."""
+    ended = Counter(counted)
+    if not ended:
+        return
+    rows = await tx.fetch(SQL["give_back"], list(ended), list(ended.values()))
+    if rows:
+        tx.send(changes.TOPIC, "", changes.Opened(keys=tuple(_key(row) for row in rows)))
+
+
+async def counts(tx: Transaction, keys: Collection[Key]) -> dict[Key, Count]:
+    """Return how far these keys are; one that was never counted is not there."""
+    return {_key(row): _count(row) for row in await tx.fetch(SQL["counts"], *_columns(sorted(keys), 4))}
+
+
+async def all_counts(tx: Transaction) -> dict[Key, Count]:
+    """Return how far all keys are that count anything."""
+    return {_key(row): _count(row) for row in await tx.fetch(SQL["all_counts"], LISTED)}
+
+
+def _count(row: asyncpg.Record) -> Count:
+    return Count(row["running"], row["tokens"], row["idle_seconds"])
+
+
+async def leased(tx: Transaction, after: int, limit: int) -> list[Leased]:
+    """Return leases in the order of their jobs."""
+    rows = await tx.fetch(SQL["leased"], after, limit)
+    return [Leased(**{**row, "counted": frozenset(row["counted"])}) for row in rows]
+
+
+async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[Key]]) -> None:
+    """Have leases counted by these keys too: those whose jobs nobody else has locked, and that have not ended."""
+    wanted = {key for keys in missing.values() for key in keys}
+    await _make(tx, wanted)
+    numbers = await counters(tx, wanted)
+    rows = await tx.fetch(SQL["lock_jobs"], sorted(each.job_id for each in missing))
+    free = {row["job_id"] for row in rows}
+    told = [
+        (each.job_id, each.epoch, ",".join(str(numbers[key]) for key in sorted(keys)))
+        for each, keys in missing.items()
+        if each.job_id in free
+    ]
+    await tx.execute(SQL["count_in"], *_columns(told, 3))
+
+
+async def counters(tx: Transaction, keys: Collection[Key]) -> dict[Key, int]:
+    """Return the numbers of these keys' counters."""
+    rows = await tx.fetch(SQL["counters"], *_columns(sorted(keys), 4))
+    return {_key(row): row["counter_id"] for row in rows}
+
+
+def _key(row: asyncpg.Record) -> Key:
+    return Key(row["site"], row["ce"], row["attribute"], row["value"])
+
+
+def _columns(rows: Collection[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]

@@ -1,0 +1,138 @@
+-- name: read
+-- What holds: what was set, else what the file says; what was lifted is shown as such.
+select distinct on (kind, site, ce, attribute, value) kind, site, ce, attribute, value, source, most, per_second, said_by,
+       said_at, now() - said_at as age
+from limit_rule order by kind, site, ce, attribute, value, source desc;
+
+-- name: set
+-- Say a limit, or lift it.
+insert into limit_rule (source, kind, site, ce, attribute, value, most, per_second, said_by)
+values ('set', $1, $2, $3, $4, $5, $6, $7, $8)
+on conflict (kind, site, ce, attribute, value, source) do update
+set most = excluded.most, per_second = excluded.per_second, said_by = excluded.said_by, said_at = now();
+
+-- name: reset
+-- Let the file's word hold again.
+delete from limit_rule
+where source = 'set' and kind = $1 and site = $2 and ce = $3 and attribute = $4 and value = $5;
+
+-- name: drop_file
+-- Forget what the file no longer says, or says otherwise.
+delete from limit_rule l
+where l.source = 'file' and not exists (
+    select from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::double precision[])
+        as f(kind, site, ce, attribute, value, most, per_second)
+    where (f.kind, f.site, f.ce, f.attribute, f.value, f.most) = (l.kind, l.site, l.ce, l.attribute, l.value, l.most)
+      and f.per_second is not distinct from l.per_second
+);
+
+-- name: write_file
+-- Write down what the file says.
+insert into limit_rule (source, kind, site, ce, attribute, value, most, per_second)
+select 'file', kind, site, ce, attribute, value, most, per_second
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::double precision[])
+    as f(kind, site, ce, attribute, value, most, per_second)
+on conflict (kind, site, ce, attribute, value, source) do nothing;
+
+-- name: make
+-- Begin to count.
+insert into limit_counter (site, ce, attribute, value)
+select k.site, k.ce, k.attribute, k.value
+from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
+order by k.site, k.ce, k.attribute, k.value
+on conflict (site, ce, attribute, value) do nothing;
+
+-- name: lock
+-- The counters of these keys, locked in one order; each bucket's time is read once its lock is held.
+with held as materialized (
+    select c.counter_id, c.site, c.ce, c.attribute, c.value, c.running, c.tokens, c.refilled_at
+    from limit_counter c
+    join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
+        using (site, ce, attribute, value)
+    order by c.counter_id for update of c
+)
+select *, clock_timestamp() as at from held;
+
+-- name: lock_free
+-- The same of those that nobody else has locked: who holds some already waits for none.
+with held as materialized (
+    select c.counter_id, c.site, c.ce, c.attribute, c.value, c.running, c.tokens, c.refilled_at
+    from limit_counter c
+    join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
+        using (site, ce, attribute, value)
+    order by c.counter_id for update of c skip locked
+)
+select *, clock_timestamp() as at from held;
+
+-- name: settle
+-- Count what was claimed, on the locked counters and in the leases.
+with counted as (
+    update limit_counter c
+    set running = c.running + s.claimed, tokens = s.tokens, refilled_at = s.at, awaited = c.awaited or s.awaited
+    from unnest($1::bigint[], $2::integer[], $3::double precision[], $4::timestamptz[], $5::boolean[])
+        as s(counter_id, claimed, tokens, at, awaited)
+    where c.counter_id = s.counter_id
+)
+update lease l set counted = string_to_array(t.counted, ',')::bigint[]
+from unnest($6::bigint[], $7::text[]) as t(job_id, counted)
+where l.job_id = t.job_id;
+
+-- name: give_back
+-- Leases have ended: their counters fall. Returns those that somebody was turned away from.
+with held as materialized (
+    select c.counter_id, c.awaited, g.ended
+    from limit_counter c join unnest($1::bigint[], $2::integer[]) as g(counter_id, ended) using (counter_id)
+    order by c.counter_id for update of c
+), fallen as (
+    update limit_counter c set running = c.running - h.ended, awaited = false
+    from held h where c.counter_id = h.counter_id
+    returning c.site, c.ce, c.attribute, c.value, h.awaited
+)
+select site, ce, attribute, value from fallen where awaited;
+
+-- name: counts
+-- How far these keys are.
+select c.site, c.ce, c.attribute, c.value, c.running, c.tokens,
+       extract(epoch from clock_timestamp() - c.refilled_at)::double precision as idle_seconds
+from limit_counter c
+join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
+    using (site, ce, attribute, value);
+
+-- name: all_counts
+-- How far all keys are that count anything.
+select site, ce, attribute, value, running, tokens,
+       extract(epoch from clock_timestamp() - refilled_at)::double precision as idle_seconds
+from limit_counter where running > 0 or refilled_at is not null order by site, ce, attribute, value limit $1;
+
+-- name: leased
+-- Leases in the order of their jobs, with what limits look at and what they are counted by.
+select l.job_id, l.epoch, l.site, l.ce, j.tq_id, coalesce(l.counted, '{}') as counted
+from lease l join job j using (job_id)
+where l.job_id > $1 order by l.job_id limit $2;
+
+-- name: lock_jobs
+-- Those of the jobs that nobody else has locked.
+select job_id from job where job_id = any ($1::bigint[]) order by job_id for update skip locked;
+
+-- name: counters
+-- The numbers of these keys' counters.
+select c.counter_id, c.site, c.ce, c.attribute, c.value
+from limit_counter c
+join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
+    using (site, ce, attribute, value);
+
+-- name: count_in
+-- Leases of locked jobs are counted by more counters from now on; those that ended meanwhile are not.
+with told as (
+    update lease l set counted = coalesce(l.counted, '{}') || string_to_array(t.added, ',')::bigint[]
+    from unnest($1::bigint[], $2::integer[], $3::text[]) as t(job_id, epoch, added)
+    where l.job_id = t.job_id and l.epoch = t.epoch
+      and not coalesce(l.counted, '{}') && string_to_array(t.added, ',')::bigint[]
+    returning string_to_array(t.added, ',')::bigint[] as added
+), sums as (
+    select counter_id, count(*) as leases from told cross join lateral unnest(told.added) as counter_id group by counter_id
+), held as materialized (
+    select c.counter_id, s.leases from limit_counter c join sums s using (counter_id)
+    order by c.counter_id for update of c
+)
+update limit_counter c set running = c.running + h.leases from held h where c.counter_id = h.counter_id;
