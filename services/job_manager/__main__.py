@@ -8,6 +8,7 @@ from services.job_manager.queries import Queries
 from services.job_manager.queries import on_refused as on_query_refused
 from services.job_manager.reasons import Reasons
 from services.job_manager.reports import Reports
+from services.job_manager.retention import Retention
 from services.job_manager.upkeep import Upkeep
 from wms.messages import commands, reports
 from wms.messages import queries as asked
@@ -28,6 +29,9 @@ async def build(host: Host, config: Config) -> None:
     upkeep = Upkeep(host.db, config.queues, config.sandboxes)
     host.every("task-queues", 30.0, upkeep.remove_empty_queues)
     host.every("sandboxes", 600.0, upkeep.collect_sandboxes)
+    retention = Retention(host.db, config.retention)
+    host.every("partitions", 10.0, retention.make_room)
+    host.every("retention", 60.0, retention.forget)
 
 
 if __name__ == "__main__":

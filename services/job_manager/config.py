@@ -23,9 +23,32 @@ class SandboxSettings(Section, frozen=True, kw_only=True):
     kept_unreferenced_seconds: Seconds = 86_400.0
 
 
+DAY = 86_400.0
+
+
+class RetentionSettings(Section, frozen=True, kw_only=True):
+    """How long what is over is kept. The bus keeps its messages for a week, and the audit holds them against this."""
+
+    ended_jobs_seconds: Seconds = 365 * DAY
+    """After its end a job is forgotten, with its history, its attempts and its description."""
+    deleted_jobs_seconds: Seconds = 30 * DAY
+    """The same for a job that its owner has removed."""
+    submissions_seconds: Seconds = 30 * DAY
+    """For so long a submission that is sent again is known as the same. No longer than jobs are kept."""
+    dead_letters_seconds: Seconds = 90 * DAY
+    """Of those that were handled after all; the others stay."""
+    offsets_seconds: Seconds = 90 * DAY
+    """Of clusters that were left for another."""
+
+    def __post_init__(self) -> None:
+        if self.submissions_seconds > min(self.ended_jobs_seconds, self.deleted_jobs_seconds):
+            raise ValueError("submissions_seconds must not be more than jobs are kept: it names them")
+
+
 class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
     lease: Terms = Terms()
     queues: QueueSettings = QueueSettings()
     sandboxes: SandboxSettings = SandboxSettings()
+    retention: RetentionSettings = RetentionSettings()

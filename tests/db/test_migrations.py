@@ -143,7 +143,7 @@ async def test_every_table_says_what_it_is(database: str) -> None:
     found = await rows(
         database,
         """select relname, obj_description(oid, 'pg_class') as comment
-           from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace""",
+           from pg_class where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace""",
     )
     silent = {row["relname"] for row in found if not row["comment"]} - {"schema_migration"}
     assert len(found) > 10
@@ -166,7 +166,9 @@ STRANGERS = ("", "waiting", "Sleeping", "Waiting/match/Matched")
 
 async def expression(url: str, constraint: str) -> str:
     (row,) = await rows(
-        url, "select pg_get_expr(conbin, conrelid) as text from pg_constraint where conname = $1", constraint
+        url,
+        "select distinct pg_get_expr(conbin, conrelid) as text from pg_constraint where conname = $1",
+        constraint,
     )
     return str(row["text"])
 

@@ -37,9 +37,11 @@ select format('the jobs %s to %s were given to a second submission', lo, least(h
 union all
 select format('job %s was never acknowledged', j.job_id) from job j, islands i
 where not coalesce(i.all_given @> j.job_id, false)
+  and j.submitted_at >= coalesce((select before from forgotten where what = 'submission'), '-infinity')
 union all
 select format('the jobs %s to %s were never acknowledged', s.first, s.last) from sweep s, islands i
-where not coalesce(i.all_given @> int8range(s.first, s.last, '[]'), false);
+where not coalesce(i.all_given @> int8range(s.first, s.last, '[]'), false)
+  and s.submitted_at >= coalesce((select before from forgotten where what = 'submission'), '-infinity');
 
 -- rule: a sweep's jobs are in its blocks or have rows, each once
 -- invariant: 2

@@ -1,0 +1,78 @@
+"""Forgets what ended long ago, in small batches, a while at a time; and makes room for the history of what is to come."""
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from services.job_manager.config import RetentionSettings
+from wms.db import retention
+from wms.db.database import Database, Transaction
+from wms.db.retention import Ages, Look
+
+log = structlog.get_logger()
+
+AHEAD = 4
+"""Partitions: room for twenty million jobs between two looks."""
+BATCH = 2_000
+BATCHES = 50
+"""Of each kind in one round, so that a backlog is worked off without anybody waiting for it."""
+SWEEPS = 100
+
+
+class Retention:
+    """Keeps the tables from growing for ever."""
+
+    def __init__(self, db: Database, settings: RetentionSettings) -> None:
+        self._db = db
+        self._settings = settings
+        self._ages = Ages(ended=settings.ended_jobs_seconds, deleted=settings.deleted_jobs_seconds)
+        self._after_job = 0
+        self._after_sweep = 0
+
+    async def make_room(self) -> None:
+        """Make partitions before anybody writes there."""
+        async with self._db.transaction() as tx:
+            made = await retention.make_partitions(tx, AHEAD)
+        if made:
+            log.info("partitions made", tables=made)
+
+    async def forget(self) -> None:
+        """Forget some of what is old: submissions before their jobs, so that none names jobs that are gone."""
+        settings = self._settings
+        counts = {
+            "submissions": await self._batches(
+                lambda tx: retention.forget_submissions(tx, settings.submissions_seconds, BATCH)
+            ),
+            "jobs": await self._batches(self._jobs),
+            "sweeps": await self._sweeps(),
+            "jobs_of_sweeps": await self._batches(lambda tx: retention.forget_rows(tx, BATCH)),
+        }
+        async with self._db.transaction() as tx:
+            counts["dead_letters"] = await retention.forget_dead_letters(tx, settings.dead_letters_seconds)
+            counts["offsets"] = await retention.forget_offsets(tx, settings.offsets_seconds)
+        async with self._db.transaction() as tx:
+            counts["partitions"] = await retention.drop_partitions(tx)
+        if any(counts.values()):
+            log.info("forgotten", **{name: count for name, count in counts.items() if count})
+
+    async def _batches(self, forget: Callable[[Transaction], Awaitable[int]]) -> int:
+        total = 0
+        for _ in range(BATCHES):
+            async with self._db.transaction() as tx:
+                found = await forget(tx)
+            total += max(found, 0)
+            if not found:
+                break
+        return total
+
+    async def _jobs(self, tx: Transaction) -> int:
+        """Look at the next jobs; return how many were forgotten, -1 if none but there are more to look at."""
+        look = await retention.forget_jobs(tx, self._after_job, BATCH, self._ages)
+        self._after_job = look.last or 0
+        return look.forgotten or (-1 if look.last else 0)
+
+    async def _sweeps(self) -> int:
+        async with self._db.transaction() as tx:
+            look: Look = await retention.begin_forgetting_sweeps(tx, self._after_sweep, SWEEPS, self._ages)
+        self._after_sweep = look.last or 0
+        return look.forgotten

@@ -1,0 +1,241 @@
+"""What ended long ago is forgotten whole, what did not stays whole, and history always has room."""
+
+from typing import Any
+
+import asyncpg
+import pytest
+
+from services.job_manager.config import DAY, RetentionSettings
+from services.job_manager.retention import BATCH, Retention
+from tests.services.world import World, result, world
+from wms.audit.auditor import audit
+from wms.ids import JobId
+from wms.job.reasons import Code
+
+SIZE = 5_000_000
+
+
+async def done(place: World, count: int = 1, **description: Any) -> list[JobId]:
+    held = await place.running(count, **description)
+    await place.report(finish=tuple(result(each) for each in held))
+    return [job_id for job_id, _ in held]
+
+
+async def age(place: World, days: float, *job_ids: int) -> None:
+    """Let so many days pass for these jobs and whatever was submitted with them."""
+    ids = list(job_ids)
+    for statement in (
+        (
+            f"update job set submitted_at = submitted_at - interval '{days} d', changed_at = changed_at - interval '{days} d'"
+            " where job_id = any ($1)"
+        ),
+        (
+            f"update ended_attempt set offered_at = offered_at - interval '{days} d', ended_at = ended_at - interval '{days} d',"
+            f" accepted_at = accepted_at - interval '{days} d', started_at = started_at - interval '{days} d'"
+            " where job_id = any ($1)"
+        ),
+        f"update job_move set at = at - interval '{days} d' where job_id = any ($1)",
+        f"update submission set taken_at = taken_at - interval '{days} d' where (ids -> 0 ->> 0)::bigint = any ($1)",
+        "alter table sweep disable trigger all",
+        f"update sweep set submitted_at = submitted_at - interval '{days} d' where first = any ($1)",
+        "alter table sweep enable trigger all",
+        f"update block set changed_at = changed_at - interval '{days} d' where sweep = any ($1)",
+    ):
+        await place.sql(statement, *([ids] if "$1" in statement else []))
+
+
+async def forget(place: World, **settings: float) -> None:
+    await Retention(place.db, RetentionSettings(**settings)).forget()
+
+
+async def count(place: World, table: str, *job_ids: int) -> int:
+    rows = await place.sql(f"select from {table} where job_id = any ($1)", list(job_ids))
+    return len(rows)
+
+
+async def test_a_job_that_ended_long_ago_goes_whole_and_others_stay_whole(database: str) -> None:
+    async with world(database) as place:
+        (old,), (young,) = await done(place), await done(place)
+        (waiting,) = await place.submitted()
+        before = await place.history(young)
+        await age(place, 400, old, waiting)
+        await forget(place)
+        for table in ("job", "job_move", "ended_attempt", "job_event", "attempt"):
+            assert await count(place, table, old) == 0
+        assert await place.history(young) == before
+        assert await place.state(waiting) == "Waiting"
+        assert len(await place.sql("select from description")) == 2
+        assert (await audit(database)).ok
+
+
+async def test_a_removed_job_goes_earlier(database: str) -> None:
+    async with world(database) as place:
+        kept, removed = await done(place, 2, name="other"), await done(place)
+        await place.order("remove", *removed)
+        await age(place, 40, *kept, *removed)
+        await forget(place)
+        assert await count(place, "job", *kept) == 2
+        assert await count(place, "job", *removed) == 0
+        assert (await audit(database)).ok
+
+
+async def test_a_sweep_goes_when_all_of_its_jobs_ended_long_ago(database: str) -> None:
+    async with world(database) as place:
+        ids = await place.swept(10, name="s-{n}")
+        held = await place.match(slots=4)
+        await place.report(accept=tuple(held))
+        await place.report(start=tuple(held), finish=tuple(result(each) for each in held))
+        await age(place, 400, *ids)
+        await forget(place)
+        assert len(await place.sql("select from sweep")) == 1
+        await place.order("kill", *ids)
+        await age(place, 400, *ids)
+        await forget(place)
+        for table in ("sweep", "block", "job", "job_move", "ended_attempt", "description", "forgetting"):
+            assert await place.sql(f"select from {table}") == [], table
+        assert (await audit(database)).ok
+
+
+async def test_a_job_brought_back_is_not_forgotten(database: str) -> None:
+    async with world(database) as place:
+        ((job_id, epoch),) = await place.running()
+        await place.report(finish=(result((job_id, epoch), "failed", Code.EXIT_CODE, exit_code=1),))
+        await age(place, 400, job_id)
+        await place.order("reschedule", job_id)
+        await forget(place)
+        assert await place.state(job_id) == "Waiting"
+
+
+async def test_more_than_a_batch_is_looked_at(database: str) -> None:
+    """Waiting jobs at the front do not hide what is old behind them."""
+    async with world(database) as place:
+        for _ in range(3):
+            await place.submit(*({} for _ in range(BATCH // 2)))
+        ids = [row["job_id"] for row in await place.sql("select job_id from job order by job_id")]
+        await place.order("kill", *ids[-10:])
+        await age(place, 400, *ids)
+        await forget(place)
+        assert await count(place, "job", *ids) == len(ids) - 10
+
+
+async def test_a_submission_is_known_for_its_time(database: str) -> None:
+    async with world(database) as place:
+        old, young = await place.submitted(), await place.submitted()
+        await age(place, 31, *old)
+        await forget(place)
+        (left,) = await place.sql("select ids::text as ids from submission")
+        assert left["ids"] == f"[[{young[0]}, {young[0]}]]"
+        assert (await audit(database)).ok
+
+
+async def test_what_other_clusters_were_read_to_is_forgotten_but_never_the_last(database: str) -> None:
+    insert = (
+        "insert into consumer_offset (cluster_id, consumer, topic, partition, next_offset, moved_at)"
+        " values ($1, $2, 't', 0, 1, now() - $3 * interval '1 d')"
+    )
+    async with world(database) as place:
+        for cluster, consumer, days in (("left", "a", 100), ("here", "a", 95), ("left", "b", 10)):
+            await place.sql(insert, cluster, consumer, days)
+        await forget(place)
+        rows = await place.sql("select cluster_id, consumer from consumer_offset order by consumer")
+        assert [tuple(row) for row in rows] == [("here", "a"), ("left", "b")]
+
+
+# --- partitions -----------------------------------------------------------------------------------
+
+
+async def partitions(place: World) -> dict[str, int]:
+    """The tables of history, each with its rows."""
+    names = await place.sql(
+        "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'job_move'::regclass"
+    )
+    found = {}
+    for row in names:
+        (counted,) = await place.sql(f"select count(*) as n from {row['name']}")
+        found[row["name"]] = counted["n"]
+    return found
+
+
+async def given_out(place: World, job_id: int) -> None:
+    """Let that be the last id that was given out."""
+    await place.sql("select setval('job_id_seq', $1)", job_id)
+
+
+async def test_history_goes_where_its_id_belongs(database: str) -> None:
+    async with world(database) as place:
+        await done(place)
+        await given_out(place, 2 * SIZE + 7)
+        (there,) = await done(place)
+        assert there == 2 * SIZE + 8
+        assert {name: rows for name, rows in (await partitions(place)).items() if rows} == {
+            "job_move_first": 3,
+            "job_move_2": 3,
+        }
+
+
+async def test_what_had_no_room_is_moved_when_there_is(database: str) -> None:
+    async with world(database) as place:
+        await given_out(place, 9 * SIZE - 3)
+        ids = [(await done(place))[0] for _ in range(4)]
+        before = [await place.history(job_id) for job_id in ids]
+        assert (await partitions(place))["job_move_rest"] == 12
+        await given_out(place, 8 * SIZE)
+        await Retention(place.db, RetentionSettings()).make_room()
+        found = await partitions(place)
+        assert (found["job_move_9"], found["job_move_rest"]) == (6, 6)
+        assert [await place.history(job_id) for job_id in ids] == before
+        assert (await audit(database)).ok
+
+
+async def test_room_is_made_ahead_of_the_ids(database: str) -> None:
+    async with world(database) as place:
+        keeper = Retention(place.db, RetentionSettings())
+        await given_out(place, 6 * SIZE + 1)
+        await keeper.make_room()
+        first = await partitions(place)
+        await keeper.make_room()
+        assert await partitions(place) == first
+        assert {f"job_move_{n}" for n in range(7, 11)} <= first.keys()
+
+
+async def test_a_table_goes_when_nothing_is_left_in_it(database: str) -> None:
+    async with world(database) as place:
+        await given_out(place, SIZE)
+        (old,) = await done(place)
+        await given_out(place, 2 * SIZE)
+        (young,) = await done(place)
+        await given_out(place, 6 * SIZE)
+        await age(place, 400, old)
+        await forget(place)
+        assert not {"job_move_1", "job_move_3", "job_move_4"} & (await partitions(place)).keys()
+        assert {"job_move_first", "job_move_2", "job_move_rest"} <= (await partitions(place)).keys()
+        assert await place.state(young) == "Done"
+
+
+async def test_history_there_was_is_kept_by_the_migration(empty_database: str) -> None:
+    from wms.db.migrate import migrations
+
+    connection = await asyncpg.connect(empty_database)
+    known = migrations()
+    place = next(n for n, each in enumerate(known) if each.name.startswith("0006"))
+    for migration in known[:place]:
+        await connection.execute(migration.sql)
+    await connection.execute("select setval('job_id_seq', 12000000)")
+    await connection.execute(
+        "insert into job_move (job_id, seq, before, event, state, epoch, source)"
+        " values (11999999, 3, 'Waiting', 'match', 'Matched', 1, 't')"
+    )
+    for migration in known[place:]:
+        await connection.execute(migration.sql)
+    bound = await connection.fetchval(
+        "select pg_get_expr(relpartbound, oid) from pg_class where relname = 'job_move_first'"
+    )
+    assert bound == "FOR VALUES FROM (MINVALUE) TO ('15000000')"
+    assert await connection.fetchval("select count(*) from job_event where job_id = 11999999") == 1
+    assert await connection.fetchval("select to_regclass('job_move_3')") == "job_move_3"
+    await connection.close()
+
+
+def test_submissions_are_not_kept_longer_than_jobs() -> None:
+    with pytest.raises(ValueError, match="submissions_seconds"):
+        RetentionSettings(submissions_seconds=31 * DAY)
