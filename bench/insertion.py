@@ -12,6 +12,7 @@ from bench.store import Store, describe
 from bench.validity import InvalidError
 from bench.workload import VO, Queue
 from services.job_manager import submissions
+from services.job_manager.admission import Admission
 from services.job_manager.foresight import Foresight
 from wms.auth.principal import Principal
 from wms.db import offset
@@ -68,14 +69,14 @@ async def _take(at: Store, batches: Sequence[Sequence[Sent]]) -> tuple[float, li
     feed = offset.Feed("bench", uuid.uuid4().hex, TOPIC)
     async with at.db.transaction() as tx:
         place = (await offset.begin(tx, feed, [0]))[0]
-    foresight = Foresight(DEFAULT_SEGMENTS)
+    foresight, admission = Foresight(DEFAULT_SEGMENTS), Admission(at.db)
     each: list[float] = []
     began, python, postgres = time.perf_counter(), time.process_time(), at.cpu_seconds()
     for batch in batches:
         before = time.perf_counter()
         async with at.db.transaction() as tx:
             await offset.advance(tx, feed, {0: (place, place + len(batch))})
-            await submissions.take(tx, batch, DEFAULT_SEGMENTS, foresight)
+            await submissions.take(tx, batch, DEFAULT_SEGMENTS, foresight, admission)
         place += len(batch)
         each.append(time.perf_counter() - before)
     return (

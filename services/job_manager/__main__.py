@@ -1,5 +1,6 @@
 """Wires the job manager."""
 
+from services.job_manager.admission import Admission
 from services.job_manager.commands import Commands, on_refused
 from services.job_manager.config import Config
 from services.job_manager.foresight import Foresight
@@ -17,13 +18,16 @@ from wms.runtime.host import Host, serve
 
 async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
-    taking = Commands(config.queues.cpu_segments, Foresight(config.queues.cpu_segments))
+    admission = Admission(host.db)
+    await admission.refresh()
+    taking = Commands(config.queues.cpu_segments, Foresight(config.queues.cpu_segments), admission)
     host.consume(
         "commands", commands.TOPIC, commands.Command, taking.handle, on_refused=on_refused, batch=256
     )
     answering = Queries(config.queues.cpu_segments)
     host.consume("queries", asked.TOPIC, asked.Asked, answering.handle, on_refused=on_query_refused)
     host.consume("reports", reports.TOPIC, reports.FromAgent, Reports(config.lease).handle)
+    host.every("waiting-limits", 2.0, admission.refresh)
     host.every("leases", 1.0, Leases(host.db, config.lease).sweep)
     host.every("reasons", 2.0, Reasons(host.db).look)
     upkeep = Upkeep(host.db, config.queues, config.sandboxes)

@@ -3,6 +3,7 @@
 from itertools import groupby
 
 from services.job_manager import control, rules, submissions
+from services.job_manager.admission import Admission
 from services.job_manager.foresight import Foresight
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
@@ -14,9 +15,10 @@ from wms.messages.commands import Command, Control, Submit
 class Commands:
     """Handles batches of commands."""
 
-    def __init__(self, segments: tuple[int, ...], foresight: Foresight) -> None:
+    def __init__(self, segments: tuple[int, ...], foresight: Foresight, admission: Admission) -> None:
         self._segments = segments
         self._foresight = foresight
+        self._admission = admission
 
     async def handle(self, tx: Transaction, batch: list[Delivery[Command]]) -> None:
         """Carry out what users ask."""
@@ -28,6 +30,7 @@ class Commands:
                     [(p, m) for p, m in group if isinstance(m, Submit)],
                     self._segments,
                     self._foresight,
+                    self._admission,
                 )
             else:
                 for principal, message in group:

@@ -6,6 +6,7 @@ from functools import partial
 
 import msgspec
 
+from services.job_manager.admission import Admission
 from services.job_manager.foresight import Foresight, in_words
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
@@ -45,6 +46,7 @@ async def take(
     submits: Sequence[tuple[Principal, Submit]],
     segments: tuple[int, ...],
     foresight: Foresight,
+    admission: Admission,
 ) -> None:
     """Take or refuse each submission, and answer it."""
     await foresight.look(tx)
@@ -57,7 +59,7 @@ async def take(
             fault = Rejected("NOT_ALLOWED", "this token may not submit jobs", "ask for one that may")
             refuse(tx, principal.owner, submit.command_id, submit.client, fault)
     for identity, mine in sorted(by_owner.items()):
-        await _take_from(tx, identity, mine, partial(_order, identity, segments, foresight))
+        await _take_from(tx, identity, mine, partial(_order, identity, segments, foresight), admission)
 
 
 async def _take_from(
@@ -65,6 +67,7 @@ async def _take_from(
     identity: Identity,
     submits: Sequence[Submit],
     order: Callable[[Submit, bytes], _Order],
+    admission: Admission,
 ) -> None:
     owner = identity[0]
     before = await submission.taken(tx, owner, [submit.command_id for submit in submits])
@@ -86,10 +89,14 @@ async def _take_from(
             _answer(tx, owner, submit, (), read.foreseen)
         else:
             orders[submit.command_id] = read
+    refused = await admission.refused(tx, identity, {each: _size(said) for each, said in orders.items()})
+    for submit in [each for each in submits if each.command_id in refused]:
+        orders.pop(submit.command_id, None)
+        refuse(tx, owner, submit.command_id, submit.client, refused[submit.command_id])
     ids = await _store(tx, identity, list(orders.values())) if orders else {}
     for command_id, ranges in ids.items():
         _answer(tx, owner, orders[command_id].command, ranges, orders[command_id].foreseen)
-    for submit in repeated:
+    for submit in [each for each in repeated if each.command_id not in refused]:
         ranges = ids.get(submit.command_id) or _decoded(before[submit.command_id])
         _answer(tx, owner, submit, ranges, repeated=True)
 
@@ -108,6 +115,10 @@ def _order(
             in_words(foreseen),
         )
     return _Order(submit, digest, descriptions, required, foreseen)
+
+
+def _size(order: _Order) -> int:
+    return sum(map(jobs_in, order.descriptions))
 
 
 def _known(
@@ -247,7 +258,7 @@ def _ranges(orders: Sequence[_Order], first: int) -> dict[CommandId, Ranges]:
     """Share out the ids, which follow each other in the order of the submissions."""
     answers: dict[CommandId, Ranges] = {}
     for order in orders:
-        count = sum(map(jobs_in, order.descriptions))
+        count = _size(order)
         answers[order.command.command_id] = ((first, first + count - 1),)
         first += count
     return answers

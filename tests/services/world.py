@@ -13,6 +13,7 @@ import asyncpg
 import msgspec
 import numpy as np
 
+from services.job_manager.admission import Admission
 from services.job_manager.commands import Commands
 from services.job_manager.foresight import Foresight
 from services.job_manager.leases import Leases
@@ -83,7 +84,8 @@ class World:
         self.terms = Terms()
         # Its clock moves on whenever it is read: ads are looked at for each submission.
         clock = itertools.count().__next__
-        self._commands = Commands(DEFAULT_SEGMENTS, Foresight(DEFAULT_SEGMENTS, clock))
+        self.admission = Admission(db)
+        self._commands = Commands(DEFAULT_SEGMENTS, Foresight(DEFAULT_SEGMENTS, clock), self.admission)
         self._reports = Reports(self.terms)
         self._leases = Leases(db, self.terms)
         self._queries = Queries(DEFAULT_SEGMENTS)

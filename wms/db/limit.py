@@ -7,7 +7,7 @@ limit is ever passed and nobody waits in a circle.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 import asyncpg
@@ -32,7 +32,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     lifted: bool
     source: Literal["set", "file"]
     said_by: str
-    age: timedelta
+    said_at: datetime
 
 
 class Locked(NamedTuple):
@@ -67,7 +67,7 @@ def _said(row: asyncpg.Record) -> Said:
         lifted=row["most"] is None,
         source=row["source"],
         said_by=row["said_by"],
-        age=row["age"],
+        said_at=row["said_at"],
     )
 
 

@@ -1,7 +1,7 @@
 -- name: read
 -- What holds: what was set, else what the file says; what was lifted is shown as such.
 select distinct on (kind, site, ce, attribute, value) kind, site, ce, attribute, value, source, most, per_second, said_by,
-       said_at, now() - said_at as age
+       said_at
 from limit_rule order by kind, site, ce, attribute, value, source desc;
 
 -- name: set

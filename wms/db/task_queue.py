@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from wms.db import waiting_room
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, TaskQueueId
@@ -41,10 +42,12 @@ async def find_or_make(tx: Transaction, wanted: Iterable[Requirements]) -> dict[
 
 async def keep(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
     """Make sure that these queues stay until the transaction ends: jobs return to them."""
-    rows = await tx.fetch(SQL["keep"], sorted(set(tq_ids)))
+    ids = sorted(set(tq_ids))
+    rows = await tx.fetch(SQL["keep"], ids)
     removed = [row["tq_id"] for row in rows if row["removed"]]
     if removed:
         await tx.execute(SQL["revive"], removed)
+    await waiting_room.forget(tx, ids)
 
 
 async def read(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> dict[TaskQueueId, Requirements]:

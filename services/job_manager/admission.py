@@ -1,0 +1,108 @@
+"""Limits on waiting jobs: what a submission would make wait beyond them is refused, whole, with the numbers."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from wms.db import limit, waiting_room
+from wms.db.database import Database, Transaction
+from wms.db.waiting_room import Locked, Room, Whose
+from wms.errors import Rejected
+from wms.ids import CommandId
+
+SETTLED_AFTER = timedelta(seconds=10)
+"""Until then after a limit came there may be job managers that do not know it: its room is counted each time."""
+COUNTED_FOR = timedelta(seconds=1)
+"""How old a count may be by which a submission is refused, so that asking in vain again and again costs little."""
+
+
+class _Rule(NamedTuple):
+    most: int
+    settled_at: datetime
+
+
+class Admission:
+    """Knows the limits on waiting jobs, as they were a moment ago."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._rules: dict[Whose, _Rule] = {}
+
+    async def refresh(self) -> None:
+        """Read which limits hold."""
+        async with self._db.transaction() as tx:
+            said = await limit.said(tx)
+        self._rules = {
+            (each.limit.attribute, each.limit.value): _Rule(each.limit.most, each.said_at + SETTLED_AFTER)
+            for each in said
+            if each.limit.kind == "waiting" and not each.lifted
+        }
+
+    async def refused(
+        self, tx: Transaction, identity: tuple[str, str, str], sizes: Mapping[CommandId, int]
+    ) -> dict[CommandId, Rejected]:
+        """Return which of the submissions of so many jobs each are refused; the others have their room from now on.
+
+        `identity` is owner, group, VO; the submissions are looked at in their order.
+        """
+        rules = dict(self._concerning(identity))
+        if not rules or not sizes:
+            return {}
+        desk = _Desk(rules, await waiting_room.lock(tx, rules))
+        refused = {
+            command_id: fault for command_id, size in sizes.items() if (fault := await desk.admit(tx, size))
+        }
+        await waiting_room.settle(tx, desk.rooms)
+        return refused
+
+    def _concerning(self, identity: tuple[str, str, str]) -> Iterable[tuple[Whose, _Rule]]:
+        for whose in zip(("owner", "owner_group", "vo"), identity, strict=True):
+            rules = [self._rules[each] for each in (whose, (whose[0], "*")) if each in self._rules]
+            if rules:
+                yield (
+                    whose,
+                    _Rule(min(each.most for each in rules), max(each.settled_at for each in rules)),
+                )
+
+
+class _Desk:
+    """The rooms that one batch of submissions of one owner takes from."""
+
+    def __init__(self, rules: Mapping[Whose, _Rule], locked: Locked) -> None:
+        self.rooms = dict(locked.rooms)
+        self._rules = rules
+        self._at = locked.at
+        self._admitted = 0
+        self._counted: set[Whose] = set()
+
+    async def admit(self, tx: Transaction, size: int) -> Rejected | None:
+        """Take the room of so many jobs, or return why there is none."""
+        for whose, rule in self._rules.items():
+            if self._doubtful(whose, rule, size):
+                left = rule.most - await waiting_room.waiting(tx, whose) - self._admitted
+                self.rooms[whose] = Room(left, self._at)
+                self._counted.add(whose)
+            left = self.rooms[whose].left
+            if size > left:
+                return _refusal(whose, rule.most, rule.most - left, size)
+        for whose in self._rules:
+            self.rooms[whose] = self.rooms[whose]._replace(left=self.rooms[whose].left - size)
+        self._admitted += size
+        return None
+
+    def _doubtful(self, whose: Whose, rule: _Rule, size: int) -> bool:
+        """Tell whether the room must be counted before it is gone by."""
+        if whose in self._counted:
+            return False
+        room = self.rooms[whose]
+        stale = self._at - room.counted_at > COUNTED_FOR
+        return room.counted_at < rule.settled_at or (size > room.left and stale)
+
+
+def _refusal(whose: Whose, most: int, waiting: int, size: int) -> Rejected:
+    attribute, value = whose
+    return Rejected(
+        "WAITING_LIMIT",
+        f"{size:,} more would make {waiting + size:,} jobs of {attribute} {value} wait; the limit is {most:,}",
+        "submit fewer, or again once some have started; `wms limits` shows the limit",
+    )
