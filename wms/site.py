@@ -111,7 +111,7 @@ class Resource(Struct, frozen=True, kw_only=True):
         return None
 
 
-class ComputingElement(Struct, frozen=True, kw_only=True):
+class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
     """The ad of a computing element: what pilots sent there would offer, how many it takes, and what it holds now.
 
     `slots`, `cores`: all that this CE gives us. A pilot brings `slots_per_pilot` places for jobs on `cores_per_pilot`

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 from wms.db import wait_reason
 from wms.db.database import Transaction
@@ -10,7 +11,8 @@ from wms.job.reasons import Wait
 from wms.jobdesc.array import jobs_in
 from wms.jobdesc.description import JobDescription
 from wms.messages.replies import Foreseen
-from wms.provisioning.demand import reach
+from wms.provisioning.demand import Wanted
+from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements
 from wms.why.relaxation import openings, told
 from wms.why.survey import Known, fixed
@@ -32,7 +34,9 @@ class Foresight:
         self._looked_at = float("-inf")
         self._places: list[Place] = []
         self._known: list[Known] = []
-        self._judged: dict[Requirements, Foreseen | None] = {}
+        self._at_site: dict[str, list[ComputingElement]] = {}
+        self._runs: dict[Requirements, bool] = {}
+        self._obstacles: dict[Requirements, Foreseen] = {}
 
     async def look(self, tx: Transaction) -> None:
         """See which computing elements there are, unless it was done just now."""
@@ -43,38 +47,56 @@ class Foresight:
         if known != self._known:
             self._known = known
             self._places = [Place(element=each.element, fresh=each.fresh) for each in known]
-            self._judged.clear()
+            self._at_site = {}
+            for each in known:
+                if each.fresh:
+                    self._at_site.setdefault(each.element.site, []).append(each.element)
+            self._runs.clear()
+            self._obstacles.clear()
 
     def foresee(
         self, descriptions: Sequence[JobDescription], required: Sequence[Requirements]
     ) -> tuple[Foreseen, ...]:
         """Return what keeps jobs from running anywhere now or ever, of each distinct requirements that have such."""
-        hopeless = {wanted: found for wanted in dict.fromkeys(required) if (found := self._judge(wanted))}
+        hopeless = [wanted for wanted in dict.fromkeys(required) if not self._runs_somewhere(wanted)]
         if not hopeless:
             return ()
+        told_of = hopeless[:TOLD]
         jobs = Counter[Requirements]()
         for description, wanted in zip(descriptions, required, strict=True):
-            if wanted in hopeless:
+            if wanted in told_of:
                 jobs[wanted] += jobs_in(description)
-        return tuple(_counted(each, jobs[wanted]) for wanted, each in list(hopeless.items())[:TOLD])
-
-    def _judge(self, wanted: Requirements) -> Foreseen | None:
-        if wanted not in self._judged:
-            if len(self._judged) >= REMEMBERED:
-                self._judged.clear()
-            self._judged[wanted] = None if self._runs_somewhere(wanted) else self._obstacle(wanted)
-        return self._judged[wanted]
+        return tuple(_counted(self._obstacle(wanted), jobs[wanted]) for wanted in told_of)
 
     def _runs_somewhere(self, wanted: Requirements) -> bool:
-        return not contradiction(wanted) and any(
-            place.fresh and reach(wanted, place.element) is None for place in self._places
+        runs = self._runs.get(wanted)
+        if runs is None:
+            if len(self._runs) >= REMEMBERED:
+                self._runs.clear()
+            runs = self._runs[wanted] = not contradiction(wanted) and self._is_reached(wanted)
+        return runs
+
+    def _is_reached(self, requirements: Requirements) -> bool:
+        wanted = Wanted(requirements)
+        return any(not wanted.obstacles(element) for element in self._near(requirements.sites))
+
+    def _near(self, sites: Iterable[str]) -> Iterable[ComputingElement]:
+        """Return the elements that advertise themselves now, those at the sites named if any are."""
+        return chain.from_iterable(
+            (self._at_site.get(site, []) for site in sites) if sites else self._at_site.values()
         )
 
     def _obstacle(self, wanted: Requirements) -> Foreseen:
-        said = verdicts(wanted, self._places)
-        code, text = judge(standing(wanted, said))
-        relaxations = tuple(told(wanted, each) for each in openings(wanted, said, self._segments))
-        return Foreseen(code=code, text=text, jobs=0, relaxations=relaxations)
+        found = self._obstacles.get(wanted)
+        if found is None:
+            said = verdicts(wanted, self._places)
+            code, text = judge(standing(wanted, said))
+            relaxations = tuple(told(wanted, each) for each in openings(wanted, said, self._segments))
+            found = Foreseen(code=code, text=text, jobs=0, relaxations=relaxations)
+            if len(self._obstacles) >= REMEMBERED:
+                self._obstacles.clear()
+            self._obstacles[wanted] = found
+        return found
 
 
 def _counted(foreseen: Foreseen, jobs: int) -> Foreseen:

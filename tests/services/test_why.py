@@ -356,10 +356,10 @@ async def test_requirements_are_judged_once_until_ads_change(the_world: World) -
     await advertise(the_world)
     foresight = the_world._commands._foresight
     await offered(the_world, {"memory_mb": 9_000})
-    (judged,) = foresight._judged.values()
+    (judged,) = foresight._obstacles.values()
     await advertise(the_world, load=3.5, current_jobs=4)
     await offered(the_world, *[{"memory_mb": 9_000}] * 5)
-    assert next(iter(foresight._judged.values())) is judged, "what changes all the time is no news"
+    assert next(iter(foresight._obstacles.values())) is judged, "what changes all the time is no news"
     await advertise(the_world, memory_mb=5_000)
     reply = await offered(the_world, {"memory_mb": 9_000})
     assert reply.foreseen[0].relaxations[0].changes == ("memory 5000 MB instead of 9000",)

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from tests.unit.taskqueue_strategies import asks, requirements
 from wms.job.reasons import Wait
-from wms.provisioning.demand import obstacles, reach
+from wms.provisioning.demand import WAYS, Wanted, obstacles, reach
 from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements, processor_tags
-from wms.taskqueue.selection import Mismatch
+from wms.taskqueue.selection import Mismatch, explain
 from wms.why.relaxation import MOST, changes, openings, relaxed, told
 from wms.why.tier import judge, standing
 from wms.why.verdict import Place, failures, verdicts
@@ -68,7 +68,21 @@ def places() -> st.SearchStrategy[list[Place]]:
 @given(requirements(), elements())
 def test_the_first_obstacle_is_what_the_planner_stops_at(wanted: Requirements, at: ComputingElement) -> None:
     every = obstacles(wanted, at)
-    assert every[:1] == ([first] if (first := reach(wanted, at)) else [])
+    first = reach(wanted, at)
+    assert first in every if first else not every
+
+
+@settings(deadline=None)
+@given(requirements(), st.lists(elements(), max_size=5))
+def test_many_elements_are_judged_as_each_alone(wanted: Requirements, there: list[ComputingElement]) -> None:
+    together = Wanted(wanted)
+    for at in there:
+        resource = at.pilot_resource(vo=wanted.vo)
+        found = together.obstacles(at)
+        assert found == Wanted(wanted).obstacles(at)
+        ways = {way.name for way in WAYS}
+        by_matcher = {each for each in found if each.clause not in ways}
+        assert by_matcher == set(explain(wanted, resource))
 
 
 @settings(max_examples=300, deadline=None)

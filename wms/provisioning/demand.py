@@ -3,16 +3,18 @@
 A pilot serves its whole VO, so queues that differ only in owner are one kind of work.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wms.site import ComputingElement
+from wms.site import ComputingElement, Resource
 from wms.taskqueue.grouping import Requirements, processors_needed
-from wms.taskqueue.selection import Mismatch, explain, fits
+from wms.taskqueue.selection import OF_NAMES, Mismatch, failing_parts, fits, parts, refusal
 
 _EXAMPLES = 3
 
@@ -95,14 +97,65 @@ def reach(requirements: Requirements, element: ComputingElement) -> Mismatch | N
     return fits(requirements, element.pilot_resource(vo=requirements.vo))
 
 
+class Wanted:
+    """What a job asks for, looked at once and judged at many elements; of those that differ only in their names, once."""
+
+    def __init__(self, requirements: Requirements, *, since: Requirements | None = None) -> None:
+        """Look at all that is asked, or with `since` at what is asked differently from there."""
+        self._vo = requirements.vo
+        self._ways = [(way, way.part(requirements)) for way in WAYS]
+        asked = parts(requirements)
+        if since is not None:
+            self._ways = [(way, part) for way, part in self._ways if part != way.part(since)]
+            asked = [(clause, part) for clause, part in asked if part != clause.part(since)]
+        self._by_name = [each for each in asked if each[0].name in OF_NAMES]
+        self._by_kind = [each for each in asked if each[0].name not in OF_NAMES]
+        self._kinds: dict[int, list[Mismatch]] = {}
+
+    def obstacles(self, element: ComputingElement) -> list[Mismatch]:
+        """Return every clause that keeps the job from an element; an empty list exactly where `reach` finds none."""
+        pilot = pilot_at(element, self._vo)
+        failing = [
+            Mismatch(way.name, way.detail(part, element))
+            for way, part in self._ways
+            if not way.holds(part, element)
+        ]
+        of_kind = self._kinds.get(pilot.kind)
+        if of_kind is None:
+            of_kind = self._kinds[pilot.kind] = failing_parts(self._by_kind, pilot.resource)
+        if pilot.refused:
+            failing.append(pilot.refused)
+        return failing + of_kind + failing_parts(self._by_name, pilot.resource)
+
+
+class Pilot(NamedTuple):
+    """What a generic pilot would offer at an element, and why it would be refused, if so."""
+
+    resource: Resource
+    refused: Mismatch | None
+    kind: int
+    """The same number for resources that differ only in the names of their site and element."""
+
+
+# Ads come anew all the time and seldom say anything new.
+@lru_cache(maxsize=20_000)
+def pilot_at(element: ComputingElement, vo: str) -> Pilot:
+    """Return what a generic pilot of a VO would offer at an element."""
+    resource = element.pilot_resource(vo=vo)
+    return Pilot(resource, refusal(resource), _kind(replace(resource, site="", grid_ce="")))
+
+
+@lru_cache(maxsize=20_000)
+def _kind(_: Resource) -> int:
+    return next(_KINDS)
+
+
+_KINDS = itertools.count()
+
+
 def obstacles(requirements: Requirements, element: ComputingElement) -> list[Mismatch]:
     """Return every clause that keeps the job from an element; an empty list exactly where `reach` finds none."""
-    failing = []
-    for way in WAYS:
-        part = way.part(requirements)
-        if not way.holds(part, element):
-            failing.append(Mismatch(way.name, way.detail(part, element)))
-    return failing + explain(requirements, element.pilot_resource(vo=requirements.vo))
+    return Wanted(requirements).obstacles(element)
 
 
 def gather(waiting: Iterable[Waiting], elements: Sequence[ComputingElement]) -> Demand:

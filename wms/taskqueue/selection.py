@@ -158,6 +158,11 @@ CPU_TIME = Clause(
 
 _ALL = (*CLAUSES, CPU_TIME)
 
+OF_NAMES = frozenset({"site", "banned site", "grid CE"})
+"""The clauses that look at the names of a resource's site and computing element; no other does."""
+
+Parts = list[tuple[Clause, Hashable]]
+
 
 def refusal(resource: Resource) -> Mismatch | None:
     """Return why a resource can be given nothing whatever waits: its description contradicts itself."""
@@ -185,11 +190,22 @@ def explain(
     """Return every clause that does not hold; an empty list when the queue fits."""
     refused = refusal(resource)
     failing = [refused] if refused else []
-    for clause in _ALL:
-        part = clause.part(requirements)
-        if not clause.holds(part, resource):
-            failing.append(Mismatch(clause.name, clause.detail(part, resource)))
+    failing += failing_parts(parts(requirements), resource)
     return failing + [no for negative in negatives if (no := negative(requirements, resource))]
+
+
+def parts(requirements: Requirements) -> Parts:
+    """Return every clause with its part of the requirements: to look at once, and judge at many resources."""
+    return [(clause, clause.part(requirements)) for clause in _ALL]
+
+
+def failing_parts(asked: Parts, resource: Resource) -> list[Mismatch]:
+    """Return the clauses that do not hold at a resource whose description is no refusal."""
+    return [
+        Mismatch(clause.name, clause.detail(part, resource))
+        for clause, part in asked
+        if not clause.holds(part, resource)
+    ]
 
 
 def left_over(resource: Resource, requirements: Requirements) -> Resource | None:

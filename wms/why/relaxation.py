@@ -7,12 +7,12 @@ enough, else pairs, and so on.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wms.provisioning.demand import reach
+from wms.provisioning.demand import Wanted
 from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements, processor_tags, processors_needed
 from wms.why.verdict import Place, Verdict, room
@@ -59,7 +59,7 @@ class Opening(NamedTuple):
     @property
     def slots(self) -> int:
         """The jobs that could run there at once."""
-        return sum(room(self.requirements, place.element) for place in self.places)
+        return room(self.requirements, self.places)
 
 
 def openings(
@@ -93,14 +93,15 @@ def _of_clauses(
     by_clauses: dict[tuple[str, ...], list[Place]],
     segments: Segments,
 ) -> list[Opening]:
-    candidates = _candidates(requirements, names, places, segments)
     # What opens an element where all of these fail opens those where only some of them do as well.
     nearest = [place for other, each in by_clauses.items() if set(other) <= set(names) for place in each]
-    found: dict[tuple[Place, ...], Opening] = {}
-    for candidate in candidates:
-        opened = tuple(place for place in nearest if reach(candidate, place.element) is None)
+    found: dict[tuple[int, ...], Opening] = {}
+    for candidate in _candidates(requirements, names, places, segments):
+        # Nothing else fails there: only what is asked differently needs another look.
+        changed = Wanted(candidate, since=requirements)
+        opened = tuple(n for n, place in enumerate(nearest) if not changed.obstacles(place.element))
         if opened and opened not in found:
-            found[opened] = Opening(names, candidate, opened)
+            found[opened] = Opening(names, candidate, tuple(nearest[n] for n in opened))
     return list(found.values())
 
 
@@ -108,11 +109,15 @@ def _candidates(
     requirements: Requirements, names: tuple[str, ...], places: Sequence[Place], segments: Segments
 ) -> list[Requirements]:
     """Return the changes worth a look, the least first: the least and the most of all, and those with the most slots."""
-    slots: dict[Requirements, int] = {}
+    alike: dict[Any, list[ComputingElement]] = {}
+    fields = [field for name in names if name in _RELAX for field in _RELAX[name].fields]
     for place in places:
-        changed = relaxed(requirements, names, place.element, segments)
-        if changed is not None and reach(changed, place.element) is None:
-            slots[changed] = slots.get(changed, 0) + place.element.slots
+        alike.setdefault(tuple(getattr(place.element, field) for field in fields), []).append(place.element)
+    slots: dict[Requirements, int] = {}
+    for elements in alike.values():
+        changed = relaxed(requirements, names, elements[0], segments)
+        if changed is not None:
+            slots[changed] = slots.get(changed, 0) + sum(element.slots for element in elements)
     by_change = sorted(slots, key=_boldness)
     widest = sorted(slots, key=lambda each: -slots[each])[:_CANDIDATES]
     return sorted({*by_change[:1], *by_change[-1:], *widest}, key=_boldness)
@@ -130,15 +135,22 @@ def relaxed(
     changed: Requirements | None = requirements
     for name in names:
         relax = _RELAX.get(name)
-        changed = relax(changed, element, segments) if relax and changed is not None else None
+        changed = relax.change(changed, element, segments) if relax and changed is not None else None
     return changed
 
 
-Relax = Callable[[Requirements, ComputingElement, Segments], Requirements | None]
+Change = Callable[[Requirements, ComputingElement, Segments], Requirements | None]
+
+
+class Relax(NamedTuple):
+    """How a clause is relaxed, and the fields of the element that it goes by."""
+
+    change: Change
+    fields: tuple[str, ...] = ()
 
 
 def _without(field: str) -> Relax:
-    return lambda requirements, _, __: replace(requirements, **{field: ()})
+    return Relax(lambda requirements, _, __: replace(requirements, **{field: ()}))
 
 
 def _setup(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements | None:
@@ -178,17 +190,17 @@ def _cpu_time(
 
 
 _RELAX: dict[str, Relax] = {
-    "setup": _setup,
+    "setup": Relax(_setup, ("setup",)),
     "pilot type": _without("pilot_types"),
     "site": _without("sites"),
-    "banned site": _unbanned,
+    "banned site": Relax(_unbanned, ("site",)),
     "grid CE": _without("grid_ces"),
     "platform": _without("platforms"),
-    "job type": _job_type,
-    "tags": _tags,
-    "required tags": _required_tags,
-    "memory": _memory,
-    "CPU time": _cpu_time,
+    "job type": Relax(_job_type, ("job_types",)),
+    "tags": Relax(_tags, ("tags", "cores_per_pilot")),
+    "required tags": Relax(_required_tags, ("required_tags",)),
+    "memory": Relax(_memory, ("memory_mb",)),
+    "CPU time": Relax(_cpu_time, ("max_cpu_time",)),
     "submit pool": _without("submit_pools"),
     "grid middleware": _without("grid_middlewares"),
 }

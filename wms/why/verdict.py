@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from wms.provisioning.demand import obstacles
+from wms.provisioning.demand import Wanted, pilot_at
 from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements, processors_needed
 from wms.taskqueue.selection import Mismatch, Negative
@@ -48,20 +48,26 @@ def verdicts(
     requirements: Requirements, places: Iterable[Place], negatives: Sequence[Negative] = ()
 ) -> list[Verdict]:
     """Return what every place says, in the order given; a place whose ad is faulty says so."""
-    return [_verdict(requirements, place, negatives) for place in places]
+    wanted = Wanted(requirements)
+    found = []
+    for place in places:
+        failing = tuple(wanted.obstacles(place.element))
+        held = () if failing else _held(requirements, place, negatives)
+        found.append(Verdict(place, failing, held))
+    return found
 
 
-def _verdict(requirements: Requirements, place: Place, negatives: Sequence[Negative]) -> Verdict:
-    failing = tuple(obstacles(requirements, place.element))
-    if failing or not negatives:
-        return Verdict(place, failing)
-    resource = place.element.pilot_resource(vo=requirements.vo)
-    return Verdict(place, (), tuple(no for each in negatives if (no := each(requirements, resource))))
+def _held(requirements: Requirements, place: Place, negatives: Sequence[Negative]) -> tuple[Mismatch, ...]:
+    if not negatives:
+        return ()
+    resource = pilot_at(place.element, requirements.vo).resource
+    return tuple(no for each in negatives if (no := each(requirements, resource)))
 
 
-def room(requirements: Requirements, element: ComputingElement) -> int:
-    """Return how many jobs of a kind could run on an element at once, were it empty."""
-    return element.slots // max(1, min(processors_needed(requirements), element.slots_per_pilot))
+def room(requirements: Requirements, places: Iterable[Place]) -> int:
+    """Return how many jobs of a kind could run at places at once, were they empty."""
+    processors = processors_needed(requirements)
+    return sum(each.element.slots // max(1, min(processors, each.element.slots_per_pilot)) for each in places)
 
 
 def failures(found: Iterable[Verdict]) -> dict[str, int]:
