@@ -61,7 +61,7 @@ class Foresight:
         hopeless = [wanted for wanted in dict.fromkeys(required) if not self._runs_somewhere(wanted)]
         if not hopeless:
             return ()
-        told_of = hopeless[:TOLD]
+        told_of = dict.fromkeys(hopeless[:TOLD])
         jobs = Counter[Requirements]()
         for description, wanted in zip(descriptions, required, strict=True):
             if wanted in told_of:
