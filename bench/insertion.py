@@ -39,7 +39,7 @@ async def measure(at: Store, kinds: Sequence[Queue], runs: int) -> Figures:
     owners = list(by_owner.values())
 
     def sent(jobs: int) -> Sent:
-        return _submit(rng, rng.choice(owners), jobs)
+        return submit_of(rng, rng.choice(owners), jobs)
 
     before = await _count(at)
     bulk = [await _take(at, [[sent(BULK)] for _ in range(BULK_JOBS // BULK)]) for _ in range(runs)]
@@ -54,7 +54,7 @@ async def measure(at: Store, kinds: Sequence[Queue], runs: int) -> Figures:
     return {**_figures(bulk, BULK_JOBS), "one_job_a_message": _figures(single, SINGLE_JOBS)}
 
 
-def _submit(rng: random.Random, queues: Sequence[Queue], jobs: int) -> Sent:
+def submit_of(rng: random.Random, queues: Sequence[Queue], jobs: int) -> Sent:
     """Return one user's submission of jobs for any of the user's queues."""
     queue = queues[0]
     principal = Principal(
