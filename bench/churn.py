@@ -16,15 +16,13 @@ from typing import Any
 
 import msgspec
 
-from bench.insertion import submit_of
+from bench.insertion import Intake, submit_of
 from bench.matcher import Nowhere
 from bench.measuring import Figures, machine, median, run
 from bench.store import Store, store
 from bench.validity import InvalidError
 from bench.workload import VO, Queue, Shape, make_queues
-from services.job_manager import submissions
 from services.job_manager.config import RetentionSettings
-from services.job_manager.foresight import Foresight
 from services.job_manager.reports import Reports
 from services.job_manager.retention import Retention
 from wms.auth.principal import Principal
@@ -37,7 +35,6 @@ from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId
 from wms.job.reasons import Code
 from wms.lease import Terms
 from wms.messages.reports import Report, Result
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS
 
 BATCH = 512
 BULK = 1_000
@@ -114,7 +111,7 @@ class Churn:
         self._held: list[Held] = []
         self._numbers = itertools.count()
         self._reports = Reports(Terms())
-        self._foresight = Foresight(DEFAULT_SEGMENTS)
+        self._intake = Intake(at)
         self._pilot = Principal(
             kind="pilot", owner="bench", group="pilot", vo=VO, rights=frozenset({"generic_pilot"}),
             pilot_id="bench", site="bench", ce="bench", token_id="t", expires_at=4e9,
@@ -124,7 +121,7 @@ class Churn:
         for count in _parts(jobs, BULK):
             sent = submit_of(self._rng, self._rng.choice(self._owners), count)
             async with self._at.db.transaction() as tx:
-                await submissions.take(tx, [sent], DEFAULT_SEGMENTS, self._foresight)
+                await self._intake.take(tx, [sent])
                 ranges = await tx.fetchval(
                     "select ids::text from submission where command_id = $1", sent[1].command_id
                 )

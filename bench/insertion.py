@@ -16,6 +16,7 @@ from services.job_manager.admission import Admission
 from services.job_manager.foresight import Foresight
 from wms.auth.principal import Principal
 from wms.db import offset
+from wms.db.database import Transaction
 from wms.ids import CommandId
 from wms.messages.commands import TOPIC, Submit
 from wms.taskqueue.grouping import DEFAULT_SEGMENTS
@@ -54,6 +55,17 @@ async def measure(at: Store, kinds: Sequence[Queue], runs: int) -> Figures:
     return {**_figures(bulk, BULK_JOBS), "one_job_a_message": _figures(single, SINGLE_JOBS)}
 
 
+class Intake:
+    """The job manager's handler of submissions."""
+
+    def __init__(self, at: Store) -> None:
+        self._foresight = Foresight(DEFAULT_SEGMENTS)
+        self._admission = Admission(at.db)
+
+    async def take(self, tx: Transaction, batch: Sequence[Sent]) -> None:
+        await submissions.take(tx, batch, DEFAULT_SEGMENTS, self._foresight, self._admission)
+
+
 def submit_of(rng: random.Random, queues: Sequence[Queue], jobs: int) -> Sent:
     """Return one user's submission of jobs for any of the user's queues."""
     queue = queues[0]
@@ -69,14 +81,14 @@ async def _take(at: Store, batches: Sequence[Sequence[Sent]]) -> tuple[float, li
     feed = offset.Feed("bench", uuid.uuid4().hex, TOPIC)
     async with at.db.transaction() as tx:
         place = (await offset.begin(tx, feed, [0]))[0]
-    foresight, admission = Foresight(DEFAULT_SEGMENTS), Admission(at.db)
+    intake = Intake(at)
     each: list[float] = []
     began, python, postgres = time.perf_counter(), time.process_time(), at.cpu_seconds()
     for batch in batches:
         before = time.perf_counter()
         async with at.db.transaction() as tx:
             await offset.advance(tx, feed, {0: (place, place + len(batch))})
-            await submissions.take(tx, batch, DEFAULT_SEGMENTS, foresight, admission)
+            await intake.take(tx, batch)
         place += len(batch)
         each.append(time.perf_counter() - before)
     return (
