@@ -26,7 +26,7 @@ LOADING = """
 FILL = (
     "create temporary table kind on commit drop as select * from unnest($1::integer[], $2::jsonb[]) as k(queue, body)",
     """
-    insert into description (description_id, body) overriding system value
+    insert into description (description_id, body)
     select l.job_id, (k.body || jsonb_build_object('arguments', jsonb_build_array('--seed', l.job_id::text)))::json
     from loading l join kind k using (queue)
     """,
@@ -86,9 +86,6 @@ class Store:
                     connection, queues, tq_ids, jobs, range(first, min(first + AT_ONCE, len(jobs)))
                 )
             await connection.execute(f"select setval('job_id_seq', {len(jobs)})")
-            await connection.execute(
-                f"select setval(pg_get_serial_sequence('description', 'description_id'), {len(jobs)})"
-            )
             await connection.execute("vacuum (analyze)")
             await connection.execute("checkpoint")
         finally:

@@ -85,6 +85,9 @@ comment on view job_event is 'The history of every job: seq rises by one.';
 
 -- Kept as it came: nobody asks what is in it but to hand it on.
 alter table description alter column body type json using body::json;
+-- A description has the id of the first job that it describes: no other is in the way of those to come.
+alter table description alter column description_id drop identity;
+select setval('job_id_seq', max(description_id)) from description having max(description_id) > (select last_value from job_id_seq);
 
 -- Messages live for a moment: to press them together costs more than it saves.
 alter table outbox alter column keys set storage external, alter column payloads set storage external;

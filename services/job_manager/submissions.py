@@ -37,6 +37,8 @@ class _Order(msgspec.Struct, frozen=True):
     command: Submit
     digest: bytes
     descriptions: list[JobDescription]
+    texts: list[str]
+    """The same as they are to be stored."""
     required: list[Requirements]
     foreseen: tuple[replies.Foreseen, ...]
 
@@ -104,7 +106,7 @@ async def _take_from(
 def _order(
     identity: Identity, segments: tuple[int, ...], foresight: Foresight, submit: Submit, digest: bytes
 ) -> _Order:
-    descriptions = _read(submit)
+    descriptions, texts = _read(submit)
     required = [requirements_of(each, *identity, segments) for each in descriptions]
     foreseen = foresight.foresee(descriptions, required)
     if foreseen and submit.strict:
@@ -114,7 +116,7 @@ def _order(
             "change what they ask for, or submit them without --strict to let them wait",
             in_words(foreseen),
         )
-    return _Order(submit, digest, descriptions, required, foreseen)
+    return _Order(submit, digest, descriptions, texts, required, foreseen)
 
 
 def _size(order: _Order) -> int:
@@ -151,16 +153,21 @@ _decoder = msgspec.json.Decoder(JobDescription)
 _encoder = msgspec.json.Encoder()
 
 
-def _read(submit: Submit) -> list[JobDescription]:
+def _read(submit: Submit) -> tuple[list[JobDescription], list[str]]:
+    """Return what is to be stored of a submission, as descriptions and as JSON."""
     descriptions: list[JobDescription] = []
+    texts: list[str] = []
     problems: list[Problem] = []
     for n, raw in enumerate(submit.jobs):
         try:
-            descriptions.append(_read_one(bytes(raw)))
+            description, text = _read_one(bytes(raw))
         except InvalidDescription as invalid:
             problems += [
                 msgspec.structs.replace(each, place=f"jobs[{n}].{each.place}") for each in invalid.problems
             ]
+            continue
+        descriptions.append(description)
+        texts.append(text)
     if problems:
         raise InvalidDescription(problems)
     count = sum(map(jobs_in, descriptions))
@@ -168,10 +175,10 @@ def _read(submit: Submit) -> list[JobDescription]:
         raise Rejected(
             "TOO_MANY_JOBS", f"{count:,} jobs in one submission are over {ARRAY_LIMIT:,}", "split it"
         )
-    return descriptions
+    return descriptions, texts
 
 
-def _read_one(raw: bytes) -> JobDescription:
+def _read_one(raw: bytes) -> tuple[JobDescription, str]:
     """Read what our own tools write. Encoded again it must be the same: then no key was doubled or passed over."""
     try:
         description = _decoder.decode(raw)
@@ -179,9 +186,11 @@ def _read_one(raw: bytes) -> JobDescription:
         description = None
     if description is None or _encoder.encode(description) != raw:
         (description,) = read_json(raw)
+        raw = _encoder.encode(description)
     elif problems := validate(description):
         raise InvalidDescription(problems)
-    return description
+    stored = _encoder.encode(without_lists(description)) if is_array(description) else raw
+    return description, stored.decode()
 
 
 async def _store(tx: Transaction, identity: Identity, orders: Sequence[_Order]) -> dict[CommandId, Ranges]:
@@ -191,17 +200,13 @@ async def _store(tx: Transaction, identity: Identity, orders: Sequence[_Order]) 
     tq_ids = [queues[key_of(each)] for each in required]
     count = sum(map(jobs_in, descriptions))
     first = await job.reserve(tx, count)
-    texts = [
-        _encoder.encode(without_lists(each) if is_array(each) else each).decode() for each in descriptions
-    ]
-    described = zip(await job.describe(tx, texts), tq_ids, _firsts(descriptions, first), strict=True)
-    jobs, sweeps = _born(zip(descriptions, described, strict=True))
+    firsts = list(_firsts(descriptions, first))
+    await job.describe(tx, firsts, [each for order in orders for each in order.texts])
+    jobs, sweeps = _born(zip(descriptions, firsts, tq_ids, strict=True))
     await job.insert(tx, identity, jobs)
     await sweep.insert(tx, identity, sweeps)
-    requirements = dict(zip(tq_ids, required, strict=True))
-    task_queue.tell_entered(
-        tx, [(each.tq_id, each.user_priority, each.job_id) for each in jobs], requirements
-    )
+    task_queue.tell_entered(tx, [(each.tq_id, each.user_priority, each.job_id) for each in jobs])
+    requirements = dict(zip(tq_ids, required, strict=True)) if sweeps else {}
     for each in sweeps:
         swept = (each.first, each.first + each.count - 1)
         task_queue.tell_swept(tx, each.tq_id, requirements[each.tq_id], each.user_priority, swept)
@@ -230,20 +235,20 @@ def _firsts(descriptions: Iterable[JobDescription], first: int) -> Iterable[JobI
 
 
 def _born(
-    described: Iterable[tuple[JobDescription, tuple[int, TaskQueueId, JobId]]],
+    described: Iterable[tuple[JobDescription, JobId, TaskQueueId]],
 ) -> tuple[list[job.Born], list[sweep.Born]]:
     jobs: list[job.Born] = []
     sweeps: list[sweep.Born] = []
-    for description, (description_id, tq_id, first) in described:
+    for description, first, tq_id in described:
         name = description.name or description.executable.rpartition("/")[2][:200]
         priority, attempts = float(description.priority), description.max_attempts
         if not is_array(description):
-            jobs.append(job.Born(first, description_id, tq_id, name, priority, attempts))
+            jobs.append(job.Born(first, tq_id, name, priority, attempts))
             continue
         swept = sweep.Born(
             first=first,
             count=jobs_in(description),
-            description_id=description_id,
+            description_id=first,
             tq_id=tq_id,
             name=name,
             user_priority=priority,

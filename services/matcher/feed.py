@@ -4,7 +4,7 @@ The feed is opened before the load, so that a job that began to wait during it i
 still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import chain
 
 import structlog
@@ -13,9 +13,9 @@ from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka
 from wms.bus.topics import SHARED
 from wms.db import block, job, task_queue
-from wms.db.database import Database
+from wms.db.database import GONE, RETRIED, Database
 from wms.ids import JobId, TaskQueueId
-from wms.messages.changes import TOPIC, Change, Entered, Left, Opened, RulesChanged
+from wms.messages.changes import TOPIC, Change, Entered, JobsEntered, Left, Opened, RulesChanged
 from wms.messages.wire import Codec
 from wms.taskqueue.index import QueueIndex
 from wms.taskqueue.limits import Key
@@ -49,12 +49,17 @@ class Feed:
         try:
             while True:
                 for change in await self._inbox.poll(1.0):
-                    self._apply(change)
+                    await self._apply(change)
         finally:
             await self._inbox.close()
 
-    def _apply(self, change: Change) -> None:
+    async def _apply(self, change: Change) -> None:
         match change:
+            case JobsEntered():
+                await self._learn({tq_id for tq_id, _, _ in change.levels if tq_id not in self._index})
+                for tq_id, priority, job_ids in change.levels:
+                    if tq_id in self._index:
+                        self._index.add(tq_id, priority, job_ids)
             case Entered():
                 self._index.add_queue(change.tq_id, change.requirements)
                 self._index.add(change.tq_id, change.user_priority, change.job_ids)
@@ -68,6 +73,19 @@ class Feed:
                 self.on_opened(change.keys)
             case RulesChanged():
                 self.on_rules_changed()
+
+    async def _learn(self, tq_ids: Collection[TaskQueueId]) -> None:
+        """Read what queues require that are not known here yet; what cannot be read now the reconciliation finds."""
+        if not tq_ids:
+            return
+        try:
+            async with self._db.transaction() as tx:
+                required = await task_queue.read(tx, tq_ids)
+        except (*GONE, *RETRIED) as error:
+            log.warning("queues not learnt yet", queues=len(tq_ids), error=repr(error))
+            return
+        for tq_id, requirements in required.items():
+            self._index.add_queue(tq_id, requirements)
 
     async def fill(self) -> None:
         """Load what waits in the database now into an index that is empty."""

@@ -219,7 +219,7 @@ async def test_an_owner_is_for_ever(database: str) -> None:
         database,
         """insert into task_queue (key, owner, owner_group, vo, cpu_segment, requirements)
            values (sha256('k'), 'alice', 'user', 'lhcb', 500, '{}');
-           insert into description (body) values ('{}');
+           insert into description (description_id, body) values (1, '{}');
            insert into job (job_id, description_id, tq_id, owner, owner_group, vo, name, user_priority,
                             max_attempts, state, event_seq)
            select 1, description_id, tq_id, 'alice', 'user', 'lhcb', 'n', 1, 3, 'Waiting', 2

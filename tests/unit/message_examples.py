@@ -456,6 +456,9 @@ FULL: dict[str, msgspec.Struct] = {
     "entered": changes.Entered(
         tq_id=TaskQueueId(5), requirements=REQUIREMENTS, user_priority=2.0, job_ids=(JOB, JobId(1043))
     ),
+    "jobs-entered": changes.JobsEntered(
+        levels=((TaskQueueId(5), 2.0, (JOB, JobId(1043))), (TaskQueueId(6), 1.0, (JobId(1044),)))
+    ),
     "left": changes.Left(job_ids=(JOB, JobId(1043))),
     "opened": changes.Opened(keys=(Key("glasgow", "ce01", "owner", "alice"), Key("glasgow", "", "any", ""))),
     "rules-changed": changes.RulesChanged(),
@@ -627,6 +630,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "entered": changes.Entered(
         tq_id=TaskQueueId(1), requirements=PLAIN_REQUIREMENTS, user_priority=0.0, job_ids=()
     ),
+    "jobs-entered": changes.JobsEntered(levels=()),
     "left": changes.Left(job_ids=()),
     "opened": changes.Opened(keys=()),
     "rules-changed": changes.RulesChanged(),

@@ -249,3 +249,24 @@ def test_ten_thousand_descriptions_are_validated_quickly() -> None:
     started = time.process_time()
     assert not any(map(validate, descriptions))
     assert time.process_time() - started < 1.5  # the goal is 0.5 s; a loaded machine gets some slack
+
+
+def test_what_is_right_of_one_job_is_looked_at_anew_for_an_array_of_its_kind() -> None:
+    """A kind that was found good is not looked at again, but for what is each job's own."""
+    fine = JobDescription(executable="simulate", arguments=("1",), environment={"A": "b"}, cpu_time=1)
+    assert validate(fine) == validate(msgspec.structs.replace(fine, arguments=("2",))) == []
+    wrongs: tuple[dict[str, Any], ...] = (
+        {"array": 10**9},
+        {"arguments": ("\x00",)},
+        {"arguments": ("x" * 40_000,)},
+        {"arguments": [1]},
+        {"environment": {"A": "\x1b"}},
+        {"environment": {"WMS_A": "b"}},
+        {"environment": ["A"]},
+        {"priority": 11},
+        {"name": "x" * 300},
+        {"cpu_time": True},
+        {"success_exit_codes": (300,)},
+    )
+    for wrong in wrongs:
+        assert validate(msgspec.structs.replace(fine, **wrong)), wrong

@@ -24,7 +24,7 @@ class Born(msgspec.Struct, frozen=True):
     """A job to be inserted."""
 
     job_id: JobId
-    description_id: int
+    """And that of its description."""
     tq_id: TaskQueueId
     name: str
     user_priority: float
@@ -74,9 +74,9 @@ async def reserve(tx: Transaction, count: int) -> JobId:
     return JobId(await tx.fetchval(SQL["reserve_ids"], count))
 
 
-async def describe(tx: Transaction, descriptions: Sequence[str]) -> list[int]:
-    """Store descriptions (JSON); return their ids in the order given."""
-    return [row["description_id"] for row in await tx.fetch(SQL["insert_descriptions"], descriptions)]
+async def describe(tx: Transaction, firsts: Sequence[JobId], descriptions: Sequence[str]) -> None:
+    """Store descriptions (JSON), each under the id of the first job that it describes."""
+    await tx.execute(SQL["insert_descriptions"], firsts, descriptions)
 
 
 async def insert(tx: Transaction, owner: tuple[str, str, str], jobs: Sequence[Born]) -> None:
@@ -86,7 +86,6 @@ async def insert(tx: Transaction, owner: tuple[str, str, str], jobs: Sequence[Bo
     await tx.execute(
         SQL["insert_jobs"],
         [job.job_id for job in jobs],
-        [job.description_id for job in jobs],
         [job.tq_id for job in jobs],
         [job.name for job in jobs],
         [job.user_priority for job in jobs],
@@ -171,9 +170,7 @@ async def _tell_entered(tx: Transaction, moves: Sequence[Move]) -> None:
     jobs = [each.job for each in moves if each.steps[-1].state is State.WAITING]
     if jobs:
         await task_queue.keep(tx, (job.tq_id for job in jobs))
-        requirements = await task_queue.read(tx, (job.tq_id for job in jobs))
-        entering = [(job.tq_id, job.user_priority, job.job_id) for job in jobs]
-        task_queue.tell_entered(tx, entering, requirements)
+        task_queue.tell_entered(tx, [(job.tq_id, job.user_priority, job.job_id) for job in jobs])
 
 
 def _moved(move: Move) -> tuple[Any, ...]:

@@ -3,19 +3,17 @@
 select reserve_job_ids($1);
 
 -- name: insert_descriptions
--- Store descriptions; returns their ids in the order given.
-with given as (
-    select d.body, d.place from unnest($1::text[]) with ordinality as d(body, place)
-)
-insert into description (body) select g.body::json from given g order by g.place returning description_id;
+-- Store descriptions, each under the id of the first job that it describes.
+insert into description (description_id, body)
+select d.first, d.body::json from unnest($1::bigint[], $2::text[]) as d(first, body);
 
 -- name: insert_jobs
 -- Jobs are born Received and wait at once: their rows themselves tell these two moves.
 insert into job (job_id, description_id, tq_id, owner, owner_group, vo, name, user_priority, max_attempts, state,
                  event_seq, reason)
-select b.job_id, b.description_id, b.tq_id, $7, $8, $9, b.name, b.user_priority, b.max_attempts, 'Waiting', 2, 'QUEUED'
-from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::real[], $6::smallint[])
-    as b(job_id, description_id, tq_id, name, user_priority, max_attempts);
+select b.job_id, b.job_id, b.tq_id, $6, $7, $8, b.name, b.user_priority, b.max_attempts, 'Waiting', 2, 'QUEUED'
+from unnest($1::bigint[], $2::bigint[], $3::text[], $4::real[], $5::smallint[])
+    as b(job_id, tq_id, name, user_priority, max_attempts);
 
 -- name: lock
 -- The facts of jobs, the rows locked in the order of their ids.

@@ -1,6 +1,6 @@
 """Task queues in the database: found or made by key, brought back when a job returns, removed when long empty."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
@@ -16,7 +16,7 @@ SQL = load(__file__)
 Entering = tuple[TaskQueueId, float, JobId]
 """A job that waits from now on: its queue and its user priority."""
 
-IDS_IN_A_MESSAGE = 20_000
+IDS_IN_A_MESSAGE = 10_000
 
 
 async def find_or_make(tx: Transaction, wanted: Iterable[Requirements]) -> dict[bytes, TaskQueueId]:
@@ -56,22 +56,23 @@ async def read(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> dict[TaskQueue
     return {row["tq_id"]: msgspec.json.decode(row["requirements"], type=Requirements) for row in rows}
 
 
-def tell_entered(
-    tx: Transaction, entering: Sequence[Entering], requirements: Mapping[TaskQueueId, Requirements]
-) -> None:
+def tell_entered(tx: Transaction, entering: Iterable[Entering]) -> None:
     """Tell the matchers which jobs wait from now on."""
     groups: dict[tuple[TaskQueueId, float], list[JobId]] = {}
     for tq_id, priority, job_id in entering:
         groups.setdefault((tq_id, priority), []).append(job_id)
+    levels: list[tuple[TaskQueueId, float, tuple[JobId, ...]]] = []
+    jobs = 0
     for (tq_id, priority), ids in groups.items():
         for start in range(0, len(ids), IDS_IN_A_MESSAGE):
-            entered = changes.Entered(
-                tq_id=tq_id,
-                requirements=requirements[tq_id],
-                user_priority=priority,
-                job_ids=tuple(ids[start : start + IDS_IN_A_MESSAGE]),
-            )
-            tx.send(changes.TOPIC, "", entered)
+            some = tuple(ids[start : start + IDS_IN_A_MESSAGE])
+            if jobs + len(some) > IDS_IN_A_MESSAGE:
+                tx.send(changes.TOPIC, "", changes.JobsEntered(levels=tuple(levels)))
+                levels, jobs = [], 0
+            levels.append((tq_id, priority, some))
+            jobs += len(some)
+    if levels:
+        tx.send(changes.TOPIC, "", changes.JobsEntered(levels=tuple(levels)))
 
 
 def tell_swept(

@@ -24,6 +24,13 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True, tag="entered"):
     """Likewise jobs, those of sweeps: ranges of ids, both ends included."""
 
 
+class JobsEntered(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-entered"):
+    """Jobs of many queues wait now. A matcher that does not know a queue reads what it requires."""
+
+    levels: tuple[tuple[TaskQueueId, float, tuple[JobId, ...]], ...]
+    """Task queue, user priority, jobs."""
+
+
 class Left(msgspec.Struct, frozen=True, kw_only=True, tag="left"):
     """Jobs that wait no more and that no matcher took: killed, held, removed."""
 
@@ -41,4 +48,4 @@ class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules-changed
     """Shares or limits are others now: read them anew. Without it they are read anew every few seconds."""
 
 
-Change = Entered | Left | Opened | RulesChanged
+Change = Entered | JobsEntered | Left | Opened | RulesChanged
