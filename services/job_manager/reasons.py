@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import structlog
 
-from wms.db import queue, task_queue, wait_reason
+from wms.db import limit, queue, task_queue, wait_reason
 from wms.db.database import Database, Transaction
 from wms.db.queue import Waiting
 from wms.db.wait_reason import Told, WaitReason
@@ -14,6 +14,7 @@ from wms.ids import TaskQueueId
 from wms.job.reasons import Wait
 from wms.messages import events
 from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.limits import Limits
 from wms.why.survey import Survey
 from wms.why.tier import Judgement, Standing, judge
 
@@ -24,7 +25,7 @@ LONGEST_REST_SECONDS = 30.0
 QUIET_SECONDS = 30.0
 """Pilots fill and empty all the time: between the tiers of queues that are served a change is told no sooner."""
 CHANCE_STEP = 0.1
-SERVED = frozenset({Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
+SERVED = frozenset({Wait.HELD_BY_LIMIT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
 DEAD_QUEUES = 1_000
 
 
@@ -87,8 +88,10 @@ class Reasons:
         for tq_id, each in waiting.items():
             jobs[self._numbers[tq_id]] = each.jobs
             weights[self._numbers[tq_id]] = each.weight
+        limits = Limits(limit.holding(await limit.said(tx)))
+        closed = limits.full(await limit.all_counts(tx)) if limits else {}
         standings = self._survey.standings(
-            jobs, weights, await wait_reason.known(tx), await wait_reason.crews(tx), {}
+            jobs, weights, await wait_reason.known(tx), await wait_reason.crews(tx), closed
         )
         found = {tq_id: standings[self._numbers[tq_id]] for tq_id in waiting}
         return {tq_id: (at, judge(at)) for tq_id, at in found.items()}

@@ -1,8 +1,10 @@
 """Why a job is where it is, by the functions that matcher and planner themselves decide with."""
 
+from collections.abc import Iterable
+
 import asyncpg
 
-from wms.db import queue, task_queue, view, wait_reason
+from wms.db import limit, queue, task_queue, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.queue import QueueNow
 from wms.job.job import Job
@@ -10,10 +12,14 @@ from wms.job.reasons import ADVICE, WAIT_ADVICE
 from wms.job.state import State
 from wms.messages import replies
 from wms.messages.queries import WhyJob
+from wms.site import Resource
+from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.limits import Limits, held
+from wms.taskqueue.selection import Mismatch, Negative
 from wms.why.forecast import Forecast, forecast
 from wms.why.relaxation import openings, told
 from wms.why.tier import judge, standing
-from wms.why.verdict import Verdict, failures, verdicts
+from wms.why.verdict import Place, Verdict, failures, verdicts
 
 CES_LIMIT = 200
 
@@ -52,7 +58,8 @@ async def _explain_waiting(
     tx: Transaction, found: Job, query: WhyJob, segments: tuple[int, ...]
 ) -> replies.JobWhy:
     requirements = (await task_queue.read(tx, [found.tq_id]))[found.tq_id]
-    said = verdicts(requirements, await view.places(tx, requirements.vo))
+    places = await view.places(tx, requirements.vo)
+    said = verdicts(requirements, places, await _limits(tx, requirements, places))
     now = await queue.read(tx, found.tq_id)
     face = standing(requirements, said, chance=await wait_reason.chance(tx, found.tq_id))
     code, text = judge(face)
@@ -72,6 +79,27 @@ async def _explain_waiting(
         forecast=_forecast(found, now) if face.fitting > face.held else None,
         relaxations=tuple(told(requirements, each) for each in openings(requirements, said, segments)),
     )
+
+
+async def _limits(
+    tx: Transaction, requirements: Requirements, places: Iterable[Place]
+) -> tuple[Negative, ...]:
+    """Return what limits keep out, as a condition beside the clauses."""
+    limits = Limits(limit.holding(await limit.said(tx)))
+    if not limits:
+        return ()
+    keys = {
+        key
+        for place in places
+        for key in limits.concerning(requirements, place.element.site, place.element.ce)
+    }
+    counts = await limit.counts(tx, keys)
+
+    def full(asked: Requirements, at: Resource) -> Mismatch | None:
+        found = held(asked, at.site, at.grid_ce, limits, counts)
+        return Mismatch(found[0].code, found[0].text) if found else None
+
+    return (full,)
 
 
 def _forecast(found: Job, now: QueueNow | None) -> Forecast | None:

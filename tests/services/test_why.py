@@ -12,7 +12,7 @@ import pytest
 from services.matcher.watch import Watch
 from tests.services.world import World, pilot, user
 from wms.bus.consumer import Delivery
-from wms.db import ad
+from wms.db import ad, limit
 from wms.ids import CommandId, JobId, PilotId, RequestId
 from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
@@ -21,6 +21,7 @@ from wms.messages.queries import ListJobs, ListQueues, ShowJob, WhyJob
 from wms.messages.requests import MatchRequest
 from wms.site import ComputingElement, Resource
 from wms.taskqueue.index import QueueIndex
+from wms.taskqueue.limits import Limit
 
 _NUMBERS = itertools.count(1)
 
@@ -363,3 +364,22 @@ async def test_requirements_are_judged_once_until_ads_change(the_world: World) -
     await advertise(the_world, memory_mb=5_000)
     reply = await offered(the_world, {"memory_mb": 9_000})
     assert reply.foreseen[0].relaxations[0].changes == ("memory 5000 MB instead of 9000",)
+
+
+async def test_a_limit_that_holds_a_job_is_named_with_its_numbers(the_world: World) -> None:
+    first, second = await the_world.submitted(2)
+    await advertise(the_world)
+    async with the_world.db.transaction() as tx:
+        await limit.set_limit(tx, Limit(site="A", attribute="owner", value="ann", most=1), "oz")
+    await the_world.rules.refresh()
+    assert (await why(the_world, second)).code == "NO_PILOT"
+    (held,) = await the_world.match()
+    waits = second if held[0] == first else first
+    await run_pilot(the_world, busy=1)
+    said = await why(the_world, waits)
+    assert said.code == "HELD_BY_LIMIT"
+    assert "1 of 1 running" in said.summary
+    assert said.elements[0].limits
+    assert said.forecast is None
+    assert [each.code for each in await the_world.look()] == ["HELD_BY_LIMIT"]
+    assert (await line_of(the_world, waits)).reason == "HELD_BY_LIMIT"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit import reference_matching as reference
 from tests.unit.taskqueue_strategies import asks
+from wms.taskqueue.closed import pairs
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import (
     Bound,
@@ -70,6 +71,18 @@ def test_what_is_held_back_is_what_the_reference_says(
     assert bool(held(*asked, limits, counted(limits, running))) is by_reference
     every = {key: Count() for key in limits.concerning(*asked)} | counted(limits, running)
     assert admitted([limits.concerning(*asked)], every) == [not by_reference]
+
+
+@settings(deadline=None, max_examples=200)
+@given(SOME_LIMITS, st.lists(PLACES, max_size=12), PLACES)
+def test_what_is_full_holds_back_the_same(some: list[Limit], running: list[Place], asked: Place) -> None:
+    """Of keys that were counted: the one asked about is, even if at nothing."""
+    limits = Limits(some)
+    counts = dict.fromkeys(limits.concerning(*asked), Count()) | counted(limits, running)
+    wanted, site, ce = asked
+    full = limits.full(counts)
+    here = full.get((site, ""), set()) | full.get((site, ce), set())
+    assert bool(here & pairs(wanted)) is bool(held(*asked, limits, counts))
 
 
 @settings(deadline=None, max_examples=300)

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from msgspec import Meta, Struct
 
 from wms.site import Name, is_wild
-from wms.taskqueue.closed import Attribute, pairs
+from wms.taskqueue.closed import Attribute, Pair, pairs
 from wms.taskqueue.grouping import Requirements
 
 EACH = "*"
@@ -137,15 +137,29 @@ class Limits:
     def _concerning(self, requirements: Requirements, site: str, ce: str) -> Iterator[tuple[Key, Bound]]:
         for attribute, value in pairs(requirements):
             for here in ("", ce) if ce else ("",):
-                named = [
-                    self._by_key[key]
-                    for at in (site, EACH)
-                    for on in ((here, EACH) if here else ("",))
-                    for of in ((value, EACH) if value else ("",))
-                    if (key := Key(at, on, attribute, of)) in self._by_key
-                ]
-                if named:
-                    yield Key(site, here, attribute, value), _strictest(named)
+                key = Key(site, here, attribute, value)
+                if bound := self.of(key):
+                    yield key, bound
+
+    def of(self, key: Key) -> Bound | None:
+        """Return what holds of what a key counts; None where no limit makes it."""
+        named = [
+            self._by_key[named]
+            for at in (key.site, EACH)
+            for on in ((key.ce, EACH) if key.ce else ("",))
+            for of in ((key.value, EACH) if key.value else ("",))
+            if (named := Key(at, on, key.attribute, of)) in self._by_key
+        ]
+        return _strictest(named) if named else None
+
+    def full(self, counts: Counts) -> dict[tuple[str, str], set[Pair]]:
+        """Return by site and element the pairs that no job more may start of, of what was counted or is named itself."""
+        closed: dict[tuple[str, str], set[Pair]] = {}
+        for key in counts.keys() | {each for each in self._by_key if EACH not in each}:
+            bound = self.of(key)
+            if bound and not room(bound, counts.get(key, Count())):
+                closed.setdefault((key.site, key.ce), set()).add((key.attribute, key.value))
+        return closed
 
 
 def room(bound: Bound, count: Count) -> int:
