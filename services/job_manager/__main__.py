@@ -24,9 +24,10 @@ async def build(host: Host, config: Config) -> None:
     host.consume(
         "commands", commands.TOPIC, commands.Command, taking.handle, on_refused=on_refused, batch=256
     )
-    answering = Queries(config.queues.cpu_segments)
+    half_life = config.usage.half_life_hours
+    answering = Queries(config.queues.cpu_segments, half_life)
     host.consume("queries", asked.TOPIC, asked.Asked, answering.handle, on_refused=on_query_refused)
-    host.consume("reports", reports.TOPIC, reports.FromAgent, Reports(config.lease).handle)
+    host.consume("reports", reports.TOPIC, reports.FromAgent, Reports(config.lease, half_life).handle)
     host.every("waiting-limits", 2.0, admission.refresh)
     host.every("leases", 1.0, Leases(host.db, config.lease).sweep)
     host.every("reasons", 2.0, Reasons(host.db).look)

@@ -1,7 +1,7 @@
 """What the job manager is told."""
 
 from wms.lease import Terms
-from wms.runtime.config import Seconds, Section, ServiceConfig
+from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 from wms.taskqueue.grouping import DEFAULT_SEGMENTS, checked_segments
 
 
@@ -49,6 +49,7 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
     lease: Terms = Terms()
+    usage: UsageSettings = UsageSettings()
     queues: QueueSettings = QueueSettings()
     sandboxes: SandboxSettings = SandboxSettings()
     retention: RetentionSettings = RetentionSettings()

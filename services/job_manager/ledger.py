@@ -116,6 +116,10 @@ class Ledger:
         leases = (self._locked[job_id].lease for job_id in self._ended)
         return (counter_id for lease in leases if lease is not None for counter_id in lease.counted)
 
+    def ended(self) -> Iterable[tuple[Job, Ended]]:
+        """Return the jobs whose attempts end here."""
+        return ((self._locked[job_id], each) for job_id, each in self._ended.items())
+
     @property
     def lease_seconds(self) -> float:
         """For how long what is accepted or renewed here is held."""

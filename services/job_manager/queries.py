@@ -29,8 +29,9 @@ PILOTS_LIMIT = 1_000
 class Queries:
     """Handles batches of queries; `segments` are the CPU segments that jobs are grouped by."""
 
-    def __init__(self, segments: tuple[int, ...]) -> None:
+    def __init__(self, segments: tuple[int, ...], half_life_hours: float = 0.0) -> None:
         self._segments = segments
+        self._half_life_hours = half_life_hours
 
     async def handle(self, tx: Transaction, batch: list[Delivery[asked.Asked]]) -> None:
         """Answer each query."""
@@ -50,6 +51,8 @@ class Queries:
         if isinstance(query, asked.WhyJob):
             found = await _own(tx, principal, query.job_id, "see_detail")
             return await why.explain_job(tx, found, query, self._segments)
+        if isinstance(query, asked.ListShares):
+            return await standing.list_shares(tx, principal, query, self._half_life_hours)
         answer: Callable[[Transaction, Principal, Any], Awaitable[msgspec.Struct | None]]
         answer = _ANSWERS[type(query)]
         return await answer(tx, principal, query)
@@ -205,6 +208,5 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListQueues: _list_queues,
     asked.ListSites: _list_sites,
     asked.ListPilots: _list_pilots,
-    asked.ListShares: standing.list_shares,
     asked.ListLimits: standing.list_limits,
 }

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import structlog
 
+from services.job_manager.charging import Charging
 from services.job_manager.ledger import Held, Ledger
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
@@ -28,8 +29,9 @@ SOURCE = "job_agent"
 class Reports:
     """Handles batches of `wms.job.reports`."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, half_life_hours: float = 0.0) -> None:
         self._terms = terms
+        self._charging = Charging(half_life_hours)
 
     async def handle(self, tx: Transaction, batch: list[Delivery[FromAgent]]) -> None:
         """Apply what the reports say and answer each."""
@@ -59,6 +61,7 @@ class Reports:
         for job_id in left_behind:
             _take_back(ledger, job_id, frozenset(going))
         await ledger.write(tx, SOURCE)
+        await self._charging.charge(tx, ledger.ended())
         await pilot.seen(tx, _seen(report for _, report in reports))
 
 

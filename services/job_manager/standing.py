@@ -1,26 +1,33 @@
 """How groups stand: what each is entitled to, what of it waits and runs, and which limits there are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import asyncpg
 import msgspec
 
 from wms.auth.policy import allowed, scope
 from wms.auth.principal import Principal
-from wms.db import limit, share
+from wms.db import limit, share, usage
 from wms.db.database import Transaction
 from wms.db.share import Said
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.taskqueue.shares import VoGroup
+from wms.taskqueue.usage import Owner, factors
+
+HOUR = 3_600.0
 
 
-async def list_shares(tx: Transaction, principal: Principal, query: asked.ListShares) -> replies.Shares:
+async def list_shares(
+    tx: Transaction, principal: Principal, query: asked.ListShares, half_life_hours: float
+) -> replies.Shares:
     """Return the groups of the asker's VO, or of all for who may administer all."""
     everywhere = scope(principal, "set_shares").reach == "all"
     vo = None if everywhere else principal.vo
     said = {group: each for group, each in (await share.said(tx)).items() if vo in (None, group[0])}
-    lines = _lines(said, await share.standing(tx, vo))
+    used = await usage.read(tx, half_life_hours * HOUR) if half_life_hours else {}
+    used = {owner: seconds for owner, seconds in used.items() if vo in (None, owner[0])}
+    lines = _lines(said, await share.standing(tx, vo), used)
     return replies.Shares(query_id=query.query_id, client=query.client, shares=tuple(lines))
 
 
@@ -39,10 +46,14 @@ async def list_limits(tx: Transaction, principal: Principal, query: asked.ListLi
     return replies.LimitList(query_id=query.query_id, client=query.client, limits=limits, counts=counts)
 
 
-def _lines(said: Mapping[VoGroup, Said], owners: Iterable[asyncpg.Record]) -> Iterable[replies.ShareLine]:
+def _lines(
+    said: Mapping[VoGroup, Said], owners: Iterable[asyncpg.Record], used: Mapping[Owner, float]
+) -> Iterable[replies.ShareLine]:
     standing: dict[VoGroup, list[asyncpg.Record]] = {}
     for row in owners:
         standing.setdefault((row["vo"], row["owner_group"]), []).append(row)
+    waiting = {group: {row["owner"] for row in rows if row["waiting"]} for group, rows in standing.items()}
+    counting = factors(waiting, {group: each.share for group, each in said.items()}, used)
     for group in sorted(said.keys() | standing.keys()):
         held = said.get(group, share.NOTHING_SAID)
         rows = standing.get(group, [])
@@ -55,4 +66,10 @@ def _lines(said: Mapping[VoGroup, Said], owners: Iterable[asyncpg.Record]) -> It
             owners=sum(row["waiting"] > 0 for row in rows),
             waiting_jobs=sum(row["waiting"] for row in rows),
             running_jobs=sum(row["running"] for row in rows),
+            used_hours=sum(seconds for owner, seconds in used.items() if owner[:2] == group) / HOUR,
+            effective_share=held.share.job_share * _mean(counting.get(group, {}).values()),
         )
+
+
+def _mean(factors: Collection[float]) -> float:
+    return sum(factors) / len(factors) if factors else 1.0

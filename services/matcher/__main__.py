@@ -25,7 +25,7 @@ async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
     index = QueueIndex(law=config.matching.draw)
     gate = Gate(index, time.monotonic)
-    rules = Rules(host.db, index, gate, time.monotonic)
+    rules = Rules(host.db, index, gate, time.monotonic, config.usage.half_life_hours)
     feed = Feed(host.db, host.kafka, index)
     await feed.load()
     await rules.declare(config.matching.shares, config.matching.limits)

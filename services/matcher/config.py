@@ -1,7 +1,7 @@
 """What the matcher is told."""
 
 from wms.lease import Terms
-from wms.runtime.config import Seconds, Section, ServiceConfig
+from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 from wms.taskqueue.draw import Law
 from wms.taskqueue.limits import Limit
 from wms.taskqueue.shares import GroupShare
@@ -36,4 +36,5 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
     lease: Terms = Terms()
+    usage: UsageSettings = UsageSettings()
     matching: MatchingSettings = MatchingSettings()

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 import structlog
 
 from services.matcher.gate import Gate
-from wms.db import limit, share, task_queue
+from wms.db import limit, share, task_queue, usage
 from wms.db.database import Database, Transaction
 from wms.db.limit import Leased
 from wms.taskqueue.index import QueueIndex
 from wms.taskqueue.limits import Key, Limit, Limits
 from wms.taskqueue.shares import GroupShare, VoGroup
+from wms.taskqueue.usage import factors
 
 log = structlog.get_logger()
 
@@ -21,9 +22,16 @@ PASSES = 100
 
 
 class Rules:
-    """Shares and limits, as they are in the database; `clock` tells monotonic seconds."""
+    """Shares, limits and usage, as they are in the database; `clock` tells monotonic seconds."""
 
-    def __init__(self, db: Database, index: QueueIndex, gate: Gate, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        db: Database,
+        index: QueueIndex,
+        gate: Gate,
+        clock: Callable[[], float],
+        half_life_hours: float = 0.0,
+    ) -> None:
         self._db = db
         self._index = index
         self._gate = gate
@@ -31,6 +39,7 @@ class Rules:
         self._shares: dict[VoGroup, GroupShare] = {}
         self._limits: list[Limit] = []
         self._count_until = 0.0
+        self._half_life_seconds = half_life_hours * 3_600.0
 
     async def declare(
         self, shares: Mapping[str, Mapping[str, GroupShare]], limits: Sequence[Limit] = ()
@@ -56,6 +65,8 @@ class Rules:
         elif self._clock() < self._count_until:
             await self._count_in()
         await self._look_for_room()
+        if self._half_life_seconds:
+            await self._count_usage()
 
     async def _keep(self, limits: list[Limit]) -> None:
         """Count by the new limits from now on, and let nothing pass them until what runs already is counted too."""
@@ -76,6 +87,12 @@ class Rules:
             async with self._db.transaction() as tx:
                 counts = await limit.counts(tx, closed)
             self._gate.open_roomy(counts)
+
+    async def _count_usage(self) -> None:
+        """Let shares count by what owners have used of late."""
+        async with self._db.transaction() as tx:
+            used = await usage.read(tx, self._half_life_seconds)
+        self._index.count_usage(factors(self._index.waiting_owners(), self._shares, used))
 
     async def _count_in(self) -> int:
         """Have leases counted that were given before the limit was known; return how many were not."""

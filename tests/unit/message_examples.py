@@ -649,6 +649,21 @@ MINIMAL: dict[str, msgspec.Struct] = {
 """By tag: only what must be said."""
 
 GROWN: dict[str, msgspec.Struct] = {
+    "shares.usage": replies.Shares(
+        **ASKED,
+        shares=(
+            replies.ShareLine(
+                vo="lhcb",
+                owner_group="production",
+                job_share=2000.0,
+                job_sharing=True,
+                background=False,
+                source="set",
+                used_hours=1.5,
+                effective_share=900.0,
+            ),
+        ),
+    ),
     "submit.strict": commands.Submit(
         command_id=CommandId("c-1/rehearsal"), jobs=(msgspec.Raw(b"{}"),), strict=True, rehearsal=True
     ),

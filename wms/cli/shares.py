@@ -12,7 +12,19 @@ if TYPE_CHECKING:
     from wms.client import Client
     from wms.messages.replies import ShareLine
 
-SHARES = ("VO", "GROUP", "SHARE>", "SHARED", "BACKGROUND", "FROM", "OWNERS>", "WAITING>", "RUNNING>")
+SHARES = (
+    "VO",
+    "GROUP",
+    "SHARE>",
+    "SHARED",
+    "BACKGROUND",
+    "FROM",
+    "OWNERS>",
+    "WAITING>",
+    "RUNNING>",
+    "USED>",
+    "EFFECTIVE>",
+)
 
 Switch = Annotated[bool | None, Parameter(show_default=False)]
 
@@ -32,6 +44,8 @@ def shares(
 
     Shares are relative to each other; a group of which nothing is said has 1000. What is set holds at once, in all matchers and after
     every restart, until it is reset to what the matchers' file says.
+
+    Where usage counts (half_life_hours), USED are hours of processors, halved every half-life, and EFFECTIVE is what the share counts for.
 
     For example:
       wms shares
@@ -85,6 +99,8 @@ def _row(each: "ShareLine") -> tuple[object, ...]:
         each.owners,
         f"{each.waiting_jobs:,}",
         f"{each.running_jobs:,}",
+        f"{each.used_hours:,.1f} h" if each.used_hours else "-",
+        f"{each.job_share if each.effective_share is None else each.effective_share:,.0f}",
     )
 
 

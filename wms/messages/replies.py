@@ -337,6 +337,10 @@ class ShareLine(msgspec.Struct, frozen=True, kw_only=True):
     waiting_jobs: int = 0
     running_jobs: int = 0
     """With a pilot."""
+    used_hours: float = 0.0
+    """Of processors, in ended attempts, halved every half-life; 0 where usage does not count."""
+    effective_share: float | None = None
+    """The share as it counts by that usage; of an older job manager, none."""
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True, tag="shares"):

@@ -49,6 +49,13 @@ class LogSettings(Section, frozen=True, kw_only=True):
     json: bool = True
 
 
+class UsageSettings(Section, frozen=True, kw_only=True):
+    """Whether what owners have used of late counts against their shares. Job managers and matchers are told the same."""
+
+    half_life_hours: Annotated[float, msgspec.Meta(ge=0, le=100_000)] = 0.0
+    """Usage counts half after so long; 0: it does not count, and is not kept."""
+
+
 class ServiceConfig(Section, frozen=True, kw_only=True):
     """What every service is told."""
 

@@ -172,6 +172,14 @@ class QueueIndex:
         for name in changed:
             self._weighing.reshare(name)
 
+    def count_usage(self, factors: Mapping[VoGroup, Mapping[str, float]]) -> None:
+        """Let the shares of groups count by these factors for their owners, from the next draw on; for others as they are."""
+        self._weighing.count_usage(factors)
+
+    def waiting_owners(self) -> dict[VoGroup, set[str]]:
+        """Return the owners of each group that have waiting jobs."""
+        return self._weighing.waiting_owners()
+
     def close(self, site: str, pairs: Iterable[Pair], *, ce: str = "") -> None:
         """Say all that is closed at a site, or on one of its computing elements, from the next draw on.
 

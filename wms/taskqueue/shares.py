@@ -58,16 +58,17 @@ def share_class(requirements: Requirements) -> Requirements:
     return replace(requirements, sites=(), banned_sites=(), min_ram_mb=0)
 
 
-def weights(group: GroupShare, owners: Ints, means: Floats) -> Floats:
+def weights(group: GroupShare, owners: Ints, means: Floats, factors: Floats | float = 1.0) -> Floats:
     """Return the weights of the non-empty queues of one group, in the order given.
 
     `owners` numbers the owner of each queue from 0; `means` is p, the mean real priority of its waiting jobs.
+    `factors` is by what the share counts for each queue's entity, by its usage.
     """
     background = means <= BACKGROUND_PRIORITY if group.background else np.zeros(len(means), dtype=bool)
     entities = np.zeros_like(owners) if group.job_sharing else owners
     share = group.job_share / max(1, int(np.count_nonzero(np.bincount(entities))))
     sums = np.bincount(entities, weights=np.where(background, 0.0, means))[entities]
-    spread = np.divide(share * means, sums, out=np.zeros_like(means), where=sums > 0)
+    spread = np.divide(share * factors * means, sums, out=np.zeros_like(means), where=sums > 0)
     return np.where(background, LIGHTEST, np.maximum(LIGHTEST, spread))
 
 

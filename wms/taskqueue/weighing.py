@@ -15,7 +15,7 @@ import numpy as np
 from wms.taskqueue import shares
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.growing import Growing, Slots
-from wms.taskqueue.shares import GroupShare, VoGroup
+from wms.taskqueue.shares import Floats, GroupShare, Ints, VoGroup
 
 _LAG = 0.01
 _MANY = 32
@@ -34,11 +34,13 @@ class Tier:
 class Group:
     """The queues of one group of a VO, which spread its share among them."""
 
-    __slots__ = ("drift", "members", "name", "owners", "slots", "version", "whole")
+    __slots__ = ("drift", "factors", "members", "name", "owners", "slots", "version", "whole")
 
     def __init__(self, name: VoGroup) -> None:
         self.name = name
         self.owners: dict[str, int] = {}
+        self.factors: Mapping[str, float] = {}
+        """By what the share counts for an owner; as it is for one that is not named."""
         self.slots: set[int] = set()
         self.members: Slots | None = None
         """The slots as an array, made when wanted."""
@@ -140,6 +142,23 @@ class Weighing:
         if name in self._groups:
             self.dirty.add(self._groups[name])
 
+    def count_usage(self, factors: Mapping[VoGroup, Mapping[str, float]]) -> None:
+        """Let shares count by these factors for owners of groups, and as they are for all others."""
+        for name, group in self._groups.items():
+            new = factors.get(name, {})
+            if new != group.factors:
+                group.factors = new
+                self.dirty.add(group)
+
+    def waiting_owners(self) -> dict[VoGroup, set[str]]:
+        """Return the owners of each group that have waiting jobs."""
+        found = {}
+        for name, group in self._groups.items():
+            slots = self._alive(group)
+            numbers = set(self._owners.values[slots].tolist())
+            found[name] = {owner for owner, number in group.owners.items() if number in numbers}
+        return found
+
     def weight(self, slot: int) -> float:
         """Return the weight of a queue, 0 when empty, before it is scaled to what a resource sees."""
         self.refresh()
@@ -207,15 +226,27 @@ class Weighing:
             self.dirty.add(group)
 
     def _weigh(self, group: Group) -> None:
-        if group.members is None:
-            group.members = np.array(sorted(group.slots), dtype=np.int32)
+        slots = self._alive(group)
         totals = self.class_weights.values
         classes = self.classes.values
         totals[classes[group.members]] = 0.0
-        slots = group.members[self.jobs.values[group.members] > 0]
         share = self._shares.get(group.name) or GroupShare()
-        own = shares.weights(share, self._owners.values[slots], self._means.values[slots])
+        owners = self._owners.values[slots]
+        own = shares.weights(share, owners, self._means.values[slots], _factors(group, owners))
         self.weights.values[slots] = own
         np.add.at(totals, classes[slots], own)
         group.whole, group.drift = float(own.sum()), 0.0
         group.version += 1
+
+    def _alive(self, group: Group) -> Slots:
+        """Return the slots of a group that have jobs."""
+        if group.members is None:
+            group.members = np.array(sorted(group.slots), dtype=np.int32)
+        return group.members[self.jobs.values[group.members] > 0]
+
+
+def _factors(group: Group, owners: Ints) -> Floats | float:
+    if not group.factors:
+        return 1.0
+    factors: Floats = np.array([group.factors.get(owner, 1.0) for owner in group.owners])[owners]
+    return factors

@@ -1,0 +1,22 @@
+"""What owners have used, halved every half-life: one row each, brought up to date when it is read or added to."""
+
+from collections.abc import Mapping
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.taskqueue.usage import Owner
+
+SQL = load(__file__)
+
+
+async def charge(tx: Transaction, slot_seconds: Mapping[Owner, float], half_life_seconds: float) -> None:
+    """Add what attempts took that end in this transaction."""
+    if slot_seconds:
+        vos, groups, owners = (list(column) for column in zip(*slot_seconds, strict=True))
+        await tx.execute(SQL["charge"], vos, groups, owners, list(slot_seconds.values()), half_life_seconds)
+
+
+async def read(tx: Transaction, half_life_seconds: float) -> dict[Owner, float]:
+    """Return by owner the seconds that are left by now."""
+    rows = await tx.fetch(SQL["read"], half_life_seconds)
+    return {(row["vo"], row["owner_group"], row["owner"]): row["slot_seconds"] for row in rows}
