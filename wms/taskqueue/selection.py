@@ -158,8 +158,8 @@ CPU_TIME = Clause(
 
 _ALL = (*CLAUSES, CPU_TIME)
 
-OF_NAMES = frozenset({"site", "banned site", "grid CE"})
-"""The clauses that look at the names of a resource's site and computing element; no other does."""
+OF_NAMES = {"site": "site", "banned site": "site", "grid CE": "grid_ce"}
+"""The clauses that look at a name of a resource's place, and which; no other does, and they look at nothing else."""
 
 Parts = list[tuple[Clause, Hashable]]
 

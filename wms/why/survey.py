@@ -5,17 +5,19 @@ of an element are shared out as the draw would: to the highest CPU segment first
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from wms.provisioning.demand import WAYS
+from wms.provisioning.demand import WAYS, Way, pilot_at
 from wms.site import ComputingElement
 from wms.taskqueue.closed import Closed, Pair
 from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.selection import CLAUSES, CPU_TIME
+from wms.taskqueue.growing import Growing
+from wms.taskqueue.selection import CLAUSES, CPU_TIME, OF_NAMES, Clause
 from wms.why.tier import Standing, contradiction
 
 Mask = NDArray[np.bool_]
@@ -46,20 +48,60 @@ class _Column:
         self._part = part
         self._holds = holds
         self._numbers: dict[Hashable, int] = {}
-        self._of_queue: list[int] = []
+        self._parts: list[Hashable] = []
+        self._of_queue = Growing(np.int64)
 
     def append(self, requirements: Requirements) -> None:
-        self._of_queue.append(self._numbers.setdefault(self._part(requirements), len(self._numbers)))
+        part = self._part(requirements)
+        number = self._numbers.setdefault(part, len(self._parts))
+        if number == len(self._parts):
+            self._parts.append(part)
+        self._of_queue.append(number)
 
     def judge(self, place: Any, start: int) -> Mask:
         """Return whether the clause holds for the queues from the `start`-th on."""
-        queues = np.array(self._of_queue[start:], dtype=np.int64)
-        verdicts = np.ones(len(self._numbers), dtype=np.bool_)
-        parts = list(self._numbers)
+        queues = self._of_queue.values[start:]
+        verdicts = np.ones(len(self._parts), dtype=np.bool_)
         # Few queues came: few parts need a look.
-        for number in np.unique(queues) if start else range(len(parts)):
-            verdicts[number] = self._holds(parts[number], place)
-        return verdicts[queues]
+        for number in np.unique(queues).tolist() if start else range(len(self._parts)):
+            verdicts[number] = self._holds(self._parts[number], place)
+        found: Mask = verdicts[queues]
+        return found
+
+
+class _Group:
+    """Clauses that look at the same of an element, which is judged once for all elements that have it in common."""
+
+    def __init__(self, clauses: Iterable[Way | Clause], same: Callable[[Any], Hashable]) -> None:
+        self._columns = [_Column(each.part, each.holds) for each in clauses]
+        self._same = same
+        self._masks: dict[Hashable, Mask] = {}
+        self._in_use: dict[Hashable, Mask] = {}
+        self._count = 0
+
+    def append(self, requirements: Requirements) -> None:
+        self._count += 1
+        for column in self._columns:
+            column.append(requirements)
+
+    def mask(self, place: Any) -> Mask:
+        """Return by queue whether all of the clauses hold."""
+        key = self._same(place)
+        found = self._in_use.get(key)
+        if found is None or len(found) < self._count:
+            found = self._masks.get(key, np.empty(0, dtype=np.bool_))
+            start = len(found)
+            if start < self._count:
+                new = np.ones(self._count - start, dtype=np.bool_)
+                for column in self._columns:
+                    new &= column.judge(place, start)
+                found = np.concatenate([found, new])
+            self._in_use[key] = found
+        return found
+
+    def forget_unused(self) -> None:
+        """Forget what was not asked for since the last time."""
+        self._masks, self._in_use = self._in_use, {}
 
 
 class Survey:
@@ -67,10 +109,17 @@ class Survey:
 
     def __init__(self) -> None:
         self.requirements: list[Requirements] = []
-        self._ways = [_Column(way.part, way.holds) for way in WAYS]
+        self._ways = _Group(WAYS, lambda at: (at.vos, at.submit_pools, at.grid_middleware, at.dispatcher))
         # A pilot is of the queue's own VO: that clause holds by its making.
-        self._clauses = [_Column(each.part, each.holds) for each in (*CLAUSES, CPU_TIME) if each.name != "vo"]
-        self._reached: dict[ComputingElement, Mask] = {}
+        clauses = [each for each in (*CLAUSES, CPU_TIME) if each.name != "vo"]
+        self._by_name = [
+            _Group([each for each in clauses if OF_NAMES.get(each.name) == name], attrgetter(name))
+            for name in sorted(set(OF_NAMES.values()))
+        ]
+        self._by_kind = _Group(
+            [each for each in clauses if each.name not in OF_NAMES],
+            lambda at: replace(at, site="", grid_ce=""),
+        )
         self._closed = Closed()
         self._closed_at: set[tuple[str, str]] = set()
 
@@ -78,8 +127,8 @@ class Survey:
         """Give the next number to a queue."""
         self.requirements.append(requirements)
         self._closed.append(requirements)
-        for column in (*self._ways, *self._clauses):
-            column.append(requirements)
+        for group in self._groups():
+            group.append(requirements)
 
     def standings(
         self,
@@ -114,27 +163,24 @@ class Survey:
     def _limit(self, number: int, element: ComputingElement) -> str:
         return self._closed.detail(element.pilot_resource(vo=""), number)
 
-    def _all_reached(self, known: Sequence[Known]) -> list[Mask]:
-        """Return which queues reach each element; what is remembered of elements no longer known goes."""
-        kept = {}
-        for each in known:
-            element = fixed(each.element)
-            kept[element] = self._brought_up_to_date(element)
-        self._reached = kept
-        return [kept[fixed(each.element)] for each in known]
+    def _groups(self) -> tuple[_Group, ...]:
+        return (self._ways, self._by_kind, *self._by_name)
 
-    def _brought_up_to_date(self, element: ComputingElement) -> Mask:
-        before = self._reached.get(element, np.empty(0, dtype=np.bool_))
-        start = len(before)
-        if start == len(self.requirements):
-            return before
-        new = np.full(len(self.requirements) - start, element.fault() is None, dtype=np.bool_)
-        resource = element.pilot_resource(vo="any VO")
-        for columns, place in ((self._ways, element), (self._clauses, resource)):
-            for column in columns:
-                if new.any():
-                    new &= column.judge(place, start)
-        return np.concatenate([before, new])
+    def _all_reached(self, known: Sequence[Known]) -> list[Mask]:
+        """Return which queues reach each element."""
+        reached = [self._reached(each.element) for each in known]
+        for group in self._groups():
+            group.forget_unused()
+        return reached
+
+    def _reached(self, element: ComputingElement) -> Mask:
+        if element.fault() is not None:
+            return np.zeros(len(self.requirements), dtype=np.bool_)
+        resource = pilot_at(fixed(element), "any VO").resource
+        reached = self._ways.mask(element) & self._by_kind.mask(resource)
+        for group in self._by_name:
+            reached &= group.mask(resource)
+        return reached
 
 
 def fixed(element: ComputingElement) -> ComputingElement:
