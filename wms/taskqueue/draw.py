@@ -5,6 +5,7 @@
 -ln(U)/p it is -ln(U)/(n p), so n equals need one number, not n.
 """
 
+from collections.abc import Callable, Iterator
 from math import expm1, log1p
 from typing import Literal
 
@@ -18,17 +19,17 @@ _BLOCK = 2048
 class Chance:
     """Random numbers by the block, from one generator: a single one costs ten times as much."""
 
-    __slots__ = ("_left", "rng")
+    __slots__ = ("rng", "uniform")
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        self._left: list[float] = []
+        self.uniform: Callable[[], float] = _uniforms(rng).__next__
+        """Returns a number uniform on [0, 1)."""
 
-    def uniform(self) -> float:
-        """Return a number uniform on [0, 1)."""
-        if not self._left:
-            self._left = self.rng.random(_BLOCK).tolist()
-        return self._left.pop()
+
+def _uniforms(rng: np.random.Generator) -> Iterator[float]:
+    while True:
+        yield from rng.random(_BLOCK).tolist()
 
 
 def smallest(law: Law, uniform: float, count: int, weight: float) -> float:

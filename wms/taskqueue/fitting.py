@@ -6,6 +6,7 @@ such bits, and one that has come since a few more verdicts. Resources that diffe
 """
 
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -43,6 +44,11 @@ _LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
 """By the clause's name, what it looks at of a resource; of a clause that is not here all."""
 
 
+_MEMBERSHIP = {"pilot type", "site", "banned site", "grid CE"}
+"""These look for one value in a list of names, so that all lists without it are alike but for the empty one."""
+_OTHERS = ("\0",)
+
+
 def _whole(resource: Resource) -> Hashable:
     return resource
 
@@ -61,11 +67,10 @@ class Verdicts:
         self.bits: Bits | None = None
         """None while all fit."""
 
-    def follow(self, parts: list[Hashable], numbers: Growing) -> None:
+    def follow(self, parts: list[Any], numbers: Growing) -> None:
         """Judge what came since the last time."""
-        holds, by_part = self._clause.holds, self._by_part
-        for part in parts[self.parts :]:
-            by_part.append(holds(part, self._resource))
+        by_part = self._by_part
+        by_part += self._judge(parts, self.parts)
         self.parts = len(parts)
         if self.bits is not None or 0 in by_part:
             known = self.judged & ~7 if self.bits is not None else 0
@@ -73,6 +78,18 @@ class Verdicts:
             packed = np.packbits(fresh, bitorder="little")
             self.bits = packed if self.bits is None else np.concatenate([self.bits[: known >> 3], packed])
         self.judged = numbers.length
+
+    def _judge(self, parts: list[Any], start: int) -> bytes:
+        holds, resource = self._clause.holds, self._resource
+        if self._clause.name not in _MEMBERSHIP:
+            return bytes(holds(part, resource) for part in parts[start:])
+        # Thousands of lists of sites, and few of them name this one.
+        naming_none, naming_others = holds((), resource), holds(_OTHERS, resource)
+        value: Any = _LOOKS_AT[self._clause.name](resource)
+        return bytes(
+            holds(part, resource) if value in part else naming_others if part else naming_none
+            for part in parts[start:]
+        )
 
 
 class Column:
@@ -180,7 +197,7 @@ class NoMatch(Struct, frozen=True, kw_only=True):
 class Fitting:
     """All queues' requirements by slot, and the views of the resources seen lately.
 
-    `cached` bounds the views; the one unused for longest goes first.
+    `cached` bounds the views; the oldest goes first.
     """
 
     def __init__(self, pools: Pools, *, cached: int) -> None:
@@ -211,8 +228,9 @@ class Fitting:
             number = self._names[name] = self._number(resource)
         if number == _REFUSED:
             return None
-        view = self._views.pop(number, None) or self._new_view(resource)
-        self._views[number] = view
+        view = self._views.get(number)
+        if view is None:
+            view = self._views[number] = self._new_view(resource)
         if view.judged < self._segments.length:
             view.judge(self._columns, self._segments.length)
         return view

@@ -46,13 +46,15 @@ class Pick(NamedTuple):
 
 
 class _Queue:
-    __slots__ = ("count", "levels", "priorities", "requirements", "slot", "tq_id")
+    __slots__ = ("count", "levels", "only", "priorities", "requirements", "slot", "tq_id")
 
     def __init__(self, tq_id: TaskQueueId, requirements: Requirements) -> None:
         self.tq_id = tq_id
         self.requirements = requirements
         self.slot = -1
         self.levels: dict[float, Waiting] = {}
+        self.only: Waiting | None = None
+        """The level, when there is one."""
         self.count = 0
         self.priorities = 0.0
         """The sum of the jobs' real priorities."""
@@ -404,6 +406,7 @@ class QueueIndex:
                 part=self._part,
             )
             queue.levels[user_priority] = level
+            queue.only = level if len(queue.levels) == 1 else None
             self._levels[number : number + 1] = [level]
         return level
 
@@ -431,17 +434,18 @@ class QueueIndex:
         view = self._fitting.view(resource)
         if view is None:
             return []
-        if self._chance is None or self._chance.rng is not rng:
-            self._chance = Chance(rng)
+        chance = self._chance
+        if chance is None or chance.rng is not rng:
+            chance = self._chance = Chance(rng)
         fit = view.fit
         if self._closed:
             fit = self._closed.left_open(fit, resource.site, resource.grid_ce)
         picks: list[Pick] = []
         while len(picks) < count:
-            queue = self._draw_queue(view, fit, resource.cpu_time, self._chance)
-            if queue is None:
+            slot = self._draw_slot(view, fit, resource.cpu_time, chance)
+            if slot < 0:
                 break
-            picks.append(self._take(queue, self._chance))
+            picks.append(self._take(slot, chance))
         return picks
 
     def select_many(self, asks: Iterable[tuple[Resource, int]], rng: np.random.Generator) -> list[list[Pick]]:
@@ -464,7 +468,8 @@ class QueueIndex:
             failed=tuple(sorted(failed, key=lambda count: -count.jobs)),
         )
 
-    def _draw_queue(self, view: View, fit: bytes, cpu_time: int, chance: Chance) -> _Queue | None:
+    def _draw_slot(self, view: View, fit: bytes, cpu_time: int, chance: Chance) -> int:
+        """Return the slot of the queue that comes first, -1 when none that fits has a job."""
         if self._weighing.dirty:
             self._weighing.refresh()
         for sight in view.sights():
@@ -472,29 +477,33 @@ class QueueIndex:
             if pool.segment > cpu_time or sight.empty == pool.tier.arrivals:
                 continue
             slot = pool.draw(sight, fit, chance)
-            if slot is not None:
-                return self._queues[slot]
+            if slot >= 0:
+                return slot
             if fit is view.fit:
                 sight.empty = pool.tier.arrivals
-        return None
+        return -1
 
-    def _take(self, queue: _Queue, chance: Chance) -> Pick:
-        level = self._draw_level(queue, chance)
+    def _take(self, slot: int, chance: Chance) -> Pick:
+        queue = self._queues[slot]
+        assert queue is not None
+        alone = queue.only
+        level = alone or self._draw_level(queue.levels.values(), chance)
         job = level.take(chance.uniform(), self._unroll)
         self._where.pop(job)
         queue.count -= 1
         queue.priorities -= level.weight
-        self._note(queue)
+        if queue.count and alone:
+            self._weighing.jobs.items[slot] = queue.count  # and the mean is what it was
+        else:
+            self._note(queue)
         return Pick(job, queue.tq_id, level.user_priority)
 
-    def _draw_level(self, queue: _Queue, chance: Chance) -> Waiting:
-        levels = queue.levels
-        if len(levels) == 1:
-            return next(iter(levels.values()))
-        law, first, drawn = self._law, inf, None
-        for level in levels.values():
+    def _draw_level(self, levels: Iterable[Waiting], chance: Chance) -> Waiting:
+        law, uniform = self._law, chance.uniform
+        first, drawn = inf, None
+        for level in levels:
             if level.count:
-                key = smallest(law, chance.uniform(), level.count, level.weight)
+                key = smallest(law, uniform(), level.count, level.weight)
                 if key < first:
                     first, drawn = key, level
         assert drawn is not None

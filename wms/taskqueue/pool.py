@@ -37,6 +37,8 @@ _PROPOSALS = 32
 _SURE = 8.0
 """Of e^-8 it is, that a resource which fits all queues has none accepted before the horizon."""
 _HEAVY = 12
+_HEAVY_QUEUES = 48
+"""When the heavy classes have more queues, drawing all one by one costs less than finding those that are seen."""
 _FIRST_BLOCK, _LAST_BLOCK = 64, 1024
 _NO_END = 1e300
 
@@ -52,7 +54,7 @@ class Pool:
 
     __slots__ = (
         "_chance", "_classes", "_cumulative", "_gap", "_heavy", "_horizon", "_law", "_proposals", "_seen_classes",
-        "_size", "_source", "_sure", "_version", "_weighing", "segment", "slots", "tier",
+        "_size", "_source", "_split", "_sure", "_version", "_weighing", "segment", "slots", "tier",
     )  # fmt: skip
 
     def __init__(self, segment: int, tier: Tier, weighing: Weighing, source: Versioned, law: Law) -> None:
@@ -69,6 +71,8 @@ class Pool:
         self._proposals: Proposals = iter(())
         self._cumulative = np.zeros(1)
         self._heavy: list[int] = []
+        self._split = False
+        """Whether the heavy classes have so many queues that no proposals are made."""
         self._sure = 1.0
         self._gap = 1.0
         self._horizon = _NO_END
@@ -83,16 +87,16 @@ class Pool:
             self._classes.append(number)
         self._version = -1
 
-    def draw(self, sight: "Sight", fit: bytes, chance: Chance) -> int | None:
-        """Return the queue that comes first among those whose bit is set; None when there is none with a job."""
+    def draw(self, sight: "Sight", fit: bytes, chance: Chance) -> int:
+        """Return the queue that comes first among those whose bit is set; -1 when there is none with a job."""
         if self._version != self._source.version or chance is not self._chance:
             self._prepare(chance)
-        if sight.surveys:
-            sight.surveys -= 1
+        if sight.surveys or self._split:
+            sight.surveys -= sight.surveys > 0
             return self._survey(sight, fit, chance, 0.0)
         time, first = self._first_heavy(fit, chance) if self._heavy else (inf, -1)
         slot = self._first_proposed(fit, chance, min(time, self._horizon))
-        if slot is not None:
+        if slot >= 0:
             sight.missed = 0
             return slot
         if time <= self._horizon:
@@ -102,8 +106,8 @@ class Pool:
 
     # --- proposals --------------------------------------------------------------------------------
 
-    def _first_proposed(self, fit: bytes, chance: Chance, end: float) -> int | None:
-        """Return the first proposal accepted before a time."""
+    def _first_proposed(self, fit: bytes, chance: Chance, end: float) -> int:
+        """Return the first proposal accepted before a time; -1 when there is none."""
         weighing, sure = self._weighing, self._sure
         jobs, mates = weighing.jobs.items, weighing.mates
         time = 0.0
@@ -111,14 +115,14 @@ class Pool:
             for slot, byte, bit, gap, uniform in self._proposals:
                 time += gap
                 if time > end:
-                    return None
+                    return -1
                 if not jobs[slot]:
                     continue
                 given = slot
                 if not fit[byte] & bit:
                     if len(mates[slot]) == 1:
                         continue
-                    given = weighing.mate(slot, fit, chance.uniform())
+                    given = weighing.mate(slot, fit, chance.uniform)
                     if given < 0:
                         continue
                 if uniform < sure or uniform * (1.0 - weighing.seen_weight(given, fit) * time) < sure:
@@ -152,6 +156,8 @@ class Pool:
             peak = self._choose_heavy()
             weights[self._are_heavy(self.slots.values)] = 0.0
             self._set_horizon(float(weights.sum()), peak)
+        members = self._weighing.class_members
+        self._split = sum(len(members[number]) for number in self._heavy) > _HEAVY_QUEUES
         self._cumulative = weights.cumsum()
         self._proposals, self._size = iter(()), _FIRST_BLOCK
 
@@ -209,7 +215,7 @@ class Pool:
 
     def _survey(
         self, sight: "Sight", fit: bytes, chance: Chance, after: float, rival: tuple[float, int] = (inf, -1)
-    ) -> int | None:
+    ) -> int:
         """Return the first of all queues that come after a time; there the heavy ones are known by the first of them."""
         time, first = rival
         if sight.fit is not fit or sight.arrivals != self.tier.arrivals:
@@ -228,7 +234,7 @@ class Pool:
             place = int(keys.argmin())
             if keys.item(place) < time:
                 return slots.item(place)
-        return first if first >= 0 else None
+        return first
 
 
 class Sight:

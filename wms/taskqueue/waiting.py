@@ -133,6 +133,8 @@ class Line:
     def refill(self) -> None:
         """Bring up the next oldest."""
         front, late = self.front, self._late
+        if not late and self._at == len(self._rest):
+            return
         if not late and not self._gone:
             start = self._at
             self._at = min(start + _REFILL - len(front), len(self._rest))
@@ -241,17 +243,18 @@ class Waiting:
 
         `uniform` is a random number on [0, 1); `unroll` takes the next ids off the first block.
         """
-        front = self._own.front
-        while self.blocks and (len(front) < OLDEST or self.blocks[0].first < front[OLDEST - 1]):
+        line = self._own
+        while self.blocks and (len(line.front) < OLDEST or self.blocks[0].first < line.front[OLDEST - 1]):
             for job in unroll(self):
                 self._line(job).add(job)
-        line = self._own if front else self._other
-        front = line.front
+        if not line.front:
+            line = self._other
         self.count -= 1
-        there = len(front)
-        job = front.pop(int(uniform * (min(OLDEST, there))))
-        if there <= OLDEST:
-            line.refill()
+        there = len(line.front)
+        if there > OLDEST:
+            return line.front.pop(int(uniform * OLDEST))
+        job = line.front.pop(int(uniform * there))
+        line.refill()
         return job
 
     def _line(self, job: JobId) -> Line:

@@ -7,7 +7,7 @@ costs the weighing of a whole group only once in many. A queue that has emptied 
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 
 import numpy as np
@@ -16,6 +16,9 @@ from wms.taskqueue import shares
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.growing import Growing, Slots
 from wms.taskqueue.shares import Floats, GroupShare, Ints, VoGroup
+
+Place = tuple[int, int, int]
+"""A slot, its byte and its bit in a view."""
 
 _LAG = 0.01
 _MANY = 32
@@ -60,9 +63,9 @@ class Weighing:
         self.weights = Growing(np.float64)
         self.classes = Growing(np.int32)
         self.class_weights = Growing(np.float64)
-        self.class_members: list[list[int]] = []
-        self.mates: list[list[int]] = []
-        """By slot, the slots of its class."""
+        self.class_members: list[list[Place]] = []
+        self.mates: list[list[Place]] = []
+        """By slot, the queues of its class."""
         self._shares = group_shares
         self._groups: dict[VoGroup, Group] = {}
         self._group_of: list[Group] = []
@@ -89,7 +92,7 @@ class Weighing:
         self._means.append(0.0)
         self._owners.append(group.owners.setdefault(requirements.owner, len(group.owners)))
         number = self._class_number(requirements)
-        self.class_members[number].append(slot)
+        self.class_members[number].append((slot, slot >> 3, 1 << (slot & 7)))
         self.mates.append(self.class_members[number])
         self.classes.append(number)
 
@@ -174,15 +177,20 @@ class Weighing:
 
     # --- classes ----------------------------------------------------------------------------------
 
-    def seen(self, members: list[int], fit: bytes) -> tuple[list[int], list[float]]:
+    def seen(self, members: list[Place], fit: bytes) -> tuple[list[int], list[float]]:
         """Return which queues of a class a resource could take now, and their weights; `fit` has a bit for each slot."""
-        weights = self.weights.items
         if len(members) > _MANY:
             members = self._fitting(members, fit)
-        else:
-            members = [slot for slot in members if fit[slot >> 3] >> (slot & 7) & 1]
-        alive = [slot for slot in members if weights[slot] > 0.0]
-        return alive, [weights[slot] for slot in alive]
+        weights = self.weights.items
+        slots: list[int] = []
+        heavy: list[float] = []
+        for slot, byte, bit in members:
+            if fit[byte] & bit:
+                weight = weights[slot]
+                if weight:
+                    slots.append(slot)
+                    heavy.append(weight)
+        return slots, heavy
 
     def seen_weight(self, slot: int, fit: bytes) -> float:
         """Return the weight by which a resource draws a queue: its part of what the class weighs as a whole."""
@@ -193,7 +201,7 @@ class Weighing:
         _, weights = self.seen(self.mates[slot], fit)
         return float(weight * self.class_weights.items[number] / sum(weights))
 
-    def mate(self, slot: int, fit: bytes, uniform: float) -> int:
+    def mate(self, slot: int, fit: bytes, uniform: Callable[[], float]) -> int:
         """Return the queue that takes the place of one of its class that the resource does not see; -1 for none.
 
         So the queues of a class that it sees share the weight of the whole class by their own weights.
@@ -202,14 +210,13 @@ class Weighing:
         if len(slots) < 2:
             return slots[0] if slots else -1
         sums = list(accumulate(weights))
-        return slots[min(bisect_right(sums, uniform * sums[-1]), len(slots) - 1)]
+        return slots[min(bisect_right(sums, uniform() * sums[-1]), len(slots) - 1)]
 
     @staticmethod
-    def _fitting(members: list[int], fit: bytes) -> list[int]:
-        slots = np.array(members)
-        bits = np.frombuffer(fit, dtype=np.uint8)[slots >> 3] >> (slots & 7) & 1
-        fitting: list[int] = slots[bits > 0].tolist()
-        return fitting
+    def _fitting(members: list[Place], fit: bytes) -> list[Place]:
+        slots = np.fromiter((place[0] for place in members), dtype=np.int64, count=len(members))
+        fits = np.frombuffer(fit, dtype=np.uint8)[slots >> 3] >> (slots & 7) & 1
+        return [members[n] for n in np.flatnonzero(fits)]
 
     def _class_number(self, requirements: Requirements) -> int:
         of_class = shares.share_class(requirements)

@@ -1,6 +1,7 @@
 """Where each waiting job is: the number of its level by its id, in four bytes a job where ids are dense.
 
-Ids are looked up in pages of 64. A page has a row of cells in one array; a row whose last job has gone is used again.
+Ids are looked up in pages of 64. A page has a row of cells in one array; when half of the jobs have gone, the rows of pages
+without any are found and used again.
 Blocks of consecutive ids are kept beside, as their two ends.
 """
 
@@ -30,7 +31,9 @@ class Whereabouts:
     def __init__(self) -> None:
         self._rows: dict[int, int] = {}
         self._free: list[int] = []
-        self._used: list[int] = []
+        self._length = 0
+        self._low = 0
+        """When no more jobs than these are left, it is time to look for empty rows."""
         self._hold(np.zeros(_PAGE * 64, dtype=np.int32))
         self._singles = 0
         self._in_blocks = 0
@@ -57,13 +60,11 @@ class Whereabouts:
         if row is None:
             row = self._new_row(page)
         self._cells[row << _BITS | job & _INSIDE] = level
-        self._used[row] += 1
         self._singles += 1
 
     def pop(self, job: JobId) -> int:
         """Forget a job; return the level that it had, or NOWHERE."""
-        page = job >> _BITS
-        row = self._rows.get(page)
+        row = self._rows.get(job >> _BITS)
         if row is None:
             return NOWHERE
         cell = row << _BITS | job & _INSIDE
@@ -71,10 +72,8 @@ class Whereabouts:
         if level:
             self._cells[cell] = NOWHERE
             self._singles -= 1
-            self._used[row] -= 1
-            if not self._used[row]:
-                del self._rows[page]
-                self._free.append(row)
+            if self._singles < self._low:
+                self._free_rows()
         return level
 
     def put_all(self, ascending: NDArray[np.int64], levels: NDArray[np.int32]) -> None:
@@ -87,9 +86,10 @@ class Whereabouts:
         cells[np.repeat(rows.astype(np.int64) << _BITS, sizes) | ascending & _INSIDE] = levels
         self._hold(cells)
         self._rows = dict(zip(pages[starts].tolist(), rows.tolist(), strict=True))
-        self._used = sizes.tolist()
         self._free = []
+        self._length = len(starts)
         self._singles = len(ascending)
+        self._low = self._singles // 2
 
     def within(self, first: int, last: int) -> Iterator[tuple[JobId, int]]:
         """Go over the jobs from one id to another that are in no block, with their levels."""
@@ -106,16 +106,21 @@ class Whereabouts:
                         yield JobId(job), level
 
     def _new_row(self, page: int) -> int:
-        if self._free:
-            row = self._free.pop()
-        else:
-            row = len(self._used)
-            self._used.append(0)
-            if (row + 1) * _PAGE > len(self._array):
+        if not self._free:
+            if self._length * _PAGE == len(self._array):
                 more = np.zeros(len(self._array) // 2, dtype=np.int32)
                 self._hold(np.concatenate([self._array, more]))
-        self._rows[page] = row
+            self._free.append(self._length)
+            self._length += 1
+        row = self._rows[page] = self._free.pop()
+        self._low = max(self._low, self._singles // 2)
         return row
+
+    def _free_rows(self) -> None:
+        used = np.any(self._array.reshape(-1, _PAGE), axis=1).tolist()
+        gone = [page for page, row in self._rows.items() if not used[row]]
+        self._free += [self._rows.pop(page) for page in gone]
+        self._low = self._singles // 2
 
     # --- blocks -----------------------------------------------------------------------------------
 
