@@ -2,14 +2,15 @@
 
 from itertools import groupby
 
-from services.job_manager import control, rules, submissions
+from services.job_manager import control, lists, rules, submissions
 from services.job_manager.admission import Admission
+from services.job_manager.answers import refuse
 from services.job_manager.foresight import Foresight
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db.database import Transaction
 from wms.errors import Rejected
-from wms.messages.commands import Command, Control, Submit
+from wms.messages.commands import AddValues, Command, Control, Submit
 
 
 class Commands:
@@ -38,9 +39,11 @@ class Commands:
 
     async def _control(self, tx: Transaction, principal: Principal, message: Command) -> None:
         assert not isinstance(message, Submit)
-        if principal.kind not in ("user", "service"):
+        if isinstance(message, AddValues):
+            await lists.keep(tx, principal, message)
+        elif principal.kind not in ("user", "service"):
             fault = Rejected("NOT_ALLOWED", "only users and services give orders")
-            submissions.refuse(tx, principal.owner, message.command_id, message.client, fault)
+            refuse(tx, principal.owner, message.command_id, message.client, fault)
         elif isinstance(message, Control):
             await control.carry_out(tx, principal, message)
         else:
@@ -50,4 +53,4 @@ class Commands:
 async def on_refused(tx: Transaction, message: Command, fault: Rejected, claimed: str) -> None:
     """Say to whom the token claims to be that it was not believed."""
     if claimed:
-        submissions.refuse(tx, claimed, message.command_id, message.client, fault)
+        refuse(tx, claimed, message.command_id, message.client, fault)

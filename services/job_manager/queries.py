@@ -7,7 +7,7 @@ import asyncpg
 import msgspec
 
 from services.job_manager import standing, why
-from services.job_manager.submissions import refuse
+from services.job_manager.answers import refuse
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery

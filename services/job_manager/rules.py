@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from services.job_manager.submissions import refuse
+from services.job_manager.answers import refuse
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import limit, share, submission

@@ -6,7 +6,9 @@ from functools import partial
 
 import msgspec
 
+from services.job_manager import lists
 from services.job_manager.admission import Admission
+from services.job_manager.answers import refuse
 from services.job_manager.foresight import Foresight, in_words
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
@@ -41,6 +43,8 @@ class _Order(msgspec.Struct, frozen=True):
     """The same as they are to be stored."""
     required: list[Requirements]
     foreseen: tuple[replies.Foreseen, ...]
+    kept: dict[int, tuple[lists.Part, ...]]
+    """The parts of the long lists of descriptions, by their places."""
 
 
 async def take(
@@ -68,10 +72,11 @@ async def _take_from(
     tx: Transaction,
     identity: Identity,
     submits: Sequence[Submit],
-    order: Callable[[Submit, bytes], _Order],
+    order: Callable[[lists.Parts, Submit, bytes], _Order],
     admission: Admission,
 ) -> None:
     owner = identity[0]
+    parts = await lists.find(tx, owner, submits)
     before = await submission.taken(tx, owner, [submit.command_id for submit in submits])
     orders: dict[CommandId, _Order] = {}
     repeated: list[Submit] = []
@@ -83,7 +88,7 @@ async def _take_from(
             continue
         try:
             _check_unused(submit, known)
-            read = order(submit, digest)
+            read = order(parts, submit, digest)
         except Rejected as fault:
             refuse(tx, owner, submit.command_id, submit.client, fault)
             continue
@@ -91,6 +96,9 @@ async def _take_from(
             _answer(tx, owner, submit, (), read.foreseen)
         else:
             orders[submit.command_id] = read
+            for each in submit.lists:
+                for part in each.parts:
+                    del parts[part]
     refused = await admission.refused(tx, identity, {each: _size(said) for each, said in orders.items()})
     for submit in [each for each in submits if each.command_id in refused]:
         orders.pop(submit.command_id, None)
@@ -103,10 +111,16 @@ async def _take_from(
         _answer(tx, owner, submit, ranges, repeated=True)
 
 
-def _order(
-    identity: Identity, segments: tuple[int, ...], foresight: Foresight, submit: Submit, digest: bytes
+def _order(  # noqa: PLR0917 - the first three are bound once for a batch
+    identity: Identity,
+    segments: tuple[int, ...],
+    foresight: Foresight,
+    parts: lists.Parts,
+    submit: Submit,
+    digest: bytes,
 ) -> _Order:
     descriptions, texts = _read(submit)
+    kept = _kept(parts, submit, descriptions)
     required = [requirements_of(each, *identity, segments) for each in descriptions]
     foreseen = foresight.foresee(descriptions, required)
     if foreseen and submit.strict:
@@ -116,7 +130,18 @@ def _order(
             "change what they ask for, or submit them without --strict to let them wait",
             in_words(foreseen),
         )
-    return _Order(submit, digest, descriptions, texts, required, foreseen)
+    return _Order(submit, digest, descriptions, texts, required, foreseen, kept)
+
+
+def _kept(
+    parts: lists.Parts, submit: Submit, descriptions: Sequence[JobDescription]
+) -> dict[int, tuple[lists.Part, ...]]:
+    places = [each.job for each in submit.lists]
+    if len(set(places)) < len(places) or any(not 0 <= place < len(descriptions) for place in places):
+        raise Rejected(
+            "LISTS_MISSING", "its lists are for no description or twice for one", "submit it again"
+        )
+    return {each.job: lists.joined(parts, each, descriptions[each.job]) for each in submit.lists}
 
 
 def _size(order: _Order) -> int:
@@ -146,6 +171,8 @@ def _digest(submit: Submit) -> bytes:
     for raw in submit.jobs:
         digest.update(bytes(raw))
         digest.update(b"\n")
+    for each in submit.lists:
+        digest.update(repr((each.job, each.parts)).encode())
     return digest.digest()
 
 
@@ -202,7 +229,8 @@ async def _store(tx: Transaction, identity: Identity, orders: Sequence[_Order]) 
     first = await job.reserve(tx, count)
     firsts = list(_firsts(descriptions, first))
     await job.describe(tx, firsts, [each for order in orders for each in order.texts])
-    jobs, sweeps = _born(zip(descriptions, firsts, tq_ids, strict=True))
+    kept = [order.kept.get(place, ()) for order in orders for place in range(len(order.descriptions))]
+    jobs, sweeps = _born(zip(descriptions, firsts, tq_ids, kept, strict=True))
     await job.insert(tx, identity, jobs)
     await sweep.insert(tx, identity, sweeps)
     task_queue.tell_entered(tx, [(each.tq_id, each.user_priority, each.job_id) for each in jobs])
@@ -235,11 +263,11 @@ def _firsts(descriptions: Iterable[JobDescription], first: int) -> Iterable[JobI
 
 
 def _born(
-    described: Iterable[tuple[JobDescription, JobId, TaskQueueId]],
+    described: Iterable[tuple[JobDescription, JobId, TaskQueueId, tuple[lists.Part, ...]]],
 ) -> tuple[list[job.Born], list[sweep.Born]]:
     jobs: list[job.Born] = []
     sweeps: list[sweep.Born] = []
-    for description, first, tq_id in described:
+    for description, first, tq_id, kept in described:
         name = description.name or description.executable.rpartition("/")[2][:200]
         priority, attempts = float(description.priority), description.max_attempts
         if not is_array(description):
@@ -253,7 +281,8 @@ def _born(
             name=name,
             user_priority=priority,
             max_attempts=attempts,
-            parameters=description.parameters,
+            parameters=description.parameters or dict.fromkeys(kept[0].extremes if kept else (), ()),
+            kept=tuple((each.kept, each.count) for each in kept),
         )
         sweeps.append(swept)
     return jobs, sweeps
@@ -291,16 +320,3 @@ def _answer(
         foreseen=foreseen,
     )
     tx.send(replies.inbox(owner), submit.client, answer)
-
-
-def refuse(tx: Transaction, owner: str, reply_to: str, client: str, fault: Rejected) -> None:
-    """Tell the owner's tool that nothing was done and why."""
-    answer = replies.Refused(
-        reply_to=reply_to,
-        client=client,
-        code=fault.code,
-        message=fault.message,
-        remedy=fault.remedy,
-        details=fault.details,
-    )
-    tx.send(replies.inbox(owner), client, answer)

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -14,9 +15,11 @@ from tests.services.world import World, pilot, result, user
 from wms.audit import audit
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings
+from wms.client.submission import Messages, messages
 from wms.db import block, task_queue
 from wms.ids import CommandId, JobId, PilotId, RequestId
 from wms.job.state import State
+from wms.jobdesc import JobDescription
 from wms.messages import replies
 from wms.messages.commands import Control, Selector
 from wms.messages.queries import CountJobs, ListJobs, ListSweeps, ShowJob, WhyJob
@@ -319,3 +322,79 @@ async def test_its_queue_stays_while_it_waits(the_world: World) -> None:
     for _ in range(2):
         async with the_world.db.transaction() as tx:
             assert await task_queue.remove_long_empty(tx, 0.0) == 0
+
+
+# --- lists too long for a message -----------------------------------------------------------------
+
+
+def long_sweep(jobs: int, **more: Any) -> Messages:
+    description = JobDescription(
+        executable="true",
+        arguments=("{file}", "{seed}"),
+        parameters={
+            "file": tuple(f"file-number-{n}.root" for n in range(jobs)),
+            "seed": tuple(str(7 * n) for n in range(jobs)),
+        },
+        **more,
+    )
+    return messages([description], "long", "")
+
+
+async def test_lists_too_long_for_a_message_come_in_parts(the_world: World) -> None:
+    sent = long_sweep(100_000, name="{seed}")
+    assert len(sent.values) > 3
+    kept = await the_world.command(user(), *sent.values)
+    assert {type(each) for each in kept} == {replies.ValuesKept}
+    (reply,) = await the_world.command(user(), *sent.submits)
+    assert isinstance(reply, replies.Submitted), reply
+    ((first, last),) = reply.ids
+    assert last - first + 1 == 100_000
+    for n in (0, 999, 1_000, 54_321, 99_999):
+        shown = await the_world.ask(user(), ShowJob(query_id="q", job_id=first + n))
+        assert shown.parameters == {"file": f"file-number-{n}.root", "seed": str(7 * n)}
+        assert shown.job.name == str(7 * n)
+    again = await the_world.command(user(), *sent.values, *sent.submits)
+    assert isinstance(again[-1], replies.Submitted)
+    assert (again[-1].ids, again[-1].repeated) == (reply.ids, True)
+    assert not await the_world.sql("select from description where body::text = 'null'")
+
+
+@pytest.mark.parametrize("wrong", ["part missing", "another's", "count", "used", "order"])
+async def test_parts_that_do_not_make_the_lists_are_refused(the_world: World, wrong: str) -> None:
+    sent = long_sweep(60_000)
+    (submit,) = sent.submits
+    (lists,) = submit.lists
+    who = user("bob") if wrong == "another's" else user()
+    await the_world.command(who, *sent.values)
+    match wrong:
+        case "part missing":
+            submit = msgspec.structs.replace(submit, lists=(msgspec.structs.replace(lists, parts=("x",)),))
+        case "count":
+            submit = msgspec.structs.replace(
+                submit, jobs=(msgspec.Raw(bytes(submit.jobs[0]).replace(b"60000", b"50000")),)
+            )
+        case "used":
+            await the_world.command(user(), submit)
+            submit = msgspec.structs.replace(submit, command_id=CommandId("other"))
+        case "order":
+            parts = tuple(reversed(lists.parts))
+            submit = msgspec.structs.replace(submit, lists=(msgspec.structs.replace(lists, parts=parts),))
+    before = await blocks(the_world)
+    (reply,) = await the_world.command(user(), submit)
+    if wrong == "order" and sum(len(each.values["seed"]) for each in sent.values[-1:]) % 1_000 == 0:
+        assert isinstance(reply, replies.Submitted)
+        return
+    assert isinstance(reply, replies.Refused), reply
+    assert reply.code in ("LISTS_MISSING", "LISTS_UNEQUAL")
+    assert await blocks(the_world) == before
+
+
+async def test_values_that_lead_out_are_refused_in_parts_as_in_one(the_world: World) -> None:
+    sent = long_sweep(40_000, output_sandbox=("{file}",))
+    bad = msgspec.structs.replace(
+        sent.values[1], values={**sent.values[1].values, "file": ("../x", *sent.values[1].values["file"][1:])}
+    )
+    await the_world.command(user(), sent.values[0], bad, *sent.values[2:])
+    (reply,) = await the_world.command(user(), *sent.submits)
+    assert isinstance(reply, replies.Refused)
+    assert "no plain part of a file name" in str(reply.details)

@@ -207,6 +207,11 @@ FULL: dict[str, msgspec.Struct] = {
         jobs=(DESCRIPTION, msgspec.Raw(b'{"executable":"date"}')),
         client="cli-7",
     ),
+    "add-values": commands.AddValues(
+        command_id=CommandId("c-1/0/0"),
+        values={"file": ("a.txt", "b.txt"), "seed": ("1", "2")},
+        client="cli-7",
+    ),
     "control": commands.Control(
         command_id=CommandId("c-2"), action="hold", selector=SELECTOR, reason="new release", client="cli-7"
     ),
@@ -228,6 +233,7 @@ FULL: dict[str, msgspec.Struct] = {
         repeated=True,
         warnings=("no site has so many processors today",),
     ),
+    "values-kept": replies.ValuesKept(command_id=CommandId("c-1/0/0"), client="cli-7"),
     "refused": replies.Refused(
         reply_to="c-1",
         client="cli-7",
@@ -540,6 +546,7 @@ FULL: dict[str, msgspec.Struct] = {
 
 MINIMAL: dict[str, msgspec.Struct] = {
     "submit": commands.Submit(command_id=CommandId("c-1"), jobs=(msgspec.Raw(b'{"executable":"date"}'),)),
+    "add-values": commands.AddValues(command_id=CommandId("c-1/0/0"), values={}),
     "control": commands.Control(command_id=CommandId("c-2"), action="kill", selector=commands.Selector()),
     "list-jobs": queries.ListJobs(query_id="q-1", selector=commands.Selector()),
     "list-sweeps": queries.ListSweeps(query_id="q-1"),
@@ -551,6 +558,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "list-sites": queries.ListSites(query_id="q-1"),
     "list-pilots": queries.ListPilots(query_id="q-1"),
     "submitted": replies.Submitted(command_id=CommandId("c-1"), client="", ids=()),
+    "values-kept": replies.ValuesKept(command_id=CommandId("c-1/0/0"), client=""),
     "refused": replies.Refused(reply_to="c-1", client="", code="NOT_ALLOWED", message="no"),
     "controlled": replies.Controlled(command_id=CommandId("c-2"), client="", changed=0),
     "job-page": replies.JobPage(**ASKED, jobs=(), after=None),
@@ -748,6 +756,11 @@ GROWN: dict[str, msgspec.Struct] = {
         ),
     ),
     "match-request.again": msgspec.structs.replace(FULL["match-request"], again=True),
+    "submit.lists": commands.Submit(
+        command_id=CommandId("c-1"),
+        jobs=(msgspec.Raw(b'{"executable":"date","array":2}'),),
+        lists=(commands.LongLists(job=0, parts=(CommandId("c-1/0/0"),)),),
+    ),
     "list-jobs.alone": queries.ListJobs(**ASKED, selector=SELECTOR, alone=True),
     "entered.ranges": changes.Entered(
         tq_id=TaskQueueId(5),

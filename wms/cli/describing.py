@@ -14,6 +14,7 @@ from wms.jobdesc import JobDescription, read, read_json, read_toml, validate
 from wms.jobdesc.document import SIZE_LIMIT, read_entries
 from wms.jobdesc.problem import InvalidDescription
 
+LIST_LIMIT = 64 * 1024 * 1024
 SUFFIXES = (".toml", ".json", ".jsonl", ".ndjson")
 STDIN = ("-", "/dev/stdin")
 
@@ -112,13 +113,26 @@ def _from_file(name: str) -> list[JobDescription]:
         raise Rejected(fault.code, f"{name}: {fault.message}", fault.remedy, fault.details) from None
 
 
-def _bytes_of(name: str) -> bytes:
+def lines_of(name: str) -> tuple[str, ...]:
+    """Return the lines of a file, a value each, without their ends; the last need have none."""
+    try:
+        text = _bytes_of(name, LIST_LIMIT).decode()
+    except UnicodeDecodeError:
+        raise Rejected("NOT_UTF8", f"{shown(name, 200)} is not UTF-8", "save it as UTF-8") from None
+    if len(text) > LIST_LIMIT:
+        raise Rejected(
+            "LIST_TOO_LARGE", f"{shown(name, 200)} has more than {LIST_LIMIT:,} characters", "split it"
+        )
+    return tuple(text.removesuffix("\n").replace("\r\n", "\n").split("\n"))
+
+
+def _bytes_of(name: str, limit: int = SIZE_LIMIT) -> bytes:
     # One byte more than is allowed is enough to be refused: a file of 100 MB is never read whole.
     if name in STDIN:
-        return _read(sys.stdin.buffer)
+        return _read(sys.stdin.buffer, limit)
     try:
         with Path(name).open("rb") as file:
-            return _read(file)
+            return _read(file, limit)
     except OSError as error:
         raise Rejected(
             "NO_SUCH_FILE",
@@ -127,8 +141,8 @@ def _bytes_of(name: str) -> bytes:
         ) from None
 
 
-def _read(file: BinaryIO) -> bytes:
-    return file.read(SIZE_LIMIT + 1)
+def _read(file: BinaryIO, limit: int) -> bytes:
+    return file.read(limit + 1)
 
 
 # --- the program itself, where it is a file here -------------------------------------------------------------------

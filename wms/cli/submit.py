@@ -69,6 +69,7 @@ def submit(
       wms submit --cpu-time 10m --memory 2G --site A --tag gpu --array 1000 -- ./prog {n}
       wms submit --input data/ --output 'out/*.json' --wait -- python3 data/run.py
       wms submit --param file=a.txt,b.txt -- wc -l {file}
+      wms submit --param file=@files.txt --param seed=@seeds.txt --name 'fit {file}' -- ./fit {file} {seed}
       wms submit --strict --memory 64G --tag gpu -- ./train
       wms submit jobs.toml
       generate | wms submit - --id nightly-17 --json
@@ -78,9 +79,9 @@ def submit(
     name
         A name to find the jobs by; {n} stands for the index in an array.
     array
-        Make this many jobs; {n} in arguments, environment, name and outputs stands for 0, 1, 2, ...
+        Make this many jobs, up to a million; {n} in arguments, environment, name and outputs stands for 0, 1, 2, ...
     parameter
-        NAME=V1,V2,...: one job a value, which stands where {NAME} does. Several go together.
+        NAME=V1,V2,... or NAME=@FILE with a value a line: one job a value, which stands where {NAME} does. Several go together, of one length.
     env
         NAME=VALUE in the job's environment. May be repeated.
     cpu_time
@@ -167,7 +168,13 @@ def submit(
 def _columns(words: list[str]) -> dict[str, tuple[str, ...]]:
     from wms.cli.describing import pairs
 
-    return {name: tuple(value.split(",")) for name, value in pairs(words, "--parameter").items()}
+    return {name: _values(value) for name, value in pairs(words, "--parameter").items()}
+
+
+def _values(said: str) -> tuple[str, ...]:
+    from wms.cli.describing import lines_of
+
+    return lines_of(said[1:]) if said.startswith("@") else tuple(said.split(","))
 
 
 Parcels = list[dict[str, Path]]
@@ -256,14 +263,15 @@ def _show_taken(taken: "Submission", common: Common) -> None:
 
 
 def _show_plan(descriptions: "list[JobDescription]", parcels: Parcels, common: Common) -> int:
-    from wms.client.submission import commands
+    from wms.client.submission import messages
     from wms.jobdesc import jobs_in
 
-    messages = commands(descriptions, "dry-run", "")
+    sent = messages(descriptions, "dry-run", "")
+    count_messages = len(sent.values) + len(sent.submits)
     count = sum(map(jobs_in, descriptions))
     plan = {
         "jobs": count,
-        "messages": len(messages),
+        "messages": count_messages,
         "descriptions": descriptions[:SHOWN] if not common.json else descriptions,
         "input_files": sorted({name for files in parcels for name in files}),
         "first_commands": _first_commands(descriptions),
@@ -273,7 +281,7 @@ def _show_plan(descriptions: "list[JobDescription]", parcels: Parcels, common: C
         return OK
     show_pretty_json(plan)
     more = f" (the first {SHOWN} of {len(descriptions):,} are shown)" if len(descriptions) > SHOWN else ""
-    note(f"nothing was sent; this would submit {count:,} jobs in {len(messages):,} messages{more}")
+    note(f"nothing was sent; this would submit {count:,} jobs in {count_messages:,} messages{more}")
     return OK
 
 

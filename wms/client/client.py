@@ -14,7 +14,7 @@ from wms.client.credential import Credential, TokenFile
 from wms.client.exchange import Exchange
 from wms.client.files import Fetched, fetch, members, output_of
 from wms.client.settings import Settings, read_settings
-from wms.client.submission import Submission, check_id, commands, rehearsals
+from wms.client.submission import Submission, check_id, messages, rehearsals
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import CommandId, joined
 from wms.job.state import ENDED, State
@@ -98,7 +98,9 @@ class Client:
         """
         jobs = [descriptions] if isinstance(descriptions, JobDescription) else list(descriptions)
         submission_id = uuid.uuid4().hex if id is None else id
-        parts = commands(jobs, submission_id, self._exchange.client, strict=strict)
+        whole = messages(jobs, submission_id, self._exchange.client, strict=strict)
+        await self._keep_values(whole.values, submission_id)
+        parts = whole.submits
         if strict and len(parts) > 1:
             # Each is taken or refused by itself: that none is refused is to be known before one is taken.
             for answer in await self._ask_parts(rehearsals(parts)):
@@ -116,6 +118,14 @@ class Client:
             warnings=tuple(dict.fromkeys(warning for answer in taken for warning in answer.warnings)),
             foreseen=tuple(each for answer in taken for each in answer.foreseen),
         )
+
+    async def _keep_values(self, values: Sequence[ordered.AddValues], submission_id: str) -> None:
+        asked_for = [(part.command_id, part) for part in values]
+        for answer in await self._exchange.ask_all(
+            ordered.TOPIC, asked_for, replies.ValuesKept, self.timeout
+        ):
+            if isinstance(answer, WmsError):
+                raise _partly(answer, submission_id, [], 1)
 
     async def _ask_parts(self, parts: Sequence[ordered.Submit]) -> Sequence[replies.Submitted | WmsError]:
         asked_for = [(part.command_id, part) for part in parts]

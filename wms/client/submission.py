@@ -1,20 +1,24 @@
 """How descriptions become messages: few enough and small enough for one, each with an id of its own made from the user's."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from wms.client.selector import in_words
 from wms.errors import Rejected
 from wms.ids import CommandId, joined
-from wms.jobdesc.array import jobs_in
+from wms.jobdesc.array import jobs_in, without_lists
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription
 from wms.jobdesc.validation import ARRAY_LIMIT, validate
-from wms.messages.commands import SUBMIT_LIMIT, Selector, Submit
+from wms.messages.commands import SUBMIT_LIMIT, AddValues, LongLists, Selector, Submit
 from wms.messages.replies import Foreseen
 
 BYTES_LIMIT = 880_000
+INLINE_BYTES = 400_000
+"""A description with lists of parameters of more bytes than this goes without them; they go before it."""
+APART_BYTES = 800_000
+THOUSAND = 1_000
 ID_LIMIT = 180
 
 _encoder = msgspec.json.Encoder()
@@ -71,16 +75,91 @@ def check_id(command_id: str) -> None:
         raise Rejected("BAD_ID", f"an id must be 1 to {ID_LIMIT} printable characters", "choose another")
 
 
-def commands(
+class Messages(msgspec.Struct, frozen=True):
+    """What submits descriptions: long lists of parameters first, a part a message, and then what names them."""
+
+    values: list[AddValues]
+    submits: list[Submit]
+
+
+def messages(
     descriptions: Sequence[JobDescription], command_id: str, client: str, *, strict: bool = False
-) -> list[Submit]:
+) -> Messages:
     """Return the messages that submit the descriptions, in their order: the same ones for the same arguments."""
     check_id(command_id)
     check(descriptions)
-    return [
-        Submit(command_id=CommandId(f"{command_id}/{n}"), jobs=tuple(jobs), client=client, strict=strict)
-        for n, jobs in enumerate(_parts(descriptions))
+    values: list[AddValues] = []
+    parts: list[_Part] = []
+    for place, description in enumerate(descriptions):
+        raw, ids = _encoder.encode(description), list[CommandId]()
+        if len(raw) > INLINE_BYTES and description.parameters:
+            apart = list(_apart(description, f"{command_id}/{place}", client))
+            values += apart
+            raw, ids = _encoder.encode(without_lists(description)), [each.command_id for each in apart]
+        if not parts or not parts[-1].has_room(len(raw), jobs_in(description)):
+            parts.append(_Part())
+        parts[-1].add(raw, jobs_in(description), ids)
+    submits = [
+        Submit(
+            command_id=CommandId(f"{command_id}/{n}"),
+            jobs=tuple(part.jobs),
+            lists=tuple(part.lists),
+            client=client,
+            strict=strict,
+        )
+        for n, part in enumerate(parts)
     ]
+    return Messages(values, submits)
+
+
+class _Part:
+    """What goes into one Submit."""
+
+    def __init__(self) -> None:
+        self.jobs: list[msgspec.Raw] = []
+        self.lists: list[LongLists] = []
+        self._size = self._count = 0
+
+    def has_room(self, size: int, count: int) -> bool:
+        """Tell whether a description of so many bytes that makes so many jobs still goes in."""
+        fits = self._size + size < BYTES_LIMIT and self._count + count <= ARRAY_LIMIT
+        return fits and len(self.jobs) < SUBMIT_LIMIT
+
+    def add(self, raw: bytes, count: int, lists: list[CommandId]) -> None:
+        """Put a description in, and where its lists are."""
+        if lists:
+            self.lists.append(LongLists(len(self.jobs), tuple(lists)))
+        self.jobs.append(msgspec.Raw(raw))
+        self._size += len(raw) + 1
+        self._count += count
+
+
+def _apart(description: JobDescription, prefix: str, client: str) -> Iterator[AddValues]:
+    """Yield the lists in parts of whole thousands, as many as go into a message."""
+    start = size = 0
+    count = jobs_in(description)
+    for at in range(0, count, THOUSAND):
+        here = len(_encoder.encode(_sliced(description, at, at + THOUSAND)))
+        if here > APART_BYTES:
+            raise Rejected(
+                "PARAMETERS_TOO_LARGE",
+                f"the parameters of the jobs {at:,} to {at + THOUSAND - 1:,} are {here:,} bytes, over {APART_BYTES:,}",
+                "put them into a file that goes along (--input), and let each job find its own by {n}",
+            )
+        if size + here > APART_BYTES:
+            yield _values(description, start, at, prefix, client)
+            start, size = at, 0
+        size += here
+    yield _values(description, start, count, prefix, client)
+
+
+def _values(description: JobDescription, start: int, end: int, prefix: str, client: str) -> AddValues:
+    command_id = CommandId(f"{prefix}/{start}")
+    return AddValues(command_id=command_id, values=_sliced(description, start, end), client=client)
+
+
+def _sliced(description: JobDescription, start: int, end: int) -> dict[str, tuple[str, ...]]:
+    return {name: values[start:end] for name, values in description.parameters.items()}
 
 
 def rehearsals(parts: Iterable[Submit]) -> list[Submit]:
@@ -89,17 +168,3 @@ def rehearsals(parts: Iterable[Submit]) -> list[Submit]:
         msgspec.structs.replace(part, command_id=CommandId(f"{part.command_id}/rehearsal"), rehearsal=True)
         for part in parts
     ]
-
-
-def _parts(descriptions: Sequence[JobDescription]) -> list[list[msgspec.Raw]]:
-    parts: list[list[msgspec.Raw]] = []
-    size = count = 0
-    for description in descriptions:
-        raw = _encoder.encode(description)
-        size += len(raw) + 1
-        count += jobs_in(description)
-        if not parts or len(parts[-1]) == SUBMIT_LIMIT or size > BYTES_LIMIT or count > ARRAY_LIMIT:
-            parts.append([])
-            size, count = len(raw) + 1, jobs_in(description)
-        parts[-1].append(msgspec.Raw(raw))
-    return parts

@@ -1,6 +1,7 @@
 """Sweeps in the database: one row for all the jobs of a description, with the lists of parameters beside it."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 import asyncpg
 import msgspec
@@ -31,7 +32,9 @@ class Born(msgspec.Struct, frozen=True, kw_only=True):
     user_priority: float
     max_attempts: int
     parameters: Mapping[str, Sequence[str]]
-    """Lists with one value a job."""
+    """Lists with one value a job; empty ones where they are kept already."""
+    kept: tuple[tuple[int, int], ...] = ()
+    """The parts that long lists were kept in: the number of each, and of how many jobs it is."""
 
 
 async def insert(tx: Transaction, owner: tuple[str, str, str], sweeps: Sequence[Born]) -> None:
@@ -50,14 +53,48 @@ async def insert(tx: Transaction, owner: tuple[str, str, str], sweeps: Sequence[
         [msgspec.json.encode(list(each.parameters)).decode() for each in sweeps],
         *owner,
     )
+    await _insert_parameters(
+        tx,
+        [
+            (each.description_id, each.parameters, each.count)
+            for each in sweeps
+            if each.parameters and not each.kept
+        ],
+    )
+    for each in sweeps:
+        if each.kept:
+            await _adopt(tx, each)
+
+
+async def _insert_parameters(
+    tx: Transaction, lists: Sequence[tuple[int, Mapping[str, Sequence[str]], int]]
+) -> None:
     chunks = [
-        (each.description_id, start // CHUNK, _columns(each.parameters, start))
-        for each in sweeps
-        if each.parameters
-        for start in range(0, each.count, CHUNK)
+        (description_id, start // CHUNK, _columns(values, start))
+        for description_id, values, count in lists
+        for start in range(0, count, CHUNK)
     ]
     if chunks:
         await tx.execute(SQL["insert_parameters"], *map(list, zip(*chunks, strict=True)))
+
+
+async def keep(tx: Transaction, values: Mapping[str, Sequence[str]], count: int) -> int:
+    """Keep a part of long lists for a sweep that is still to come; return its number."""
+    kept: int = await tx.fetchval(SQL["keep"])
+    await _insert_parameters(tx, [(kept, values, count)])
+    return kept
+
+
+async def unused(tx: Transaction, kept: Sequence[int]) -> set[int]:
+    """Return those of the parts that no sweep has taken for its own, locked for this transaction."""
+    return {row["description_id"] for row in await tx.fetch(SQL["unused"], kept)}
+
+
+async def _adopt(tx: Transaction, sweep: Born) -> None:
+    parts = [kept for kept, _ in sweep.kept]
+    starts = accumulate((count for _, count in sweep.kept[:-1]), initial=0)
+    await tx.execute(SQL["adopt"], sweep.description_id, parts, [start // CHUNK for start in starts])
+    await tx.execute(SQL["forget"], parts)
 
 
 def _columns(lists: Mapping[str, Sequence[str]], start: int) -> str:

@@ -25,6 +25,23 @@ insert into parameter (description_id, chunk, columns)
 select p.description_id, p.chunk, p.columns::jsonb
 from unnest($1::bigint[], $2::integer[], $3::text[]) as p(description_id, chunk, columns);
 
+-- name: keep
+-- A part of long lists: a description that says nothing holds its place.
+insert into description (description_id, body) values (reserve_job_ids(1), 'null') returning description_id;
+
+-- name: unused
+-- Those of the parts that are still there by themselves.
+select description_id from description where description_id = any ($1::bigint[]) order by description_id for update;
+
+-- name: adopt
+-- The parts of long lists are this description's from now on, one after the other.
+update parameter p set description_id = $1, chunk = p.chunk + k.start
+from unnest($2::bigint[], $3::integer[]) as k(kept, start) where p.description_id = k.kept;
+
+-- name: forget
+-- Nothing holds a place for parts any more.
+delete from description where description_id = any ($1::bigint[]);
+
 -- name: parameters
 -- The chunks of a description's lists.
 select chunk, columns::text as columns from parameter

@@ -148,6 +148,23 @@ def many(rule: Rule, limit: int, *, least: int = 0) -> Rule:
     return listed
 
 
+def texts(limit: int, many_limit: int) -> Rule:
+    """Make the rule of long lists of texts for payloads: that nothing is wrong is seen at once."""
+    listed = many(text(limit), many_limit, least=1)
+
+    def rule(value: object) -> Sequence[Finding]:
+        if isinstance(value, list | tuple) and 1 <= len(value) <= many_limit and _all_fine(value, limit):
+            return FINE
+        return listed(value)
+
+    return rule
+
+
+def _all_fine(values: Sequence[object], limit: int) -> bool:
+    texts = [value for value in values if isinstance(value, str)]
+    return len(texts) == len(values) and max(map(len, texts)) <= limit and "".join(texts).isprintable()
+
+
 def table(key_rule: Rule, value_rule: Rule, limit: int) -> Rule:
     """Make the rule of tables whose keys and values obey rules."""
 

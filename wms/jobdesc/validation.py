@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -17,15 +18,16 @@ from wms.jobdesc.rules import Finding, Rule, below
 ARRAY_LIMIT = 1_000_000
 TEXT_LIMIT = 128 * 1024
 """Bytes of one job's arguments, environment and output patterns together, placeholders replaced."""
-PARAMETERS_LIMIT = 512 * 1024
-"""Bytes of all values of all parameters; with the rest, a description fits into one message."""
+PARAMETERS_LIMIT = 64 * MIB
+"""Bytes of all values of all parameters."""
 YEAR = 366 * 86_400
 NAME_LIMIT = 255
 
 FINDINGS_LIMIT = 200
 """A table with more is no description at all, and remedies cost time."""
 
-_TEXT = rules.text(32 * 1024)
+TEXT_SIZE = 32 * 1024
+_TEXT = rules.text(TEXT_SIZE)
 _NAME = rules.word(
     255,
     r"[A-Za-z0-9_][A-Za-z0-9_.:/@+=-]*",
@@ -66,7 +68,7 @@ RULES: dict[str, Rule] = {
     "stdout_limit": rules.number(0, 100 * MIB, "bytes"),
     "stderr_limit": rules.number(0, 100 * MIB, "bytes"),
     "array": rules.optional(rules.number(1, ARRAY_LIMIT, "jobs", "submit several smaller arrays")),
-    "parameters": rules.table(_PARAMETER, rules.many(_TEXT, 100_000, least=1), 20),
+    "parameters": rules.table(_PARAMETER, rules.texts(TEXT_SIZE, ARRAY_LIMIT), 20),
     "success_exit_codes": rules.many(rules.number(0, 255), 256, least=1),
 }
 
@@ -197,18 +199,20 @@ def _site_conflicts(description: JobDescription) -> Iterator[Finding]:
 
 def _unequal_lists(description: JobDescription) -> Iterator[Finding]:
     lengths = {name: len(values) for name, values in description.parameters.items()}
-    count = description.array or next(iter(lengths.values()), 0)
+    first = next(iter(lengths), "")
+    count, other = (description.array, "the array") if description.array else (lengths.get(first), first)
     for name, length in lengths.items():
         if length != count:
+            what = f"{count:,} jobs" if description.array else f"{count:,}"
             yield below(
                 f"parameters.{name}",
-                f"has {length:,} values where the array has {count:,} jobs",
+                f"has {length:,} values where {other} has {what}",
                 "give one value a job",
             )
 
 
 def _large_parameters(description: JobDescription) -> Iterator[Finding]:
-    size = sum(_bytes(value) for values in description.parameters.values() for value in values)
+    size = sum(_bytes("".join(values)) for values in description.parameters.values())
     if size > PARAMETERS_LIMIT:
         yield (
             ".parameters",
@@ -286,8 +290,23 @@ _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
 )
 
 
+def extremes(lists: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return few of the values of each list, of which something is wrong in a description if it is of any."""
+    return {
+        name: (
+            max(values, key=_bytes),
+            *islice((value for value in values if not _PLAIN.fullmatch(value) or len(value) > NAME_LIMIT), 1),
+            *islice((value for value in values if not value.isprintable()), 1),
+        )
+        for name, values in lists.items()
+    }
+
+
 def _widest(description: JobDescription) -> dict[str, int]:
-    widest = {name: max(map(_bytes, values)) for name, values in description.parameters.items()}
+    widest = {
+        name: max(map(len if "".join(values).isascii() else _bytes, values))
+        for name, values in description.parameters.items()
+    }
     return {**widest, INDEX: len(str(ARRAY_LIMIT))}
 
 

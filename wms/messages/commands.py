@@ -30,6 +30,24 @@ class Selector(msgspec.Struct, frozen=True, kw_only=True):
     """Every job that the asker may act on; must be said, never a default."""
 
 
+class AddValues(msgspec.Struct, frozen=True, kw_only=True, tag="add-values"):
+    """Keep a part of long lists of parameters, for a Submit that names this command: lists too long for one message."""
+
+    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    values: dict[str, tuple[str, ...]]
+    """By name, the values of the jobs that follow those of the part before; in all parts but the last whole thousands."""
+    client: Short = ""
+
+
+class LongLists(msgspec.Struct, frozen=True):
+    """Where the lists of one description of a Submit are, which itself has none and says `array`."""
+
+    job: int
+    """Its place among the descriptions."""
+    parts: tuple[CommandId, ...]
+    """The AddValues commands, in order."""
+
+
 class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
     """Take these jobs. All of them are taken or none; the same id with the same body is taken once."""
 
@@ -38,6 +56,7 @@ class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
     """Job descriptions as JSON objects; read one by one, so that every error of every one can be named."""
     client: Short = ""
     """Which of the user's tools waits for the reply."""
+    lists: tuple[LongLists, ...] = ()
     strict: bool = False
     """Refuse all of it if some job could run nowhere now."""
     rehearsal: bool = False
@@ -94,4 +113,4 @@ class DropLimit(msgspec.Struct, frozen=True, kw_only=True, tag="drop-limit"):
 
 
 Rule = SetShare | ResetShare | SetLimit | DropLimit
-Command = Submit | Control | Rule
+Command = Submit | AddValues | Control | Rule

@@ -42,6 +42,13 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True, tag="submitted"):
     """What keeps some of them from running anywhere; at most ten."""
 
 
+class ValuesKept(msgspec.Struct, frozen=True, kw_only=True, tag="values-kept"):
+    """The values are kept for the Submit that names them."""
+
+    command_id: CommandId
+    client: str
+
+
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
     """The command or query was refused whole, and changed nothing."""
 
@@ -383,6 +390,7 @@ class LimitList(msgspec.Struct, frozen=True, kw_only=True, tag="limit-list"):
 
 Reply = (
     Submitted
+    | ValuesKept
     | Refused
     | Controlled
     | JobPage
