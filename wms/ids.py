@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NewType
 
 JobId = NewType("JobId", int)
@@ -53,3 +53,22 @@ def joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         else:
             merged.append((low, high))
     return tuple(merged)
+
+
+def beyond(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the ids of the ranges that are in none of the others, as ranges; both are in order and do not overlap."""
+    behind = iter([*others, (2**63, 2**63)])
+    other = next(behind)
+    for low, high in ranges:
+        free = low
+        while other[1] < free:
+            other = next(behind)
+        while other[0] <= high:
+            if free < other[0]:
+                yield free, other[0] - 1
+            free = other[1] + 1
+            if free > high:
+                break
+            other = next(behind)
+        if free <= high:
+            yield free, high

@@ -14,7 +14,7 @@ from wms.bus.kafka import Kafka
 from wms.bus.topics import SHARED
 from wms.db import block, job, task_queue
 from wms.db.database import GONE, RETRIED, Database
-from wms.ids import JobId, TaskQueueId
+from wms.ids import JobId, TaskQueueId, beyond, joined
 from wms.messages.changes import TOPIC, Change, Entered, JobsEntered, Left, Opened, RulesChanged
 from wms.messages.wire import Codec
 from wms.taskqueue.index import QueueIndex
@@ -64,11 +64,11 @@ class Feed:
                 self._index.add_queue(change.tq_id, change.requirements)
                 self._index.add(change.tq_id, change.user_priority, change.job_ids)
                 for first, last in change.ranges:
-                    self._index.add(change.tq_id, change.user_priority, _ids(first, last))
+                    self._index.add_range(change.tq_id, change.user_priority, JobId(first), JobId(last))
             case Left():
                 self._index.discard(*change.job_ids)
                 for first, last in change.ranges:
-                    self._index.discard(*_ids(first, last))
+                    self._index.discard_range(JobId(first), JobId(last))
             case Opened():
                 self.on_opened(change.keys)
             case RulesChanged():
@@ -101,7 +101,7 @@ class Feed:
             [job_id for _, _, ids in waiting for job_id in ids],
         )
         for tq_id, priority, (first, last) in swept:
-            self._index.add(tq_id, priority, _ids(first, last))
+            self._index.add_range(tq_id, priority, JobId(first), JobId(last))
 
     async def reconcile(self) -> None:
         """Set right what the feed missed: waiting jobs that are not here, and jobs here that wait no more."""
@@ -118,22 +118,26 @@ class Feed:
 
     async def _reconcile(self, tq_ids: list[TaskQueueId]) -> None:
         # Only what was here before the look can be found gone by it: what comes meanwhile is newer than it.
-        here = {job_id for tq_id in tq_ids if tq_id in self._index for job_id, _ in self._index.jobs(tq_id)}
+        known = [tq_id for tq_id in tq_ids if tq_id in self._index]
+        singles = {job_id for tq_id in known for job_id in self._index.singles(tq_id)}
+        ranges = [each for tq_id in known for each in self._index.blocks(tq_id)]
         async with self._db.transaction() as tx:
             waiting = await job.waiting_in(tx, tq_ids)
             swept = await block.waiting(tx, tq_ids)
             required = await task_queue.read(tx, (tq_id for tq_id, *_ in chain(waiting, swept)))
         for tq_id, requirements in required.items():
             self._index.add_queue(tq_id, requirements)
+        rows = {job_id for _, _, ids in waiting for job_id in ids}
+        there = joined(each for _, _, each in swept)
+        gone = list(beyond(((job_id, job_id) for job_id in sorted(singles - rows)), there))
+        if stale := list(beyond(joined(ranges), there)):
+            within = range(stale[0][0], stale[-1][1] + 1)
+            gone += beyond(stale, joined((job_id, job_id) for job_id in rows if job_id in within))
+        removed = sum(self._index.discard_range(JobId(first), JobId(last)) for first, last in gone)
         added = sum(self._index.add(tq_id, priority, ids) for tq_id, priority, ids in waiting)
-        gone = here.difference(job_id for _, _, ids in waiting for job_id in ids)
-        for tq_id, priority, (first, last) in swept:
-            added += self._index.add(tq_id, priority, _ids(first, last))
-            gone.difference_update(_ids(first, last))
-        removed = self._index.discard(*gone)
+        added += sum(
+            self._index.add_range(tq_id, priority, JobId(first), JobId(last))
+            for tq_id, priority, (first, last) in swept
+        )
         if added or removed:
             log.info("index reconciled", added=added, removed=removed)
-
-
-def _ids(first: int, last: int) -> Iterable[JobId]:
-    return map(JobId, range(first, last + 1))

@@ -55,7 +55,7 @@ async def loaded(world: World, seed: int = 1) -> Matching:
     for tq_id, priority, job_ids in waiting:
         index.add(tq_id, priority, job_ids)
     for tq_id, priority, (first, last) in swept:
-        index.add(tq_id, priority, map(JobId, range(first, last + 1)))
+        index.add_range(tq_id, priority, JobId(first), JobId(last))
     return Matching(index, Gate(index, lambda: 0.0), Terms(), 1.0, np.random.default_rng(seed))
 
 

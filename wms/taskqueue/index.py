@@ -115,6 +115,16 @@ class QueueIndex:
         for level in self._queue(tq_id).levels.values():
             yield from zip(level, repeat(level.user_priority))
 
+    def singles(self, tq_id: TaskQueueId) -> Iterator[JobId]:
+        """Go over the jobs of a queue that are in no block, in no order."""
+        for level in self._queue(tq_id).levels.values():
+            yield from level.singles()
+
+    def blocks(self, tq_id: TaskQueueId) -> Iterator[tuple[int, int]]:
+        """Go over the blocks of a queue, each as its first id and its last."""
+        for level in self._queue(tq_id).levels.values():
+            yield from ((block.first, block.last) for block in level.blocks)
+
     def levels(self, tq_id: TaskQueueId) -> list[tuple[float, int, JobId, JobId]]:
         """Return of each user priority with waiting jobs how many wait and two ids between which theirs lie."""
         return [

@@ -187,7 +187,7 @@ class Waiting:
         self._other = Line() if self._part.parts > 1 else self._own
 
     def __iter__(self) -> Iterator[JobId]:
-        yield from self._singles()
+        yield from self.singles()
         for block in self.blocks:
             yield from map(JobId, range(block.first, block.last + 1))
 
@@ -203,7 +203,8 @@ class Waiting:
         ids = [line.newest for line in (self._own, self._other) if line.front]
         return max(ids + [JobId(block.last) for block in self.blocks[-1:]])
 
-    def _singles(self) -> Iterator[JobId]:
+    def singles(self) -> Iterator[JobId]:
+        """Go over the ids that are in no block, in no order."""
         yield from self._own
         if self._other is not self._own:
             yield from self._other
@@ -220,7 +221,7 @@ class Waiting:
 
     def divide(self, part: Part) -> None:
         """Prefer another part of the ids from now on."""
-        singles = np.fromiter(self._singles(), dtype=np.int64)
+        singles = np.fromiter(self.singles(), dtype=np.int64)
         self._part = part
         self._own = Line()
         self._other = Line() if part.parts > 1 else self._own
