@@ -23,8 +23,9 @@ GATHER_SECONDS = 0.005
 """What happens within so little goes into one report."""
 START_SECONDS = 0.1
 """That a payload runs may wait so long for something else to be told: many have ended by then."""
-RESULTS_SECONDS = 0.2
-"""While results are on their way others wait for the answer, up to so long: who is slow to answer is told more at once."""
+RESULTS_SECONDS = 0.1
+"""Results that follow others sooner wait until then, and up to twice as long for the answer to those: where jobs are short
+many go into one report, and who is slow to answer is told more at once."""
 RESULTS_BYTES = 600_000
 """Of one report; a message has to be under a megabyte."""
 PASSING_KEPT = 3
@@ -72,6 +73,7 @@ class Reporter:
         self._unanswered: dict[ReportId, Sent] = {}
         self._due = asyncio.Event()
         self._due_later: asyncio.TimerHandle | None = None
+        self._results_at = 0.0
         self._heard = asyncio.Event()
 
     # --- what there is to tell ---
@@ -150,14 +152,20 @@ class Reporter:
         )
 
     def _results_due(self) -> None:
-        if any(sent.report.finish for sent in self._unanswered.values()):
-            self._due_within(RESULTS_SECONDS)
+        unanswered = any(sent.report.finish for sent in self._unanswered.values())
+        wait = self._results_at + RESULTS_SECONDS * (2 if unanswered else 1) - now()
+        if wait > 0:
+            self._due_within(wait)
         else:
             self._due.set()
 
     def _due_within(self, seconds: float) -> None:
-        if self._due_later is None:
-            self._due_later = asyncio.get_running_loop().call_later(seconds, self._fall_due)
+        loop = asyncio.get_running_loop()
+        if self._due_later is not None:
+            if self._due_later.when() <= loop.time() + seconds:
+                return
+            self._due_later.cancel()
+        self._due_later = loop.call_later(seconds, self._fall_due)
 
     def _fall_due(self) -> None:
         if self._due_later is not None:
@@ -192,6 +200,8 @@ class Reporter:
         )
         self._decline, self._accept, self._start, self._renew, self._hello = [], [], [], {}, False
         sent = self._unanswered[report.report_id] = Sent(report, now(), now())
+        if report.finish:
+            self._results_at = sent.first_at
         self._forget_outdone()
         return sent
 

@@ -236,6 +236,23 @@ async def test_a_question_that_was_lost_is_asked_again_under_its_id(
     assert second == msgspec.structs.replace(first, again=True)
 
 
+async def test_results_that_follow_each_other_go_in_few_reports(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporter, "RESULTS_SECONDS", 0.5)
+    monkeypatch.setattr(reporter, "START_SECONDS", 0.5)
+    # However long they take on a busy machine, all are taken.
+    monkeypatch.setattr("services.job_agent.pace.Pace.ahead", lambda *_: 20)
+    played, many = scene.played, [job("true") for _ in range(20)]
+    began = shepherd.now()
+    await played.offer(await played.asked(), *many)
+    for each in many:
+        await played.result(held(each))
+    told = {each.report_id for each in played.heard if isinstance(each, Report) and each.finish}
+    # One at once, one each half second, and one in which something else could not wait.
+    assert len(told) <= 3 + (shepherd.now() - began) / 0.5
+
+
 async def test_a_kill_that_overtakes_the_grant_is_obeyed(scene: Scene) -> None:
     played, tag = scene.played, new_tag()
     played.answers = False
