@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from wms.site import Resource
+from wms.site import Resource, offered_processor_tags
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.growing import Growing
 from wms.taskqueue.mentioned import Mentioned
@@ -81,6 +81,9 @@ class Verdicts:
 
     def _judge(self, parts: list[Any], start: int) -> bytes:
         holds, resource = self._clause.holds, self._resource
+        if self._clause.name == "tags":
+            offered = offered_processor_tags(resource.processors).union(resource.tags)
+            return bytes(map(offered.issuperset, parts[start:]))
         if self._clause.name not in _MEMBERSHIP:
             return bytes(holds(part, resource) for part in parts[start:])
         # Thousands of lists of sites, and few of them name this one.
