@@ -22,12 +22,13 @@ async def build(host: Host, config: Config) -> None:
     await admission.refresh()
     taking = Commands(config.queues.cpu_segments, Foresight(config.queues.cpu_segments), admission)
     host.consume(
-        "commands", commands.TOPIC, commands.Command, taking.handle, on_refused=on_refused, batch=256
+        "commands", commands.TOPIC, commands.Command, taking.handle, on_refused=on_refused, batch=256, lanes=2
     )
     half_life = config.usage.half_life_hours
     answering = Queries(config.queues.cpu_segments, half_life)
     host.consume("queries", asked.TOPIC, asked.Asked, answering.handle, on_refused=on_query_refused)
-    host.consume("reports", reports.TOPIC, reports.FromAgent, Reports(config.lease, half_life).handle)
+    reported = Reports(config.lease, half_life)
+    host.consume("reports", reports.TOPIC, reports.FromAgent, reported.handle, lanes=2)
     host.every("waiting-limits", 2.0, admission.refresh)
     host.every("leases", 1.0, Leases(host.db, config.lease).sweep)
     host.every("reasons", 2.0, Reasons(host.db).look)

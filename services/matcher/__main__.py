@@ -2,6 +2,7 @@
 
 import gc
 import time
+from functools import partial
 
 import numpy as np
 
@@ -40,11 +41,19 @@ async def build(host: Host, config: Config) -> None:
     host.every("reconcile", 30.0, feed.reconcile)
     watch = Watch(host.db, index, matching.by_queue, config.matching.draw, host.instance_id)
     host.every("watch", 1.0, watch.look)
-    host.consume("requests", requests.TOPIC, requests.Request, matching.handle)
+    host.consume("requests", requests.TOPIC, requests.Request, matching.handle, lanes=2)
+    host.every("part", 1.0, partial(_take_part, host, index, matching))
     host.consume("ads", ad_messages.TOPIC, ad_messages.Ad, ads.handle)
     host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)
     host.show("waiting", lambda: len(index))
     host.show("matched", lambda: matching.matched)
+
+
+async def _take_part(host: Host, index: QueueIndex, matching: Matching) -> None:
+    """Prefer other jobs than the other matchers do, and tell them which are gone, while there are any."""
+    place, matchers = host.membership.place("matcher.requests")
+    index.set_part(place, matchers)
+    matching.tell_others = matchers > 1
 
 
 if __name__ == "__main__":

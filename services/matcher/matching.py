@@ -16,6 +16,7 @@ from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.lease import Terms
+from wms.messages import changes
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer, OfferedJob, inbox
 from wms.site import Resource
@@ -79,6 +80,8 @@ class Matching:
         self._rng = rng
         self._resources: dict[tuple[str, Resource], Resource] = {}
         """What requests said of themselves, by token, and what that token makes of it."""
+        self.tell_others = False
+        """Whether other matchers are to be told which jobs wait no more."""
         self.matched = 0
         self.by_queue: Counter[TaskQueueId] = Counter()
         """Jobs matched since someone took them off (`services.matcher.watch`)."""
@@ -150,6 +153,8 @@ class Matching:
                 break
             open_ = self._still_open(picks, missed)
         self.matched += len(taken)
+        if taken and self.tell_others:
+            tx.send(changes.TOPIC, "", changes.Left(job_ids=tuple(each.job_id for each in taken)))
         self._count(tx, (of_queue[each.job_id] for each in taken))
         return taken
 

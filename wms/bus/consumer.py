@@ -69,6 +69,13 @@ class Membership:
         self._sharers = sharers
         self._good_until = time.monotonic() + DEAD_AFTER_SECONDS - MARGIN_SECONDS
 
+    def place(self, consumer: str) -> tuple[int, int]:
+        """Return this instance's place, from 0, among how many that share a consumer's work; (0, 1) if it is none of them."""
+        sharers = self._sharers.get(consumer, [])
+        if self.instance_id not in sharers:
+            return 0, 1
+        return sharers.index(self.instance_id), len(sharers)
+
     def share(self, consumer: str, count: int) -> tuple[int, ...]:
         """Return which of `count` partitions are this instance's: none when its last heartbeat is too long ago."""
         if time.monotonic() > self._good_until:
