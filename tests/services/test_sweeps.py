@@ -100,8 +100,9 @@ async def test_its_jobs_leave_it_when_pilots_ask(the_world: World) -> None:
     ids = await the_world.swept(2_500, name="sim-{n}", arguments=["{n}"])
     held = await the_world.match(slots=8)
     assert len(held) == 8
-    assert await rows_of(the_world) == block.CHUNK
-    assert await blocks(the_world) == [(ids[1000], ids[-1], "Waiting")]
+    rows = await rows_of(the_world)
+    assert rows == 8 * block.AHEAD
+    assert await blocks(the_world) == [(ids[rows], ids[-1], "Waiting")]
     await the_world.report(accept=tuple(held), start=tuple(held), busy=8)
     await the_world.report(finish=tuple(result(each) for each in held))
     job_id = held[0][0]

@@ -26,7 +26,10 @@ from wms.messages.commands import Selector
 SQL = load(__file__)
 
 CHUNK = 1_000
-"""So many jobs of a block get their rows at once: asking costs more than a row."""
+FEW = 50
+AHEAD = 8
+"""Jobs of a block get their rows before they are asked for, since asking costs more than a row: eight times as many as are
+asked for now, within these bounds, so that a pass over many sweeps does not make rows for minutes to come."""
 HIGHEST = 2**63 - 2
 EVERYTHING: Range = (1, HIGHEST)
 
@@ -283,7 +286,8 @@ async def expand(tx: Transaction, job_ids: Iterable[JobId]) -> bool:
         return False
     # What another expanded while we waited is out of its block by now.
     blocks = [each for each in await of_jobs(tx, ids) if each.sweep in locked and each.state is State.WAITING]
-    cuts = [(each, list(each.around(ids, CHUNK))) for each in blocks]
+    at_once = max(FEW, min(CHUNK, AHEAD * len(ids) // max(1, len(blocks))))
+    cuts = [(each, list(each.around(ids, at_once))) for each in blocks]
     for block, ranges in cuts:
         for part in ranges:
             await _insert_jobs(tx, block, part)
