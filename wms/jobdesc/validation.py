@@ -292,14 +292,19 @@ _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
 
 def extremes(lists: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Return few of the values of each list, of which something is wrong in a description if it is of any."""
-    return {
-        name: (
-            max(values, key=_bytes),
-            *islice((value for value in values if not _PLAIN.fullmatch(value) or len(value) > NAME_LIMIT), 1),
-            *islice((value for value in values if not value.isprintable()), 1),
-        )
-        for name, values in lists.items()
-    }
+    return {name: tuple(_extremes(values)) for name, values in lists.items()}
+
+
+def _extremes(values: Sequence[str]) -> Iterator[str]:
+    # Of a million values that nothing is wrong with is seen without looking at each by itself.
+    whole = "".join(values)
+    yield max(values, key=len if whole.isascii() else _bytes)
+    if not (
+        _PLAIN.fullmatch(f"a{whole}") and all(each.isalnum() for each in {value[:1] for value in values})
+    ):
+        yield from islice((value for value in values if not _PLAIN.fullmatch(value)), 1)
+    if not whole.isprintable():
+        yield from islice((value for value in values if not value.isprintable()), 1)
 
 
 def _widest(description: JobDescription) -> dict[str, int]:
