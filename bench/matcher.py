@@ -6,12 +6,13 @@ import itertools
 import os
 import time
 from collections.abc import Sequence
+from functools import cache
 
 import msgspec
 import numpy as np
 
 from bench.validity import InvalidError, Match
-from bench.workload import SHARING, VO, Pilot
+from bench.workload import POPULATION, SHARING, VO, Pilot
 from services.matcher.feed import Feed
 from services.matcher.gate import Gate
 from services.matcher.matching import Matching
@@ -106,12 +107,13 @@ class Matcher:
         passed, cpu = time.perf_counter() - before, time.process_time() - cpu
         relaying.cancel()
         await asyncio.gather(relaying, return_exceptions=True)
-        matches, refused = _answers(self.nowhere.told)
-        asked = sum(map(len, batches)) - sum(map(len, left))
-        if len(matches) + len(refused) != asked:
-            raise InvalidError(f"{asked} pilots asked, {len(matches) + len(refused)} answers were sent")
+        handled = batches[: len(batches) - len(left)]
+        asked = {_number(each.message.request_id) for batch in handled for each in batch}
+        matches, refused = _answers(self.nowhere.told, asked)
+        if len(matches) + len(refused) != len(asked):
+            raise InvalidError(f"{len(asked)} pilots asked, {len(matches) + len(refused)} were answered")
         return Run(
-            asked=asked,
+            asked=len(asked),
             seconds=passed,
             batches=seconds,
             cpu=cpu,
@@ -134,20 +136,25 @@ class Matcher:
             seconds.append(time.perf_counter() - began)
 
 
-def _answers(told: Sequence[bytes]) -> tuple[list[Match], list[int]]:
-    matches: list[Match] = []
-    refused: list[int] = []
+def _answers(told: Sequence[bytes], asked: set[int]) -> tuple[list[Match], list[int]]:
+    """Return what came of these requests. The same may be told twice, and a relay sweeps up what others are late to send."""
+    matches: dict[Match, None] = {}
+    refused: dict[int, None] = {}
     for payload in told:
         match _TOLD.decode(payload):
-            case Offer() as offer:
-                matches += [Match(job.job_id, int(offer.pilot_id)) for job in offer.jobs]
-            case NoMatch() as nothing:
-                refused.append(int(nothing.pilot_id))
-    return matches, refused
+            case Offer() as offer if _number(offer.request_id) in asked:
+                matches |= {Match(job.job_id, _number(offer.request_id)): None for job in offer.jobs}
+            case NoMatch() as nothing if _number(nothing.request_id) in asked:
+                refused[_number(nothing.request_id)] = None
+    return list(matches), list(refused)
+
+
+def _number(request_id: str) -> int:
+    return int(request_id.removeprefix("r-"))
 
 
 def batches(pilots: Sequence[Pilot], numbers: range, size: int) -> list[Batch]:
-    """Return the requests of these pilots in batches, as a consumer hands them on; a pilot's id is its number."""
+    """Return the requests of these pilots in batches, as a consumer hands them on."""
     return [
         [_delivery(pilots[n], n) for n in numbers[first : first + size]]
         for first in range(0, len(numbers), size)
@@ -155,19 +162,8 @@ def batches(pilots: Sequence[Pilot], numbers: range, size: int) -> list[Batch]:
 
 
 def _delivery(pilot: Pilot, number: int) -> Delivery[MatchRequest]:
-    rights = {Right.JOB_SHARING} if pilot.group in SHARING else set()
-    principal = Principal(
-        kind="pilot",
-        owner=pilot.owner or "bench",
-        group=pilot.group or "pilot",
-        vo=VO,
-        rights=frozenset(rights if pilot.group else {Right.GENERIC_PILOT}),
-        pilot_id=str(number),
-        site=pilot.site,
-        ce=pilot.ce,
-        token_id="t",
-        expires_at=4e9,
-    )
+    principal = _principal(number % POPULATION, pilot)
+    assert principal.pilot_id is not None
     resource = Resource(
         setup="default",
         vo=VO,
@@ -177,6 +173,24 @@ def _delivery(pilot: Pilot, number: int) -> Delivery[MatchRequest]:
         tags=pilot.tags,
     )
     request = MatchRequest(
-        request_id=RequestId(f"r-{number}"), pilot_id=PilotId(str(number)), resource=resource
+        request_id=RequestId(f"r-{number}"), pilot_id=PilotId(principal.pilot_id), resource=resource
     )
     return Delivery(principal, request)
+
+
+@cache
+def _principal(number: int, pilot: Pilot) -> Principal:
+    """Return who a pilot's token says it is: remembered, as by whoever verifies tokens."""
+    rights = {Right.JOB_SHARING} if pilot.group in SHARING else set()
+    return Principal(
+        kind="pilot",
+        owner=pilot.owner or "bench",
+        group=pilot.group or "pilot",
+        vo=VO,
+        rights=frozenset(rights if pilot.group else {Right.GENERIC_PILOT}),
+        pilot_id=f"p-{number}",
+        site=pilot.site,
+        ce=pilot.ce,
+        token_id=f"t-{number}",
+        expires_at=4e9,
+    )

@@ -23,6 +23,8 @@ from wms.embedded.system import System
 
 Figures = dict[str, Any]
 
+RESULTS = Path(__file__).parent / "results"
+"""What `docs/performance.md` is written from."""
 BOUND_SECONDS = 3_600.0
 """No benchmark takes longer."""
 
@@ -113,8 +115,12 @@ def run(name: str, measure: Callable[..., Awaitable[Figures]], **defaults: int |
     for parameter, value in defaults.items():
         parser.add_argument(f"--{parameter.replace('_', '-')}", type=type(value), default=value)
     parser.add_argument("--json", action="store_true", help="on one line")
+    parser.add_argument(
+        "--keep", nargs="?", const=name, default="", metavar="NAME",
+        help=f"keep the result in bench/results/NAME.json, for docs/performance.md (default: {name})",
+    )  # fmt: skip
     parameters = vars(parser.parse_args())
-    compact = parameters.pop("json")
+    compact, kept = parameters.pop("json"), parameters.pop("keep")
     quiet()
 
     async def bounded() -> Figures:
@@ -128,5 +134,7 @@ def run(name: str, measure: Callable[..., Awaitable[Figures]], **defaults: int |
     except TimeoutError as late:
         raise SystemExit(f"STOPPED: not done after {BOUND_SECONDS:g} s") from late
     whole = msgspec.json.encode({"benchmark": name, "parameters": parameters, **figures})
+    if kept:
+        (RESULTS / f"{kept}.json").write_bytes(msgspec.json.format(whole) + b"\n")
     sys.stdout.write((whole if compact else msgspec.json.format(whole)).decode() + "\n")
     sys.stdout.flush()

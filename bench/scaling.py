@@ -74,6 +74,7 @@ def _figures(outcomes: Sequence[Outcome], postgres: float) -> Figures:
     times = [1e3 * seconds for each in outcomes for seconds in each.run.batches]
     return {
         "matches": matches,
+        "nothing_found": sum(len(each.run.refused) for each in outcomes),
         "matches_per_second": round(matches / max(each.run.seconds for each in outcomes)),
         "batch_p50_ms": percentile(times, 0.5),
         "batch_p99_ms": percentile(times, 0.99),
@@ -131,7 +132,7 @@ async def check(
     """Raise InvalidError unless every match of all matchers is one."""
     pilots = make_pilots(task.shape, task.warm_up + task.requests)
     runs = [run for each in outcomes for run in (each.warm, each.run)]
-    await check_all(at.db, queues, jobs, pilots, runs)
+    await check_all(at.db, queues, jobs, pilots, runs, alone=len(outcomes) == 1)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ PLATFORMS = ("x86_64-slc6", "x86_64-el9", "aarch64-el9")
 SEGMENTS = ((500, 1), (5_000, 2), (50_000, 4), (300_000, 3))
 """CPU segments, each with how many of ten queues are of it."""
 JOB_TYPES = tuple(f"type{n:02d}" for n in range(24))
+POPULATION = 10_000
+"""Pilots there are; each asks again and again."""
 BURST = 20
 """Jobs of one queue that arrive together, so that their ids follow on."""
 
@@ -160,14 +162,16 @@ def make_jobs(shape: Shape, seed: int = 2) -> Jobs:
 
 
 def make_pilots(shape: Shape, count: int, seed: int = 3) -> list[Pilot]:
-    """Return pilots: large sites ask most, one in ten is private, one in twenty takes one job type only."""
+    """Return who asks in so many requests, the same ones in turn: large sites ask most, one in ten is private, one in twenty takes one job type only."""
     rng = random.Random(seed)
     names = _names(shape)
-    places = rng.choices(names[0], [1 / (n + 3) for n in range(shape.sites)], k=count)
+    few = min(count, POPULATION)
+    places = rng.choices(names[0], [1 / (n + 3) for n in range(shape.sites)], k=few)
     # Most pilots have much time left.
     segments = [seconds for seconds, _ in shape.segments]
-    lengths = rng.choices(segments, [n**2 for n in range(1, len(segments) + 1)], k=count)
-    return [_pilot(rng, site, length, *names[1:]) for site, length in zip(places, lengths, strict=True)]
+    lengths = rng.choices(segments, [n**2 for n in range(1, len(segments) + 1)], k=few)
+    pilots = [_pilot(rng, site, length, *names[1:]) for site, length in zip(places, lengths, strict=True)]
+    return [pilots[n % few] for n in range(count)]
 
 
 def _pilot(

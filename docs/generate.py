@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from docs.pages import configuration, messages, schema, states
+from docs.pages import configuration, messages, performance, schema, states
 from docs.pages.channels import CHANNELS
 
 FOLDER = Path(__file__).parent
@@ -17,9 +17,11 @@ def pages() -> dict[str, str]:
         "states.md": states.page(),
         "messages.md": messages.page(),
         "configuration.md": configuration.page(),
+        "performance.md": performance.page(),
     }
     return {
         **{name: MARK + text for name, text in marked.items()},
+        performance.PLOT: performance.scaling_plot(),
         "asyncapi.json": schema.asyncapi(),
         **{f"schema/{schema.file_name(each)}": schema.topic_schema(each) for each in CHANNELS},
     }

@@ -1,0 +1,196 @@
+"""`docs/performance.md`: what the benchmarks found, from their results in `bench/results/`."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from docs.pages import plot
+from docs.pages.structs import head, row
+
+RESULTS = Path(__file__).parents[2] / "bench" / "results"
+PLOT = "performance-scaling.svg"
+
+Found = dict[str, Any]
+
+LEAD = """# Performance
+
+Every figure here was measured by a benchmark of this repository, which checks what it measures and fails when a match is false, a job
+comes twice or a claim is lost. `python -m bench.NAME --json --keep` measures anew and keeps the result; `make docs` writes this page.
+Servers are durable, settings the defaults; generators of load share the cores with what they measure. «Python» and «Postgres»: their
+processor time.
+"""
+
+
+def page(results: Path = RESULTS) -> str:
+    """Return the page: a section for each result that there is."""
+    parts = [LEAD]
+    for name, title, section in SECTIONS:
+        found = _read(results, name)
+        if found is not None:
+            parts.append("\n".join([f"## {title}", "", _measured(found), "", *section(found), ""]))
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def scaling_plot(results: Path = RESULTS) -> str:
+    """Return the plot of what a match costs, by the number of waiting jobs."""
+    found = _read(results, "scaling")
+    assert found is not None, "bench/results/scaling.json is missing: python -m bench.scaling --json --keep"
+    sizes = found["sizes"]
+    costs = {
+        name: [(each["waiting_jobs"], each["cpu_us_per_match"][name.lower()]) for each in sizes]
+        for name in ("Python", "Postgres")
+    }
+    both = [(x, y + z) for (x, y), (_, z) in zip(costs["Python"], costs["Postgres"], strict=True)]
+    return plot.lines("Cost of a match", "waiting jobs", "µs of processor time", {"both": both, **costs})
+
+
+def _read(results: Path, name: str) -> Found | None:
+    path = results / f"{name}.json"
+    return msgspec.json.decode(path.read_bytes()) if path.exists() else None
+
+
+def _measured(found: Found) -> str:
+    machine = found["machine"]
+    options = " ".join(
+        f"--{name.replace('_', '-')} {value}" for name, value in found["parameters"].items() if value != ""
+    )
+    return (
+        f"`python -m bench.{found['benchmark']} {options}`, on {machine['cores']} cores,"
+        f" Python {machine['python']}, Postgres {machine['postgres']}."
+    )
+
+
+# --- sections -------------------------------------------------------------------------------------
+
+
+def _matching(found: Found) -> Iterator[str]:
+    ours, theirs = found["ours"], found.get("dirac")
+    names = ["", "ours"] + (["DIRAC " + theirs["version"]] if theirs else [])
+    yield from head(*names)
+    rows: list[tuple[str, Any, Any]] = [
+        (
+            "matches a second",
+            ours["matches_per_second"],
+            theirs and theirs["matches_per_second"],
+        ),
+        (
+            "jobs inserted a second",
+            ours["insertion"]["jobs_per_second"],
+            theirs and theirs["insertions_per_second"],
+        ),
+    ]
+    for name, mine, other in rows:
+        yield row(name, _number(mine), *([_number(other)] if theirs else []))
+    if theirs:
+        ratio = found["ratio"]
+        best = max(theirs["matching"], key=lambda each: each["per_second"])
+        yield ""
+        yield (
+            f"{ratio['matching']:g} times as many matches, {ratio['insertion']:g} times as many insertions. DIRAC's is the best"
+            f" of 1, 2, 4 and 8 clients of its real `TaskQueueDB` over MariaDB; {best['clients']} matched fastest, a match in"
+            f" {best['p50_ms']:g} ms (p99 {best['p99_ms']:g} ms)."
+        )
+    cpu = ours["cpu_us_per_match"]
+    yield ""
+    yield (
+        f"Ours: a batch in {ours['batch_p50_ms']:g} ms (p99 {ours['batch_p99_ms']:g} ms); a match costs {cpu['python']:g} µs in"
+        f" Python and {cpu['postgres']:g} µs in Postgres. The index of all jobs was loaded in {ours['index_seconds']:g} s."
+    )
+
+
+def _scaling(found: Found) -> Iterator[str]:
+    yield f"![What a match costs by the number of waiting jobs]({PLOT})"
+    yield ""
+    yield from head(
+        "waiting jobs", "task queues", "sites", "tags", "matchers", "matches/s", "Python µs", "Postgres µs", "batch p99 ms",
+        "index loaded s", "database MiB",
+    )  # fmt: skip
+    lhcb = [found["lhcb"]] if found["lhcb"] else []
+    for each in (*found["sizes"], *found["matchers"], *lhcb):
+        yield row(
+            _number(each["waiting_jobs"]),
+            _number(each["task_queues"]) + (" (LHCb's shape)" if each in lhcb else ""),
+            _number(each["sites"]),
+            str(each["tags"]),
+            str(each["matchers"]),
+            _number(each["matches_per_second"]),
+            f"{each['cpu_us_per_match']['python']:g}",
+            f"{each['cpu_us_per_match']['postgres']:g}",
+            f"{each['batch_p99_ms']:g}",
+            f"{each['index_seconds']:g}",
+            _number(each["database_mib"]),
+        )
+
+
+BROKERED = {
+    "saturated": "as many as there can be, one slot a request",
+    "saturated_16_slots": "the same, sixteen slots",
+    "rate_5000": "5,000 requests a second",
+    "rate_50": "50 requests a second",
+    "lives": "whole lives (match, accept, run, done), sixteen slots",
+    "lives_one_by_one": "whole lives, one slot",
+}
+
+
+def _brokered(found: Found) -> Iterator[str]:
+    yield from head(
+        "load", "matches/s", "jobs done/s", "offer p50 ms", "offer p99 ms", "µs of all processes a match"
+    )
+    for name, title in BROKERED.items():
+        each = found.get(name)
+        if each:
+            yield row(
+                title,
+                _number(each["matches_per_second"]),
+                _number(each["lives_per_second"]) if "lives_per_second" in each else "",
+                f"{each['offer_p50_ms']:g}",
+                f"{each['offer_p99_ms']:g}",
+                _number(sum(each["cpu_us_per_match"].values())),
+            )
+
+
+def _submission(found: Found) -> Iterator[str]:
+    yield from head("what", "jobs/s", "seconds")
+    for name, title in (("separate", "separate descriptions"), ("array", "one array")):
+        each = found[name]
+        yield row(title, _number(each["jobs_per_second"]), f"{each['seconds']:g}")
+    costs = ", ".join(f"{name} {cost:g}" for name, cost in found["cpu_us_per_separate_job"].items())
+    yield ""
+    yield f"µs of processor time a separate job: {costs}."
+
+
+def _churn(found: Found) -> Iterator[str]:
+    yield from head("step", "Postgres µs a job, tenth by tenth of the run", "Python µs")
+    for name, phase in found["phases"].items():
+        yield row(
+            name,
+            " ".join(f"{each:.0f}" for each in phase["postgres_cpu_us"]),
+            " ".join(f"{each:.0f}" for each in phase["python_cpu_us"]),
+        )
+    yield ""
+    yield from head("table", "early: table, indexes MiB", "late: table, indexes MiB", "rows", "dead rows")
+    for name, late in found["late"].items():
+        early = found["early"].get(name, {"table_mib": 0, "index_mib": 0})
+        yield row(
+            f"`{name}`",
+            f"{early['table_mib']:g}, {early['index_mib']:g}",
+            f"{late['table_mib']:g}, {late['index_mib']:g}",
+            _number(late["rows"]),
+            _number(late["dead_rows"]),
+        )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+SECTIONS: tuple[tuple[str, str, Callable[[Found], Iterator[str]]], ...] = (
+    ("matching", "Matching, beside DIRAC", _matching),
+    ("scaling", "How the cost grows", _scaling),
+    ("brokered", "Through the embedded broker, all services running", _brokered),
+    ("brokered-apache", "Through Apache Kafka, all services running", _brokered),
+    ("submission", "Acceptance", _submission),
+    ("churn", "Jobs that come and go", _churn),
+)

@@ -1,0 +1,66 @@
+"""The page of what the benchmarks found says what their results say, and a plot is a drawing."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from docs.pages import performance, plot
+
+COST = {"python": 20.0, "postgres": 10.0}
+MACHINE = {"cores": 2, "python": "3.11", "postgres": "18.0"}
+
+
+def size(jobs: int, **more: Any) -> dict[str, Any]:
+    return {
+        "waiting_jobs": jobs, "task_queues": 10, "sites": 5, "tags": 3, "matchers": 1, "matches_per_second": 40_000,
+        "cpu_us_per_match": COST, "batch_p99_ms": 12.0, "index_seconds": 0.4, "database_mib": 100, **more,
+    }  # fmt: skip
+
+
+def keep(folder: Path, name: str, **found: Any) -> None:
+    whole = {"benchmark": name, "parameters": {"runs": 3, "peer": ""}, "machine": MACHINE, **found}
+    (folder / f"{name}.json").write_bytes(msgspec.json.encode(whole))
+
+
+def test_a_page_has_what_was_measured_and_no_more(tmp_dir: Path) -> None:
+    keep(
+        tmp_dir,
+        "scaling",
+        sizes=[size(10_000), size(1_000_000)],
+        matchers=[size(10_000, matchers=4)],
+        lhcb=None,
+    )
+    page = performance.page(tmp_dir)
+    assert "`python -m bench.scaling --runs 3`, on 2 cores, Python 3.11, Postgres 18.0." in page
+    assert "| 1,000,000 | 10 | 5 | 3 | 1 | 40,000 | 20 | 10 | 12 | 0.4 | 100 |" in page
+    assert "DIRAC" not in page
+
+
+def test_a_peer_stands_beside_us(tmp_dir: Path) -> None:
+    ours = {
+        "matches_per_second": 40_000.0, "batch_p50_ms": 10.0, "batch_p99_ms": 20.0, "cpu_us_per_match": COST,
+        "index_seconds": 1.0, "insertion": {"jobs_per_second": 50_000.0},
+    }  # fmt: skip
+    client = {"clients": 4, "per_second": 125.5, "p50_ms": 31.0, "p99_ms": 60.0}
+    theirs = {
+        "version": "9.1.22", "matches_per_second": 125.5, "insertions_per_second": 200.0, "matching": [client],
+    }  # fmt: skip
+    keep(tmp_dir, "matching", ours=ours, dirac=theirs, ratio={"matching": 318.7, "insertion": 250.0})
+    page = performance.page(tmp_dir)
+    assert "| matches a second | 40,000 | 125.5 |" in page
+    assert "318.7 times as many matches, 250 times as many insertions." in page
+
+
+def test_the_plot_is_a_drawing_with_every_point(tmp_dir: Path) -> None:
+    keep(tmp_dir, "scaling", sizes=[size(10_000), size(1_000_000)], matchers=[], lhcb=None)
+    drawing = ET.fromstring(performance.scaling_plot(tmp_dir))
+    assert len(list(drawing.iter("{http://www.w3.org/2000/svg}circle"))) == 6
+
+
+def test_words_in_a_plot_are_words() -> None:
+    drawing = ET.fromstring(plot.lines("a < b & c", "x", "y", {"<s>": [(1, 1), (100, 7)]}))
+    words = [each.text for each in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert "a < b & c" in words
+    assert "<s>" in words
