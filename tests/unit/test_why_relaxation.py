@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -184,6 +184,7 @@ def test_processors_beyond_any_resource_are_no_error() -> None:
     ]
 
 
+@example(asks(tags=("2Processors",)), asks(tags=("2Processors", "MultiProcessor")))
 @given(requirements(), requirements())
 def test_equal_requirements_have_no_changes(one: Requirements, other: Requirements) -> None:
     comparable = replace(other, owner=one.owner, owner_group=one.owner_group, vo=one.vo)

@@ -251,12 +251,17 @@ def changes(before: Requirements, after: Requirements) -> list[str]:
         said.append(f"job-type {_listed(after.job_types)} instead of {_listed(before.job_types)}")
     for option, field in _SETS.items():
         said += _less(option, getattr(before, field), getattr(after, field))
-    return said + _less("tag", _plain_tags(before), _plain_tags(after))
+    # That it is more than one follows from the number, where that is said.
+    implied = many != fewer
+    return said + _less("tag", _plain_tags(before, implied=implied), _plain_tags(after, implied=implied))
 
 
-def _plain_tags(requirements: Requirements) -> tuple[str, ...]:
+def _plain_tags(requirements: Requirements, *, implied: bool = True) -> tuple[str, ...]:
+    """Return the tags but for the number of processors, and what that implies."""
     processors = processors_needed(requirements)
-    of_processors = {f"{processors}Processors", "MultiProcessor"} if processors > 1 else set()
+    of_processors = {f"{processors}Processors"} if processors > 1 else set()
+    if implied and processors > 1:
+        of_processors.add("MultiProcessor")
     return tuple(tag for tag in requirements.tags if tag not in of_processors)
 
 
