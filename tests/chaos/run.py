@@ -41,6 +41,9 @@ QUICK: Mapping[str, Mapping[str, str]] = {
     },
 }
 
+JOBS = """select job_id, state from job
+          union all select n, state from block, generate_series(first, last) as n"""
+
 
 class _Quick(Supervisor):
     """Gives leases that run out soon."""
@@ -240,9 +243,7 @@ class Run:
         connection = await asyncpg.connect(url)
         try:
             await self._drained(connection)
-            jobs = {
-                row["job_id"]: row["state"] for row in await connection.fetch("select job_id, state from job")
-            }
+            jobs = {row["job_id"]: row["state"] for row in await connection.fetch(JOBS)}
             attempts = await connection.fetch("select job_id, epoch, outcome, accepted_at from attempt")
         finally:
             await connection.close()

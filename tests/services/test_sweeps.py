@@ -16,7 +16,7 @@ from wms.audit import audit
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings
 from wms.client.submission import Messages, messages
-from wms.db import block, task_queue
+from wms.db import block, task_queue, timeline
 from wms.ids import CommandId, JobId, PilotId, RequestId
 from wms.job.state import State
 from wms.jobdesc import JobDescription
@@ -226,6 +226,16 @@ async def test_a_job_without_a_row_is_shown_and_explained_like_any_other(the_wor
         await block.expand(tx, [ids[0]])
     assert await the_world.ask(user(), ShowJob(query_id="q", job_id=ids[0])) == before
     assert [line.state for line in before.history] == ["Received", "Waiting"]
+
+
+async def test_reports_have_the_times_of_jobs_with_and_without_rows(the_world: World) -> None:
+    ids = await the_world.swept(1_200)
+    await the_world.match(slots=3)
+    async with the_world.db.transaction() as tx:
+        times = await timeline.of_ranges(tx, [(ids[0], ids[-1])])
+    assert [each.job_id for each in times] == ids
+    assert sum(each.offered_at is not None for each in times) == 3
+    assert {each.state for each in times[-100:]} == {"Waiting"}
 
 
 async def test_another_owners_sweep_is_neither_seen_nor_killed(the_world: World) -> None:

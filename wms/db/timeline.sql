@@ -11,7 +11,12 @@ left join lateral (
            (array_agg(t.wall_seconds order by t.epoch desc))[1] as wall_seconds
     from attempt t where t.job_id = j.job_id
 ) a on true
-order by j.job_id;
+union all
+select n, s.owner, s.vo, s.name, b.state, b.reason, null, null, 0, s.submitted_at, null, null, null, null, null, null
+from unnest($1::bigint[], $2::bigint[]) as r(low, high)
+join block b on b.last >= r.low and b.first <= r.high join sweep s on s.first = b.sweep
+cross join lateral generate_series(greatest(b.first, r.low), least(b.last, r.high)) as n
+order by job_id;
 
 -- name: pilots
 -- Pilots sent since a time, and those of them that were given a job.
