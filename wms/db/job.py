@@ -13,6 +13,7 @@ from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import Epoch, JobId, PilotId, RequestId, TaskQueueId
 from wms.job.job import Job, Step, Steps, Stop
+from wms.job.reasons import Code
 from wms.job.state import AT_A_PILOT, Event, State
 from wms.lease import Lease
 from wms.messages import changes, events
@@ -76,22 +77,24 @@ async def reserve(tx: Transaction, count: int) -> JobId:
 
 async def describe(tx: Transaction, firsts: Sequence[JobId], descriptions: Sequence[str]) -> None:
     """Store descriptions (JSON), each under the id of the first job that it describes."""
-    await tx.execute(SQL["insert_descriptions"], firsts, descriptions)
+    await tx.copy("description", ("description_id", "body"), list(zip(firsts, descriptions, strict=True)))
+
+
+_BORN = (
+    "job_id", "description_id", "tq_id", "owner", "owner_group", "vo", "name", "user_priority", "max_attempts",
+    "state", "event_seq", "reason",
+)  # fmt: skip
 
 
 async def insert(tx: Transaction, owner: tuple[str, str, str], jobs: Sequence[Born]) -> None:
-    """Insert jobs of (owner, group, VO) as Waiting, with their history."""
-    if not jobs:
-        return
-    await tx.execute(
-        SQL["insert_jobs"],
-        [job.job_id for job in jobs],
-        [job.tq_id for job in jobs],
-        [job.name for job in jobs],
-        [job.user_priority for job in jobs],
-        [job.max_attempts for job in jobs],
-        *owner,
-    )
+    """Insert jobs of (owner, group, VO). Received, they wait at once: their rows themselves tell these two moves."""
+    rows = [
+        (each.job_id, each.job_id, each.tq_id, *owner, each.name, each.user_priority, each.max_attempts,
+         State.WAITING, 2, Code.QUEUED)
+        for each in jobs
+    ]  # fmt: skip
+    if rows:
+        await tx.copy("job", _BORN, rows)
 
 
 async def tell_queued(tx: Transaction, first: JobId, count: int, owner: tuple[str, str, str]) -> None:

@@ -2,19 +2,6 @@
 -- Take n ids that follow each other; returns the first.
 select reserve_job_ids($1);
 
--- name: insert_descriptions
--- Store descriptions, each under the id of the first job that it describes.
-insert into description (description_id, body)
-select d.first, d.body::json from unnest($1::bigint[], $2::text[]) as d(first, body);
-
--- name: insert_jobs
--- Jobs are born Received and wait at once: their rows themselves tell these two moves.
-insert into job (job_id, description_id, tq_id, owner, owner_group, vo, name, user_priority, max_attempts, state,
-                 event_seq, reason)
-select b.job_id, b.job_id, b.tq_id, $6, $7, $8, b.name, b.user_priority, b.max_attempts, 'Waiting', 2, 'QUEUED'
-from unnest($1::bigint[], $2::bigint[], $3::text[], $4::real[], $5::smallint[])
-    as b(job_id, tq_id, name, user_priority, max_attempts);
-
 -- name: lock
 -- The facts of jobs, the rows locked in the order of their ids.
 select job_id, state, epoch, event_seq, attempts, max_attempts, stop_requested, tq_id, user_priority,
