@@ -40,6 +40,8 @@ STUCK_AFTER_SECONDS = 20.0
 
 POLL_SECONDS = 0.2
 RETRY_SECONDS = 0.5
+SHARE_SECONDS = 0.1
+"""Between looks for partitions to handle, while there are none."""
 MARGIN_SECONDS = 1.0
 """An instance gives its partitions up this much before the others take it for dead."""
 
@@ -96,8 +98,8 @@ class _Decoded(msgspec.Struct, Generic[M], frozen=True):
 class Consumer(Generic[M]):
     """Reads one topic for one purpose: `name` is that purpose, and what its offsets are kept under.
 
-    `lane` (k, n): this is the k-th, from 0, of n that share the instance's partitions, so that while one waits for the
-    database another works.
+    Its partitions are handled in `lanes`, each of which has one transaction at a time: while one waits for the database
+    another works.
     """
 
     def __init__(
@@ -114,10 +116,10 @@ class Consumer(Generic[M]):
         now: Callable[[], float],
         on_refused: OnRefused[M] | None = None,
         batch: int = 512,
-        lane: tuple[int, int] = (0, 1),
+        lanes: int = 1,
     ) -> None:
         self.name = name
-        self._lane = lane
+        self._lanes = lanes
         self.topic = topic
         self._codec = codec
         self._handle = handle
@@ -132,7 +134,6 @@ class Consumer(Generic[M]):
         self._offsets: dict[int, int] = {}
         self._reader: Reader | None = None
         self._failing_since: float | None = None
-        self._heard = _Heard()
         self.handled = 0
 
     @property
@@ -146,30 +147,31 @@ class Consumer(Generic[M]):
     async def run(self) -> None:
         """Handle batches until cancelled; a batch in hand is finished first. Fails when nothing works for too long."""
         while True:
+            pause = SHARE_SECONDS
             try:
                 await self._read()
             except (*GONE, *RETRIED, Unavailable) as error:
+                pause = RETRY_SECONDS
                 self._failing_since = self._failing_since or time.monotonic()
                 log.warning("consumer waits", consumer=self.name, error=repr(error))
                 if time.monotonic() - self._failing_since > GIVE_UP_AFTER_SECONDS:
                     raise
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(pause)
 
     async def _read(self) -> None:
-        """Handle batches by one reader. After any fault comes another, with the offsets read afresh: nothing is guessed."""
+        """Handle batches by one reader, until the shares change or something fails: nothing is guessed after that."""
+        wanted = self._share()
+        if not wanted:
+            self._failing_since = None
+            return
         reader = self._reader = await self._kafka.reader(self.topic.name)
         try:
-            while True:
-                await self._share(reader)
-                if not self._offsets:
-                    self._failing_since = None
-                    await asyncio.sleep(0.1)
-                    continue
-                records = await reader.poll(POLL_SECONDS, self._batch)
-                if records:
-                    await _to_its_end(self._take(records))
-                if self._heard.progress(len(records), await reader.unread(), reader.answered_at()):
-                    self._failing_since = None
+            async with self._db.transaction() as tx:
+                self._offsets = await offset.begin(tx, self._feed, wanted)
+            reader.assign(self._offsets)
+            log.info("partitions assigned", consumer=self.name, offsets=self._offsets)
+            lanes = [part for lane in range(self._lanes) if (part := wanted[lane :: self._lanes])]
+            await _together([self._follow(reader, wanted, part) for part in lanes])
         except PartitionLost as lost:
             log.warning("partition lost", consumer=self.name, error=str(lost))
         finally:
@@ -177,19 +179,18 @@ class Consumer(Generic[M]):
             self._reader = None
             await reader.close()
 
-    async def _share(self, reader: Reader) -> None:
-        place, lanes = self._lane
-        wanted = self._membership.share(self.name, self.topic.partitions)[place::lanes]
-        if set(wanted) == self._offsets.keys():
-            return
-        self._offsets = {}
-        if wanted:
-            async with self._db.transaction() as tx:
-                offsets = await offset.begin(tx, self._feed, wanted)
-            reader.assign(offsets)
-            self._offsets = offsets
-            self._heard = _Heard()
-        log.info("partitions assigned", consumer=self.name, offsets=self._offsets)
+    def _share(self) -> tuple[int, ...]:
+        return self._membership.share(self.name, self.topic.partitions)
+
+    async def _follow(self, reader: Reader, wanted: tuple[int, ...], part: tuple[int, ...]) -> None:
+        """Handle the batches of some partitions, one after another, for as long as the shares stay as they are."""
+        heard = _Heard()
+        while self._share() == wanted:
+            records = await reader.poll(POLL_SECONDS, self._batch, part)
+            if records:
+                await _to_its_end(self._take(records))
+            if heard.progress(len(records), await reader.unread(part), reader.answered_at(part)):
+                self._failing_since = None
 
     async def _take(self, records: Sequence[Message]) -> None:
         started = time.perf_counter()
@@ -331,6 +332,16 @@ class _Heard:
         if now - self._since > STUCK_AFTER_SECONDS:
             raise Unavailable(f"nothing heard from the broker for {STUCK_AFTER_SECONDS:g} s")
         return False
+
+
+async def _together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Run all; when one fails the others end with their batches in hand, and what failed first is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for lane in lanes:
+                group.create_task(lane)
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from typing import Any
 
 import msgspec
@@ -86,14 +86,19 @@ class Reader:
             raise Unavailable(f"{self.topic}: no end to read from: {error!r}") from error
         await self._position(partition)
 
-    async def poll(self, timeout_seconds: float, limit: int) -> list[Message]:
-        """Return what has come: each partition's messages in order; empty when nothing came in time."""
+    async def poll(
+        self, timeout_seconds: float, limit: int, partitions: Collection[int] | None = None
+    ) -> list[Message]:
+        """Return what has come, of some partitions or of all: each one's in order; empty when nothing came in time."""
+        places = self._places(partitions)
         try:
-            found = await self._consumer.getmany(timeout_ms=int(timeout_seconds * 1000), max_records=limit)
+            found = await self._consumer.getmany(
+                *places, timeout_ms=int(timeout_seconds * 1000), max_records=limit
+            )
         except (KafkaError, OSError) as error:
             raise Unavailable(f"{self.topic}: not read: {error!r}") from error
         except Exception:  # noqa: BLE001 - a record that is none; the library names neither it nor its partition
-            return await self._poll_singly(limit)
+            return await self._poll_singly(limit, places)
         self._set_pace(news=bool(found))
         return [_message(record) for records in found.values() for record in records]
 
@@ -107,10 +112,10 @@ class Reader:
         # The library reads it anew for each fetch and has no other way to change it.
         self._consumer._fetcher._fetch_max_wait_ms = wait_ms  # noqa: SLF001
 
-    async def _poll_singly(self, limit: int) -> list[Message]:
+    async def _poll_singly(self, limit: int, places: Collection[TopicPartition]) -> list[Message]:
         """Return what can be read, passing over the one record that cannot."""
         found: list[Message] = []
-        for place in self._consumer.assignment():
+        for place in places:
             # To seek throws away what was fetched, and with it the half-read batch that failed.
             self._consumer.seek(place, await self._position(place))
             for _ in range(limit):
@@ -140,19 +145,26 @@ class Reader:
         """Return the end of the partition's log as the last fetch told it."""
         return self._consumer.highwater(self._place(partition)) or 0
 
-    async def unread(self) -> int:
+    async def unread(self, partitions: Collection[int] | None = None) -> int:
         """Return how many messages the broker has, as of its last answers, that were not yet returned by `poll`."""
         return sum(
             [
                 max(0, self.high_water(place.partition) - await self._position(place))
-                for place in self._consumer.assignment()
+                for place in self._places(partitions)
             ]
         )
 
-    def answered_at(self) -> int:
+    def answered_at(self, partitions: Collection[int] | None = None) -> int:
         """Return when, in ms, the broker last answered for the partition it neglects most; 0 if it never did for one."""
-        times = [self._consumer.last_poll_timestamp(place) for place in self._consumer.assignment()]
+        times = [self._consumer.last_poll_timestamp(place) for place in self._places(partitions)]
         return min((each or 0 for each in times), default=0)
+
+    def _places(self, partitions: Collection[int] | None) -> Collection[TopicPartition]:
+        """Return these partitions, or all that are read."""
+        if partitions is None:
+            assigned: Collection[TopicPartition] = self._consumer.assignment()
+            return assigned
+        return [self._place(partition) for partition in partitions]
 
     def _place(self, partition: int) -> TopicPartition:
         return TopicPartition(self.topic, partition)

@@ -90,26 +90,23 @@ class Host:
         lanes: int = 1,
     ) -> None:
         """Handle a topic's messages, every one of which needs a token; in `lanes` transactions at a time."""
-        consumers: list[Consumer[Any]] = [
-            Consumer(
-                f"{self.service}.{name}",
-                find(topic) if isinstance(topic, str) else topic,
-                Codec(union),
-                handle,
-                db=self.db,
-                kafka=self.kafka,
-                membership=self.membership,
-                verifier=self.verifier,
-                now=clock.timestamp,
-                on_refused=on_refused,
-                batch=batch,
-                lane=(lane, lanes),
-            )
-            for lane in range(lanes)
-        ]
-        self._consumers += consumers
-        self._loops += consumers
-        self._loops.append(Every(f"{consumers[0].name}.replay", 2.0, consumers[0].replay_one))
+        consumer: Consumer[Any] = Consumer(
+            f"{self.service}.{name}",
+            find(topic) if isinstance(topic, str) else topic,
+            Codec(union),
+            handle,
+            db=self.db,
+            kafka=self.kafka,
+            membership=self.membership,
+            verifier=self.verifier,
+            now=clock.timestamp,
+            on_refused=on_refused,
+            batch=batch,
+            lanes=lanes,
+        )
+        self._consumers.append(consumer)
+        self._loops.append(consumer)
+        self._loops.append(Every(f"{consumer.name}.replay", 2.0, consumer.replay_one))
 
     def add(self, loop: Loop) -> None:
         """Run this loop too."""
@@ -194,7 +191,7 @@ class Host:
             beat = instance.Beat(
                 instance_id=self.instance_id,
                 service=self.service,
-                consumers=sorted({consumer.name for consumer in self._consumers}),
+                consumers=[consumer.name for consumer in self._consumers],
                 host=platform.node(),
                 pid=os.getpid(),
                 version=__version__,
@@ -205,19 +202,12 @@ class Host:
 
     def _health(self) -> str:
         health = {
-            "lag": self._by_name(lambda consumer: consumer.lag),
-            "handled": self._by_name(lambda consumer: consumer.handled),
+            "lag": {consumer.name: consumer.lag for consumer in self._consumers},
+            "handled": {consumer.name: consumer.handled for consumer in self._consumers},
             "sent": self.relay.sent,
             **{name: fact() for name, fact in self._facts.items()},
         }
         return msgspec.json.encode(health).decode()
-
-    def _by_name(self, figure: Callable[[Consumer[Any]], int]) -> dict[str, int]:
-        """Return a figure of each consumer, its lanes taken together."""
-        sums: dict[str, int] = {}
-        for consumer in self._consumers:
-            sums[consumer.name] = sums.get(consumer.name, 0) + figure(consumer)
-        return sums
 
 
 async def _endless(loop: Loop) -> None:
