@@ -110,8 +110,8 @@ PLANTED = {
            select owner, 'again', '', '[[2, 3]]' from submission where command_id = 'a'""",
     ],
     "a sweep's jobs are in its blocks or have rows, each once": [
-        "update job set array_index = array_index + 1 where array_index = 100",
-        "update job set description_id = (select description_id from job where job_id = 10) where array_index = 100",
+        "update job set array_index = array_index + 1 where array_index = 12",
+        "update job set description_id = (select description_id from job where job_id = 10) where array_index = 12",
     ],
     "the jobs of a block have one history, by the state table, and are where it ends": [
         "update block set state = 'Killed' where state = 'Held'",
