@@ -124,15 +124,19 @@ def run(name: str, measure: Callable[..., Awaitable[Figures]], **defaults: int |
     quiet()
 
     async def bounded() -> Figures:
-        async with asyncio.timeout(BOUND_SECONDS):
-            return await measure(**parameters)
+        bound = asyncio.timeout(BOUND_SECONDS)
+        try:
+            async with bound:
+                return await measure(**parameters)
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            raise SystemExit(f"STOPPED: not done after {BOUND_SECONDS:g} s") from None
 
     try:
         figures = uvloop.run(bounded())
     except InvalidError as invalid:
         raise SystemExit(f"INVALID: {invalid}") from invalid
-    except TimeoutError as late:
-        raise SystemExit(f"STOPPED: not done after {BOUND_SECONDS:g} s") from late
     whole = msgspec.json.encode({"benchmark": name, "parameters": parameters, **figures})
     if kept:
         (RESULTS / f"{kept}.json").write_bytes(msgspec.json.format(whole) + b"\n")
