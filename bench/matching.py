@@ -142,6 +142,8 @@ COUNTS = """
 async def check_stored(db: Database, matches: Sequence[Match]) -> None:
     """Raise InvalidError unless each match is one state, one lease, one line of history, and there are no others."""
     async with db.transaction() as tx:
+        # Tables that were empty a moment ago have no statistics to plan by.
+        await tx.execute("set local enable_nestloop = off")
         faulty = await tx.fetch(
             FAULTY,
             [each.job for each in matches],
