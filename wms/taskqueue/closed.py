@@ -36,6 +36,11 @@ def pairs(requirements: Requirements) -> frozenset[Pair]:
     return frozenset((name, value) for name, values in _VALUES.items() for value in values(requirements))
 
 
+def values(requirements: Requirements, attribute: Attribute) -> tuple[str, ...]:
+    """Return the values that a job has of an attribute."""
+    return _VALUES[attribute](requirements)
+
+
 def has(requirements: Requirements, pair: Pair) -> bool:
     """Tell whether a closed pair keeps a queue back."""
     name, value = pair

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from msgspec import Meta, Struct
 
 from wms.site import Name, is_wild
-from wms.taskqueue.closed import Attribute, Pair, pairs
+from wms.taskqueue.closed import Attribute, Pair, values
 from wms.taskqueue.grouping import Requirements
 
 EACH = "*"
@@ -111,55 +111,69 @@ class Held(Struct, frozen=True):
     text: str
 
 
+class _Table(NamedTuple):
+    """What is said of one attribute at one place: the bounds by value, of all limits that name the place."""
+
+    ce: str
+    attribute: Attribute
+    bounds: tuple[Mapping[str, Bound], ...]
+
+
 class Limits:
     """The limits at places, found by what they concern."""
 
     def __init__(self, limits: Iterable[Limit] = ()) -> None:
-        self._by_key: dict[Key, Bound] = {}
+        self._said: dict[tuple[str, str, Attribute], dict[str, Bound]] = {}
         for limit in limits:
             if limit.kind != "waiting":
-                self._by_key[limit.key] = _stricter(self._by_key.get(limit.key, Bound()), limit)
-        self._known: dict[tuple[Requirements, str, str], Bounds] = {}
+                bounds = self._said.setdefault((limit.site, limit.ce, limit.attribute), {})
+                bounds[limit.value] = _with(bounds.get(limit.value, Bound()), limit)
+        self._at: dict[tuple[str, str], tuple[_Table, ...]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._by_key)
+        return bool(self._said)
 
     def concerning(self, requirements: Requirements, site: str, ce: str) -> Bounds:
         """Return the keys that count such a job at such a place, with what holds of each."""
-        asked = (requirements, site, ce)
-        known = self._known.get(asked)
-        if known is None:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            known = self._known[asked] = dict(self._concerning(requirements, site, ce))
-        return known
-
-    def _concerning(self, requirements: Requirements, site: str, ce: str) -> Iterator[tuple[Key, Bound]]:
-        for attribute, value in pairs(requirements):
-            for here in ("", ce) if ce else ("",):
-                key = Key(site, here, attribute, value)
-                if bound := self.of(key):
-                    yield key, bound
+        found: dict[Key, Bound] = {}
+        for table in self._tables(site, ce):
+            for value in values(requirements, table.attribute):
+                bound = _held(table, value)
+                if bound is not None:
+                    found[Key(site, table.ce, table.attribute, value)] = bound
+        return found
 
     def of(self, key: Key) -> Bound | None:
-        """Return what holds of what a key counts; None where no limit makes it."""
-        named = [
-            self._by_key[named]
-            for at in (key.site, EACH)
-            for on in ((key.ce, EACH) if key.ce else ("",))
-            for of in ((key.value, EACH) if key.value else ("",))
-            if (named := Key(at, on, key.attribute, of)) in self._by_key
-        ]
-        return _strictest(named) if named else None
+        """Return what holds of a key; None when no limit makes it."""
+        of_key = (each for each in self._tables(key.site, key.ce) if (each.ce, each.attribute) == key[1:3])
+        return next((_held(each, key.value) for each in of_key), None)
 
     def full(self, counts: Counts) -> dict[tuple[str, str], set[Pair]]:
         """Return by site and element the pairs that no job more may start of, of what was counted or is named itself."""
+        said = {Key(*place, value) for place, bounds in self._said.items() for value in bounds}
         closed: dict[tuple[str, str], set[Pair]] = {}
-        for key in counts.keys() | {each for each in self._by_key if EACH not in each}:
+        for key in counts.keys() | {each for each in said if EACH not in each}:
             bound = self.of(key)
             if bound and not room(bound, counts.get(key, Count())):
                 closed.setdefault((key.site, key.ce), set()).add((key.attribute, key.value))
         return closed
+
+    def _tables(self, site: str, ce: str) -> tuple[_Table, ...]:
+        """Return what is said of a place, remembered: there are fewer places than jobs."""
+        known = self._at.get((site, ce))
+        if known is None:
+            if len(self._at) >= _REMEMBERED:
+                self._at.clear()
+            known = self._at[site, ce] = tuple(self._tables_of(site, ce))
+        return known
+
+    def _tables_of(self, site: str, ce: str) -> Iterator[_Table]:
+        for here, written in (("", ("",)), (ce, (ce, EACH))) if ce else (("", ("",)),):
+            for attribute in dict.fromkeys(name for _, _, name in self._said):
+                places = [(at, on, attribute) for at in (site, EACH) for on in written]
+                bounds = tuple(self._said[each] for each in places if each in self._said)
+                if bounds:
+                    yield _Table(here, attribute, bounds)
 
 
 def room(bound: Bound, count: Count) -> int:
@@ -223,10 +237,16 @@ def seconds_until_token(bound: Bound, count: Count) -> float:
     return max(0.0, 1 - tokens(bound, count)) / bound.per_second if bound.burst is not None else 0.0
 
 
-def _stricter(bound: Bound, limit: Limit) -> Bound:
+def _with(bound: Bound, limit: Limit) -> Bound:
     if limit.kind == "running":
         return bound._replace(running=limit.most)
     return bound._replace(burst=limit.most, per_second=limit.per_second or 0.0)
+
+
+def _held(table: _Table, value: str) -> Bound | None:
+    # All jobs have one value, which is empty: it is named by itself, and has no wild card.
+    named = [by[each] for by in table.bounds for each in (value, EACH) if each in by]
+    return _strictest(named) if named else None
 
 
 def _strictest(bounds: Sequence[Bound]) -> Bound:
