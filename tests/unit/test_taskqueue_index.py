@@ -300,6 +300,18 @@ TestRangesAgainstDictionary = RangesAgainstDictionary.TestCase
 TestRangesAgainstDictionary.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 
 
+def test_jobs_that_come_by_and_by_find_room_and_are_all_given():
+    index = new_index()
+    index.add_queue(1, asks())
+    jobs = range(1, 100_001)
+    for start in jobs[::500]:
+        index.add(1, 1, range(start, start + 500))
+    assert len(index) == len(jobs)
+    rng = np.random.default_rng(1)
+    given = [pick.job_id for _ in jobs[::1000] for pick in index.select(offers(), 1_000, rng)]
+    assert sorted(given) == list(jobs)
+
+
 def test_a_range_takes_the_memory_of_one_and_is_given_by_age():
     index, rng = new_index(), np.random.default_rng(1)
     index.add_queue(1, asks())

@@ -108,8 +108,8 @@ class Whereabouts:
     def _new_row(self, page: int) -> int:
         if not self._free:
             if self._length * _PAGE == len(self._array):
-                more = np.zeros(len(self._array) // 2, dtype=np.int32)
-                self._hold(np.concatenate([self._array, more]))
+                more = np.zeros((self._length // 2, _PAGE), dtype=np.int32)  # whole rows
+                self._hold(np.concatenate([self._array, more.reshape(-1)]))
             self._free.append(self._length)
             self._length += 1
         row = self._rows[page] = self._free.pop()
