@@ -72,6 +72,11 @@ class Task:
         """One thing more is done."""
         self._show(self._done + 1, "")
 
+    def reach(self, done: int) -> None:
+        """So many things are done."""
+        rate = done / max(0.001, time.monotonic() - self._began)
+        self._show(done, f"{rate:,.0f}/s")
+
     def counts(self, counts: Mapping[str, int]) -> None:
         """Show how many jobs are in which state."""
         waiting, running, failed = (_sum(counts, states) for states in (_WAITING, _RUNNING, _FAILED))

@@ -72,7 +72,7 @@ def _planned(job: TraceJob, site: str, due: float, speedup: float, slots: int) -
     seconds = round(max(0.0, job.run_time) / speedup, 3)
     return Planned(
         due=due,
-        identity=_identity(job),
+        identity=identity_of(job.user, job.group),
         site=site,
         seconds=seconds,
         description=JobDescription(
@@ -80,7 +80,7 @@ def _planned(job: TraceJob, site: str, due: float, speedup: float, slots: int) -
             executable="sleep",
             arguments=(f"{seconds:g}",),
             # What the trace's system was told decides the queue, and what is not known is guessed by what was used.
-            cpu_time=_cpu_time(job),
+            cpu_time=cpu_time_of(job),
             processors=min(max(1, job.processors), slots),
             sites=(site,) if site else (),
             tags=(TAG,),
@@ -88,12 +88,14 @@ def _planned(job: TraceJob, site: str, due: float, speedup: float, slots: int) -
     )
 
 
-def _identity(job: TraceJob) -> Identity:
-    user, group = (str(number) if number >= 0 else "none" for number in (job.user, job.group))
-    return Identity(f"user{user}", f"group{group}", f"vo{group}")
+def identity_of(user: int, group: int) -> Identity:
+    """Return who a user and a group of a trace are here."""
+    owner, name = (str(number) if number >= 0 else "none" for number in (user, group))
+    return Identity(f"user{owner}", f"group{name}", f"vo{name}")
 
 
-def _cpu_time(job: TraceJob) -> int:
+def cpu_time_of(job: TraceJob) -> int:
+    """Return the CPU time that a job asks for."""
     asked = job.requested_time if job.requested_time > 0 else job.run_time
     return int(min(max(1, asked), YEAR, MAX_CPU_TIME)) if asked >= 0 else DEFAULT_CPU_TIME
 

@@ -131,6 +131,13 @@ def plan(
     return _Planner(gather(waiting, elements), elements, list(pilots), caps or Caps()).plan()
 
 
+def orders(
+    demand: Demand, elements: Sequence[ComputingElement], pilots: Iterable[Pilots], caps: Caps
+) -> tuple[Order, ...]:
+    """Return the orders of the plan for a demand that was gathered from these elements; no reasons for the others."""
+    return _Planner(demand, elements, list(pilots), caps).orders()
+
+
 class _Planner:
     def __init__(
         self, demand: Demand, elements: Sequence[ComputingElement], pilots: list[Pilots], caps: Caps
@@ -148,12 +155,15 @@ class _Planner:
             if group.vo in self.by_vo:
                 self.by_vo[group.vo] += group.submitted + group.waiting + group.running
 
-    def plan(self) -> Plan:
+    def orders(self) -> tuple[Order, ...]:
         self._use_what_is_under_way()
         while self.cap > 0 and (work := self._next_work()) is not None:
             self._order(work)
+        return tuple(order for element in self.elements for order in _orders(element))
+
+    def plan(self) -> Plan:
         return Plan(
-            orders=tuple(order for element in self.elements for order in _orders(element)),
+            orders=self.orders(),
             decisions=tuple(self._decision(number) for number in range(len(self.elements))),
             unservable=tuple(self.demand.unservable),
         )

@@ -444,9 +444,7 @@ class QueueIndex:
         view = self._fitting.view(resource)
         if view is None:
             return []
-        chance = self._chance
-        if chance is None or chance.rng is not rng:
-            chance = self._chance = Chance(rng)
+        chance = self._chance_of(rng)
         fit = view.fit
         if self._closed:
             fit = self._closed.left_open(fit, resource.site, resource.grid_ce)
@@ -461,6 +459,15 @@ class QueueIndex:
     def select_many(self, asks: Iterable[tuple[Resource, int]], rng: np.random.Generator) -> list[list[Pick]]:
         """Choose for many resources, one after the other: as `select` for each of them."""
         return [self.select(resource, count, rng) for resource, count in asks]
+
+    def take(self, tq_id: TaskQueueId, rng: np.random.Generator) -> Pick:
+        """Choose a job of one queue, as `select` does of the queue that it has drawn. A job must wait there."""
+        return self._take(self._slot_of[tq_id], self._chance_of(rng))
+
+    def _chance_of(self, rng: np.random.Generator) -> Chance:
+        if self._chance is None or self._chance.rng is not rng:
+            self._chance = Chance(rng)
+        return self._chance
 
     def why_nothing(self, resource: Resource) -> NoMatch:
         """Return why `select` finds nothing for a resource, by the same clauses."""

@@ -1,0 +1,114 @@
+"""`wms simulate`: a trace, or what a system wrote down, played through the system's own decisions under other conditions."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from wms.cli.options import USUAL, Common
+from wms.cli.session import OK
+
+if TYPE_CHECKING:
+    from wms.simulation.comparison import Result
+    from wms.simulation.scenario import Scenario
+    from wms.simulation.workload import Workload
+
+JOBS_LIMIT = 10_000_000
+SEEDS_LIMIT = 1_000
+DEFAULT = "default"
+
+
+def simulate(
+    trace: Annotated[Path, Parameter(help="a file in Standard Workload Format, gzipped if it ends in .gz")],
+    /,
+    *,
+    scenario: Annotated[list[Path] | None, Parameter(negative=())] = None,
+    jobs: int | None = None,
+    seeds: int = 1,
+    common: Common = USUAL,
+) -> int:
+    """Play a trace under other limits, shares or sites, and compare what its jobs would have seen.
+
+    No server is needed: a virtual clock, and the functions by which matchers draw jobs and pilots are planned. What is not said in a
+    scenario is as in the built-in one; times are those of the trace. The first scenario is what the others are compared with; the word
+    default stands for the built-in one. The same seed means the same result.
+
+    A scenario is a TOML file:
+      placement = "anywhere"        # or "traced": where the trace says that a job ran
+      load = 0.5                    # sites are so large that the trace keeps them busy by half
+      shares.vo1.group1 = { job_share = 2000 }
+      [[sites]]
+      site = "cern.ch"
+      slots = 500
+      [[limits]]
+      kind = "running"
+      site = "*"
+      attribute = "owner"
+      value = "*"
+      most = 100
+
+    Examples:
+      wms simulate LCG-2005-1.swf.gz
+      wms simulate trace.swf --scenario default --scenario more-slots.toml --seeds 5
+      wms simulate trace.swf --jobs 10000 --scenario a.toml --scenario b.toml --json
+
+    Parameters
+    ----------
+    scenario
+        What is different: a TOML file, or default; may be repeated.
+    jobs
+        Only the first jobs by time of submission.
+    seeds
+        Simulate each scenario so often with other chance, and say which differences are within noise.
+    """
+    from wms.cli.replay import read_trace
+    from wms.cli.simulation_report import show_report
+    from wms.cli.workloads import of_trace
+
+    _check(jobs, seeds)
+    scenarios = _scenarios(scenario or [Path(DEFAULT)])
+    workload = of_trace(read_trace(trace, jobs or JOBS_LIMIT))
+    show_report(_compared(workload, scenarios, seeds), workload, seeds, as_json=common.json)
+    return OK
+
+
+def _check(jobs: int | None, seeds: int) -> None:
+    from wms.errors import Rejected
+
+    for name, value, most in (("jobs", jobs, JOBS_LIMIT), ("seeds", seeds, SEEDS_LIMIT)):
+        if value is not None and not 1 <= value <= most:
+            raise Rejected("BAD_OPTION", f"--{name} must be 1 to {most:,}, not {value}")
+
+
+def _scenarios(paths: list[Path]) -> "list[Scenario]":
+    """Return the scenarios, told apart by their names."""
+    from wms.errors import Rejected
+
+    found = [_scenario(path) for path in paths]
+    twice = {each.name for each in found if sum(each.name == other.name for other in found) > 1}
+    if twice:
+        raise Rejected(
+            "BAD_SCENARIO", f"two scenarios are called {min(twice)!r}", "say name = ... in their files"
+        )
+    return found
+
+
+def _scenario(path: Path) -> "Scenario":
+    from msgspec.structs import replace
+
+    from wms.runtime.config import read
+    from wms.simulation.scenario import Scenario
+
+    if str(path) == DEFAULT:
+        return Scenario()
+    found = read(path, Scenario, {})
+    return found if found.name != DEFAULT else replace(found, name=path.stem)
+
+
+def _compared(workload: "Workload", scenarios: "list[Scenario]", seeds: int) -> "list[Result]":
+    from wms.cli.board import Board
+    from wms.simulation.comparison import compare
+
+    with Board() as board:
+        bar = board.task("simulate", len(workload.arrivals) * len(scenarios) * seeds)
+        return compare(workload, scenarios, seeds=seeds, tell=bar.reach)

@@ -1,0 +1,40 @@
+"""What files hold for a simulation: a trace in SWF as a workload."""
+
+from functools import cache
+
+from wms.cli.swf import Trace, TraceJob
+from wms.cli.trace_plan import cpu_time_of, identity_of
+from wms.simulation.workload import Arrival, Workload, by_time
+from wms.site import MAX_PROCESSORS
+from wms.taskqueue.grouping import Requirements, processor_tags, segment
+
+
+def of_trace(trace: Trace) -> Workload:
+    """Return the workload of a trace: its jobs may run where it says that they ran."""
+    return Workload(by_time(_arrival(job, trace.partitions) for job in trace.jobs))
+
+
+def _arrival(job: TraceJob, names: dict[int, str]) -> Arrival:
+    site = names.get(job.partition, f"partition{job.partition}") if job.partition >= 0 else ""
+    return Arrival(
+        at=job.submit_time,
+        requirements=_requirements(
+            job.user, job.group, site, segment(cpu_time_of(job)), min(max(1, job.processors), MAX_PROCESSORS)
+        ),
+        run_seconds=max(0.0, job.run_time),
+        site=site,
+    )
+
+
+@cache
+def _requirements(user: int, group: int, site: str, cpu_segment: int, processors: int) -> Requirements:
+    identity = identity_of(user, group)
+    return Requirements(
+        owner=identity.owner,
+        owner_group=identity.group,
+        vo=identity.vo,
+        setup="",
+        cpu_segment=cpu_segment,
+        sites=(site,) if site else (),
+        tags=processor_tags(processors),
+    )

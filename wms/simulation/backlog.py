@@ -1,0 +1,75 @@
+"""The backlog: what waits by kind of work, and where each kind may run, which is looked for once."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from wms.provisioning.demand import Kind, Unservable, Waiting, gather
+from wms.site import ComputingElement
+from wms.taskqueue.grouping import Requirements, processors_needed
+
+
+class Queue:
+    """A task queue of the simulation: what it asks for, where it may run, and how many jobs of it wait."""
+
+    __slots__ = ("cpu_segment", "jobs", "kind", "memory_mb", "number", "processors", "requirements", "vo")
+
+    def __init__(self, number: int, requirements: Requirements, kind: Kind) -> None:
+        self.number = number
+        self.requirements = requirements
+        self.kind = kind
+        self.jobs = 0
+        self.vo = requirements.vo
+        self.processors = processors_needed(requirements)
+        self.memory_mb = requirements.min_ram_mb
+        self.cpu_segment = requirements.cpu_segment
+
+
+class Backlog:
+    """Queues, and the waiting jobs counted by kind: queues that differ only in owner and group are one."""
+
+    def __init__(self, asked: Iterable[Requirements], elements: Sequence[ComputingElement]) -> None:
+        asked = list(dict.fromkeys(asked))
+        found = gather([Waiting(each, 1) for each in asked], elements)
+        kinds = {kind.requirements: kind for kind in found.kinds}
+        self.unservable: dict[Requirements, Unservable] = {
+            each.requirements: each for each in found.unservable
+        }
+        self.queues = [
+            Queue(number, each, kinds.get(_kind(each)) or Kind(_kind(each), 0, 1, ()))
+            for number, each in enumerate(asked, 1)
+        ]
+        self.by_requirements = {queue.requirements: queue for queue in self.queues}
+        self._waiting: dict[Requirements, int] = {}
+        self._kinds = kinds
+
+    def add(self, queue: Queue, jobs: int) -> None:
+        """Count jobs in; negative: out."""
+        queue.jobs += jobs
+        kind = queue.kind.requirements
+        if queue.kind.elements:
+            left = self._waiting.get(kind, 0) + jobs
+            if left:
+                self._waiting[kind] = left
+            else:
+                del self._waiting[kind]
+
+    def __bool__(self) -> bool:
+        """Tell whether anything waits that may run somewhere."""
+        return bool(self._waiting)
+
+    def kinds(self) -> list[tuple[Kind, int]]:
+        """Return all that waits and may run somewhere, each with the number of its jobs."""
+        return [(self._kinds[kind], jobs) for kind, jobs in self._waiting.items()]
+
+    def stuck(self) -> list[tuple[Queue, tuple[str, ...]]]:
+        """Return the queues whose jobs can run nowhere, and why."""
+        return [
+            (queue, self.unservable[queue.kind.requirements].reasons)
+            for queue in self.queues
+            if queue.jobs and queue.kind.requirements in self.unservable
+        ]
+
+
+def _kind(requirements: Requirements) -> Requirements:
+    return replace(requirements, owner="", owner_group="")

@@ -1,0 +1,222 @@
+"""Figures of one simulation: waits, throughput, use of sites, fairness, and what could never run."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import TypeAlias
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from wms.simulation.fairness import Fairness, Floats, fairness, spent
+from wms.simulation.record import NEVER, Record
+from wms.simulation.scenario import Scenario
+from wms.taskqueue.grouping import Requirements, processors_needed
+from wms.taskqueue.shares import GroupShare
+
+Numbers: TypeAlias = NDArray[np.intp]
+
+PERIOD_SECONDS = 3_600.0
+PERIODS_LIMIT = 2_000
+REASONS_SHOWN = 20
+
+
+class Waits(Struct, frozen=True, kw_only=True):
+    """Seconds from coming to the first start, of the jobs that started."""
+
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """What became of the jobs of a group or an owner."""
+
+    name: str
+    jobs: int
+    done: int
+    waits: Waits | None
+    core_hours: float
+    deviation: float | None = None
+    """What a group used less what it was entitled to, as a part of all that was used; of owners it is not said."""
+
+
+class SiteLine(Struct, frozen=True, kw_only=True):
+    """What a site did."""
+
+    name: str
+    slots: int
+    runs: int
+    used: float
+    """The busy part of its slots' time."""
+
+
+class Never(Struct, frozen=True, kw_only=True):
+    """Jobs that no site could ever run, and why."""
+
+    vo: str
+    jobs: int
+    reasons: tuple[str, ...]
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """What came out of one simulation. Times in seconds."""
+
+    jobs: int
+    done: int
+    failed: int
+    never: int
+    left: int
+    """That a limit held for ever."""
+    waits: Waits | None
+    makespan: float
+    """From the first job's coming to the last one's end."""
+    jobs_per_hour: float
+    """That were done, of the makespan."""
+    used: float
+    """The busy part of all slots' time."""
+    attempts: int
+    pilots: int
+    jain: float
+    deviation: float
+    groups: tuple[Line, ...]
+    owners: tuple[Line, ...]
+    sites: tuple[SiteLine, ...]
+    never_why: tuple[Never, ...]
+
+
+def figures(record: Record, scenario: Scenario) -> Figures:
+    """Reckon what a record says."""
+    return _Reckoning(record, scenario).figures()
+
+
+class _Reckoning:
+    def __init__(self, record: Record, scenario: Scenario) -> None:
+        self.record = record
+        self.scenario = scenario
+        self.came = np.array([job.at for job in record.arrivals])
+        self.started = np.array(record.first_start)
+        self.done = np.frombuffer(record.done, dtype=np.uint8) > 0
+        self.failed = (np.array(record.ended) != NEVER) & ~self.done
+        runs = record.runs
+        self.run_job, self.run_place = np.array(runs.job), np.array(runs.element)
+        self.begins, self.ends, self.cores = (
+            np.array(runs.started),
+            np.array(runs.ended),
+            np.array(runs.cores, dtype=np.float64),
+        )
+        self.hours = (self.ends - self.begins) * self.cores / 3_600
+        self.makespan = max(float(self.ends.max(initial=0.0)), float(self.came.max(initial=0.0)))
+
+    def figures(self) -> Figures:
+        jobs, done = len(self.came), int(self.done.sum())
+        names, numbers = self._names(lambda job: f"{job.vo}/{job.owner_group}")
+        fair = self._fairness(names, numbers)
+        owners = self._names(lambda job: f"{job.owner}@{job.vo}")
+        slots = sum(place.element.slots for place in self.record.places)
+        never = sum(each.jobs for each in self.record.stuck)
+        return Figures(
+            jobs=jobs,
+            done=done,
+            failed=int(self.failed.sum()),
+            never=never,
+            left=jobs - done - int(self.failed.sum()) - never,
+            waits=self._waits(np.ones(jobs, dtype=np.bool_)),
+            makespan=self.makespan,
+            jobs_per_hour=done / self.makespan * 3_600 if self.makespan else 0.0,
+            used=self._used(float(self.hours.sum()), slots),
+            attempts=len(self.run_job),
+            pilots=self.record.pilots,
+            jain=fair.jain,
+            deviation=fair.deviation,
+            groups=self._lines(names, numbers, fair.by_group),
+            owners=self._lines(*owners, None),
+            sites=self._sites(),
+            never_why=self._never(),
+        )
+
+    def _names(self, name_of: Callable[[Requirements], str]) -> tuple[list[str], Numbers]:
+        """Return the distinct names of jobs, and of each job the number of its name."""
+        known = {id(asked): name_of(asked) for asked in self.record.asked}
+        names, numbers = np.unique([known[id(asked)] for asked in self.record.asked], return_inverse=True)
+        return names.tolist(), numbers
+
+    def _used(self, hours: float, slots: int) -> float:
+        return hours * 3_600 / (slots * self.makespan) if slots and self.makespan else 0.0
+
+    def _waits(self, chosen: NDArray[np.bool_]) -> Waits | None:
+        chosen = chosen & (self.started != NEVER)
+        if not chosen.any():
+            return None
+        waits = self.started[chosen] - self.came[chosen]
+        p50, p90, p99 = np.percentile(waits, (50, 90, 99)).tolist()
+        return Waits(mean=float(waits.mean()), p50=p50, p90=p90, p99=p99)
+
+    def _lines(
+        self, names: list[str], numbers: Numbers, deviations: Sequence[float] | None
+    ) -> tuple[Line, ...]:
+        hours = np.bincount(numbers[self.run_job], weights=self.hours, minlength=len(names))
+        lines = [
+            Line(
+                name=name,
+                jobs=int((numbers == n).sum()),
+                done=int(self.done[numbers == n].sum()),
+                waits=self._waits(numbers == n),
+                core_hours=float(hours[n]),
+                deviation=deviations[n] if deviations else None,
+            )
+            for n, name in enumerate(names)
+        ]
+        return tuple(sorted(lines, key=lambda line: (-line.core_hours, line.name)))
+
+    def _fairness(self, names: list[str], numbers: Numbers) -> Fairness:
+        """Judge groups by periods of an hour, longer ones when there would be very many."""
+        count = min(PERIODS_LIMIT, max(1, int(self.makespan / PERIOD_SECONDS)))
+        edges = np.linspace(0.0, max(self.makespan, 1.0), count + 1)
+        waited, cores = self._waited(), self._asked_cores()
+        used, wanted = np.zeros((len(names), count)), np.zeros((len(names), count))
+        of_run = numbers[self.run_job]
+        for n in range(len(names)):
+            runs, jobs = of_run == n, numbers == n
+            used[n] = spent(self.begins[runs], self.ends[runs], self.cores[runs], edges)
+            wanted[n] = used[n] + spent(self.came[jobs], waited[jobs], cores[jobs], edges)
+        return fairness(used, wanted, self._shares(names))
+
+    def _waited(self) -> Floats:
+        """Return until when each job waited for its first start; those that could never run wanted nothing that there was."""
+        stuck = {each.requirements for each in self.record.stuck}
+        never = np.array([asked in stuck for asked in self.record.asked], dtype=np.bool_)
+        until = np.where(self.started == NEVER, self.makespan, self.started)
+        return np.where(never, self.came, until)
+
+    def _asked_cores(self) -> Floats:
+        known = {id(asked): float(processors_needed(asked)) for asked in self.record.asked}
+        return np.array([known[id(asked)] for asked in self.record.asked])
+
+    def _shares(self, names: list[str]) -> Floats:
+        groups = {f"{vo}/{group}": share for (vo, group), share in self.scenario.groups.items()}
+        return np.array([(groups.get(name) or GroupShare()).job_share for name in names])
+
+    def _sites(self) -> tuple[SiteLine, ...]:
+        places = self.record.places
+        hours = np.bincount(self.run_place, weights=self.hours, minlength=len(places)).tolist()
+        runs = np.bincount(self.run_place, minlength=len(places)).tolist()
+        found = []
+        for site, numbers in groupby(range(len(places)), key=lambda n: places[n].element.site):
+            here = list(numbers)
+            slots = sum(places[n].element.slots for n in here)
+            used = self._used(sum(hours[n] for n in here), slots)
+            found.append(SiteLine(name=site, slots=slots, runs=sum(runs[n] for n in here), used=used))
+        return tuple(sorted(found, key=lambda line: (-line.slots, line.name)))
+
+    def _never(self) -> tuple[Never, ...]:
+        """Return the jobs that can never run by VO and reasons, most first."""
+        jobs: Counter[tuple[str, tuple[str, ...]]] = Counter()
+        for each in self.record.stuck:
+            jobs[each.requirements.vo, each.reasons] += each.jobs
+        return tuple(
+            Never(vo=vo, jobs=count, reasons=reasons)
+            for (vo, reasons), count in jobs.most_common(REASONS_SHOWN)
+        )

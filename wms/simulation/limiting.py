@@ -1,0 +1,77 @@
+"""Limits in a simulation: counted as the matcher counts them, and what is reached is closed in the index."""
+
+from collections.abc import Iterable
+from math import inf
+
+from wms.site import ComputingElement
+from wms.taskqueue.closed import Pair
+from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.index import QueueIndex
+from wms.taskqueue.limits import Bounds, Count, Key, Limit, Limits, after, room, seconds_until_token
+
+_AFTER_TOKEN_SECONDS = 1e-6
+"""What is added up in floats may fall short of a whole token at the very moment."""
+
+
+class Limiting:
+    """How far each limit is. A limit is one matcher's business here, so that counting is enough."""
+
+    def __init__(self, limits: Iterable[Limit], index: QueueIndex) -> None:
+        self._limits = Limits(limits)
+        self._index = index
+        self._counts: dict[Key, Count] = {}
+        self._counted_at: dict[Key, float] = {}
+        self._closed: set[Key] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._limits)
+
+    def matched(self, requirements: Requirements, element: ComputingElement, now: float) -> float:
+        """Count a job in; return after how many seconds a rate that it has used up lets another through, else infinity."""
+        opens = inf
+        bounds = self._concerning(requirements, element)
+        for key, bound in bounds.items():
+            count = after(bound, self._count(key, now), 1)
+            self._counts[key], self._counted_at[key] = count, now
+            if not room(bound, count):
+                self._closed.add(key)
+                if bound.running is None or count.running < bound.running:
+                    opens = min(opens, seconds_until_token(bound, count) + _AFTER_TOKEN_SECONDS)
+        self._tell(bounds)
+        return opens
+
+    def ended(self, requirements: Requirements, element: ComputingElement, now: float) -> bool:
+        """Count a job out; tell whether anything has opened by it."""
+        bounds = self._concerning(requirements, element)
+        for key, bound in bounds.items():
+            count = after(bound, self._count(key, now), 0)
+            self._counts[key], self._counted_at[key] = count._replace(running=count.running - 1), now
+        return self.open_due(requirements, element, now)
+
+    def open_due(self, requirements: Requirements, element: ComputingElement, now: float) -> bool:
+        """Open what has room again of what concerns such a job; tell whether there was any."""
+        bounds = self._concerning(requirements, element)
+        opened = {key for key in self._closed & bounds.keys() if room(bounds[key], self._count(key, now))}
+        self._closed -= opened
+        self._tell(dict.fromkeys(opened))
+        return bool(opened)
+
+    def _concerning(self, requirements: Requirements, element: ComputingElement) -> Bounds:
+        return self._limits.concerning(requirements, element.site, element.ce)
+
+    def _count(self, key: Key, now: float) -> Count:
+        count = self._counts.get(key)
+        if count is None:
+            return Count()
+        if count.idle_seconds is None:
+            return count
+        return count._replace(idle_seconds=now - self._counted_at[key])
+
+    def _tell(self, keys: Iterable[Key]) -> None:
+        """Have the index keep back what is closed at the places of these keys."""
+        pairs: dict[tuple[str, str], list[Pair]] = {(key.site, key.ce): [] for key in keys}
+        for key in self._closed if pairs else ():
+            if (key.site, key.ce) in pairs:
+                pairs[key.site, key.ce].append((key.attribute, key.value))
+        for (site, ce), closed in pairs.items():
+            self._index.close(site, closed, ce=ce)

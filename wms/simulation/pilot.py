@@ -1,0 +1,88 @@
+"""A pilot of a simulation, and the pilots of one VO on one computing element."""
+
+from msgspec.structs import replace
+
+from wms.provisioning.plan import Pilots
+from wms.simulation.backlog import Queue
+from wms.simulation.scenario import Place
+from wms.site import Resource
+
+
+class Pilot:
+    """A place-holder that runs jobs on its cores, and asks for more when some are free."""
+
+    __slots__ = ("cores", "ends_at", "idle_since", "memory_mb", "running", "squad")
+
+    def __init__(self, squad: "Squad", ends_at: float) -> None:
+        self.squad = squad
+        self.cores = squad.place.element.cores_per_pilot
+        """Free ones."""
+        self.memory_mb = squad.place.element.memory_mb
+        """What is free."""
+        self.running = 0
+        self.ends_at = ends_at
+        """It takes no jobs after this."""
+        self.idle_since = 0.0
+
+
+class Squad:
+    """The pilots of a VO on an element: those on the way, those that run, and those of them that would take a job."""
+
+    __slots__ = ("_resources", "asking", "coming", "number", "place", "running", "vo", "waiting")
+
+    def __init__(self, number: int, place: Place, vo: str) -> None:
+        self.number = number
+        """The element's."""
+        self.place = place
+        self.vo = vo
+        self.coming = 0
+        self.running = 0
+        self.asking: dict[Pilot, None] = {}
+        """In the order in which they began to ask."""
+        self.waiting: dict[Queue, None] = {}
+        """Queues with jobs that its pilots may run."""
+        self._resources: dict[tuple[int, int], Resource] = {}
+
+    def resource(self, pilot: Pilot, now: float) -> Resource:
+        """Return what a pilot says of itself when it asks."""
+        key = (pilot.cores, pilot.memory_mb)
+        resource = self._resources.get(key)
+        if resource is None:
+            whole = self.place.element.pilot_resource(vo=self.vo)
+            resource = replace(whole, processors=pilot.cores, memory_mb=pilot.memory_mb)
+            self._resources[key] = resource
+        left = pilot.ends_at - now
+        return resource if left >= resource.cpu_time else replace(resource, cpu_time=max(0, int(left)))
+
+    def fitting(self, pilot: Pilot, now: float) -> list[Queue]:
+        """Return the waiting queues of the highest CPU segment that fit what a pilot has left.
+
+        All else that they ask for its squad has: that is why they are in `waiting`.
+        """
+        seconds = pilot.ends_at - now
+        found: list[Queue] = []
+        highest = 0
+        for queue in self.waiting:
+            segment = queue.cpu_segment
+            if (
+                highest <= segment <= seconds
+                and queue.processors <= pilot.cores
+                and queue.memory_mb <= pilot.memory_mb
+            ):
+                if segment > highest:
+                    highest = segment
+                    found.clear()
+                found.append(queue)
+        return found
+
+    def pilots(self) -> Pilots:
+        """Return the counts that pilots are planned by."""
+        element = self.place.element
+        return Pilots(
+            site=element.site,
+            ce=element.ce,
+            vo=self.vo,
+            submitted=self.coming,
+            running=self.running,
+            idle_slots=sum(pilot.cores for pilot in self.asking),
+        )

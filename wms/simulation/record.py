@@ -1,0 +1,59 @@
+"""The record of a simulation: what became of each job, and what each attempt used."""
+
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from wms.simulation.scenario import Place
+from wms.simulation.workload import Arrival
+from wms.taskqueue.grouping import Requirements
+
+NEVER = -1.0
+
+
+class Attempts:
+    """All attempts in the order in which they ended, a column a fact."""
+
+    def __init__(self) -> None:
+        self.job = array("q")
+        self.element = array("q")
+        self.started = array("d")
+        self.ended = array("d")
+        self.cores = array("q")
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    def add(self, job: int, element: int, started: float, ended: float, cores: int) -> None:
+        """Note one."""
+        self.job.append(job)
+        self.element.append(element)
+        self.started.append(started)
+        self.ended.append(ended)
+        self.cores.append(cores)
+
+
+class Stuck(NamedTuple):
+    """Jobs that no site could ever run, and why not."""
+
+    requirements: Requirements
+    jobs: int
+    reasons: tuple[str, ...]
+
+
+class Record:
+    """What happened; jobs and elements go by their numbers, `NEVER` stands for what did not happen."""
+
+    def __init__(self, arrivals: Sequence[Arrival], places: Sequence[Place]) -> None:
+        self.places = places
+        self.arrivals = arrivals
+        self.asked: list[Requirements] = []
+        """What each job asked for in this scenario."""
+        self.first_start = array("d", [NEVER]) * len(arrivals)
+        self.ended = array("d", [NEVER]) * len(arrivals)
+        self.attempts = array("q", [0]) * len(arrivals)
+        self.done = bytearray(len(arrivals))
+        """1: it ran to its end."""
+        self.runs = Attempts()
+        self.pilots = 0
+        self.stuck: list[Stuck] = []

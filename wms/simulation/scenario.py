@@ -1,0 +1,166 @@
+"""A scenario: what is different in a simulation from what was: sites, shares, limits, the draw, pilots, failures."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from wms.provisioning.plan import Caps
+from wms.simulation.workload import CE, DAY_SECONDS, Workload, element_of, elements_for
+from wms.site import ComputingElement
+from wms.taskqueue.draw import Law
+from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.limits import Limit
+from wms.taskqueue.shares import GroupShare, VoGroup
+
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=3_660 * DAY_SECONDS)]
+Period: TypeAlias = Annotated[float, Meta(gt=0, le=3_660 * DAY_SECONDS)]
+Chance: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Speed: TypeAlias = Annotated[float, Meta(ge=1e-3, le=1e3)]
+
+ONE_VO = "all"
+
+
+class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a scenario: unknown keys are errors."""
+
+
+class SiteRules(_Section, frozen=True, kw_only=True):
+    """What is different at a site, or a site that is new; what is not said stays as it was."""
+
+    site: str
+    slots: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
+    """0: the site is not there."""
+    speed: Speed | None = None
+    """How much faster than the workload's machines a job runs here."""
+    failure: Chance | None = None
+    """Of how many attempts the site loses one, as a part of 1."""
+    max_cpu_time: Annotated[int, Meta(gt=0)] | None = None
+    vos: tuple[str, ...] | None = None
+    cores: Annotated[int, Meta(ge=1, le=1_024)] | None = None
+    """Processors of one pilot."""
+    memory_mb: Annotated[int, Meta(ge=0)] | None = None
+    tags: tuple[str, ...] | None = None
+
+
+class LimitRules(Limit, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A limit; `*` as site, computing element or value stands for each by itself."""
+
+    def __post_init__(self) -> None:
+        fault = "jobs come as they came: a limit on waiting ones changes nothing here"
+        if self.kind == "waiting" or (fault := self.fault() or ""):
+            raise ValueError(f"{self.text()}: {fault}")
+
+
+class PilotRules(_Section, frozen=True, kw_only=True):
+    """How pilots come and go. They are planned as by the pilot submitter, only less often."""
+
+    plan_every_seconds: Period = 60.0
+    latency_seconds: Seconds = 60.0
+    """From the order until the pilot asks for jobs."""
+    idle_seconds: Seconds = 300.0
+    """A pilot without a job for so long ends."""
+    lifetime_seconds: Period = 4 * DAY_SECONDS
+    """A pilot takes no more jobs after so long, and none before whose CPU time it could not give."""
+    most: Annotated[int, Meta(ge=0)] = 0
+    """Pilots at a time, over all sites; 0: as many as the sites take."""
+
+    @property
+    def caps(self) -> Caps:
+        """Return the bounds over all sites."""
+        return Caps(orders=1_000_000, pilots=self.most)
+
+
+class Scenario(_Section, frozen=True, kw_only=True):
+    """One way the same jobs might be served."""
+
+    name: str = "default"
+    draw: Law = "dirac"
+    placement: Literal["traced", "anywhere"] = "traced"
+    """`traced`: a job may run where it asked to, or where the trace says that it ran; `anywhere`: at any site of its VO."""
+    one_vo: bool = False
+    """The workload's VOs are groups of one VO, so that any pilot serves all of them, by shares."""
+    load: Annotated[float, Meta(ge=1e-3, le=1e3)] = 0.5
+    """How busy the workload keeps the sites whose size is not known: their size follows from it."""
+    speed: Speed = 1.0
+    failure: Chance = 0.0
+    attempts: Annotated[int, Meta(ge=1, le=100)] = 3
+    """How often a job is tried that its site loses."""
+    seed: Annotated[int, Meta(ge=0)] = 1
+    shares: dict[str, dict[str, GroupShare]] = {}
+    """By VO and group, as for the matcher; with `one_vo` the VO is "all" and its groups are the workload's VOs."""
+    limits: tuple[LimitRules, ...] = ()
+    """As `wms limits set` takes them: running jobs and rates, by place and attribute."""
+    pilots: PilotRules = PilotRules()
+    sites: tuple[SiteRules, ...] = ()
+
+    @property
+    def groups(self) -> dict[VoGroup, GroupShare]:
+        """Return the shares as the index takes them."""
+        return {(vo, group): share for vo, groups in self.shares.items() for group, share in groups.items()}
+
+    def asked(self, requirements: Requirements) -> Requirements:
+        """Return what a job of the workload asks for here."""
+        if self.placement == "anywhere":
+            requirements = replace(requirements, sites=())
+        if self.one_vo:
+            requirements = replace(requirements, vo=ONE_VO, owner_group=requirements.vo)
+        return requirements
+
+
+class Place(Struct, frozen=True):
+    """One computing element of a simulation."""
+
+    element: ComputingElement
+    speed: float
+    failure: float
+
+
+def places(scenario: Scenario, workload: Workload) -> list[Place]:
+    """Return the computing elements of a scenario, by name."""
+    rules = {each.site: each for each in scenario.sites}
+    known = elements_for(workload, scenario.load)
+    there = [_changed(each, rules.get(each.site)) for each in known]
+    sites = {each.site for each in known}
+    there += [_changed(element_of(name, 1, 1), rule) for name, rule in rules.items() if name not in sites]
+    if scenario.one_vo:
+        there = [replace(each, vos=()) for each in there]
+    life = int(scenario.pilots.lifetime_seconds)
+    return [
+        Place(
+            replace(each, max_cpu_time=min(each.max_cpu_time, life)),
+            *_manners(scenario, rules.get(each.site)),
+        )
+        for each in _sorted(there)
+        if each.slots > 0
+    ]
+
+
+def _sorted(elements: Iterable[ComputingElement]) -> list[ComputingElement]:
+    return sorted(elements, key=lambda each: (each.site, each.ce))
+
+
+def _manners(scenario: Scenario, rule: SiteRules | None) -> tuple[float, float]:
+    speed = rule.speed if rule and rule.speed is not None else scenario.speed
+    failure = rule.failure if rule and rule.failure is not None else scenario.failure
+    return speed, failure
+
+
+def _changed(element: ComputingElement, rule: SiteRules | None) -> ComputingElement:
+    if rule is None:
+        return element
+    slots = element.slots if rule.slots is None else rule.slots
+    cores = min(rule.cores or element.cores_per_pilot, max(1, slots))
+    return replace(
+        element,
+        ce=element.ce or CE,
+        slots=slots // cores * cores,
+        max_pilots=0,
+        max_cpu_time=rule.max_cpu_time or element.max_cpu_time,
+        vos=element.vos if rule.vos is None else rule.vos,
+        cores_per_pilot=cores,
+        slots_per_pilot=cores,
+        memory_mb=element.memory_mb if rule.memory_mb is None else rule.memory_mb,
+        tags=element.tags if rule.tags is None else rule.tags,
+    )

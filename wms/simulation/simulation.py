@@ -1,0 +1,379 @@
+"""One simulation: jobs arrive, pilots come and ask, the index draws, jobs run and end; every decision is the system's own.
+
+Jobs are drawn by `QueueIndex.select`, pilots are planned by `wms.provisioning.plan`, an attempt that is lost goes back
+or fails by `wms.job.job`. What is made up is what lies outside of the system: how long jobs run, how long pilots take to come,
+which attempts sites lose. Chance is drawn from a stream for each purpose, what a job's attempts meet from its own number, so
+that two scenarios with one seed differ by what they decide and not by other luck.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from math import ceil, inf
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from wms.ids import Epoch, JobId, TaskQueueId
+from wms.job.job import Job, lost
+from wms.job.reasons import Code, Reason
+from wms.job.state import State
+from wms.provisioning.demand import Demand
+from wms.provisioning.plan import Order, Pilots, orders
+from wms.simulation.agenda import Agenda
+from wms.simulation.backlog import Backlog, Queue
+from wms.simulation.limiting import Limiting
+from wms.simulation.pilot import Pilot, Squad
+from wms.simulation.record import NEVER, Record, Stuck
+from wms.simulation.scenario import Scenario, places
+from wms.simulation.workload import Workload
+from wms.site import Resource
+from wms.taskqueue.index import Pick, QueueIndex
+
+LOST = Reason(Code.AGENT_ERROR, "the site lost it")
+
+
+class Run(NamedTuple):
+    """A job on a pilot."""
+
+    job: int
+    queue: Queue
+    pilot: Pilot
+    started: float
+    lost: bool
+
+
+class Watcher(Protocol):
+    """Who wants to see each decision as it is made: tests."""
+
+    def queued(self, job: int, queue: Queue) -> None:
+        """A job waits from now on."""
+
+    def matched(self, job: int, resource: Resource, now: float) -> None:
+        """A pilot that said this of itself was given the job."""
+
+
+class Simulation:
+    """A workload served by a scenario. `run` plays it to its end and returns the record."""
+
+    def __init__(self, workload: Workload, scenario: Scenario, watcher: Watcher | None = None) -> None:
+        self._scenario = scenario
+        self._arrivals = workload.arrivals
+        self._places = places(scenario, workload)
+        self._agenda = Agenda()
+        distinct = {id(job.requirements): job.requirements for job in self._arrivals}
+        asked = {key: scenario.asked(each) for key, each in distinct.items()}
+        self._backlog = Backlog(asked.values(), [place.element for place in self._places])
+        self._queue_of = {key: self._backlog.by_requirements[each] for key, each in asked.items()}
+        self._index = QueueIndex(groups=scenario.groups, law=scenario.draw)
+        for queue in self._backlog.queues:
+            self._index.add_queue(TaskQueueId(queue.number), queue.requirements)
+        self._limiting = Limiting(scenario.limits, self._index)
+        self._squads: dict[tuple[int, str], Squad] = {}
+        self._manned: dict[Squad, None] = {}
+        """Squads with pilots, some perhaps still on their way."""
+        self._taken = [0] * len(self._places)
+        """Pilots of an element, of all squads."""
+        self._by_vo: Counter[str] = Counter()
+        self._roomy = set(range(len(self._places)))
+        """Elements that take more pilots."""
+        self._numbers = {(place.element.site, place.element.ce): n for n, place in enumerate(self._places)}
+        self._planning = False
+        self._round = -1
+        self._running = 0
+        self._moved_at = 0.0
+        """When a job came, began or ended."""
+        self._patience = _patience(scenario)
+        self._watcher = watcher
+        streams = np.random.SeedSequence(scenario.seed).spawn(3)
+        self._draws, self._wakes = (np.random.default_rng(stream) for stream in streams[:2])
+        self._luck = _luck(len(workload.arrivals), scenario, streams[2])
+        self.record = Record(workload.arrivals, self._places)
+
+    def run(self, tell: Callable[[int], None] = lambda _: None) -> Record:
+        """Play everything; `tell` is called now and then with the number of jobs that have come so far."""
+        agenda, arrivals = self._agenda, self._arrivals
+        coming = 0
+        while coming < len(arrivals):
+            at = arrivals[coming].at
+            while agenda.next_at <= at:
+                agenda.step()
+            agenda.now = at
+            self._arrive(coming)
+            coming += 1
+            if not coming % 1000:
+                tell(coming)
+        while agenda.next_at < inf:
+            agenda.step()
+        tell(coming)
+        self._note_stuck()
+        return self.record
+
+    # --- jobs -------------------------------------------------------------------------------------
+
+    def _arrive(self, job: int) -> None:
+        self._moved_at = self._agenda.now
+        queue = self._queue_of[id(self._arrivals[job].requirements)]
+        self.record.asked.append(queue.requirements)
+        self._enqueue(job, queue)
+
+    def _enqueue(self, job: int, queue: Queue) -> None:
+        self._index.add(TaskQueueId(queue.number), self._arrivals[job].user_priority, (JobId(job + 1),))
+        self._backlog.add(queue, 1)
+        if queue.jobs == 1:
+            for number in queue.kind.elements:
+                self._squad(number, queue.vo).waiting[queue] = None
+        if self._watcher:
+            self._watcher.queued(job, queue)
+        self._wake(queue)
+        if queue.jobs and queue.kind.elements:
+            self._plan_soon()
+
+    def _dequeue(self, queue: Queue) -> None:
+        self._backlog.add(queue, -1)
+        if not queue.jobs:
+            for number in queue.kind.elements:
+                del self._squads[number, queue.vo].waiting[queue]
+
+    def _wake(self, queue: Queue) -> None:
+        """Let pilots that ask in vain look again, in whichever order they happen to, until one has taken it."""
+        squads = [squad for number in queue.kind.elements if (squad := self._squads[number, queue.vo]).asking]
+        while squads:
+            at = int(self._wakes.random() * len(squads)) if len(squads) > 1 else 0
+            if self._ask_all(squads.pop(at)):
+                return
+
+    def _ask_all(self, squad: Squad) -> bool:
+        """Let the pilots of a squad that ask look again, of equal ones the first; tell whether one was given something."""
+        refused: set[Resource] = set()
+        for pilot in list(squad.asking):
+            resource = squad.resource(pilot, self._agenda.now)
+            if resource not in refused and self._ask(pilot):
+                return True
+            refused.add(resource)
+        return False
+
+    # --- pilots -----------------------------------------------------------------------------------
+
+    def _ask(self, pilot: Pilot) -> bool:
+        """Let a pilot fill its free cores; tell whether it was given a job."""
+        squad, given = pilot.squad, False
+        while pilot.cores and (pick := self._pick(pilot)):
+            given = True
+            self._start(pilot, pick)
+        if pilot.cores and self._agenda.now < pilot.ends_at:
+            squad.asking.setdefault(pilot)
+        else:
+            squad.asking.pop(pilot, None)
+        return given
+
+    def _pick(self, pilot: Pilot) -> Pick | None:
+        """Draw a job for a pilot. Where but one queue fits there is nothing to draw among."""
+        now = self._agenda.now
+        fitting = pilot.squad.fitting(pilot, now) if pilot.squad.waiting else []
+        if not fitting:
+            return None
+        element = pilot.squad.place.element
+        if len(fitting) == 1 and not self._watcher and not self._index.closed(element.site, element.ce):
+            return self._index.take(TaskQueueId(fitting[0].number), self._draws)
+        resource = pilot.squad.resource(pilot, now)
+        picks = self._index.select(resource, 1, self._draws)
+        if picks and self._watcher:
+            self._watcher.matched(picks[0].job_id - 1, resource, now)
+        return picks[0] if picks else None
+
+    def _start(self, pilot: Pilot, pick: Pick) -> None:
+        job, queue = pick.job_id - 1, self._backlog.queues[pick.tq_id - 1]
+        record, now, place = self.record, self._agenda.now, pilot.squad.place
+        self._dequeue(queue)
+        if self._limiting:
+            self._count_in(queue, pilot.squad)
+        if record.first_start[job] == NEVER:
+            record.first_start[job] = now
+        pilot.cores -= queue.processors
+        pilot.memory_mb -= queue.memory_mb
+        pilot.running += 1
+        self._running += 1
+        seconds = self._arrivals[job].run_seconds / place.speed
+        misses, part = self._luck(job, record.attempts[job])
+        fails = misses < place.failure
+        record.attempts[job] += 1
+        self._agenda.after(
+            seconds * part if fails else seconds, self._end, Run(job, queue, pilot, now, fails)
+        )
+
+    def _end(self, run: Run) -> None:
+        pilot, squad, now = run.pilot, run.pilot.squad, self._agenda.now
+        cores = run.queue.processors
+        self.record.runs.add(run.job, squad.number, run.started, now, cores)
+        pilot.cores += cores
+        pilot.memory_mb += run.queue.memory_mb
+        pilot.running -= 1
+        self._running -= 1
+        self._moved_at = now
+        if self._limiting and self._limiting.ended(run.queue.requirements, squad.place.element, now):
+            self._agenda.after(0.0, self._wake_site, squad.place.element.site)
+        if run.lost and self._comes_back(run.job):
+            self._enqueue(run.job, run.queue)
+        else:
+            self.record.ended[run.job] = now
+            self.record.done[run.job] = not run.lost
+        self._go_on(pilot)
+
+    def _count_in(self, queue: Queue, squad: Squad) -> None:
+        element = squad.place.element
+        opens = self._limiting.matched(queue.requirements, element, self._agenda.now)
+        if opens < inf:
+            self._agenda.after(opens, self._refill, (queue, squad))
+
+    def _refill(self, spent: tuple[Queue, Squad]) -> None:
+        """The next token of a rate may be there."""
+        queue, squad = spent
+        if self._limiting.open_due(queue.requirements, squad.place.element, self._agenda.now):
+            self._wake_site(squad.place.element.site)
+
+    def _wake_site(self, site: str) -> None:
+        """Let all pilots of a site that ask in vain look again."""
+        for squad in [each for each in self._manned if each.asking and each.place.element.site == site]:
+            while self._ask_all(squad):
+                pass
+
+    def _comes_back(self, job: int) -> bool:
+        """Ask the state machine where a job goes whose attempt was lost."""
+        asked = self.record.asked[job]
+        facts = Job(
+            job_id=JobId(job + 1), state=State.RUNNING, epoch=Epoch(self.record.attempts[job]), event_seq=0,
+            attempts=self.record.attempts[job], max_attempts=self._scenario.attempts, stop_requested="",
+            tq_id=TaskQueueId(1), user_priority=1.0, owner=asked.owner, owner_group=asked.owner_group, vo=asked.vo,
+        )  # fmt: skip
+        return lost(facts, LOST)[-1].state is State.WAITING
+
+    def _go_on(self, pilot: Pilot) -> None:
+        """Let a pilot that has free cores ask, wait or end."""
+        self._ask(pilot)
+        if not pilot.running:
+            if self._agenda.now >= pilot.ends_at:
+                self._leave(pilot)
+            else:
+                pilot.idle_since = self._agenda.now
+                self._agenda.after(self._scenario.pilots.idle_seconds, self._idle_out, pilot)
+
+    def _idle_out(self, pilot: Pilot) -> None:
+        idle = self._scenario.pilots.idle_seconds
+        if not pilot.running and pilot.idle_since + idle <= self._agenda.now:
+            self._leave(pilot)
+
+    def _leave(self, pilot: Pilot) -> None:
+        squad = pilot.squad
+        squad.asking.pop(pilot, None)
+        squad.running -= 1
+        self._man(squad, -1)
+        if self._backlog:
+            self._plan_soon()
+
+    # --- provisioning -----------------------------------------------------------------------------
+
+    def _plan_soon(self) -> None:
+        """Plan at the next round; there is never more than one plan a round."""
+        if not self._planning:
+            self._planning = True
+            every = self._scenario.pilots.plan_every_seconds
+            self._round = max(ceil(self._agenda.now / every), self._round + 1)
+            self._agenda.after(max(0.0, self._round * every - self._agenda.now), self._plan, None)
+
+    def _plan(self, _: None) -> None:
+        self._planning = False
+        if not self._backlog or self._is_over():
+            return
+        for order in self._orders():
+            number = self._numbers[order.site, order.ce]
+            squad = self._squad(number, order.vo)
+            squad.coming += order.count
+            self._man(squad, order.count)
+            self.record.pilots += order.count
+            for _each in range(order.count):
+                self._agenda.after(self._scenario.pilots.latency_seconds, self._come, squad)
+
+    def _is_over(self) -> bool:
+        """Tell whether all that still waits is held for ever: pilots have come and gone since anything happened."""
+        return not self._running and self._agenda.now > self._moved_at + self._patience
+
+    def _orders(self) -> tuple[Order, ...]:
+        """Plan for the elements that may take pilots or have places for jobs; for the others nothing can be decided."""
+        useful = {squad.number for squad in self._manned if squad.coming or squad.asking} | self._roomy
+        kinds = [
+            (kind, jobs, elements)
+            for kind, jobs in self._backlog.kinds()
+            if (elements := [number for number in kind.elements if number in useful])
+        ]
+        if not kinds:
+            return ()
+        reached = sorted({number for _, _, elements in kinds for number in elements})
+        renumbered = {number: place for place, number in enumerate(reached)}
+        pilots = self._pilots(renumbered)
+        ads = [self._places[number].element for number in reached]
+        waiting = [
+            kind._replace(jobs=jobs, elements=tuple(renumbered[number] for number in elements))
+            for kind, jobs, elements in kinds
+        ]
+        return orders(Demand(waiting, [], []), ads, pilots, self._scenario.pilots.caps)
+
+    def _pilots(self, reached: Collection[int]) -> list[Pilots]:
+        """Return the pilots of these elements, and how many each VO has at all others together."""
+        elsewhere = self._by_vo.copy()
+        here = [squad for squad in self._manned if squad.number in reached]
+        for squad in here:
+            elsewhere[squad.vo] -= squad.coming + squad.running
+        rest = [Pilots(site="", ce="", vo=vo, running=count) for vo, count in elsewhere.items() if count]
+        return [squad.pilots() for squad in here] + rest
+
+    def _man(self, squad: Squad, pilots: int) -> None:
+        """Count pilots in; negative: out."""
+        number = squad.number
+        self._taken[number] += pilots
+        self._by_vo[squad.vo] += pilots
+        if self._taken[number] < self._places[number].element.pilot_limit:
+            self._roomy.add(number)
+        else:
+            self._roomy.discard(number)
+        if squad.coming + squad.running:
+            self._manned[squad] = None
+        else:
+            self._manned.pop(squad, None)
+
+    def _squad(self, number: int, vo: str) -> Squad:
+        squad = self._squads.get((number, vo))
+        if squad is None:
+            squad = self._squads[number, vo] = Squad(number, self._places[number], vo)
+        return squad
+
+    def _come(self, squad: Squad) -> None:
+        """A pilot that was ordered is there."""
+        squad.coming -= 1
+        squad.running += 1
+        self._go_on(Pilot(squad, self._agenda.now + self._scenario.pilots.lifetime_seconds))
+        if self._backlog:
+            self._plan_soon()
+
+    def _note_stuck(self) -> None:
+        self.record.stuck = [
+            Stuck(queue.requirements, queue.jobs, reasons) for queue, reasons in self._backlog.stuck()
+        ]
+
+
+def _patience(scenario: Scenario) -> float:
+    """Return after how many seconds without a job that begins or ends none will: every pilot and token has come."""
+    rules = scenario.pilots
+    token = max((1 / limit.per_second for limit in scenario.limits if limit.per_second), default=0.0)
+    return rules.latency_seconds + rules.idle_seconds + 4 * rules.plan_every_seconds + token
+
+
+def _luck(
+    jobs: int, scenario: Scenario, seed: np.random.SeedSequence
+) -> Callable[[int, int], tuple[float, float]]:
+    """Return what an attempt of a job meets: a number that a site's failures strike below, and the part of it that ran."""
+    numbers = np.random.default_rng(seed).random((scenario.attempts, jobs, 2))
+
+    def meets(job: int, attempt: int) -> tuple[float, float]:
+        return numbers[attempt, job, 0], numbers[attempt, job, 1]
+
+    return meets

@@ -1,0 +1,92 @@
+"""A workload: what was asked for, when, and for how long it ran; and the sites that a simulation is to have for it."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from wms.site import ComputingElement
+from wms.taskqueue.grouping import DEFAULT_SEGMENTS, Requirements, processors_needed
+
+CE = "ce"
+DAY_SECONDS = 86_400.0
+
+
+class Arrival(Struct, frozen=True, kw_only=True, gc=False):
+    """One job as it came, and what it did then."""
+
+    at: float
+    """Seconds after the workload's beginning."""
+    requirements: Requirements
+    run_seconds: float
+    """On a machine of speed 1."""
+    user_priority: float = 1.0
+    site: str = ""
+    """Where it ran, as far as is known."""
+
+
+class Workload(Struct, frozen=True):
+    """All jobs in the order in which they came, and the computing elements that were there, if that was written down."""
+
+    arrivals: tuple[Arrival, ...]
+    elements: tuple[ComputingElement, ...] = ()
+
+    @property
+    def span_seconds(self) -> float:
+        """Return the time between the first job and the last."""
+        return self.arrivals[-1].at - self.arrivals[0].at if self.arrivals else 0.0
+
+
+def elements_for(workload: Workload, load: float) -> list[ComputingElement]:
+    """Return the elements that were written down, else ones so large that the workload keeps them busy by `load`.
+
+    A trace says where each job ran, not how large that place was. The slots of a site are the work that came there for the
+    time over which it came, divided by `load`; a site takes the VOs that ran there. Jobs without a site get one of their
+    own, "anywhere".
+    """
+    if workload.elements:
+        return list(workload.elements)
+    work: defaultdict[str, float] = defaultdict(float)
+    cores: Counter[str] = Counter()
+    vos: defaultdict[str, set[str]] = defaultdict(set)
+    for job in workload.arrivals:
+        site, processors = job.site or "anywhere", processors_needed(job.requirements)
+        work[site] += job.run_seconds * processors
+        cores[site] = max(cores[site], processors)
+        vos[site].add(job.requirements.vo)
+    seconds = workload.span_seconds or max((job.run_seconds for job in workload.arrivals), default=0.0) or 1.0
+    return [
+        element_of(site, math.ceil(work[site] / seconds / load), cores[site], vos[site])
+        for site in sorted(work)
+    ]
+
+
+def element_of(site: str, slots: int, cores: int, vos: Iterable[str] = ()) -> ComputingElement:
+    """Return an element of at least so many slots, whose pilots have `cores` each, for jobs of any length."""
+    return ComputingElement(
+        site=site,
+        ce=CE,
+        slots=max(1, math.ceil(slots / cores)) * cores,
+        max_cpu_time=DEFAULT_SEGMENTS[-1],
+        vos=tuple(vos),
+        cores=cores,
+        cores_per_pilot=cores,
+        slots_per_pilot=cores,
+    )
+
+
+def by_time(arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
+    """Return jobs in the order in which they came, the times counted from the first."""
+    ordered = sorted(arrivals, key=lambda job: job.at)
+    first = ordered[0].at if ordered else 0.0
+    return tuple(
+        Arrival(
+            at=job.at - first,
+            requirements=job.requirements,
+            run_seconds=job.run_seconds,
+            user_priority=job.user_priority,
+            site=job.site,
+        )
+        for job in ordered
+    )
