@@ -78,7 +78,7 @@ class Matching:
         self._terms = terms
         self._retry_after_seconds = retry_after_seconds
         self._rng = rng
-        self._resources: dict[tuple[str, Resource], Resource] = {}
+        self._resources: dict[tuple[str | None, str, Resource], Resource] = {}
         """What requests said of themselves, by token, and what that token makes of it."""
         self.tell_others = False
         """Whether other matchers are to be told which jobs wait no more."""
@@ -124,7 +124,7 @@ class Matching:
         return requests
 
     def _resource(self, principal: Principal, said: Resource) -> Resource:
-        key = (principal.token_id, said)
+        key = (principal.pilot_id, principal.token_id, said)
         known = self._resources.get(key)
         if known is None:
             if len(self._resources) >= RESOURCES_LIMIT:

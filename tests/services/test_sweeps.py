@@ -409,3 +409,13 @@ async def test_values_that_lead_out_are_refused_in_parts_as_in_one(the_world: Wo
     (reply,) = await the_world.command(user(), *sent.submits)
     assert isinstance(reply, replies.Refused)
     assert "no plain part of a file name" in str(reply.details)
+
+
+async def test_jobs_of_many_sweeps_asked_for_at_once_are_each_given_once(the_world: World) -> None:
+    """What is asked of one sweep is nothing to the blocks of the others."""
+    swept = [await the_world.swept(400, sites=["A", f"B{n}"]) for n in range(12)]
+    held = await the_world.match(slots=24)
+    assert len({job_id for job_id, _ in held}) == 24
+    assert {job_id for job_id, _ in held} <= {job_id for ids in swept for job_id in ids}
+    assert await counts(the_world, Selector(everything=True)) == {"Waiting": 4_776, "Matched": 24}
+    assert await rows_of(the_world) < 1_000

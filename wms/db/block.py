@@ -5,7 +5,9 @@ while the lock was waited for.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import asyncpg
@@ -26,7 +28,7 @@ from wms.messages.commands import Selector
 SQL = load(__file__)
 
 CHUNK = 1_000
-FEW = 50
+FEW = 16
 AHEAD = 8
 """Jobs of a block get their rows before they are asked for, since asking costs more than a row: eight times as many as are
 asked for now, within these bounds, so that a pass over many sweeps does not make rows for minutes to come."""
@@ -287,19 +289,25 @@ async def expand(tx: Transaction, job_ids: Iterable[JobId]) -> bool:
     # What another expanded while we waited is out of its block by now.
     blocks = [each for each in await of_jobs(tx, ids) if each.sweep in locked and each.state is State.WAITING]
     at_once = max(FEW, min(CHUNK, AHEAD * len(ids) // max(1, len(blocks))))
-    cuts = [(each, list(each.around(ids, at_once))) for each in blocks]
-    for block, ranges in cuts:
-        for part in ranges:
-            await _insert_jobs(tx, block, part)
+    cuts = [(each, list(each.around(_inside(each, ids), at_once))) for each in blocks]
+    await _insert_jobs(tx, [(block, part) for block, ranges in cuts for part in ranges])
     await replace(tx, blocks, [left for block, ranges in cuts for left in block.without(ranges)])
     return True
 
 
-async def _insert_jobs(tx: Transaction, block: Block, part: Range) -> None:
-    low, high = part
-    values: list[str | None] = [None] * (high - low + 1)
-    if block.parameters:
-        found = await sweep.parameters(tx, block.description_id, low - block.sweep, high - block.sweep)
-        values = [msgspec.json.encode(each).decode() for each in found]
-    named = await names(tx, block, part)
-    await tx.execute(SQL["insert_jobs"], block.first, low, named, values)
+def _inside(block: Block, ascending: Sequence[JobId]) -> Sequence[JobId]:
+    return ascending[bisect_left(ascending, block.first) : bisect_right(ascending, block.last)]
+
+
+async def _insert_jobs(tx: Transaction, parts: Iterable[tuple[Block, Range]]) -> None:
+    """Give rows to ranges of jobs of blocks."""
+    leaving: list[tuple[int, int, str, str | None]] = []
+    for block, (low, high) in parts:
+        values: Sequence[str | None] = [None] * (high - low + 1)
+        if block.parameters:
+            found = await sweep.parameters(tx, block.description_id, low - block.sweep, high - block.sweep)
+            values = [msgspec.json.encode(each).decode() for each in found]
+        named = await names(tx, block, (low, high))
+        leaving += zip(repeat(block.first), range(low, high + 1), named, values)
+    if leaving:
+        await tx.execute(SQL["insert_jobs"], *zip(*leaving, strict=True))

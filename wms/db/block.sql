@@ -69,25 +69,24 @@ where s.first in (
 order by s.first for update of s;
 
 -- name: insert_jobs
--- Jobs leave a block, from the given one on: rows as if they had had them from the beginning, and what these do not tell.
+-- Jobs leave blocks: rows as if they had had them from the beginning, and what these do not tell.
 with leaving as (
-    select $2 + l.place - 1 as job_id, l.name, l.parameters
-    from unnest($3::text[], $4::text[]) with ordinality as l(name, parameters, place)
+    select l.job_id, l.name, l.parameters, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history
+    from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) as l(block, job_id, name, parameters)
+    join block b on b.first = l.block
 ), born as (
     insert into job (job_id, description_id, array_index, tq_id, owner, owner_group, vo, name, user_priority,
                      max_attempts, submitted_at, state, event_seq, reason, changed_at, parameters)
     select l.job_id, s.description_id, l.job_id - s.first, s.tq_id, s.owner, s.owner_group, s.vo, l.name, s.user_priority,
-           s.max_attempts, s.submitted_at, b.state, b.event_seq, b.reason, b.changed_at, l.parameters::jsonb
-    from leaving l cross join block b join sweep s on s.first = b.sweep
-    where b.first = $1
+           s.max_attempts, s.submitted_at, l.state, l.event_seq, l.reason, l.changed_at, l.parameters::jsonb
+    from leaving l join sweep s on s.first = l.sweep
 )
 insert into job_move (job_id, seq, at, before, event, state, epoch, reason, text, source)
 select l.job_id, m.seq, m.at, m.before, m.event, m.state, 0, m.reason, m.text, m.source
-from (select history from block where first = $1) b
-cross join lateral jsonb_to_recordset(b.history)
+from leaving l
+cross join lateral jsonb_to_recordset(l.history)
     as m(seq integer, at timestamptz, before text, event text, state text, reason text, text text, source text)
-cross join leaving l
-where m.seq > 2;
+where l.event_seq > 2 and m.seq > 2;
 
 -- name: delete
 -- Blocks that are cut or moved, before what becomes of them is inserted.
