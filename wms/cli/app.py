@@ -59,11 +59,12 @@ COMMANDS = (
     (RUN, "migrate", "operate:migrate", "Bring the database's schema up to this version."),
     (RUN, "demo", "demo:demo", "Start a system, run a real workload, verify it, and stop."),
     (RUN, "replay", "replay:replay", "Replay a trace of real jobs, faster."),
+    (RUN, "record", "record:record", "Write down jobs that ran, to simulate them."),
     (
         RUN,
         "simulate",
         "simulate:simulate",
-        "Simulate a trace under other limits, shares or sites, and compare.",
+        "Simulate a trace or a recording under other limits, shares or sites, and compare.",
     ),
 )
 """Group, name, where it is below `wms.cli`, and the line that the list of commands shows."""

@@ -6,9 +6,9 @@ import gzip
 import sys
 import tempfile
 import zlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import Parameter
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from wms.cli.trace_report import Line
     from wms.cli.trace_run import Feeding
     from wms.client import Client, Settings
+
+Read = TypeVar("Read")
 
 JOBS_LIMIT = 1_000_000
 LOOK_SECONDS = 0.5
@@ -100,16 +102,22 @@ def _check(jobs: int, speedup: float, sites_limit: int | None, slots: int) -> No
 def read_trace(path: Path, most: int) -> "Trace":
     """Return the first jobs of a trace file. Raises Rejected, naming the line, for what is none."""
     from wms.cli import swf
+
+    return read_lines(path, swf.LINE_LIMIT, lambda lines: swf.read(lines, most))
+
+
+def read_lines(path: Path, limit: int, read: Callable[[Iterable[str]], Read]) -> Read:
+    """Return what is read from the lines of a file; what is longer than the limit comes in parts longer by one."""
     from wms.errors import Rejected
 
     def lines() -> Iterable[str]:
         opened: Any = gzip.open if path.suffix == ".gz" else open
         with opened(path, "rt", encoding="utf-8", errors="replace") as file:
-            while line := file.readline(swf.LINE_LIMIT + 1):
+            while line := file.readline(limit + 1):
                 yield line
 
     try:
-        return swf.read(lines(), most)
+        return read(lines())
     except (OSError, EOFError, zlib.error) as error:
         raise Rejected(
             "NO_TRACE", f"cannot read {path}: {error}", "name a trace in SWF, or one gzipped"

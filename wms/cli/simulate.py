@@ -19,7 +19,12 @@ DEFAULT = "default"
 
 
 def simulate(
-    trace: Annotated[Path, Parameter(help="a file in Standard Workload Format, gzipped if it ends in .gz")],
+    trace: Annotated[
+        Path,
+        Parameter(
+            help="a trace in Standard Workload Format, or a recording (.jsonl); gzipped if it ends in .gz"
+        ),
+    ],
     /,
     *,
     scenario: Annotated[list[Path] | None, Parameter(negative=())] = None,
@@ -27,7 +32,7 @@ def simulate(
     seeds: int = 1,
     common: Common = USUAL,
 ) -> int:
-    """Play a trace under other limits, shares or sites, and compare what its jobs would have seen.
+    """Simulate a trace or a recording under other limits, shares or sites, and compare.
 
     No server is needed: a virtual clock, and the functions by which matchers draw jobs and pilots are planned. What is not said in a
     scenario is as in the built-in one; times are those of the trace. The first scenario is what the others are compared with; the word
@@ -47,9 +52,10 @@ def simulate(
       value = "*"
       most = 100
 
-    Examples:
+    For example:
       wms simulate LCG-2005-1.swf.gz
       wms simulate trace.swf --scenario default --scenario more-slots.toml --seeds 5
+      wms simulate november.jsonl --scenario default --scenario half-the-slots.toml
       wms simulate trace.swf --jobs 10000 --scenario a.toml --scenario b.toml --json
 
     Parameters
@@ -61,13 +67,12 @@ def simulate(
     seeds
         Simulate each scenario so often with other chance, and say which differences are within noise.
     """
-    from wms.cli.replay import read_trace
     from wms.cli.simulation_report import show_report
-    from wms.cli.workloads import of_trace
+    from wms.cli.workloads import read
 
     _check(jobs, seeds)
     scenarios = _scenarios(scenario or [Path(DEFAULT)])
-    workload = of_trace(read_trace(trace, jobs or JOBS_LIMIT))
+    workload = read(trace, jobs or JOBS_LIMIT)
     show_report(_compared(workload, scenarios, seeds), workload, seeds, as_json=common.json)
     return OK
 

@@ -1,12 +1,22 @@
-"""What files hold for a simulation: a trace in SWF as a workload."""
+"""What files hold for a simulation: a recording of this system, or a trace in SWF."""
 
 from functools import cache
+from pathlib import Path
 
+from wms.cli.replay import read_lines, read_trace
 from wms.cli.swf import Trace, TraceJob
 from wms.cli.trace_plan import cpu_time_of, identity_of
+from wms.simulation import recording
 from wms.simulation.workload import Arrival, Workload, by_time
 from wms.site import MAX_PROCESSORS
 from wms.taskqueue.grouping import Requirements, processor_tags, segment
+
+
+def read(path: Path, most: int) -> Workload:
+    """Return the first jobs of a file: a recording when its name ends so, else a trace. Raises Rejected for what is neither."""
+    if ".jsonl" in path.suffixes[-2:]:
+        return read_lines(path, recording.LINE_LIMIT, lambda lines: recording.read(lines, most))
+    return of_trace(read_trace(path, most))
 
 
 def of_trace(trace: Trace) -> Workload:

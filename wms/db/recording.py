@@ -1,0 +1,28 @@
+"""What is written down for simulations: jobs that ran, by id. Reads only."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.simulation.recording import RecordedJob
+from wms.taskqueue.grouping import Requirements
+
+SQL = load(__file__)
+
+
+async def jobs_after(tx: Transaction, job_id: int, most: int) -> tuple[int, Sequence[RecordedJob]]:
+    """Return the next jobs that ran after an id, at most so many, and the last one's id; 0 when there are none."""
+    rows = await tx.fetch(SQL["jobs_after"], job_id, most)
+    found = [
+        RecordedJob(
+            at=row["submitted_at"].timestamp(),
+            requirements=msgspec.json.decode(row["requirements"], type=Requirements),
+            run_seconds=max(0.0, row["run_seconds"]),
+            user_priority=row["user_priority"],
+            site=row["site"],
+        )
+        for row in rows
+    ]
+    return (rows[-1]["job_id"] if rows else 0), found
