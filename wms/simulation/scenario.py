@@ -14,8 +14,8 @@ from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Limit
 from wms.taskqueue.shares import GroupShare, VoGroup
 
-Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=3_660 * DAY_SECONDS)]
-Period: TypeAlias = Annotated[float, Meta(gt=0, le=3_660 * DAY_SECONDS)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
+Period: TypeAlias = Annotated[float, Meta(gt=0, le=1e9)]
 Chance: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Speed: TypeAlias = Annotated[float, Meta(ge=1e-3, le=1e3)]
 
