@@ -74,11 +74,12 @@ class Run(msgspec.Struct, kw_only=True):
 class Matcher:
     """A matcher in this process: its index, its handler, a relay that sends nowhere."""
 
-    def __init__(self, db: Database, seed: int = 4) -> None:
+    def __init__(self, db: Database, seed: int = 4, *, part: tuple[int, int] = (0, 1)) -> None:
         self._db = db
         self.nowhere = Nowhere()
         shares = {(VO, group): GroupShare(job_sharing=True) for group in SHARING}
         self.index = QueueIndex(groups=shares)
+        self.index.set_part(*part)
         self._feed = Feed(db, self.nowhere, self.index)
         gate = Gate(self.index, time.monotonic)
         self._matching = Matching(

@@ -169,6 +169,6 @@ if __name__ == "__main__":
         requests=60_000,
         runs=3,
         batch=512,
-        in_flight=1,
+        in_flight=2,
         peer="",
     )

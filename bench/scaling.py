@@ -136,4 +136,4 @@ async def check(
 
 
 if __name__ == "__main__":
-    run("scaling", measure, largest=1_000_000, requests=50_000, in_flight=1)
+    run("scaling", measure, largest=1_000_000, requests=50_000, in_flight=2)
