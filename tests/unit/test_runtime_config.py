@@ -95,7 +95,7 @@ def test_unknown_keys_in_lists_and_named_tables_are_named(file: Path) -> None:
     said = refusal(file, elements, kind=AdvertiserConfig)
     assert "`slot`" in said
     assert "$.elements[1]" in said
-    shares = LEAST + "[matching.shares.lhcb_user]\njob_shares = 10\n"
+    shares = LEAST + "[matching.shares.lhcb.lhcb_user]\njob_shares = 10\n"
     said = refusal(file, shares, kind=MatcherConfig)
     assert "`job_shares`" in said
     assert "$.matching.shares" in said

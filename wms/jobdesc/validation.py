@@ -106,7 +106,7 @@ def validate(description: JobDescription, place: str = "") -> list[Problem]:
     `place` is put before the place of each problem, as `jobs[3]`.
     """
     kind = _kind(description)
-    if not is_array(description) and kind in _good_kinds and _is_plain(description):
+    if kind in _good_kinds and _is_plain(description):
         return []
     findings = [
         (f".{name}{sub}", message, remedy)
@@ -134,14 +134,16 @@ def _kind(description: JobDescription) -> Kind | None:
 
 
 def _is_plain(description: JobDescription) -> bool:
-    """Tell whether what is a description's own is right beyond doubt: short, and every character printable."""
-    if len(description.name) > NAME_LIMIT or RULES["priority"](description.priority):
+    """Tell whether what is a description's own is right beyond doubt: one job, its texts short and printable."""
+    if description.array is not None or description.parameters != {}:
+        return False
+    if type(description.arguments) is not tuple or RULES["priority"](description.priority):
         return False
     try:
         texts = "".join((description.name, *description.arguments, *description.environment.values()))
     except TypeError:
         return False
-    short = len(texts) <= PLAIN_LIMIT and len(description.arguments) <= PLAIN_LIMIT
+    short = max(len(texts), len(description.arguments)) <= PLAIN_LIMIT and len(description.name) <= NAME_LIMIT
     return short and texts.isprintable()
 
 
