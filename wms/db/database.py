@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -103,11 +104,17 @@ class Transaction:
 
     async def post(self) -> list[Parcel]:
         """Write what was sent into the outbox; the database does so just before the commit."""
-        parcels = []
-        for topic, (keys, payloads) in self._outgoing.items():
-            outbox_id = await self.connection.fetchval(SQL["post"], topic, keys, payloads)
-            parcels.append(Parcel(outbox_id, topic, keys, payloads))
-        return parcels
+        if not self._outgoing:
+            return []
+        keys = [key for topic_keys, _ in self._outgoing.values() for key in topic_keys]
+        payloads = [payload for _, topic_payloads in self._outgoing.values() for payload in topic_payloads]
+        ends = list(accumulate(len(topic_keys) for topic_keys, _ in self._outgoing.values()))
+        lows = [1, *(end + 1 for end in ends[:-1])]
+        rows = await self.connection.fetch(SQL["post"], list(self._outgoing), lows, ends, keys, payloads)
+        return [
+            Parcel(outbox_id, topic, *self._outgoing[topic])
+            for outbox_id, topic in sorted((row["outbox_id"], row["topic"]) for row in rows)
+        ]
 
 
 class Database:

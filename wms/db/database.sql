@@ -3,5 +3,8 @@
 select now();
 
 -- name: post
--- Put messages for one topic into the outbox.
-insert into outbox (topic, keys, payloads) values ($1, $2, $3) returning outbox_id;
+-- Put messages into the outbox, a row a topic: of the keys and payloads given in a row, each topic has those from `low` to `high`.
+insert into outbox (topic, keys, payloads)
+select t.topic, ($4::bytea[])[t.low:t.high], ($5::bytea[])[t.low:t.high]
+from unnest($1::text[], $2::integer[], $3::integer[]) as t(topic, low, high)
+returning outbox_id, topic;
