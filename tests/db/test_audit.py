@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, get_args
 
 import asyncpg
 import msgspec
@@ -12,10 +12,13 @@ import pytest_asyncio
 
 from tests.conftest import execute, with_database
 from tests.services.world import World, pilot, result, user, world
+from tests.unit.message_examples import FULL, MINIMAL
 from wms.audit import Report, audit, event_log
 from wms.audit.auditor import examine, rules
 from wms.db import block, limit
 from wms.job.reasons import Code
+from wms.messages.events import Fact
+from wms.messages.wire import encode
 from wms.taskqueue.limits import Limit
 
 
@@ -296,6 +299,16 @@ async def told_by(one: World) -> event_log.Told:
     for payload in one.take(event_log.TOPIC):
         event_log._note(told, msgspec.json.decode(payload))
     return told
+
+
+def test_every_kind_of_fact_is_read_from_the_log() -> None:
+    """Those that tell no move of a job are passed over."""
+    for union in (FULL, MINIMAL):
+        for tag in ("job-event", "jobs-moved", "jobs-queued", "sweep-moved", "wait-reason"):
+            event_log._note(event_log.Told(), msgspec.json.decode(encode(union[tag])))
+    assert {str(kind.__struct_config__.tag) for kind in get_args(Fact)} == {
+        "job-event", "jobs-moved", "jobs-queued", "sweep-moved", "wait-reason",
+    }  # fmt: skip
 
 
 async def test_event_log_tells_what_happened_and_a_lie_of_it_is_found(database: str) -> None:

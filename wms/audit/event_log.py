@@ -96,6 +96,7 @@ async def read(bootstrap: str) -> Told:
 
 
 def _note(told: Told, fact: dict[str, Any]) -> None:
+    """Note what it says that jobs did; why task queues wait (`wait-reason`) is no such thing."""
     if fact["type"] == "jobs-queued":
         told.births.append((fact["first"], fact["count"], fact["owner"]))
     elif fact["type"] == "jobs-moved":
@@ -105,7 +106,7 @@ def _note(told: Told, fact: dict[str, Any]) -> None:
         reason = fact.get("reason", "")
         move = (fact["first"], fact["count"], fact["seq"], fact["event"], fact["state"], reason)
         told.together.append(move)
-    else:
+    elif fact["type"] == "job-event":
         reason = fact.get("reason", "")
         told.moves.append((fact["job_id"], fact["seq"], fact["event"], fact["state"], fact["epoch"], reason))
 
