@@ -713,8 +713,10 @@ def _inherit() -> None:
     os.umask(UMASK)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)  # Python ignores the first two
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(
+            number, signal.SIG_DFL
+        )  # Python ignores the first two, shells the others in the background
     try:
         # When memory runs out, let the kernel take payloads, the largest first, before the agent.
         with open("/proc/self/oom_score_adj", "wb", buffering=0) as file:

@@ -138,13 +138,13 @@ async def test_a_matchers_stale_index_does_not_match_what_was_killed_in_a_block(
 
 
 async def test_two_matchers_at_one_block_give_every_job_away_once(the_world: World) -> None:
-    """They draw the same jobs, and both would give them their rows."""
+    """They draw the same jobs, and both would give them their rows. What one has its hands on the other passes over."""
     ids = await the_world.swept(3_000)
     asking = [await the_world.add_pilot(pilot(f"p-{n}"), slots=500) for n in range(2)]
-    matchers = []
+    matchers, feeds = [], []
     for n in range(2):
         index = QueueIndex()
-        await Feed(the_world.db, Kafka(Settings(), "test"), index).reconcile()
+        feeds.append(Feed(the_world.db, Kafka(Settings(), "test"), index))
         matchers.append(
             Matching(index, Gate(index, lambda: 0.0), the_world.terms, 1.0, np.random.default_rng(n))
         )
@@ -157,7 +157,9 @@ async def test_two_matchers_at_one_block_give_every_job_away_once(the_world: Wor
         async with the_world.db.transaction() as tx:
             await matchers[n].handle(tx, [Delivery(asking[n], message)])
 
-    for request in range(3):
+    for request in range(5):
+        for feed in feeds:
+            await feed.reconcile()
         await asyncio.gather(ask(0, request), ask(1, request))
     offers = [each for each in the_world.told() if isinstance(each, Offer)]
     given = Counter(job.job_id for offer in offers for job in offer.jobs)
