@@ -52,6 +52,15 @@ def percentile(values: Sequence[float], share: float) -> float:
     return float(f"{ordered[min(len(ordered) - 1, int(share * len(ordered)))]:.4g}")
 
 
+async def read_line(process: asyncio.subprocess.Process, fault: str) -> bytes:
+    """Return the next line that a process prints; InvalidError, with the fault as its text, when it ended instead."""
+    assert process.stdout is not None
+    line = await process.stdout.readline()
+    if not line:
+        raise InvalidError(fault)
+    return line
+
+
 @asynccontextmanager
 async def system(**options: Any) -> AsyncIterator[System]:
     """Bring up a system in a directory of its own, as durable as one in earnest, and take it down again."""

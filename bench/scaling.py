@@ -14,10 +14,9 @@ from collections.abc import Sequence
 import msgspec
 
 from bench.matching import check_all
-from bench.measuring import Figures, machine, percentile, run
+from bench.measuring import Figures, machine, percentile, read_line, run
 from bench.one_matcher import Outcome, Task
 from bench.store import Store, store
-from bench.validity import InvalidError
 from bench.workload import LHCB, Jobs, Queue, Shape, make_jobs, make_pilots, make_queues
 
 SIZES = (
@@ -99,11 +98,11 @@ async def serve(at: Store, tasks: Sequence[Task]) -> tuple[list[Outcome], float]
         async with asyncio.timeout(WITHIN_SECONDS):
             for process, task in zip(processes, tasks, strict=True):
                 _say(process, msgspec.json.encode(task))
-            await asyncio.gather(*(_line(each) for each in processes))
+            await asyncio.gather(*(read_line(each, "a matcher failed") for each in processes))
             before = at.cpu_seconds()
             for process in processes:
                 _say(process, b"go")
-            lines = await asyncio.gather(*(_line(each) for each in processes))
+            lines = await asyncio.gather(*(read_line(each, "a matcher failed") for each in processes))
             used = at.cpu_seconds() - before
     finally:
         for process in processes:
@@ -116,14 +115,6 @@ async def serve(at: Store, tasks: Sequence[Task]) -> tuple[list[Outcome], float]
 def _say(process: asyncio.subprocess.Process, line: bytes) -> None:
     assert process.stdin is not None
     process.stdin.write(line + b"\n")
-
-
-async def _line(process: asyncio.subprocess.Process) -> bytes:
-    assert process.stdout is not None
-    line = await process.stdout.readline()
-    if not line:
-        raise InvalidError("a matcher failed")
-    return line
 
 
 async def check(

@@ -4,7 +4,7 @@ The feed is opened before the load, so that a job that began to wait during it i
 still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 
 import structlog
@@ -17,6 +17,7 @@ from wms.db.database import GONE, RETRIED, Database
 from wms.ids import JobId, TaskQueueId, beyond, joined
 from wms.messages.changes import TOPIC, Change, Entered, JobsEntered, Left, Opened, RulesChanged
 from wms.messages.wire import Codec
+from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.index import QueueIndex
 from wms.taskqueue.limits import Key
 
@@ -84,6 +85,9 @@ class Feed:
         except (*GONE, *RETRIED) as error:
             log.warning("queues not learnt yet", queues=len(tq_ids), error=repr(error))
             return
+        self._know(required)
+
+    def _know(self, required: Mapping[TaskQueueId, Requirements]) -> None:
         for tq_id, requirements in required.items():
             self._index.add_queue(tq_id, requirements)
 
@@ -93,8 +97,7 @@ class Feed:
             waiting = await job.waiting(tx)
             swept = await block.waiting(tx)
             required = await task_queue.read(tx, (tq_id for tq_id, *_ in chain(waiting, swept)))
-        for tq_id, requirements in required.items():
-            self._index.add_queue(tq_id, requirements)
+        self._know(required)
         self._index.load(
             [tq_id for tq_id, _, ids in waiting for _ in ids],
             [priority for _, priority, ids in waiting for _ in ids],
@@ -125,8 +128,7 @@ class Feed:
             waiting = await job.waiting_in(tx, tq_ids)
             swept = await block.waiting(tx, tq_ids)
             required = await task_queue.read(tx, (tq_id for tq_id, *_ in chain(waiting, swept)))
-        for tq_id, requirements in required.items():
-            self._index.add_queue(tq_id, requirements)
+        self._know(required)
         rows = {job_id for _, _, ids in waiting for job_id in ids}
         there = joined(each for _, _, each in swept)
         gone = list(beyond(((job_id, job_id) for job_id in sorted(singles - rows)), there))

@@ -14,7 +14,6 @@ from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
 from wms.db.limit import Locked
 from wms.ids import JobId
-from wms.taskqueue.closed import Pair
 from wms.taskqueue.index import Pick, QueueIndex
 from wms.taskqueue.limits import (
     Bound,
@@ -25,6 +24,7 @@ from wms.taskqueue.limits import (
     Limits,
     admitted,
     after,
+    pairs_by_place,
     room,
     seconds_until_token,
 )
@@ -87,12 +87,8 @@ class Gate:
 
     def _tell(self, keys: Iterable[Key]) -> None:
         """Have the index keep back what is closed now at the places of these keys."""
-        pairs: dict[tuple[str, str], list[Pair]] = {(key.site, key.ce): [] for key in keys}
-        for key in self._closed if pairs else ():
-            if (key.site, key.ce) in pairs:
-                pairs[key.site, key.ce].append((key.attribute, key.value))
-        for (site, ce), closed in pairs.items():
-            self._index.close(site, closed, ce=ce)
+        for (site, ce), pairs in pairs_by_place(keys, self._closed).items():
+            self._index.close(site, pairs, ce=ce)
 
     # --- what passes ------------------------------------------------------------------------------
 

@@ -11,12 +11,11 @@ import structlog
 from services.matcher.gate import Gate
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import block, job
+from wms.db import block, job, task_queue
 from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.lease import Terms
-from wms.messages import changes
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer, OfferedJob, inbox
 from wms.site import Resource
@@ -153,8 +152,8 @@ class Matching:
                 break
             open_ = self._still_open(picks, missed)
         self.matched += len(taken)
-        if taken and self.tell_others:
-            tx.send(changes.TOPIC, "", changes.Left(job_ids=tuple(each.job_id for each in taken)))
+        if self.tell_others:
+            task_queue.tell_left(tx, [each.job_id for each in taken])
         self._count(tx, (of_queue[each.job_id] for each in taken))
         return taken
 

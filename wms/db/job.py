@@ -16,7 +16,7 @@ from wms.job.job import Job, Step, Steps, Stop
 from wms.job.reasons import Code
 from wms.job.state import AT_A_PILOT, Event, State
 from wms.lease import Lease
-from wms.messages import changes, events
+from wms.messages import events
 
 SQL = load(__file__)
 
@@ -138,7 +138,7 @@ async def move(tx: Transaction, moves: Sequence[Move], source: str) -> None:
     _tell(
         tx, [_event(each.job, n, step, now) for each in moves for n, step in enumerate(each.steps, start=1)]
     )
-    _tell_left(tx, moves)
+    task_queue.tell_left(tx, [each.job.job_id for each in moves if each.job.state is State.WAITING])
     await _tell_entered(tx, moves)
 
 
@@ -209,12 +209,6 @@ def _notes(move: Move) -> Iterable[tuple[Any, ...]]:
 
 def _columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
-
-
-def _tell_left(tx: Transaction, moves: Sequence[Move]) -> None:
-    gone = [each.job.job_id for each in moves if each.job.state is State.WAITING]
-    for start in range(0, len(gone), 10_000):
-        tx.send(changes.TOPIC, "", changes.Left(job_ids=tuple(gone[start : start + 10_000])))
 
 
 async def count_attempts(tx: Transaction, job_ids: Collection[JobId]) -> None:

@@ -1,6 +1,6 @@
 """Task queues in the database: found or made by key, brought back when a job returns, removed when long empty."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -56,23 +56,20 @@ async def read(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> dict[TaskQueue
     return {row["tq_id"]: msgspec.json.decode(row["requirements"], type=Requirements) for row in rows}
 
 
-def tell_entered(tx: Transaction, entering: Iterable[Entering]) -> None:
+def tell_entered(tx: Transaction, entering: Sequence[Entering]) -> None:
     """Tell the matchers which jobs wait from now on."""
-    groups: dict[tuple[TaskQueueId, float], list[JobId]] = {}
-    for tq_id, priority, job_id in entering:
-        groups.setdefault((tq_id, priority), []).append(job_id)
-    levels: list[tuple[TaskQueueId, float, tuple[JobId, ...]]] = []
-    jobs = 0
-    for (tq_id, priority), ids in groups.items():
-        for start in range(0, len(ids), IDS_IN_A_MESSAGE):
-            some = tuple(ids[start : start + IDS_IN_A_MESSAGE])
-            if jobs + len(some) > IDS_IN_A_MESSAGE:
-                tx.send(changes.TOPIC, "", changes.JobsEntered(levels=tuple(levels)))
-                levels, jobs = [], 0
-            levels.append((tq_id, priority, some))
-            jobs += len(some)
-    if levels:
-        tx.send(changes.TOPIC, "", changes.JobsEntered(levels=tuple(levels)))
+    for start in range(0, len(entering), IDS_IN_A_MESSAGE):
+        groups: dict[tuple[TaskQueueId, float], list[JobId]] = {}
+        for tq_id, priority, job_id in entering[start : start + IDS_IN_A_MESSAGE]:
+            groups.setdefault((tq_id, priority), []).append(job_id)
+        levels = tuple((*queue_and_priority, tuple(ids)) for queue_and_priority, ids in groups.items())
+        tx.send(changes.TOPIC, "", changes.JobsEntered(levels=levels))
+
+
+def tell_left(tx: Transaction, job_ids: Sequence[JobId]) -> None:
+    """Tell the matchers which jobs wait no more."""
+    for start in range(0, len(job_ids), IDS_IN_A_MESSAGE):
+        tx.send(changes.TOPIC, "", changes.Left(job_ids=tuple(job_ids[start : start + IDS_IN_A_MESSAGE])))
 
 
 def tell_swept(

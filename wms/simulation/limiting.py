@@ -4,10 +4,19 @@ from collections.abc import Iterable
 from math import inf
 
 from wms.site import ComputingElement
-from wms.taskqueue.closed import Pair
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.index import QueueIndex
-from wms.taskqueue.limits import Bounds, Count, Key, Limit, Limits, after, room, seconds_until_token
+from wms.taskqueue.limits import (
+    Bounds,
+    Count,
+    Key,
+    Limit,
+    Limits,
+    after,
+    pairs_by_place,
+    room,
+    seconds_until_token,
+)
 
 _AFTER_TOKEN_SECONDS = 1e-6
 """What is added up in floats may fall short of a whole token at the very moment."""
@@ -69,9 +78,5 @@ class Limiting:
 
     def _tell(self, keys: Iterable[Key]) -> None:
         """Have the index keep back what is closed at the places of these keys."""
-        pairs: dict[tuple[str, str], list[Pair]] = {(key.site, key.ce): [] for key in keys}
-        for key in self._closed if pairs else ():
-            if (key.site, key.ce) in pairs:
-                pairs[key.site, key.ce].append((key.attribute, key.value))
-        for (site, ce), closed in pairs.items():
-            self._index.close(site, closed, ce=ce)
+        for (site, ce), pairs in pairs_by_place(keys, self._closed).items():
+            self._index.close(site, pairs, ce=ce)

@@ -456,10 +456,6 @@ class QueueIndex:
             picks.append(self._take(slot, chance))
         return picks
 
-    def select_many(self, asks: Iterable[tuple[Resource, int]], rng: np.random.Generator) -> list[list[Pick]]:
-        """Choose for many resources, one after the other: as `select` for each of them."""
-        return [self.select(resource, count, rng) for resource, count in asks]
-
     def take(self, tq_id: TaskQueueId, rng: np.random.Generator) -> Pick:
         """Choose a job of one queue, as `select` does of the queue that it has drawn. A job must wait there."""
         return self._take(self._slot_of[tq_id], self._chance_of(rng))

@@ -36,6 +36,15 @@ class Key(NamedTuple):
         return f"{_pair(self.attribute, self.value)}{_at(self.site, self.ce)}"
 
 
+def pairs_by_place(places_of: Iterable[Key], closed: Iterable[Key]) -> dict[tuple[str, str], list[Pair]]:
+    """Return by site and computing element all the pairs that are closed there, of the places of some keys."""
+    pairs: dict[tuple[str, str], list[Pair]] = {(key.site, key.ce): [] for key in places_of}
+    for key in closed if pairs else ():
+        if (key.site, key.ce) in pairs:
+            pairs[key.site, key.ce].append((key.attribute, key.value))
+    return pairs
+
+
 class Limit(Struct, frozen=True, kw_only=True):
     """One limit; `*` as site, computing element or value stands for each by itself.
 

@@ -17,9 +17,8 @@ from msgspec import Struct
 
 from wms.taskqueue.draw import Law
 from wms.taskqueue.shares import real_priority
+from wms.taskqueue.waiting import OLDEST
 
-OLDEST = 10
-"""Of so many of the oldest jobs of a user priority one is drawn (`wms.taskqueue.waiting`)."""
 LEAST_COUNTED = 0.5
 _STEPS = 400
 _NORMAL_90 = 1.2815515655446004

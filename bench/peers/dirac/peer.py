@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from bench.measuring import Figures, percentile
+from bench.measuring import Figures, percentile, read_line
 from bench.peers.dirac import install
 from bench.validity import InvalidError, Match, check
 from bench.workload import OWNERS, SEGMENTS, SHARING, VO, Jobs, Pilot, Queue
@@ -85,24 +85,21 @@ async def _clients(action: str, folder: Path, count: int, seconds: int) -> list[
     try:
         async with asyncio.timeout(LOAD_SECONDS if action == "load" else 120 + seconds):
             if action != "load":
-                await asyncio.gather(*(_line(each) for each in processes))
+                await asyncio.gather(*(read_line(each, "dirac: a client failed") for each in processes))
                 for each in processes:
                     assert each.stdin is not None
                     each.stdin.write(b"go\n")
-            return [json.loads(line) for line in await asyncio.gather(*(_line(each) for each in processes))]
+            return [
+                json.loads(line)
+                for line in await asyncio.gather(
+                    *(read_line(each, "dirac: a client failed") for each in processes)
+                )
+            ]
     finally:
         for each in processes:
             with contextlib.suppress(ProcessLookupError):
                 each.kill()
             await each.wait()
-
-
-async def _line(process: asyncio.subprocess.Process) -> bytes:
-    assert process.stdout is not None
-    line = await process.stdout.readline()
-    if not line:
-        raise InvalidError("dirac: a client failed")
-    return line
 
 
 # --- MariaDB --------------------------------------------------------------------------------------
