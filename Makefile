@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup run check format test test-all chaos bench docs lock clean
+.PHONY: help setup run check format test test-all testbed-install testbed-up testbed-down testbed-test chaos bench docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -34,10 +34,23 @@ format: setup ## let the formatter and the linter mend what they can
 	$(BIN)/ruff check --fix .
 
 test: setup ## the quick suite
-	$(BIN)/pytest -m "not slow and not chaos"
+	$(BIN)/pytest -m "not slow and not chaos and not testbed"
 
 test-all: setup ## every test
 	$(BIN)/pytest
+
+DIR ?= /tmp/wms-testbed
+testbed-install: setup ## as root: install the middleware of the testbed
+	$(BIN)/python -m deploy.testbed install
+
+testbed-up: setup ## real Slurm clusters below DIR, until testbed-down
+	$(BIN)/python -m deploy.testbed up $(DIR)
+
+testbed-down: setup ## end what runs below DIR
+	$(BIN)/python -m deploy.testbed down $(DIR)
+
+testbed-test: setup ## the tests on real middleware, on a testbed of their own
+	$(BIN)/pytest -m testbed
 
 CHAOS_SECONDS ?= 600
 chaos: setup ## kill parts for CHAOS_SECONDS seconds while jobs run, then audit

@@ -14,6 +14,7 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
+from tests.middleware import Sites, a_testbed
 from tests.waiting import eventually
 from wms.embedded import apache_kafka as kafka_jars
 from wms.embedded.apache_kafka import ApacheKafka
@@ -122,6 +123,13 @@ def skip_without_apache_kafka() -> None:
     """Skip the test, saying what is missing, where Apache Kafka cannot run."""
     if lack := kafka_jars.missing():
         pytest.skip(f"APACHE KAFKA NOT TESTED: this machine lacks {lack}")
+
+
+@pytest.fixture(scope="session")
+def testbed() -> Iterator[Sites]:
+    """Yield real clusters and computing elements, started once a session; mark who asks for them `testbed`."""
+    with a_testbed() as sites:
+        yield sites
 
 
 @pytest.fixture

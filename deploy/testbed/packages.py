@@ -1,0 +1,50 @@
+"""What the testbed needs of the operating system, what of it is missing, and how it is installed."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+
+from deploy.testbed.daemons import TestbedError
+
+SLURM = {"slurmctld": "slurm-wlm", "slurmd": "slurm-wlm", "munged": "munge"}
+"""Programs, and the Debian packages that bring them."""
+
+INSTALL_SECONDS = 600.0
+
+
+def missing(programs: Mapping[str, str]) -> list[str]:
+    """Return the packages whose programs are not there, sorted."""
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    return sorted({package for program, package in programs.items() if not shutil.which(program, path=path)})
+
+
+def lack(programs: Mapping[str, str]) -> str:
+    """Return why a testbed cannot be started here, or nothing."""
+    if packages := missing(programs):
+        return f"packages {' '.join(packages)} (as root, `make testbed-install` installs them)"
+    return "" if os.geteuid() == 0 else "the rights of root, which its daemons need"
+
+
+def install(packages: Iterable[str]) -> None:
+    """Install packages by apt. Raises TestbedError where that cannot be, or fails."""
+    wanted = sorted(packages)
+    if not wanted:
+        return
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise TestbedError(f"missing {' '.join(wanted)}: only root can install them, by apt-get")
+    _apt("update")
+    _apt("install", "-y", "--no-install-recommends", *wanted)
+
+
+def _apt(*arguments: str) -> None:
+    done = subprocess.run(
+        ["apt-get", "-qq", *arguments],
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        capture_output=True,
+        text=True,
+        timeout=INSTALL_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        raise TestbedError(f"apt-get {arguments[0]}: {done.stderr.strip()[-2_000:]}")

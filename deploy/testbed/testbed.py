@@ -1,0 +1,67 @@
+"""The whole testbed below one directory: who is there, how it is started, how it is ended."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from deploy.testbed import packages
+from deploy.testbed.daemons import end, marked
+from deploy.testbed.slurm import Shape, SlurmCluster
+
+SITES = "sites.json"
+"""What of the testbed runs and how it is reached, for whoever uses it."""
+
+PROGRAMS = packages.SLURM
+"""What must be installed for all of it."""
+
+CLUSTERS = {"alpha": Shape(nodes=3, cores=4), "beta": Shape(nodes=2, cores=8, remembered=5)}
+"""The second forgets soon what has ended: what then becomes of a job can only be told by other means."""
+
+IN_ORDER = (("slurmctld",), ("slurmd", "slurmstepd"), ("munged",))
+"""A controller that loses its nodes first waits for them; munge must be there to the last."""
+
+
+class Testbed:
+    """Two Slurm clusters, below `root`."""
+
+    __test__ = False
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self.clusters = {name: SlurmCluster(self.root, name, shape) for name, shape in CLUSTERS.items()}
+
+    def up(self) -> None:
+        """Start everything, afresh if something of it runs still. Raises TestbedError, and leaves nothing running."""
+        self.down()
+        self.root.mkdir(parents=True, exist_ok=True)
+        try:
+            for cluster in self.clusters.values():
+                cluster.start()
+        except BaseException:
+            self.down()
+            raise
+        (self.root / SITES).write_text(json.dumps(self.sites(), indent=2) + "\n")
+
+    def down(self) -> None:
+        """End everything that runs; what was written stays."""
+        (self.root / SITES).unlink(missing_ok=True)
+        for cluster in self.clusters.values():
+            if marked(self.root, "slurmctld"):
+                cluster.empty()
+        for names in IN_ORDER:
+            end(marked(self.root, *names), grace=10.0)
+        end(marked(self.root), grace=2.0)
+
+    def sites(self) -> dict[str, Any]:
+        """Return how each site is reached."""
+        return {
+            name: {
+                "middleware": "slurm",
+                "configuration": str(cluster.configuration),
+                "nodes": cluster.nodes,
+                "cores_per_node": cluster.shape.cores,
+                "memory_mb_per_node": cluster.shape.memory_mb,
+                "partitions": ["main", "short"],
+            }
+            for name, cluster in self.clusters.items()
+        }
