@@ -43,7 +43,7 @@ DIR ?= /tmp/wms-testbed
 testbed-install: setup ## as root: install the middleware of the testbed
 	$(BIN)/python -m deploy.testbed install
 
-testbed-up: setup ## real Slurm clusters below DIR, until testbed-down
+testbed-up: setup ## real Slurm clusters and an ARC element below DIR, until testbed-down
 	$(BIN)/python -m deploy.testbed up $(DIR)
 
 testbed-down: setup ## end what runs below DIR

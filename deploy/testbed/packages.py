@@ -4,19 +4,31 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from deploy.testbed.daemons import TestbedError
 
 SLURM = {"slurmctld": "slurm-wlm", "slurmd": "slurm-wlm", "munged": "munge"}
-"""Programs, and the Debian packages that bring them."""
+"""Programs, or files, and the Debian packages that bring them."""
+
+ARC = {
+    "/usr/share/arc/arc-arex-ws-start": "nordugrid-arc-arex",
+    "/usr/lib/arc/libmcctls.so": "nordugrid-arc-plugins-needed",
+    "openssl": "openssl",
+}
 
 INSTALL_SECONDS = 600.0
 
 
 def missing(programs: Mapping[str, str]) -> list[str]:
     """Return the packages whose programs are not there, sorted."""
-    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    return sorted({package for program, package in programs.items() if not shutil.which(program, path=path)})
+    return sorted({package for program, package in programs.items() if not _is_there(program)})
+
+
+def _is_there(program: str) -> bool:
+    if program.startswith("/"):
+        return Path(program).exists()
+    return shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is not None
 
 
 def lack(programs: Mapping[str, str]) -> str:

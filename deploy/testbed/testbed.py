@@ -5,30 +5,32 @@ from pathlib import Path
 from typing import Any
 
 from deploy.testbed import packages
+from deploy.testbed.arc import ArcElement
 from deploy.testbed.daemons import end, marked
 from deploy.testbed.slurm import Shape, SlurmCluster
 
 SITES = "sites.json"
 """What of the testbed runs and how it is reached, for whoever uses it."""
 
-PROGRAMS = packages.SLURM
+PROGRAMS = {**packages.SLURM, **packages.ARC}
 """What must be installed for all of it."""
 
 CLUSTERS = {"alpha": Shape(nodes=3, cores=4), "beta": Shape(nodes=2, cores=8, remembered=5)}
 """The second forgets soon what has ended: what then becomes of a job can only be told by other means."""
 
-IN_ORDER = (("slurmctld",), ("slurmd", "slurmstepd"), ("munged",))
+IN_ORDER = (("arched",), ("slurmctld",), ("slurmd", "slurmstepd"), ("munged",))
 """A controller that loses its nodes first waits for them; munge must be there to the last."""
 
 
 class Testbed:
-    """Two Slurm clusters, below `root`."""
+    """Two Slurm clusters, and an ARC element over the first of them, below `root`."""
 
     __test__ = False
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
         self.clusters = {name: SlurmCluster(self.root, name, shape) for name, shape in CLUSTERS.items()}
+        self.arc = ArcElement(self.root, self.clusters["alpha"].configuration, ("main", "short"))
 
     def up(self) -> None:
         """Start everything, afresh if something of it runs still. Raises TestbedError, and leaves nothing running."""
@@ -37,6 +39,7 @@ class Testbed:
         try:
             for cluster in self.clusters.values():
                 cluster.start()
+            self.arc.start()
         except BaseException:
             self.down()
             raise
@@ -51,10 +54,11 @@ class Testbed:
         for names in IN_ORDER:
             end(marked(self.root, *names), grace=10.0)
         end(marked(self.root), grace=2.0)
+        self.arc.forget()
 
     def sites(self) -> dict[str, Any]:
         """Return how each site is reached."""
-        return {
+        clusters = {
             name: {
                 "middleware": "slurm",
                 "configuration": str(cluster.configuration),
@@ -65,3 +69,12 @@ class Testbed:
             }
             for name, cluster in self.clusters.items()
         }
+        arc = {
+            "middleware": "arc",
+            "url": self.arc.url,
+            "authority": str(self.arc.authority),
+            "proxy": str(self.arc.proxy),
+            "token": str(self.arc.token),
+            "queues": self.arc.queues,
+        }
+        return {**clusters, "arc": arc}

@@ -6,6 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from deploy.testbed.arc import TRUSTED
 from deploy.testbed.daemons import MARK, environment, free_ports, marked
 from deploy.testbed.packages import lack
 from deploy.testbed.testbed import PROGRAMS, Testbed
@@ -37,6 +38,7 @@ async def test_nothing_is_left_of_a_testbed_that_ended(tmp_path: Path, testbed: 
     mine.down()
     assert marked(tmp_path) == []
     assert not psutil.pid_exists(job) or psutil.Process(job).status() == psutil.STATUS_ZOMBIE
+    assert not any(str(tmp_path) in str(link.readlink()) for link in TRUSTED.glob("*") if link.is_symlink())
     assert marked(testbed.root), "the other testbed runs on"
     assert "slurmctld" in (cluster.place / "log" / "slurmctld.log").read_text()
 
