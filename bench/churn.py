@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from bench.insertion import Intake, submit_of
+from bench.insertion import submit_of, taking
 from bench.matcher import Nowhere
 from bench.measuring import Figures, machine, median, run
 from bench.store import Store, store
@@ -111,7 +111,7 @@ class Churn:
         self._held: list[Held] = []
         self._numbers = itertools.count()
         self._reports = Reports(Terms())
-        self._intake = Intake(at)
+        self._submissions = taking(at)
         self._pilot = Principal(
             kind="pilot", owner="bench", group="pilot", vo=VO, rights=frozenset({"generic_pilot"}),
             pilot_id="bench", site="bench", ce="bench", token_id="t", expires_at=4e9,
@@ -121,7 +121,7 @@ class Churn:
         for count in _parts(jobs, BULK):
             sent = submit_of(self._rng, self._rng.choice(self._owners), count)
             async with self._at.db.transaction() as tx:
-                await self._intake.take(tx, [sent])
+                await self._submissions.take(tx, [sent])
                 ranges = await tx.fetchval(
                     "select ids::text from submission where command_id = $1", sent[1].command_id
                 )

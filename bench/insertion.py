@@ -1,22 +1,25 @@
-"""How fast jobs are taken by the job manager's own code: checked, grouped, stored with history, told; all but the broker."""
+"""How fast jobs are taken by the job manager's own code: checked, grouped, stored with history, told; all but the broker.
 
+python -m bench.insertion [--queues N] [--runs N] [--in-flight N] [--json]
+"""
+
+import asyncio
 import random
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from bench.measuring import Figures, median, percentile
-from bench.store import Store, describe
+from bench.measuring import Figures, machine, median, percentile, run
+from bench.store import Store, describe, store
 from bench.validity import InvalidError
-from bench.workload import VO, Queue
-from services.job_manager import submissions
+from bench.workload import VO, Queue, Shape, make_queues
 from services.job_manager.admission import Admission
 from services.job_manager.foresight import Foresight
+from services.job_manager.submissions import Submissions
 from wms.auth.principal import Principal
 from wms.db import offset
-from wms.db.database import Transaction
 from wms.ids import CommandId
 from wms.messages.commands import TOPIC, Submit
 from wms.taskqueue.grouping import DEFAULT_SEGMENTS
@@ -29,10 +32,24 @@ BULK_JOBS = 30_000
 SINGLE_JOBS = 5_120
 BATCH = 512
 """Messages in a batch, the consumer's default."""
+IN_FLIGHT = 2
+"""Lanes of the job manager's consumer."""
 
 
-async def measure(at: Store, kinds: Sequence[Queue], runs: int) -> Figures:
-    """Measure single jobs in bulk, and jobs submitted one by one; the task queues are those that are there."""
+async def alone(queues: int, runs: int, in_flight: int) -> Figures:
+    """Measure with nothing waiting but what comes."""
+    kinds = make_queues(Shape(queues=queues))
+    async with store(connections=in_flight + 2) as at:
+        about = machine(await at.version())
+        await at.make_queues(kinds)
+        return {"machine": about, **await measure(at, kinds, runs, in_flight)}
+
+
+async def measure(at: Store, kinds: Sequence[Queue], runs: int, in_flight: int = IN_FLIGHT) -> Figures:
+    """Measure single jobs in bulk, and jobs submitted one by one; the task queues are those that are there.
+
+    `in_flight` transactions at once, as the lanes of the job manager's consumer have them.
+    """
     rng = random.Random(5)
     by_owner: dict[tuple[str, str], list[Queue]] = {}
     for each in kinds:
@@ -43,11 +60,14 @@ async def measure(at: Store, kinds: Sequence[Queue], runs: int) -> Figures:
         return submit_of(rng, rng.choice(owners), jobs)
 
     before = await _count(at)
-    bulk = [await _take(at, [[sent(BULK)] for _ in range(BULK_JOBS // BULK)]) for _ in range(runs)]
-    single = [
-        await _take(at, [[sent(1) for _ in range(BATCH)] for _ in range(SINGLE_JOBS // BATCH)])
-        for _ in range(runs)
-    ]
+    submissions = taking(at)
+    bulk, single = [], []
+    for _ in range(runs):
+        batches = [[sent(BULK)] for _ in range(BULK_JOBS // BULK)]
+        bulk.append(await _take(at, submissions, batches, in_flight))
+    for _ in range(runs):
+        batches = [[sent(1) for _ in range(BATCH)] for _ in range(SINGLE_JOBS // BATCH)]
+        single.append(await _take(at, submissions, batches, in_flight))
     expected = runs * (BULK_JOBS // BULK * BULK + SINGLE_JOBS // BATCH * BATCH)
     stored = await _count(at) - before
     if stored != expected:
@@ -55,15 +75,9 @@ async def measure(at: Store, kinds: Sequence[Queue], runs: int) -> Figures:
     return {**_figures(bulk, BULK_JOBS), "one_job_a_message": _figures(single, SINGLE_JOBS)}
 
 
-class Intake:
-    """The job manager's handler of submissions."""
-
-    def __init__(self, at: Store) -> None:
-        self._foresight = Foresight(DEFAULT_SEGMENTS)
-        self._admission = Admission(at.db)
-
-    async def take(self, tx: Transaction, batch: Sequence[Sent]) -> None:
-        await submissions.take(tx, batch, DEFAULT_SEGMENTS, self._foresight, self._admission)
+def taking(at: Store) -> Submissions:
+    """Return the job manager's handler of submissions."""
+    return Submissions(DEFAULT_SEGMENTS, Foresight(DEFAULT_SEGMENTS), Admission(at.db))
 
 
 def submit_of(rng: random.Random, queues: Sequence[Queue], jobs: int) -> Sent:
@@ -76,27 +90,42 @@ def submit_of(rng: random.Random, queues: Sequence[Queue], jobs: int) -> Sent:
     return principal, Submit(command_id=CommandId(uuid.uuid4().hex), jobs=tuple(map(msgspec.Raw, raw)))
 
 
-async def _take(at: Store, batches: Sequence[Sequence[Sent]]) -> tuple[float, list[float], float, float]:
+async def _take(
+    at: Store, submissions: Submissions, batches: Sequence[Sequence[Sent]], in_flight: int
+) -> tuple[float, list[float], float, float]:
     """Return seconds, seconds of each batch, CPU seconds of Python and of Postgres."""
     feed = offset.Feed("bench", uuid.uuid4().hex, TOPIC)
     async with at.db.transaction() as tx:
-        place = (await offset.begin(tx, feed, [0]))[0]
-    intake = Intake(at)
-    each: list[float] = []
+        places = await offset.begin(tx, feed, range(in_flight))
+    left, each = iter(batches), list[float]()
     began, python, postgres = time.perf_counter(), time.process_time(), at.cpu_seconds()
-    for batch in batches:
-        before = time.perf_counter()
-        async with at.db.transaction() as tx:
-            await offset.advance(tx, feed, {0: (place, place + len(batch))})
-            await intake.take(tx, batch)
-        place += len(batch)
-        each.append(time.perf_counter() - before)
+    async with asyncio.TaskGroup() as lanes:
+        for partition, place in places.items():
+            lanes.create_task(_follow(at, submissions, (feed, partition, place), left, each))
     return (
         time.perf_counter() - began,
         each,
         time.process_time() - python,
         at.cpu_seconds() - postgres,
     )
+
+
+async def _follow(
+    at: Store,
+    submissions: Submissions,
+    lane: tuple[offset.Feed, int, int],
+    batches: Iterator[Sequence[Sent]],
+    seconds: list[float],
+) -> None:
+    """Take batch after batch, as one lane of a consumer does."""
+    feed, partition, place = lane
+    for batch in batches:
+        before = time.perf_counter()
+        async with at.db.transaction() as tx:
+            await offset.advance(tx, feed, {partition: (place, place + len(batch))})
+            await submissions.take(tx, batch)
+        place += len(batch)
+        seconds.append(time.perf_counter() - before)
 
 
 async def _count(at: Store) -> int:
@@ -115,3 +144,7 @@ def _figures(runs: Sequence[tuple[float, list[float], float, float]], jobs: int)
             "postgres": median([1e6 * postgres / jobs for *_, postgres in runs]),
         },
     }
+
+
+if __name__ == "__main__":
+    run("insertion", alone, queues=10_000, runs=3, in_flight=IN_FLIGHT)

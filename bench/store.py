@@ -96,7 +96,7 @@ class Store:
         segments = tuple(sorted({each.cpu_time for each in queues}))
         required = [requirements_of(describe(each), each.owner, each.group, VO, segments) for each in queues]
         async with self.db.transaction() as tx:
-            found = await task_queue.find_or_make(tx, required)
+            found = await task_queue.find_or_make(tx, {key(each): each for each in required})
         return [found[key(each)] for each in required]
 
 

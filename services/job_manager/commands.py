@@ -2,10 +2,11 @@
 
 from itertools import groupby
 
-from services.job_manager import control, lists, rules, submissions
+from services.job_manager import control, lists, rules
 from services.job_manager.admission import Admission
 from services.job_manager.answers import refuse
 from services.job_manager.foresight import Foresight
+from services.job_manager.submissions import Submissions
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db.database import Transaction
@@ -17,22 +18,14 @@ class Commands:
     """Handles batches of commands."""
 
     def __init__(self, segments: tuple[int, ...], foresight: Foresight, admission: Admission) -> None:
-        self._segments = segments
-        self._foresight = foresight
-        self._admission = admission
+        self.submissions = Submissions(segments, foresight, admission)
 
     async def handle(self, tx: Transaction, batch: list[Delivery[Command]]) -> None:
         """Carry out what users ask."""
         sent = [(each.principal, each.message) for each in batch if each.principal is not None]
         for kind, group in groupby(sent, key=lambda each: type(each[1])):
             if kind is Submit:
-                await submissions.take(
-                    tx,
-                    [(p, m) for p, m in group if isinstance(m, Submit)],
-                    self._segments,
-                    self._foresight,
-                    self._admission,
-                )
+                await self.submissions.take(tx, [(p, m) for p, m in group if isinstance(m, Submit)])
             else:
                 for principal, message in group:
                     await self._control(tx, principal, message)

@@ -1,15 +1,12 @@
 """What is in the way of jobs already at their submission: judged once for each distinct requirements, until ads change."""
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, islice
 
 from wms.db import wait_reason
 from wms.db.database import Transaction
 from wms.job.reasons import Wait
-from wms.jobdesc.array import jobs_in
-from wms.jobdesc.description import JobDescription
 from wms.messages.replies import Foreseen
 from wms.provisioning.demand import Wanted
 from wms.site import ComputingElement
@@ -54,19 +51,10 @@ class Foresight:
             self._runs.clear()
             self._obstacles.clear()
 
-    def foresee(
-        self, descriptions: Sequence[JobDescription], required: Sequence[Requirements]
-    ) -> tuple[Foreseen, ...]:
-        """Return what keeps jobs from running anywhere now or ever, of each distinct requirements that have such."""
-        hopeless = [wanted for wanted in dict.fromkeys(required) if not self._runs_somewhere(wanted)]
-        if not hopeless:
-            return ()
-        told_of = dict.fromkeys(hopeless[:TOLD])
-        jobs = Counter[Requirements]()
-        for description, wanted in zip(descriptions, required, strict=True):
-            if wanted in told_of:
-                jobs[wanted] += jobs_in(description)
-        return tuple(_counted(self._obstacle(wanted), jobs[wanted]) for wanted in told_of)
+    def foresee(self, wanted: Mapping[Requirements, int]) -> tuple[Foreseen, ...]:
+        """Return what keeps jobs from running anywhere now or ever, by what so many of them require each."""
+        hopeless = (each for each in wanted if not self._runs_somewhere(each))
+        return tuple(_counted(self._obstacle(each), wanted[each]) for each in islice(hopeless, TOLD))
 
     def _runs_somewhere(self, wanted: Requirements) -> bool:
         runs = self._runs.get(wanted)

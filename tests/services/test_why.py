@@ -355,7 +355,7 @@ async def test_what_is_foreseen_changes_with_the_ads(the_world: World) -> None:
 
 async def test_requirements_are_judged_once_until_ads_change(the_world: World) -> None:
     await advertise(the_world)
-    foresight = the_world._commands._foresight
+    foresight = the_world._commands.submissions.foresight
     await offered(the_world, {"memory_mb": 9_000})
     (judged,) = foresight._obstacles.values()
     await advertise(the_world, load=3.5, current_jobs=4)

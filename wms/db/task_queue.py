@@ -1,6 +1,6 @@
 """Task queues in the database: found or made by key, brought back when a job returns, removed when long empty."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -9,7 +9,7 @@ from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, TaskQueueId
 from wms.messages import changes
-from wms.taskqueue.grouping import Requirements, key
+from wms.taskqueue.grouping import Requirements
 
 SQL = load(__file__)
 
@@ -19,9 +19,8 @@ Entering = tuple[TaskQueueId, float, JobId]
 IDS_IN_A_MESSAGE = 10_000
 
 
-async def find_or_make(tx: Transaction, wanted: Iterable[Requirements]) -> dict[bytes, TaskQueueId]:
-    """Return the queue of each requirements' key, made if need be, and locked against removal."""
-    by_key = {key(requirements): requirements for requirements in set(wanted)}
+async def find_or_make(tx: Transaction, by_key: Mapping[bytes, Requirements]) -> dict[bytes, TaskQueueId]:
+    """Return the queue of each key of requirements, made if need be, and locked against removal."""
     rows = await tx.fetch(SQL["find"], sorted(by_key))
     found = {row["key"]: row["tq_id"] for row in rows}
     missing = sorted(by_key.keys() - found.keys())

@@ -1,0 +1,64 @@
+"""Reads submissions: every description checked whole, and every problem of every one named."""
+
+import msgspec
+
+from wms.errors import Rejected
+from wms.jobdesc.array import is_array, without_lists
+from wms.jobdesc.description import JobDescription
+from wms.jobdesc.from_json import read_json
+from wms.jobdesc.kind import Kinds, Read
+from wms.jobdesc.problem import InvalidDescription, Problem
+from wms.jobdesc.validation import ARRAY_LIMIT, validate
+from wms.messages.commands import Submit
+
+_decoder = msgspec.json.Decoder(JobDescription)
+_encoder = msgspec.json.Encoder()
+
+
+class Reader:
+    """Reads descriptions, those of kinds that it has seen at a glance."""
+
+    def __init__(self) -> None:
+        self._kinds = Kinds()
+
+    def read(self, submit: Submit) -> list[Read]:
+        """Return the descriptions as they are to be stored; Rejected if one is wrong or they are too many."""
+        found: list[Read] = []
+        problems: list[Problem] = []
+        for n, job in enumerate(submit.jobs):
+            raw = bytes(job)
+            try:
+                found.append(self._kinds.read(raw) or self._read_whole(raw))
+            except InvalidDescription as invalid:
+                problems += [
+                    msgspec.structs.replace(each, place=f"jobs[{n}].{each.place}")
+                    for each in invalid.problems
+                ]
+        if problems:
+            raise InvalidDescription(problems)
+        count = sum(each.kind.jobs for each in found)
+        if count > ARRAY_LIMIT:
+            raise Rejected(
+                "TOO_MANY_JOBS", f"{count:,} jobs in one submission are over {ARRAY_LIMIT:,}", "split it"
+            )
+        return found
+
+    def _read_whole(self, raw: bytes) -> Read:
+        description, raw = _checked(raw)
+        kind = self._kinds.remember(description)
+        stored = _encoder.encode(without_lists(description)) if is_array(description) else raw
+        return Read(kind, description.name, description.priority, stored.decode())
+
+
+def _checked(raw: bytes) -> tuple[JobDescription, bytes]:
+    """Read what our own tools write. Encoded again it must be the same: then no key was doubled or passed over."""
+    try:
+        description = _decoder.decode(raw)
+    except msgspec.DecodeError:
+        description = None
+    if description is None or _encoder.encode(description) != raw:
+        (description,) = read_json(raw)
+        return description, _encoder.encode(description)
+    if problems := validate(description):
+        raise InvalidDescription(problems)
+    return description, raw
