@@ -1,0 +1,129 @@
+"""The ad of a computing element as gLite's matchmaker had it: GLUE 1.x flattened into attributes with values.
+
+Values are plain - texts, numbers, truths, lists, records - so that they travel in a message as they are; what is an
+expression in such an ad stands beside them, as text. What is not known is left out: in the language of ClassAds it is
+undefined, and no number that stands for it can be taken for one.
+
+Names are those of the ad that the EGEE project's slides of 2005 show, and of GLUE 1.3. Limits of time are minutes, as their
+names have always meant.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from wms.glue import glue1
+from wms.glue.attribute import Attribute, fields, required, value
+from wms.glue.glue1 import ComputingElement, Hosts, StorageBinding
+from wms.glue.quantity import known
+
+Value: TypeAlias = "str | bool | int | float | list[Value] | dict[str, Value]"
+Attributes: TypeAlias = dict[str, Any]
+"""Values (`Value`) by the names of attributes."""
+
+EXPRESSIONS = {
+    "AuthorizationCheck": "member(other.CertificateSubject, GlueCEAccessControlBaseRule)"
+    ' || member(strcat("VO:", other.VirtualOrganisation), GlueCEAccessControlBaseRule)',
+    "CloseOutputSECheck": "isUndefined(other.OutputSE) || member(other.OutputSE, GlueCESEBindGroupSEUniqueID)",
+}
+"""What such an ad says by expressions: who may come in, and whether the storage that a job writes to is close."""
+
+HEPSPEC06 = "GlueHostBenchmarkHEPSPEC06"
+"""No name of GLUE 1.x, which hides this benchmark in a text."""
+
+
+class Ad(Struct, frozen=True, kw_only=True):
+    """What is known of an element, since when, and for how long."""
+
+    element: ComputingElement
+    updated_at: datetime
+    lifetime_seconds: int
+
+
+def attributes(element: ComputingElement) -> Attributes:
+    """Return all that is known of an element, by the attributes' names."""
+    said = {
+        **_values(glue1.ELEMENT, element),
+        **_values(glue1.HOSTS, element.hosts),
+        **_storage(element.storage),
+        "CEid": element.id,
+        "QueueName": element.name,
+        "LRMSType": element.lrms_type,
+        "GlueSiteUniqueID": element.site,
+        "GlueClusterUniqueID": element.hosting_cluster,
+        HEPSPEC06: element.hosts.hepspec06,
+    }
+    return {name: each for name, each in said.items() if each not in (None, "", [])}
+
+
+def element_of(said: Mapping[str, Any]) -> ComputingElement:
+    """Return the element that attributes describe, and that `attributes` makes the same of; raises Rejected without an id."""
+    texts = {name: _texts(each) for name, each in said.items()}
+    identifier = texts.get("GlueCEUniqueID") or texts.get("CEid")
+    if not identifier:
+        required(texts, "GlueCEUniqueID", "the ad")
+    hepspec = said.get(HEPSPEC06)
+    whole = {**texts, "GlueCEUniqueID": identifier or []}
+    cluster = _first(texts, "GlueCEHostingCluster") or _first(texts, "GlueClusterUniqueID")
+    return ComputingElement(
+        **{**fields(glue1.ELEMENT, whole), "hosting_cluster": cluster},
+        site=_first(texts, "GlueSiteUniqueID"),
+        hosts=Hosts(
+            **fields(glue1.HOSTS, texts),
+            hepspec06=float(hepspec) if isinstance(hepspec, int | float) else None,
+        ),
+        storage=_bindings(said),
+    )
+
+
+def matchable(element: ComputingElement) -> Attributes:
+    """Return the attributes with what expressions need to be told even if it is empty: lists that are searched."""
+    return {"GlueCEAccessControlBaseRule": [], "GlueCESEBindGroupSEUniqueID": [], **attributes(element)}
+
+
+def _values(table: Iterable[Attribute], record: object) -> Attributes:
+    return {each.name: value(each.kind, getattr(record, each.field)) for each in table}
+
+
+def _storage(bindings: tuple[StorageBinding, ...]) -> Attributes:
+    names = [each.storage_element for each in bindings]
+    return {
+        "GlueCESEBindGroupSEUniqueID": names,
+        "CloseStorageElements": [
+            {"name": each.storage_element} | ({"mount": each.mount_point} if each.mount_point else {})
+            for each in bindings
+        ],
+    }
+
+
+def _bindings(said: Mapping[str, Any]) -> tuple[StorageBinding, ...]:
+    mounts = dict.fromkeys(_texts(said.get("GlueCESEBindGroupSEUniqueID")), "")
+    close = said.get("CloseStorageElements")
+    for each in close if isinstance(close, list) else ():
+        if isinstance(each, Mapping) and isinstance(each.get("name"), str):
+            mounts[each["name"]] = str(each.get("mount", ""))
+    return tuple(StorageBinding(storage_element=name, mount_point=mount) for name, mount in mounts.items())
+
+
+def _texts(said: object) -> list[str]:
+    match said:
+        case bool():
+            return ["true" if said else "false"]
+        case str() | int() | float():
+            return [str(said)]
+        case list() | tuple():
+            return [text for each in said for text in _texts(each)]
+        case _:
+            return []
+
+
+def _first(texts: Mapping[str, list[str]], name: str) -> str:
+    return next(iter(texts.get(name, ())), "")
+
+
+def free_slots(element: ComputingElement) -> int | None:
+    """Return how many jobs could start now, None if that is not told."""
+    slots = known(element.free_job_slots)
+    return slots if slots is not None else known(element.free_cpus)

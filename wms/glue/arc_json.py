@@ -1,0 +1,56 @@
+"""GLUE 2.0 in the JSON of ARC's REST interface: its XML, made JSON by a rule.
+
+An element is its text, or an object of its children; one child stands by itself, several of one name in a list; all
+values are texts; `_attributes` holds the XML attributes, garbled, and is not read. (This is not the JSON of GFD.219.)
+"""
+
+import json
+import re
+from itertools import accumulate
+
+from wms.errors import Rejected
+from wms.glue.entity import SIZE_LIMIT, services
+from wms.glue.glue2 import Service
+from wms.glue.tree import DEPTH_LIMIT, Node, entities
+
+# A text holds no line end, and none is taken to be open at the end of its line: else looking for its end is quadratic.
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"?')
+_NO_BRACKET = re.compile(r"[^][{}]+")
+_STEP = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+
+def read_arc_json(data: bytes, limit: int = SIZE_LIMIT) -> list[Service]:
+    """Return the computing services of a document of at most `limit` bytes; raises Rejected for what is no such document."""
+    if len(data) > limit:
+        raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of JSON, at most {limit:,} are read")
+    try:
+        text = data.decode("utf-8")
+        if _depth(text) > 2 * DEPTH_LIMIT:
+            raise Rejected("GLUE_TOO_LARGE", f"objects and lists are nested over {2 * DEPTH_LIMIT} deep")
+        tree = json.loads(text)
+    except ValueError as error:
+        raise Rejected("GLUE_INVALID", f"not JSON: {error}") from None
+    return services(entities(Node("", nodes=_nodes("", tree))))
+
+
+def _depth(text: str) -> int:
+    brackets = _NO_BRACKET.sub("", _STRING.sub("", text))
+    return max(accumulate(map(_STEP.__getitem__, brackets)), default=0)
+
+
+def _nodes(name: str, value: object) -> list[Node]:
+    """Return the nodes that a value under a name stands for."""
+    match value:
+        case dict():
+            inner = [
+                node for key, each in value.items() if key != "_attributes" for node in _nodes(str(key), each)
+            ]
+            return [Node(name, nodes=inner)] if name else inner
+        case list():
+            return [node for each in value for node in _nodes(name, each)]
+        case str():
+            return [Node(name, text=value)]
+        case bool() | int() | float():
+            return [Node(name, text=json.dumps(value))]
+        case _:
+            return [Node(name)]

@@ -1,0 +1,152 @@
+"""Attributes: how a field of a record is called in GLUE and what kind of value it has; records from texts, and back.
+
+XML, LDIF and JSON give texts; a ClassAd gives values, which are made texts first. So one table a record serves them all.
+What cannot be read as what it should be is unknown: one wrong number must not take a site away.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias
+
+from wms.errors import Rejected
+from wms.glue import quantity
+from wms.glue.quantity import UNKNOWN, Quantity
+
+Texts: TypeAlias = Mapping[str, Sequence[str]]
+"""The values of each attribute by its name in GLUE."""
+
+UNDEFINED = "undefined"
+NOWHERE = "https://unknown.invalid"
+_PLACEHOLDERS = ("UNDEFINEDVALUE", "/UNDEFINEDPATH", "\\UNDEFINEDPATH", NOWHERE)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
+_REAL = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,3})?")
+
+
+class Kind(Enum):
+    """What kind of value an attribute has."""
+
+    TEXT = "text"
+    TEXTS = "texts"
+    COUNT = "count"
+    SIZE = "size"
+    WAIT = "wait"
+    LIMIT = "limit"
+    SECONDS = "seconds"
+    MINUTES = "minutes"
+    FLAG = "flag"
+    REAL = "real"
+
+
+class Attribute(NamedTuple):
+    """A field of a record and its name in GLUE.
+
+    `placeholder` is published where it must be told and is not known; `among`: the texts of a closed enumeration.
+    """
+
+    field: str
+    name: str
+    kind: Kind = Kind.TEXT
+    placeholder: str | None = None
+    among: frozenset[str] = frozenset()
+
+
+_NUMBERS: dict[Kind, Callable[[int], Quantity]] = {
+    Kind.COUNT: quantity.count,
+    Kind.SIZE: quantity.size,
+    Kind.WAIT: quantity.wait,
+    Kind.LIMIT: quantity.limit,
+    Kind.SECONDS: quantity.seconds,
+    Kind.MINUTES: quantity.minutes,
+}
+
+
+def fields(table: Sequence[Attribute], texts: Texts) -> dict[str, Any]:
+    """Return what texts say of a record's fields, by field; names are looked up without regard to case."""
+    folded = {name.casefold(): values for name, values in texts.items()}
+    return {each.field: _read(each, folded.get(each.name.casefold(), ())) for each in table}
+
+
+def texts(table: Sequence[Attribute], record: object) -> list[tuple[str, str]]:
+    """Return a record's attributes as texts, one pair a value, in the order of the table."""
+    return [
+        (each.name, text) for each in table for text in _written(each.kind, getattr(record, each.field), each)
+    ]
+
+
+def required(texts: Texts, name: str, what: str) -> str:
+    """Return the value of an attribute that must be there."""
+    for each, values in texts.items():
+        if each.casefold() == name.casefold() and values and values[0].strip():
+            return values[0].strip()
+    raise Rejected("GLUE_INVALID", f"{what} has no {name}")
+
+
+def is_placeholder(text: str) -> bool:
+    """Tell whether a text stands for one that is not known (GFD.147, appendix A), or says nothing."""
+    return (
+        not text
+        or text == UNDEFINED
+        or text.startswith(("UNDEFINEDVALUE", "/UNDEFINEDPATH", "\\UNDEFINEDPATH"))
+    )
+
+
+def number(kind: Kind, text: str) -> Quantity:
+    """Read a number of a kind."""
+    return _NUMBERS[kind](int(text)) if _INTEGER.fullmatch(text) else UNKNOWN
+
+
+def flag(text: str) -> bool | None:
+    """Read an extended boolean: true, false, or undefined."""
+    return {"true": True, "false": False}.get(text.casefold())
+
+
+def real(text: str) -> float | None:
+    """Read a decimal number."""
+    return float(text) if _REAL.fullmatch(text) else None
+
+
+def _read(attribute: Attribute, values: Sequence[str]) -> Any:
+    stripped = [value.strip() for value in values]
+    said = [value for value in stripped if not is_placeholder(value)]
+    match attribute.kind:
+        case Kind.TEXTS:
+            return tuple(said)
+        case Kind.TEXT:
+            return _text(attribute.among, said[0]) if said else ""
+        case Kind.FLAG:
+            return flag(said[0]) if said else None
+        case Kind.REAL:
+            return real(said[0]) if said else None
+        case kind:
+            return number(kind, said[0]) if said else UNKNOWN
+
+
+def _text(among: frozenset[str], said: str) -> str:
+    if not among:
+        return said
+    return said.casefold() if said.casefold() in among else ""
+
+
+def value(kind: Kind, held: Any) -> Any:
+    """Return what is published of a field: a number, a text, a truth, a list of texts; None for nothing."""
+    match kind:
+        case Kind.TEXT:
+            return held or None
+        case Kind.TEXTS:
+            return list(held) or None
+        case Kind.FLAG | Kind.REAL:
+            return held
+        case Kind.MINUTES:
+            return quantity.told(quantity.in_minutes(held))
+        case _:
+            return quantity.told(held)
+
+
+def _written(kind: Kind, held: Any, attribute: Attribute) -> list[str]:
+    published = value(kind, held)
+    if published is None:
+        return [] if attribute.placeholder is None else [attribute.placeholder]
+    if isinstance(published, bool):
+        return ["true" if published else "false"]
+    return published if isinstance(published, list) else [str(published)]

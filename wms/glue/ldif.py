@@ -1,0 +1,159 @@
+"""GLUE in LDIF (RFC 2849), as a BDII or ARC's own LDAP server gives it: both versions, side by side in one document.
+
+Only what describes content is read: no change records, no values by URL. Names of attributes are without regard to case,
+as LDAP has them.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping, Sequence
+
+from wms.errors import Rejected, shown
+from wms.glue import glue1
+from wms.glue.entity import ENTITIES_LIMIT, KINDS, SIZE_LIMIT, Entity, services
+from wms.glue.glue2 import Service
+
+LINES_LIMIT = 50 * ENTITIES_LIMIT
+
+Entry = dict[str, list[str]]
+"""The values of an entry's attributes by their names in lower case, `dn` among them."""
+
+_PREFIXES = (
+    # The longer stands before what it begins with.
+    "glue2computingservice",
+    "glue2computingendpoint",
+    "glue2computingshare",
+    "glue2computingmanager",
+    "glue2executionenvironment",
+    "glue2applicationenvironment",
+    "glue2tostorageservice",
+    "glue2mappingpolicy",
+    "glue2accesspolicy",
+    "glue2benchmark",
+    "glue2service",
+    "glue2endpoint",
+    "glue2share",
+    "glue2manager",
+    "glue2resource",
+    "glue2policy",
+    "glue2entity",
+)
+_CLASSES = {f"glue2{kind}".casefold(): kind for kind in KINDS}
+_LINKS = {kind.casefold(): kind for kind in (*KINDS, *KINDS.values(), "StorageService")}
+
+
+def read_ldif(data: bytes, limit: int = SIZE_LIMIT) -> list[Entry]:
+    """Return the entries of a document of at most `limit` bytes; raises Rejected for what is none."""
+    if len(data) > limit:
+        raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of LDIF, at most {limit:,} are read")
+    if data.count(b"\n") > LINES_LIMIT:
+        raise Rejected("GLUE_TOO_LARGE", f"more than {LINES_LIMIT:,} lines")
+    entries: list[Entry] = []
+    entry: Entry = {}
+    for line in (*_unfolded(data.decode("utf-8", "replace")), ""):
+        if line:
+            _add(entry, line)
+        elif entry:
+            entries.append(entry)
+            entry = {}
+    return [each for each in entries if "dn" in each]
+
+
+def glue2_services(entries: Sequence[Entry]) -> list[Service]:
+    """Return the computing services of GLUE 2.0 among entries."""
+    return services([entity for entry in entries if (entity := _entity(entry)) is not None])
+
+
+def glue1_elements(entries: Sequence[Entry]) -> list[glue1.ComputingElement]:
+    """Return the computing elements of GLUE 1.x among entries, each with its sub-cluster and storage bindings."""
+    of_class: dict[str, list[Entry]] = {}
+    for entry in entries:
+        for name in entry.get("objectclass", ()):
+            of_class.setdefault(name.casefold(), []).append(entry)
+    clusters = {_one(each, "glueclusteruniqueid"): each for each in of_class.get("gluecluster", ())}
+    hosts = {
+        _chunk(each, "GlueClusterUniqueID"): each for each in reversed(of_class.get("gluesubcluster", ()))
+    }
+    bindings: dict[str, list[Entry]] = {}
+    for each in of_class.get("gluecesebind", ()):
+        bindings.setdefault(_one(each, "gluecesebindceuniqueid"), []).append(each)
+    elements = []
+    for ce in of_class.get("gluece", ()):
+        cluster = _foreign(ce, "GlueClusterUniqueID") or _one(ce, "gluecehostingcluster")
+        site = _foreign(clusters.get(cluster, {}), "GlueSiteUniqueID") or _foreign(ce, "GlueSiteUniqueID")
+        bound = bindings.get(_one(ce, "glueceuniqueid"), ())
+        elements.append(glue1.element(ce, hosts.get(cluster, {}), list(bound), site=site))
+    return elements
+
+
+def _unfolded(text: str) -> Iterator[str]:
+    """Give the logical lines: continued ones joined, comments left out, empty ones kept."""
+    pieces: list[str] = []
+    for raw in text.split("\n"):
+        line = raw.removesuffix("\r")
+        if line.startswith(" ") and pieces:
+            pieces.append(line[1:])
+            continue
+        if pieces and not pieces[0].startswith("#"):
+            yield "".join(pieces)
+        pieces = [line] if line else []
+        if not line:
+            yield ""
+    if pieces and not pieces[0].startswith("#"):
+        yield "".join(pieces)
+
+
+def _add(entry: Entry, line: str) -> None:
+    name, colon, rest = line.partition(":")
+    if not colon:
+        raise Rejected("GLUE_INVALID", f"not LDIF: {shown(line, 60)}")
+    if rest.startswith("<"):
+        return
+    value = _decoded(rest[1:].strip()) if rest.startswith(":") else rest.strip()
+    entry.setdefault(name.partition(";")[0].strip().casefold(), []).append(value)
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode("utf-8", "replace")
+    except binascii.Error:
+        raise Rejected("GLUE_INVALID", f"not base64: {shown(text, 60)}") from None
+
+
+def _entity(entry: Entry) -> Entity | None:
+    kinds = [
+        _CLASSES[each.casefold()] for each in entry.get("objectclass", ()) if each.casefold() in _CLASSES
+    ]
+    if not kinds:
+        return None
+    entity = Entity(kinds[0])
+    for name, values in entry.items():
+        local = next((name.removeprefix(each) for each in _PREFIXES if name.startswith(each)), "")
+        if local.endswith("foreignkey"):
+            to = local.removesuffix("foreignkey")
+            for value in values:
+                entity.link(_LINKS.get(to, to), value)
+        elif local:
+            entity.texts.setdefault("Rule" if local == "rule" else local, []).extend(values)
+    return entity
+
+
+def _one(entry: Mapping[str, Sequence[str]], name: str) -> str:
+    return next(iter(entry.get(name, ())), "")
+
+
+def _foreign(entry: Mapping[str, Sequence[str]], name: str) -> str:
+    return _keyed(entry.get("glueforeignkey", ()), name)
+
+
+def _chunk(entry: Mapping[str, Sequence[str]], name: str) -> str:
+    return _keyed(entry.get("gluechunkkey", ()), name)
+
+
+def _keyed(keys: Sequence[str], name: str) -> str:
+    """Return what `name=` is said to be among keys."""
+    for key in keys:
+        said, _, value = key.partition("=")
+        if said.strip().casefold() == name.casefold():
+            return value.strip()
+    return ""

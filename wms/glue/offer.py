@@ -1,0 +1,137 @@
+"""Between GLUE and `wms.site`: what an information system says of a queue, as what pilots sent there would offer, and back."""
+
+from msgspec.structs import replace
+
+from wms.errors import Rejected
+from wms.glue.glue1 import PRODUCTION, ComputingElement, Hosts
+from wms.glue.quantity import UNKNOWN, known, least
+from wms.site import ComputingElement as Offer
+from wms.site import distinct
+
+TAGS_LIMIT = 1000
+"""A message carries no more names in one set (`wms.site.Names`)."""
+TAKING = frozenset({"production", "queueing", ""})
+"""States of a queue that takes jobs; «queueing» takes them and starts none yet."""
+
+
+def offered(element: ComputingElement, stated: Offer) -> Offer:
+    """Return the offer of a queue: `stated` by who runs the site, and the rest as the queue says.
+
+    Of `stated` hold the names, how it is reached, what a pilot brings, and every limit; `slots` and `max_cpu_time` too if they
+    are not 0, VOs, platforms and memory if any are said. A queue that takes no jobs offers no slots.
+
+    Raises Rejected where neither says how long jobs may run or how many, or where only others than VOs are let in.
+    """
+    hosts = element.hosts
+    return replace(
+        stated,
+        slots=_slots(element, stated),
+        max_cpu_time=stated.max_cpu_time or _longest(element),
+        cores=max(stated.cores, known(hosts.smp_size) or 1),
+        memory_mb=stated.memory_mb or _pilot_memory(hosts, stated.cores_per_pilot),
+        platforms=stated.platforms or platforms(hosts),
+        vos=stated.vos or vos(element),
+        tags=distinct([*stated.tags, *hosts.applications])[:TAGS_LIMIT],
+        max_waiting_pilots=stated.max_waiting_pilots or known(element.max_waiting_jobs) or 0,
+    )
+
+
+def takes_jobs(element: ComputingElement) -> bool:
+    """Tell whether the queue's state is one of those that take jobs."""
+    return element.status.casefold() in TAKING
+
+
+def _slots(element: ComputingElement, stated: Offer) -> int:
+    if not takes_jobs(element):
+        return 0
+    told = least([element.total_cpus, element.max_running_jobs, element.hosts.logical_cpus])
+    slots = stated.slots or told
+    if slots is None:
+        raise _unsaid(element, "how many slots it has", "slots")
+    return slots
+
+
+def _longest(element: ComputingElement) -> int:
+    """Return the seconds that a job may compute: its CPU time may not exceed the wall time of its slot either."""
+    longest = least(
+        [
+            element.max_cpu_seconds,
+            element.max_wall_seconds,
+            element.max_obtainable_cpu_seconds,
+            element.max_obtainable_wall_seconds,
+        ]
+    )
+    if longest is None:
+        raise _unsaid(element, "how long jobs may run", "max_cpu_time")
+    return longest
+
+
+def _pilot_memory(hosts: Hosts, cores: int) -> int:
+    """Return a pilot's part of a machine's memory, by its part of the processors; 0 if that is not told."""
+    memory, cpus = known(hosts.memory_mb), known(hosts.smp_size)
+    return memory * min(cores, cpus) // cpus if memory and cpus else 0
+
+
+def vos(element: ComputingElement) -> tuple[str, ...]:
+    """Return the VOs that an element's rules let in; empty only where there are no rules.
+
+    `VO:lhcb` and `VOMS:/lhcb/Role=production` both name lhcb: who may do what within a VO is its own affair here.
+    """
+    names = [name for rule in element.access_rules if (name := _vo(rule))]
+    if element.access_rules and not names:
+        raise _unsaid(element, "which VOs may use it, only who else", "vos")
+    return distinct(names)
+
+
+def _vo(rule: str) -> str:
+    kind, colon, rest = rule.partition(":")
+    match kind.casefold():
+        case "vo" if colon:
+            return rest.strip()
+        case "voms" if colon:
+            return rest.strip().strip("/").partition("/")[0]
+        case _:
+            return ""
+
+
+def platforms(hosts: Hosts) -> tuple[str, ...]:
+    """Return the names by which jobs ask for such a platform: the system and machine, and these with the distribution."""
+    if not hosts.platform_type:
+        return ()
+    plain = f"Linux-{hosts.platform_type}"
+    system = "-".join(filter(None, (hosts.os_name, hosts.os_release)))
+    return distinct([plain, f"{plain}-{system}" if system else ""])
+
+
+def _unsaid(element: ComputingElement, what: str, key: str) -> Rejected:
+    return Rejected(
+        "GLUE_INCOMPLETE", f"{element.id} does not say {what}", f"say `{key}` in the configuration"
+    )
+
+
+def described(offer: Offer) -> ComputingElement:
+    """Return what GLUE 1.x says of an offer that was not read from GLUE."""
+    return ComputingElement(
+        id=f"{offer.site}/{offer.ce}",
+        name=offer.ce,
+        site=offer.site,
+        hosting_cluster=offer.site,
+        lrms_type=offer.dispatcher,
+        total_cpus=offer.slots,
+        status=PRODUCTION,
+        running_jobs=offer.current_jobs,
+        max_cpu_seconds=offer.max_cpu_time or UNKNOWN,
+        max_running_jobs=offer.max_jobs or UNKNOWN,
+        access_rules=tuple(f"VO:{vo}" for vo in offer.vos),
+        hosts=Hosts(
+            smp_size=offer.cores,
+            memory_mb=_machine_memory(offer) or UNKNOWN,
+            platform_type=offer.platforms[0].removeprefix("Linux-") if offer.platforms else "",
+            applications=offer.tags,
+        ),
+    )
+
+
+def _machine_memory(offer: Offer) -> int:
+    """Return the memory of a machine of which a pilot has so much by its part of the processors."""
+    return offer.memory_mb * offer.cores // max(1, offer.cores_per_pilot)

@@ -1,0 +1,127 @@
+"""Numbers as information systems publish them: what stands for «unknown» and for «unlimited», and minutes against seconds.
+
+Neither version of GLUE has a value for «unlimited», and only GLUE 2.0 has one for «unknown»; sites write many. What they
+mean is read from what kind of number it is, and comes out as `UNKNOWN` or `UNLIMITED`, which compare with no number: who
+would take 444,444 waiting jobs for a queue, or 999,999,999 seconds for a limit, must now say what he does without one.
+
+* 999,999,999 and 999,999,999,999,999,999 (all nines, of 32 and 64 bits): not known. GLUE 2.0, OGF GFD-R-P.147, appendix A,
+  which forbids negative place-holders; GLUE 1.x sites have them as the default of limits in their templates.
+* 444,444 jobs, or megabytes: a template's number that no information provider has replaced. EGI's validator of GLUE 2.0
+  calls it an error (its E022, I096).
+* 2,146,660,842 seconds of waiting: likewise, for response times (E023 of the same; ARC writes it into its GLUE 1 tree).
+* 2,147,483,647 and the other largest integers: no limit. ARC's Slurm back end publishes so what Slurm calls UNLIMITED.
+* five nines or more as a limit on jobs: no limit; the GLUE ad of gLite (EGEE, 2005) has 99,999 running, 999,999 in all.
+* -1: no limit where a limit is told, not known elsewhere. 0 as a limit: none was set, for a queue that runs nothing for no
+  time is no queue (the validator's W020, W022, W024 warn of it); whether it takes jobs is its status.
+* a time of more than ten years: no limit, whoever multiplied or divided a place-holder by 60 on its way.
+
+GLUE 1.x tells limits of time in minutes (the LDAP schema's GlueCEPolicyMaxCPUTime, ...MaxWallClockTime, ...MaxObtainable...)
+and response times in seconds; GLUE 2.0 tells all in seconds. Here all are seconds.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final, Literal, TypeAlias
+
+
+class Special(Enum):
+    """What is no number."""
+
+    UNKNOWN = "unknown"
+    UNLIMITED = "unlimited"
+
+
+Unknown: TypeAlias = Literal[Special.UNKNOWN]
+Quantity: TypeAlias = int | Special
+UNKNOWN: Final = Special.UNKNOWN
+UNLIMITED: Final = Special.UNLIMITED
+
+NOT_KNOWN: Final = 999_999_999
+"""Written where an unknown number must be told."""
+NO_LIMIT: Final = 2**31 - 1
+"""Written for «unlimited»: the largest that every realisation of either version can carry."""
+
+MINUTE = 60
+LONGEST_SECONDS = 10 * 366 * 86_400
+_TEMPLATE = 444_444
+_TEMPLATE_WAIT = 2_146_660_842
+_LARGEST = frozenset({2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1})
+_NINES_OF_PLACEHOLDERS = 9
+_NINES_OF_LIMITS = 5
+
+
+def count(value: int) -> Quantity:
+    """Read how many there are now: jobs, slots, CPUs."""
+    if value < 0 or value == _TEMPLATE or value in _LARGEST or _nines(value) >= _NINES_OF_PLACEHOLDERS:
+        return UNKNOWN
+    return value
+
+
+def size(value: int) -> Quantity:
+    """Read a size, in whatever unit: none is zero."""
+    return count(value) or UNKNOWN
+
+
+def wait(value: int) -> Quantity:
+    """Read a time in seconds that jobs are said to wait."""
+    return UNKNOWN if value == _TEMPLATE_WAIT or value > LONGEST_SECONDS else count(value)
+
+
+def limit(value: int) -> Quantity:
+    """Read how many there may be at most."""
+    if value in _LARGEST or value == -1:
+        return UNLIMITED
+    nines = _nines(value)
+    if value <= 0 or nines >= _NINES_OF_PLACEHOLDERS:
+        return UNKNOWN
+    return UNLIMITED if nines >= _NINES_OF_LIMITS else value
+
+
+def seconds(value: int) -> Quantity:
+    """Read a limit of time that was told in seconds."""
+    return _time(value, 1)
+
+
+def minutes(value: int) -> Quantity:
+    """Read a limit of time that was told in minutes; what it gives is seconds."""
+    return _time(value, MINUTE)
+
+
+def in_minutes(quantity: Quantity) -> Quantity:
+    """Return a limit of so many seconds in minutes, rounded down but never to 0, which would say nothing."""
+    return quantity if isinstance(quantity, Special) else max(1, quantity // MINUTE)
+
+
+def known(quantity: Quantity) -> int | None:
+    """Return the number, None if there is none."""
+    return None if isinstance(quantity, Special) else quantity
+
+
+def least(quantities: Iterable[Quantity]) -> int | None:
+    """Return the smallest of those that are numbers, None if none is: of several limits the one that strikes first."""
+    return min((each for each in quantities if not isinstance(each, Special)), default=None)
+
+
+def told(quantity: Quantity) -> int | None:
+    """Return what is published for a quantity; None: the attribute is left out."""
+    match quantity:
+        case Special.UNKNOWN:
+            return None
+        case Special.UNLIMITED:
+            return NO_LIMIT
+        case _:
+            return quantity
+
+
+def _time(value: int, unit: int) -> Quantity:
+    if value in _LARGEST or value == -1:
+        return UNLIMITED
+    if value <= 0 or _nines(value) >= _NINES_OF_PLACEHOLDERS:
+        return UNKNOWN
+    return UNLIMITED if value * unit > LONGEST_SECONDS else value * unit
+
+
+def _nines(value: int) -> int:
+    """Return how many nines a number consists of, 0 if of anything else."""
+    text = str(value)
+    return len(text) if set(text) == {"9"} else 0

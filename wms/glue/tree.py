@@ -1,0 +1,49 @@
+"""Trees of named nodes, as XML and ARC's JSON have them, and the GLUE 2.0 entities in them.
+
+Documents come in two shapes: the schema's, flat, whose entities name each other in `Associations`; and ARC's, nested, where
+a share stands in its service. Attributes of nodes (`CreationTime`, `Validity`) are not read: an ad says how long it holds.
+"""
+
+from msgspec import Struct, field
+
+from wms.glue.entity import KINDS, Entity
+
+DEPTH_LIMIT = 64
+"""The deepest that a document may be nested; ARC's are 14 deep."""
+
+
+class Node(Struct):
+    """A named node with its text and the nodes in it."""
+
+    name: str
+    text: str = ""
+    nodes: list["Node"] = field(default_factory=list)
+
+
+def entities(root: Node) -> list[Entity]:
+    """Return the entities of a tree that are of a kind that is read, at whatever depth."""
+    found: list[Entity] = []
+    _walk(root, None, found)
+    return found
+
+
+def _walk(node: Node, within: Entity | None, found: list[Entity]) -> None:
+    for each in node.nodes:
+        if each.name in KINDS:
+            found.append(entity := Entity(each.name))
+            _fill(entity, each)
+            if within is not None:
+                entity.link(within.kind, within.id)
+            _walk(each, entity, found)
+        elif each.nodes and each.name != "Associations":
+            # A group (`Services`, `ExecutionEnvironments`), or an entity of another kind: what is in it may be of ours.
+            _walk(each, within, found)
+
+
+def _fill(entity: Entity, node: Node) -> None:
+    for each in node.nodes:
+        if each.name == "Associations":
+            for link in each.nodes:
+                entity.link(link.name.removesuffix("ID"), link.text.strip())
+        elif not each.nodes:
+            entity.say(each.name, each.text)

@@ -1,0 +1,323 @@
+"""Between the versions of GLUE: a share of a service and its queue's computing element say much the same.
+
+A GLUE 1.x element is one queue behind one door. ARC publishes each queue as several shares, one of the queue itself and one
+for each VO that may use it, over the same slots: they become one element, whose rules are those of all. Nothing is added up
+that would be counted twice; the slots are the manager's, the free ones those that the queue's shares see, but never more
+than the manager has left.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from wms.glue import glue2
+from wms.glue.glue1 import ComputingElement, Hosts
+from wms.glue.glue1 import StorageBinding as Binding1
+from wms.glue.glue2 import (
+    Application,
+    Benchmark,
+    Endpoint,
+    Environment,
+    Manager,
+    Service,
+    Share,
+    StorageBinding,
+)
+from wms.glue.quantity import UNKNOWN, Quantity, known, least
+
+STATUS = {"production": "Production", "queueing": "Queueing", "draining": "Draining", "closed": "Closed"}
+"""The states of both versions; they differ in their first letter."""
+_STATE = {status.casefold(): state for state, status in STATUS.items()}
+_HEPSPEC_TYPES = frozenset(
+    {"hepspec", "hep-spec06", "hepspec06", "hepscore", "hepscore23", "bmk:hep-spec06", "hs06"}
+)
+SI00, SF00 = "specint2000", "specfp2000"
+
+
+def elements(service: Service) -> list[ComputingElement]:
+    """Return a GLUE 1.x element for each queue of a service."""
+    return [
+        _element(service, queue, shares) for queue, shares in sorted(glue2.by_queue(service.shares).items())
+    ]
+
+
+def _element(service: Service, queue: str, shares: Sequence[Share]) -> ComputingElement:
+    """Return the element of a queue."""
+    own = min(shares, key=lambda share: (bool(share.rules), share.id))
+    manager = service.managers[0] if service.managers else Manager(id="")
+    endpoint = _door(service.endpoints)
+    host = _host(endpoint.url)
+    free = _free(service, shares)
+    running = _plus(own.running_jobs, own.local_running_jobs)
+    waiting = _plus(own.waiting_jobs, own.local_waiting_jobs)
+    return ComputingElement(
+        id=f"{host or service.id}/{manager.product_name or 'batch'}-{queue}",
+        name=queue,
+        hosting_cluster=host.partition(":")[0],
+        implementation_name=endpoint.implementation_name,
+        implementation_version=endpoint.implementation_version,
+        host_name=host,
+        contact=endpoint.url,
+        lrms_type=manager.product_name,
+        lrms_version=manager.product_version,
+        total_cpus=manager.total_slots,
+        application_dir=manager.application_dir,
+        status=STATUS.get(own.serving_state, own.serving_state),
+        running_jobs=running,
+        waiting_jobs=waiting,
+        total_jobs=_plus(running, waiting) if known(waiting) is not None else own.total_jobs,
+        estimated_response_seconds=own.average_wait_seconds,
+        worst_response_seconds=own.worst_wait_seconds,
+        free_cpus=free,
+        free_job_slots=free,
+        max_wall_seconds=own.max_wall_seconds,
+        max_cpu_seconds=own.max_cpu_seconds,
+        max_running_jobs=own.max_running_jobs,
+        max_waiting_jobs=own.max_waiting_jobs,
+        max_total_jobs=own.max_total_jobs,
+        max_slots_per_job=own.max_slots_per_job,
+        preemption=own.preemption,
+        access_rules=_rules1(rule for share in shares for rule in share.rules),
+        hosts=_hosts(service, shares),
+        storage=tuple(
+            Binding1(storage_element=each.storage_service or each.id, mount_point=each.local_path)
+            for each in service.storage
+        ),
+    )
+
+
+def _plus(grid: Quantity, local: Quantity) -> Quantity:
+    """Add the jobs that came by the grid and those that did not: GLUE 1.x does not tell them apart."""
+    ours, others = known(grid), known(local)
+    return UNKNOWN if ours is None else ours + (others or 0)
+
+
+def _free(service: Service, shares: Sequence[Share]) -> Quantity:
+    seen = max((free for each in shares if (free := known(each.free_slots)) is not None), default=None)
+    left = glue2.free_slots(service)
+    told = [each for each in (seen, left) if each is not None]
+    return min(told) if told else UNKNOWN
+
+
+def _door(endpoints: Sequence[Endpoint]) -> Endpoint:
+    """Return the endpoint that jobs are sent to: ARC's REST if there is one, else one that makes jobs."""
+    for wanted in ("org.nordugrid.arcrest", "org.ogf.glue.emies.activitycreation"):
+        for each in endpoints:
+            if each.interface_name == wanted:
+                return each
+    making = [each for each in endpoints if "executionmanagement.jobcreation" in each.capabilities]
+    return next(iter([*making, *endpoints]), Endpoint(id=""))
+
+
+def _host(url: str) -> str:
+    return url.partition("://")[2].partition("/")[0]
+
+
+def _hosts(service: Service, shares: Sequence[Share]) -> Hosts:
+    """Return what the environments of a queue have in common, which is the least that any of them has."""
+    wanted = {each for share in shares for each in share.environments}
+    found = [each for each in service.environments if each.id in wanted] or list(service.environments)
+    if not found:
+        return Hosts(applications=_applications(service))
+    example = min(found, key=lambda each: known(each.memory_mb) or 0)
+    return Hosts(
+        id=example.id,
+        name=example.name,
+        logical_cpus=_cpus(found),
+        smp_size=_least(each.logical_cpus for each in found),
+        platform_type=_platform1(example.platform),
+        processor_vendor=example.cpu_vendor,
+        processor_model=example.cpu_model,
+        clock_mhz=_least(each.cpu_clock_mhz for each in found),
+        memory_mb=_least(each.memory_mb for each in found),
+        virtual_memory_mb=_least(each.virtual_memory_mb for each in found),
+        os_name=example.os_name,
+        os_release=example.os_version,
+        si00=_whole(_benchmark(found, {SI00})),
+        sf00=_whole(_benchmark(found, {SF00})),
+        hepspec06=_benchmark(found, _HEPSPEC_TYPES),
+        inbound=_all(each.inbound for each in found),
+        outbound=_all(each.outbound for each in found),
+        applications=_applications(service),
+    )
+
+
+def _applications(service: Service) -> tuple[str, ...]:
+    return tuple(sorted({each.text for each in service.applications if each.text}))
+
+
+def _cpus(environments: Sequence[Environment]) -> Quantity:
+    """Return the processors of all machines, unless some environment does not tell how many it has."""
+    total = 0
+    for each in environments:
+        machines, cpus = known(each.total_instances), known(each.logical_cpus)
+        if machines is None or cpus is None:
+            return UNKNOWN
+        total += machines * cpus
+    return total or UNKNOWN
+
+
+def _least(quantities: Iterable[Quantity]) -> Quantity:
+    found = least(quantities)
+    return UNKNOWN if found is None else found
+
+
+def _all(flags: Iterable[bool | None]) -> bool | None:
+    told = [each for each in flags if each is not None]
+    return all(told) if told else None
+
+
+def _benchmark(environments: Sequence[Environment], types: Iterable[str]) -> float | None:
+    """Return the least result of a benchmark; 1.0 or less is what stands where nobody has measured."""
+    results = [
+        each.value
+        for environment in environments
+        for each in environment.benchmarks
+        if each.type.casefold() in types and each.value is not None and each.value > 1.0
+    ]
+    return min(results, default=None)
+
+
+def _whole(number: float | None) -> Quantity:
+    return UNKNOWN if number is None else int(number)
+
+
+def _platform1(platform: str) -> str:
+    return {"amd64": "x86_64"}.get(platform, platform)
+
+
+def _platform2(platform: str) -> str:
+    return {"x86_64": "amd64"}.get(platform, platform)
+
+
+def _rules1(rules: Iterable[str]) -> tuple[str, ...]:
+    """Return access rules as GLUE 1.x has them: `vo:` in capitals; the rest (VOMS:, DNs) is the same."""
+    return tuple(dict.fromkeys(f"VO:{rule[3:]}" if rule.startswith("vo:") else rule for rule in rules))
+
+
+def _rules2(rules: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"vo:{rule[3:]}" if rule.startswith("VO:") else rule for rule in rules)
+
+
+def service(found: Sequence[ComputingElement], *, name: str = "") -> Service:
+    """Return a GLUE 2.0 service whose shares are the queues of one cluster; `found` must not be empty."""
+    first = found[0]
+    root = f"urn:wms:{first.hosting_cluster or first.host_name or first.id}".replace(" ", "_")
+    manager = f"{root}:manager"
+    door = f"{root}:endpoint"
+    return Service(
+        id=f"{root}:service",
+        name=name or first.hosting_cluster,
+        capabilities=("executionmanagement.jobexecution",),
+        type="org.wms.computing",
+        quality_level="production",
+        endpoints=(
+            Endpoint(
+                id=door,
+                url=first.contact or f"urn:wms:{first.host_name}",
+                capabilities=("executionmanagement.jobcreation",),
+                interface_name="org.wms.pilot",
+                implementation_name=first.implementation_name,
+                implementation_version=first.implementation_version,
+                quality_level="production",
+                health_state="ok",
+                serving_state=_STATE.get(first.status.casefold(), glue2.PRODUCTION),
+                shares=tuple(_share_id(root, each) for each in found),
+            ),
+        ),
+        shares=tuple(_share(root, door, each) for each in found),
+        managers=(
+            Manager(
+                id=manager,
+                product_name=first.lrms_type,
+                product_version=first.lrms_version,
+                total_slots=_most(each.total_cpus for each in found),
+                application_dir=first.application_dir,
+            ),
+        ),
+        environments=tuple(_environment(root, manager, each) for each in found),
+        applications=_installed(root, manager, found),
+        storage=_bound(root, found),
+    )
+
+
+def _share_id(root: str, element: ComputingElement) -> str:
+    return f"{root}:share:{element.name}"
+
+
+def _share(root: str, door: str, element: ComputingElement) -> Share:
+    return Share(
+        id=_share_id(root, element),
+        name=element.name,
+        queue=element.name,
+        max_wall_seconds=element.max_wall_seconds,
+        max_cpu_seconds=element.max_cpu_seconds,
+        max_total_jobs=element.max_total_jobs,
+        max_running_jobs=element.max_running_jobs,
+        max_waiting_jobs=element.max_waiting_jobs,
+        max_slots_per_job=element.max_slots_per_job,
+        preemption=element.preemption,
+        serving_state=_STATE.get(element.status.casefold(), glue2.PRODUCTION),
+        total_jobs=element.total_jobs,
+        running_jobs=element.running_jobs,
+        waiting_jobs=element.waiting_jobs,
+        average_wait_seconds=element.estimated_response_seconds,
+        worst_wait_seconds=element.worst_response_seconds,
+        free_slots=element.free_job_slots if known(element.free_job_slots) is not None else element.free_cpus,
+        endpoints=(door,),
+        environments=(f"{root}:environment:{element.name}",),
+        rules=_rules2(element.access_rules),
+    )
+
+
+def _environment(root: str, manager: str, element: ComputingElement) -> Environment:
+    hosts = element.hosts
+    cpus, each = known(hosts.logical_cpus), known(hosts.smp_size)
+    return Environment(
+        id=f"{root}:environment:{element.name}",
+        name=hosts.name,
+        platform=_platform2(hosts.platform_type),
+        total_instances=cpus // each if cpus is not None and each and cpus % each == 0 else UNKNOWN,
+        logical_cpus=hosts.smp_size,
+        cpu_vendor=hosts.processor_vendor,
+        cpu_model=hosts.processor_model,
+        cpu_clock_mhz=hosts.clock_mhz,
+        memory_mb=hosts.memory_mb,
+        virtual_memory_mb=hosts.virtual_memory_mb,
+        os_family="linux",
+        os_name=hosts.os_name,
+        os_version=hosts.os_release,
+        inbound=hosts.inbound,
+        outbound=hosts.outbound,
+        manager=manager,
+        shares=(_share_id(root, element),),
+        benchmarks=_benchmarks(root, element),
+    )
+
+
+def _benchmarks(root: str, element: ComputingElement) -> tuple[Benchmark, ...]:
+    hosts = element.hosts
+    results = {SI00: known(hosts.si00), SF00: known(hosts.sf00), "hep-spec06": hosts.hepspec06}
+    return tuple(
+        Benchmark(id=f"{root}:benchmark:{element.name}:{type_}", type=type_, value=float(result))
+        for type_, result in results.items()
+        if result is not None
+    )
+
+
+def _installed(root: str, manager: str, found: Sequence[ComputingElement]) -> tuple[Application, ...]:
+    names = sorted({name for each in found for name in each.hosts.applications})
+    return tuple(
+        Application(id=f"{root}:application:{name}", app_name=name, manager=manager) for name in names
+    )
+
+
+def _bound(root: str, found: Sequence[ComputingElement]) -> tuple[StorageBinding, ...]:
+    mounts = {each.storage_element: each.mount_point for element in found for each in element.storage}
+    return tuple(
+        StorageBinding(id=f"{root}:storage:{name}", local_path=mount, storage_service=name)
+        for name, mount in mounts.items()
+    )
+
+
+def _most(quantities: Iterable[Quantity]) -> Quantity:
+    numbers = [number for each in quantities if (number := known(each)) is not None]
+    return max(numbers, default=UNKNOWN)
