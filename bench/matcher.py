@@ -26,6 +26,7 @@ from wms.ids import PilotId, RequestId
 from wms.lease import Terms
 from wms.messages.requests import TOPIC, MatchRequest
 from wms.messages.site_inbox import PREFIX, NoMatch, Offer, ToAgent
+from wms.runtime.host import COLLECT_AFTER
 from wms.site import Resource
 from wms.taskqueue.index import QueueIndex
 from wms.taskqueue.shares import GroupShare
@@ -92,6 +93,7 @@ class Matcher:
         began = time.perf_counter()
         await self._feed.fill()
         gc.freeze()
+        gc.set_threshold(*COLLECT_AFTER)
         return time.perf_counter() - began
 
     async def serve(self, batches: Sequence[Batch], in_flight: int) -> Run:

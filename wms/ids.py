@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NewType
 
 JobId = NewType("JobId", int)
@@ -31,6 +32,7 @@ _HASHED = re.compile(rf".*-[0-9a-f]{{{_HASH_DIGITS}}}")
 _FOREIGN = re.compile(r"[^a-z0-9]+")
 
 
+@lru_cache(maxsize=4_096)
 def slug(name: str) -> str:
     """Return the name as a part of a topic's name: `a-z0-9-`, at most 80 long, and never the same for two names.
 

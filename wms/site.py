@@ -58,7 +58,7 @@ def offered_processor_tags(processors: int) -> frozenset[str]:
     return frozenset(tags | {"MultiProcessor"} if processors > 1 else tags)
 
 
-class Resource(Struct, frozen=True, kw_only=True):
+class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
     """What asks for work: a place where one more job could start now.
 
     `cpu_time` is in seconds of the reference processor. `memory_mb` 0 says nothing about memory and so fits only jobs that

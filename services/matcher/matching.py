@@ -31,7 +31,7 @@ OFFER_BYTES = 600_000
 """Of one offer's descriptions: what does not fit into a message goes into another."""
 
 
-class Bound(msgspec.Struct, frozen=True, kw_only=True):
+class Bound(msgspec.Struct, frozen=True, gc=False):
     """A request whose sender is known: what the token says stands, whatever the body says."""
 
     request_id: RequestId
@@ -112,13 +112,9 @@ class Matching:
             if principal is None or not may_ask(principal, request):
                 log.warning("request refused: another pilot's token", pilot=request.pilot_id)
                 continue
+            resource = self._resource(principal, request.resource)
             requests[request.request_id] = Bound(
-                request_id=request.request_id,
-                pilot_id=request.pilot_id,
-                resource=self._resource(principal, request.resource),
-                slots=request.slots,
-                packed=request.packed,
-                again=request.again,
+                request.request_id, request.pilot_id, resource, request.slots, request.packed, request.again
             )
         return requests
 
@@ -134,7 +130,7 @@ class Matching:
     async def _match(self, tx: Transaction, requests: Sequence[Bound]) -> list[Claimed]:
         open_ = [(request, request.resource, request.slots) for request in requests]
         taken: list[Claimed] = []
-        of_queue: dict[JobId, TaskQueueId] = {}
+        counted: Counter[TaskQueueId] = Counter()
         for first in (True, *[False] * (ROUNDS - 1)):
             picks = {}
             for request, resource, slots in open_:
@@ -146,28 +142,25 @@ class Matching:
             asked = [(_claim(request, pick), pick) for request, pick in picks.values()]
             claimed = await self._gate.claim(tx, asked, self._claim, first=first)
             taken += claimed
-            of_queue.update((job_id, pick.tq_id) for job_id, (_, pick) in picks.items())
-            missed = picks.keys() - {each.job_id for each in claimed}
-            if not missed:
+            counted.update([picks[each.job_id][1].tq_id for each in claimed])
+            if len(claimed) == len(picks):
                 break
-            open_ = self._still_open(picks, missed)
+            open_ = self._still_open(picks, picks.keys() - {each.job_id for each in claimed})
         self.matched += len(taken)
         if self.tell_others:
             task_queue.tell_left(tx, [each.job_id for each in taken])
-        self._count(tx, (of_queue[each.job_id] for each in taken))
-        return taken
-
-    def _count(self, tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
-        counted = Counter(tq_ids)
         self.by_queue.update(counted)
         tx.on_failure(partial(self.by_queue.subtract, counted))
+        return taken
 
     async def _claim(self, tx: Transaction, claims: Sequence[Claim]) -> list[Claimed]:
         """Claim jobs; what is not found may be in a block of its sweep still, and gets its row now."""
         claimed = await job.claim(tx, claims, self._terms.offer_seconds)
+        if len(claimed) == len(claims):
+            return claimed
         found = {each.job_id for each in claimed}
         missed = [each for each in claims if each.job_id not in found]
-        if missed and await block.expand(tx, [each.job_id for each in missed]):
+        if await block.expand(tx, [each.job_id for each in missed]):
             claimed += await job.claim(tx, missed, self._terms.offer_seconds)
         return claimed
 
@@ -215,7 +208,7 @@ class Matching:
                 reason=why.text()[:2_000],
                 retry_after_seconds=self._retry_after_seconds,
             )
-            tx.send(topic, request.pilot_id, answer)
+            tx.reply(topic, request.pilot_id, answer)
             return
         for part in _parts(claimed):
             offer = Offer(
@@ -224,7 +217,7 @@ class Matching:
                 jobs=tuple(_offered(each) for each in part),
                 hold_seconds=self._terms.offer_seconds,
             )
-            tx.send(topic, request.pilot_id, offer)
+            tx.reply(topic, request.pilot_id, offer)
 
 
 def _claim(request: Bound, pick: Pick) -> Claim:
@@ -246,6 +239,9 @@ def _offered(claimed: Claimed) -> OfferedJob:
 
 
 def _parts(claimed: Sequence[Claimed]) -> Iterable[Sequence[Claimed]]:
+    if len(claimed) == 1:
+        yield claimed
+        return
     part: list[Claimed] = []
     size = 0
     for each in claimed:

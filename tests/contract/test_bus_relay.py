@@ -47,6 +47,12 @@ async def post_and_fail(db: Database, topic: str) -> None:
         raise ZeroDivisionError
 
 
+async def answer_and_fail(db: Database, topic: str) -> None:
+    async with db.transaction() as tx:
+        tx.reply(topic, "k", Note(n=1))
+        raise ZeroDivisionError
+
+
 async def published(bus: Bus, topic: str, count: int) -> list[int]:
     return [CODEC.decode(each.payload).n for each in await bus.read_all(topic, 1, count)]
 
@@ -76,6 +82,31 @@ async def test_what_committed_is_published_and_then_forgotten(bus: Bus) -> None:
         await outbox_is_empty(bus)
 
         assert one.sent == 30
+
+
+async def test_answers_go_out_without_having_been_in_the_outbox(bus: Bus) -> None:
+    topic = some_topic()
+    async with relay(bus) as (db, one):
+        async with db.transaction() as tx:
+            tx.reply(topic, "a", Note(n=1))
+            tx.reply(topic, "b", Note(n=2))
+            posted = await tx.post()
+            assert [each.outbox_id for each in posted] == [None]
+
+        assert await published(bus, topic, 2) == [1, 2]
+        await one.drain(10)
+        assert one.sent == 2
+
+
+async def test_answers_of_a_transaction_that_failed_are_never_sent(bus: Bus) -> None:
+    topic = some_topic()
+    async with relay(bus) as (db, _):
+        with pytest.raises(ZeroDivisionError):
+            await answer_and_fail(db, topic)
+        async with db.transaction() as tx:
+            tx.reply(topic, "k", Note(n=2))
+
+        assert await published(bus, topic, 1) == [2]
 
 
 async def test_what_was_rolled_back_is_never_published(bus: Bus) -> None:

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -153,7 +154,7 @@ REFERENCE_SHARES = {("v", g): reference.Share(s, shared) for g, (s, shared) in S
 )
 def test_index_draws_as_the_reference(resource, law):
     index, queues = both(law=law)
-    ours = drawn(index, resource, 6_000, seed=16, of=tuple)
+    ours = drawn(index, resource, 6_000, seed=16, of=msgspec.structs.astuple)
     rng = random.Random(17)
     heavy = reference.candidates(queues, resource, REFERENCE_SHARES)
     literal = Counter(reference.draw(queues, heavy, rng, law) for _ in range(6_000))

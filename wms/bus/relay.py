@@ -1,8 +1,9 @@
 """The relay: what committed transactions sent goes to the broker, at once or, after a crash, a little later.
 
 Right after a commit its messages are handed over in memory. Whatever is still in the outbox after a while belongs to
-a process that died in between, and any relay takes it. A message may therefore go out twice, never not at all. Each topic
-is sent to by a task of its own, in order, so that one that does not answer holds up no other.
+a process that died in between, and any relay takes it. A message may therefore go out twice, never not at all; but for
+answers that were in memory alone, for which whoever asked asks again. Each topic is sent to by a task of its own, in
+order, so that one that does not answer holds up no other.
 """
 
 import asyncio
@@ -22,6 +23,8 @@ log = structlog.get_logger()
 SWEEP_EVERY_SECONDS = 1.0
 SWEEP_AT_ONCE = 200
 TAKEN_FOR_SECONDS = 10.0
+FORGOTTEN_AFTER_SECONDS = 0.05
+"""What was acknowledged in so long is deleted by one transaction."""
 IN_HAND_LIMIT = 2_000
 """Parcels; while there are more, no others' are taken."""
 
@@ -37,6 +40,7 @@ class Relay:
         self._waiting: dict[str, list[Parcel]] = {}
         self._busy: set[str] = set()
         self._in_hand: set[int] = set()
+        self._replies_in_hand = 0
         self._acknowledged: list[int] = []
         self._posted, self._forgettable, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._idle.set()
@@ -45,16 +49,21 @@ class Relay:
 
     def _take(self, parcels: Sequence[Parcel]) -> None:
         for parcel in parcels:
-            if parcel.outbox_id not in self._in_hand:
+            if parcel.outbox_id is None:
+                self._replies_in_hand += 1
+            elif parcel.outbox_id in self._in_hand:
+                continue
+            else:
                 self._in_hand.add(parcel.outbox_id)
-                self._waiting.setdefault(parcel.topic, []).append(parcel)
-        if self._in_hand:
+            self._waiting.setdefault(parcel.topic, []).append(parcel)
+        if self._waiting:
             self._idle.clear()
             self._posted.set()
 
-    def _let_go(self, outbox_ids: Sequence[int]) -> None:
+    def _let_go(self, outbox_ids: Sequence[int], replies: int = 0) -> None:
         self._in_hand.difference_update(outbox_ids)
-        if not self._in_hand:
+        self._replies_in_hand -= replies
+        if not self._in_hand and not self._replies_in_hand:
             self._idle.set()
 
     async def run(self) -> None:
@@ -88,7 +97,8 @@ class Relay:
         faultpoint.reach("relay.before_send")
         keys = [key for parcel in parcels for key in parcel.keys]
         payloads = [payload for parcel in parcels for payload in parcel.payloads]
-        ids = [parcel.outbox_id for parcel in parcels]
+        ids = [parcel.outbox_id for parcel in parcels if parcel.outbox_id is not None]
+        replies = len(parcels) - len(ids)
         try:
             if await self._is_heard(topic):
                 await self._kafka.send_many(topic, keys, payloads)
@@ -96,7 +106,7 @@ class Relay:
                 log.info("nobody listens, dropped", topic=topic, messages=len(keys))
         except Unavailable as error:
             log.warning("not sent, stays in the outbox", topic=topic, messages=len(keys), error=str(error))
-            self._let_go(ids)
+            self._let_go(ids, replies)
             return
         except Rejected as error:
             if len(parcels) > 1:
@@ -108,8 +118,10 @@ class Relay:
         else:
             self.sent += len(keys)
         faultpoint.reach("relay.after_send")
-        self._acknowledged += ids
-        self._forgettable.set()
+        self._let_go((), replies)
+        if ids:
+            self._acknowledged += ids
+            self._forgettable.set()
 
     async def _is_heard(self, topic: str) -> bool:
         """Return whether to send: a user's tool makes its inbox before it asks, and what a forger claims makes none."""
@@ -119,6 +131,7 @@ class Relay:
         """Delete what the broker has acknowledged."""
         while True:
             await self._forgettable.wait()
+            await asyncio.sleep(FORGOTTEN_AFTER_SECONDS)
             self._forgettable.clear()
             ids, self._acknowledged = self._acknowledged, []
             try:

@@ -17,6 +17,9 @@ from wms.messages.wire import encode
 
 Connection: TypeAlias = asyncpg.Connection | PoolConnectionProxy
 
+Outgoing: TypeAlias = dict[str, tuple[list[bytes], list[bytes]]]
+"""Keys and payloads by topic."""
+
 SQL = load(__file__)
 
 RETRIED = (
@@ -41,9 +44,10 @@ GONE = (
 
 
 class Parcel(msgspec.Struct, frozen=True):
-    """One outbox row: messages of one transaction to one topic."""
+    """Messages of one transaction to one topic."""
 
-    outbox_id: int
+    outbox_id: int | None
+    """Its row; None: it is in memory alone."""
     topic: str
     keys: Sequence[bytes]
     payloads: Sequence[bytes]
@@ -54,7 +58,8 @@ class Transaction:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._outgoing: dict[str, tuple[list[bytes], list[bytes]]] = {}
+        self._outgoing: Outgoing = {}
+        self._replies: Outgoing = {}
         self._undo: list[Callable[[], None]] = []
         self._now: datetime | None = None
 
@@ -69,9 +74,14 @@ class Transaction:
 
     def send(self, topic: str, key: str, message: msgspec.Struct) -> None:
         """Send the message once the transaction has committed. Rejected if it is too large."""
-        keys, payloads = self._outgoing.setdefault(topic, ([], []))
-        payloads.append(encode(message))
-        keys.append(key.encode())
+        _put(self._outgoing, topic, key, message)
+
+    def reply(self, topic: str, key: str, message: msgspec.Struct) -> None:
+        """Send an answer once the transaction has committed, from memory: who misses it asks again and is told the same.
+
+        Rejected if it is too large.
+        """
+        _put(self._replies, topic, key, message)
 
     async def fetch(self, query: str, *args: Any) -> list[asyncpg.Record]:
         """Return all rows of a named block."""
@@ -104,8 +114,10 @@ class Transaction:
 
     async def post(self) -> list[Parcel]:
         """Write what was sent into the outbox; the database does so just before the commit."""
-        if not self._outgoing:
-            return []
+        posted = await self._post() if self._outgoing else []
+        return posted + [Parcel(None, topic, *messages) for topic, messages in self._replies.items()]
+
+    async def _post(self) -> list[Parcel]:
         keys = [key for topic_keys, _ in self._outgoing.values() for key in topic_keys]
         payloads = [payload for _, topic_payloads in self._outgoing.values() for payload in topic_payloads]
         ends = list(accumulate(len(topic_keys) for topic_keys, _ in self._outgoing.values()))
@@ -115,6 +127,13 @@ class Transaction:
             Parcel(outbox_id, topic, *self._outgoing[topic])
             for outbox_id, topic in sorted((row["outbox_id"], row["topic"]) for row in rows)
         ]
+
+
+def _put(outgoing: Outgoing, topic: str, key: str, message: msgspec.Struct) -> None:
+    payload = encode(message)
+    keys, payloads = outgoing.setdefault(topic, ([], []))
+    payloads.append(payload)
+    keys.append(key.encode())
 
 
 class Database:

@@ -3,12 +3,14 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any
 
 import asyncpg
 import msgspec
 
 from wms.db import task_queue
+from wms.db.array import texts
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import Epoch, JobId, PilotId, RequestId, TaskQueueId
@@ -19,6 +21,8 @@ from wms.lease import Lease
 from wms.messages import events
 
 SQL = load(__file__)
+
+_JOB_ID = attrgetter("job_id")
 
 
 class Born(msgspec.Struct, frozen=True):
@@ -41,7 +45,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     """The attempts that count from now on, where that changes."""
 
 
-class Claim(NamedTuple):
+class Claim(msgspec.Struct, frozen=True, gc=False):
     """A waiting job asked for a pilot."""
 
     job_id: JobId
@@ -225,7 +229,7 @@ async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop) -> N
 
 async def claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) -> list[Claimed]:
     """Give the jobs that still wait to the pilots; one that does not is left out. No job may be asked for twice."""
-    ordered = sorted(claims)
+    ordered = sorted(claims, key=_JOB_ID)
     by_id = {each.job_id: each for each in ordered}
     try:
         rows = await _claim_promptly(tx, ordered, offer_seconds)
@@ -249,7 +253,17 @@ async def _claim_promptly(
 
 
 async def _claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) -> list[asyncpg.Record]:
-    return await tx.fetch(SQL["claim"], *zip(*claims, strict=True), offer_seconds) if claims else []
+    if not claims:
+        return []
+    return await tx.fetch(
+        SQL["claim"],
+        [each.job_id for each in claims],
+        texts([each.pilot_id for each in claims]),
+        texts([each.request_id for each in claims]),
+        texts([each.site for each in claims]),
+        texts([each.ce for each in claims]),
+        offer_seconds,
+    )
 
 
 def _made(claim: Claim, row: asyncpg.Record) -> Claimed:

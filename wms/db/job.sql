@@ -56,7 +56,7 @@ with claimed as (
     update job j
     set state = 'Matched', epoch = j.epoch + 1, event_seq = j.event_seq + 1, reason = 'OFFERED',
         site = a.site, pilot_id = a.pilot_id, changed_at = now()
-    from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
+    from unnest($1::bigint[], $2::text::text[], $3::text::text[], $4::text::text[], $5::text::text[])
         as a(job_id, pilot_id, request_id, site, ce)
     where j.job_id = a.job_id and j.state = 'Waiting'
     returning j.job_id, j.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.description_id, j.array_index,

@@ -1,5 +1,6 @@
 """`wms.site.<site>.inbox`: what job agents of one site are told. Key: the pilot, which passes over the others'."""
 
+from functools import lru_cache
 from typing import Annotated, Literal
 
 import msgspec
@@ -12,6 +13,7 @@ Held = tuple[JobId, Epoch]
 """One lease: the job and the epoch that a pilot holds it under."""
 
 
+@lru_cache(maxsize=4_096)
 def inbox(site: str) -> str:
     """Return the topic of the site's inbox."""
     return f"{PREFIX}{slug(site)}.inbox"

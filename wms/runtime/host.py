@@ -8,6 +8,7 @@ since all topics and offsets are then another's.
 import argparse
 import asyncio
 import contextlib
+import gc
 import os
 import platform
 import signal
@@ -47,6 +48,10 @@ CONNECT_SECONDS = 60.0
 DRAIN_SECONDS = 5.0
 
 EXIT_REJECTED, EXIT_UNAVAILABLE = 2, 75
+
+COLLECT_AFTER = 50_000, 20, 50
+"""When Python looks for cycles. A batch makes thousands of objects and none: looking as often as it does by itself costs a
+tenth of a service's time."""
 
 C = TypeVar("C", bound=ServiceConfig)
 M = TypeVar("M")
@@ -242,6 +247,7 @@ def serve(
     try:
         config = read(path, kind, os.environ)
         logs.configure(service, config.log.level, as_json=config.log.json)
+        gc.set_threshold(*COLLECT_AFTER)
         uvloop.run(_serve(service, config, build))
     except Rejected as error:
         sys.stderr.write(f"{service}: {error}\n")

@@ -212,6 +212,8 @@ class Fitting:
         self._version = 0
         self._numbers: dict[Hashable, int] = {}
         self._names: dict[Hashable, int] = {}
+        self._lately: dict[Resource, int] = {}
+        """Of resources that come again as they are, whose hash is known."""
         self._views: dict[int, View] = {}
 
     def append(self, requirements: Requirements) -> None:
@@ -225,10 +227,9 @@ class Fitting:
         """Return the up-to-date view of a resource; None when its description is refused."""
         if self._version != self._mentioned.version or len(self._names) > _KEPT_NAMES:
             self._forget()
-        name = _name(resource, self._mentioned.memory(resource.memory_mb))
-        number = self._names.get(name)
+        number = self._lately.get(resource)
         if number is None:
-            number = self._names[name] = self._number(resource)
+            number = self._lately[resource] = self._number_of_name(resource)
         if number == _REFUSED:
             return None
         view = self._views.get(number)
@@ -237,6 +238,15 @@ class Fitting:
         if view.judged < self._segments.length:
             view.judge(self._columns, self._segments.length)
         return view
+
+    def _number_of_name(self, resource: Resource) -> int:
+        if len(self._lately) > _KEPT_NAMES:
+            self._lately.clear()
+        name = _name(resource, self._mentioned.memory(resource.memory_mb))
+        number = self._names.get(name)
+        if number is None:
+            number = self._names[name] = self._number(resource)
+        return number
 
     def _number(self, resource: Resource) -> int:
         """Number the kinds of resource, for a number is looked up in less time than a kind."""
@@ -253,6 +263,7 @@ class Fitting:
         self._version = self._mentioned.version
         self._numbers.clear()
         self._names.clear()
+        self._lately.clear()
         self._views.clear()
 
     def failures(

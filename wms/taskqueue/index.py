@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, repeat
 from math import inf
 from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from wms.ids import JobId, TaskQueueId
@@ -37,7 +37,7 @@ class UnknownQueueError(LookupError):
     """A task queue that was never added, or is removed."""
 
 
-class Pick(NamedTuple):
+class Pick(Struct, frozen=True, gc=False):
     """A job chosen, taken out of the index."""
 
     job_id: JobId
