@@ -23,7 +23,7 @@ async def build(host: Host, config: Config) -> None:
     provisioning = Provisioning(host.db, "local", local, maker, Caps(pilots=config.pilots.most))
     host.every("provide", config.pilots.plan_every_seconds, provisioning.provide)
     host.every("follow", config.pilots.plan_every_seconds, provisioning.follow)
-    host.every("tidy", 60.0, local.tidy)
+    host.every("tidy", 60.0, lambda: local.forget([]))
 
 
 if __name__ == "__main__":

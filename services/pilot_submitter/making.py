@@ -1,7 +1,5 @@
 """Makes what a pilot is sent with: its agent's configuration and its token."""
 
-from pathlib import Path
-
 from services.pilot_submitter.config import Config, PilotSettings
 from wms.auth.keys import SigningKey
 from wms.auth.principal import Right
@@ -47,7 +45,7 @@ class PilotMaker:
         )
 
     def _config(self, sent: Sent, element: ComputingElement) -> str:
-        place = Path(self._pilots.directory) / sent.pilot_id
+        # Where its token and its jobs are, its dispatcher tells it: it knows the place.
         return to_toml(
             {
                 "pilot": {
@@ -56,8 +54,6 @@ class PilotMaker:
                     "ce": sent.ce,
                     "vo": sent.vo,
                     "slots": sent.slots,
-                    "token_file": str(place / "token"),
-                    "directory": str(place / "jobs"),
                     "idle_seconds": self._pilots.idle_seconds,
                     "grace_seconds": self._pilots.grace_seconds,
                     "lifetime_seconds": self._pilots.lifetime_seconds,

@@ -5,8 +5,6 @@ time, by which the process is found again after the dispatcher's own end and nev
 """
 
 import asyncio
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,12 +14,10 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from wms.dispatch.port import Order, Sighting
+from wms.dispatch.place import Places
+from wms.dispatch.port import Order, Output, Sighting, last_line
 from wms.files import write_secret
 from wms.ids import PilotId
-
-KEPT_DIRECTORIES = 100
-"""Directories of ended pilots that stay for their logs; the oldest go first."""
 
 
 class _Mark(msgspec.Struct, frozen=True):
@@ -32,11 +28,11 @@ class _Mark(msgspec.Struct, frozen=True):
 
 
 class LocalDispatcher:
-    """Starts `argv CONFIG` below `directory` for each pilot, with `environment` and nothing else of ours."""
+    """Starts `agent --config FILE` below `directory` for each pilot, with `environment` and nothing else of ours."""
 
-    def __init__(self, directory: Path, argv: Sequence[str], environment: Mapping[str, str]) -> None:
-        self._directory = directory
-        self._argv = tuple(argv)
+    def __init__(self, directory: Path, agent: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._places = Places(directory)
+        self._agent = tuple(agent)
         self._environment = dict(environment)
         self._children: dict[PilotId, subprocess.Popen[bytes]] = {}
 
@@ -55,31 +51,28 @@ class LocalDispatcher:
             if process is not None:
                 process.send_signal(signal.SIGTERM)
 
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+        """Read the ends of their logs."""
+        read = await asyncio.to_thread(lambda: [(each, self._places.output(each)) for each in pilot_ids])
+        return [Output(pilot_id=pilot_id, text=text) for pilot_id, text in read if text]
+
+    async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
+        """Remove the directories of pilots that ended long ago, whether named or not."""
+        for pilot_id in pilot_ids:
+            self._places.drop_token(pilot_id)
+        await asyncio.to_thread(self._places.tidy, lambda pilot_id: self._process(pilot_id) is not None)
+
     async def alive(self) -> list[PilotId]:
         """Return the pilots whose processes live, whoever started them."""
         return await asyncio.to_thread(self._alive)
 
-    async def tidy(self) -> None:
-        """Remove the directories of pilots that ended long ago."""
-        await asyncio.to_thread(self._tidy)
+    def _alive(self) -> list[PilotId]:
+        return [pilot_id for pilot_id in self._places.known() if self._process(pilot_id) is not None]
 
     def _start(self, order: Order) -> Sighting:
-        place = self._directory / order.pilot_id
         try:
-            place.mkdir(parents=True, mode=0o700)
-            write_secret(place / "token", order.token, durable=False)
-            config = place / "config.toml"
-            write_secret(config, order.config, durable=False)
-            with (place / "log").open("ab") as log:
-                child = subprocess.Popen(
-                    [*self._argv, str(config)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    cwd=place,
-                    env={**self._environment, "WMS_PILOT": order.pilot_id},
-                    start_new_session=True,
-                )
+            place = self._places.make(order)
+            child = self._run(order, place)
             mark = _Mark(child.pid, psutil.Process(child.pid).create_time())
             write_secret(place / "process", msgspec.json.encode(mark).decode(), durable=False)
         except (OSError, psutil.Error) as error:
@@ -87,11 +80,28 @@ class LocalDispatcher:
         self._children[order.pilot_id] = child
         return Sighting(pilot_id=order.pilot_id, state="Submitted", reference=str(child.pid))
 
+    def _run(self, order: Order, place: Path) -> subprocess.Popen[bytes]:
+        ours = {
+            "WMS_PILOT": order.pilot_id,
+            "WMS_PILOT__TOKEN_FILE": str(place / "token"),
+            "WMS_PILOT__DIRECTORY": str(place / "jobs"),
+        }
+        with self._places.log_of(order.pilot_id).open("ab") as log:
+            return subprocess.Popen(
+                [*self._agent, "--config", str(place / "config.toml")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=place,
+                env={**self._environment, **ours},
+                start_new_session=True,
+            )
+
     def _look(self, pilot_id: PilotId) -> Sighting:
         code = self._exit_code(pilot_id)
         if code is not None:
-            (self._directory / pilot_id / "token").unlink(missing_ok=True)
-            return _ended(pilot_id, code, self._last_line(pilot_id))
+            self._places.drop_token(pilot_id)
+            return _ended(pilot_id, code, last_line(self._places.output(pilot_id)))
         # A child of ours that is not reaped yet runs, or is about to tell how it ended.
         if pilot_id in self._children or self._process(pilot_id) is not None:
             return Sighting(pilot_id=pilot_id, state="Running")
@@ -105,40 +115,17 @@ class LocalDispatcher:
         return code
 
     def _process(self, pilot_id: PilotId) -> psutil.Process | None:
-        place = self._directory / pilot_id
+        place = self._places.of(pilot_id)
         if place.is_dir() and not (place / "process").exists():
             # Whoever started it died before its number was written: a living pilot must not be taken for dead.
             return _bearing(pilot_id)
         try:
-            mark = msgspec.json.decode((self._directory / pilot_id / "process").read_bytes(), type=_Mark)
+            mark = msgspec.json.decode((place / "process").read_bytes(), type=_Mark)
             process = psutil.Process(mark.pid)
             same = abs(process.create_time() - mark.started_at) < 1.0
             return process if same and process.status() != psutil.STATUS_ZOMBIE else None
         except (OSError, msgspec.DecodeError, psutil.Error):
             return None
-
-    def _last_line(self, pilot_id: PilotId) -> str:
-        try:
-            with (self._directory / pilot_id / "log").open("rb") as log:
-                log.seek(max(0, log.seek(0, os.SEEK_END) - 2_000))
-                lines = log.read().decode("utf-8", "replace").split("\n")
-        except OSError:
-            return ""
-        return next((line[:300] for line in reversed(lines) if line.strip()), "")
-
-    def _alive(self) -> list[PilotId]:
-        if not self._directory.is_dir():
-            return []
-        ids = (PilotId(place.name) for place in self._directory.iterdir())
-        return [pilot_id for pilot_id in ids if self._process(pilot_id) is not None]
-
-    def _tidy(self) -> None:
-        if not self._directory.is_dir():
-            return
-        ended = [place for place in self._directory.iterdir() if self._process(PilotId(place.name)) is None]
-        ended.sort(key=lambda place: place.stat().st_mtime)
-        for place in ended[:-KEPT_DIRECTORIES]:
-            shutil.rmtree(place, ignore_errors=True)
 
 
 def _bearing(pilot_id: PilotId) -> psutil.Process | None:
@@ -153,13 +140,13 @@ def _bearing(pilot_id: PilotId) -> psutil.Process | None:
     return None
 
 
-def _ended(pilot_id: PilotId, code: int, last_line: str) -> Sighting:
+def _ended(pilot_id: PilotId, code: int, last_words: str) -> Sighting:
     if code == 0:
         return Sighting(pilot_id=pilot_id, state="Done")
     how = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    return Sighting(pilot_id=pilot_id, state="Failed", reason=f"{how}: {last_line}" if last_line else how)
+    return Sighting(pilot_id=pilot_id, state="Failed", reason=f"{how}: {last_words}" if last_words else how)
 
 
 def agent_argv() -> list[str]:
     """Return how this Python starts a job agent."""
-    return [sys.executable, "-m", "services.job_agent", "--config"]
+    return [sys.executable, "-m", "services.job_agent"]

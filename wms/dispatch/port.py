@@ -1,15 +1,33 @@
 """The port to a middleware: send pilots, follow them, end them; many at a time, under names that we chose.
 
 A pilot is known by its id from before it is sent, so that after a crash between sending and writing down what was sent,
-`follow` finds it again.
+`follow` finds it again. Every dispatcher passes one suite, `tests/contract/dispatch`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
 
+from wms.errors import Unavailable
 from wms.ids import PilotId
+
+OUTPUT_LIMIT = 16_384
+"""Bytes of what a pilot printed that are worth fetching: its end."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pilot asks of its element, for the whole of it; 0 or "" asks for nothing.
+
+    `constraint` and `gres` are words of the element's own; `attributes` are options of its middleware's, by name.
+    """
+
+    cores: int = 1
+    memory_mb: int = 0
+    walltime_seconds: int = 0
+    constraint: str = ""
+    gres: str = ""
+    attributes: Mapping[str, str] = {}
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +39,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     config: str
     token: str
+    request: Request = Request()
 
 
 class Sighting(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,14 +57,48 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in ("Done", "Failed", "Aborted")
 
 
+class Output(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of what a pilot printed, its standard output and error together."""
+
+    pilot_id: PilotId
+    text: str
+
+
 class Dispatcher(Protocol):
     """One middleware. Raises Unavailable when it cannot be reached at all."""
 
     async def send(self, orders: Sequence[Order]) -> list[Sighting]:
-        """Send pilots; one that could not be sent comes back as Failed with its reason."""
+        """Send pilots; one that could not be sent comes back as Failed with its reason.
+
+        One of which nobody can say whether it arrived is left out: `follow` will find it, or not.
+        """
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
-        """Return what is known of pilots; one that was never sent, or is forgotten, comes back as Aborted."""
+        """Return what is known of pilots; one that was never sent, or is forgotten, comes back as Aborted.
+
+        One of which nothing certain can be said just now is left out.
+        """
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
         """End pilots; those that have ended already stay so."""
+
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+        """Return the end of what pilots printed, at most OUTPUT_LIMIT bytes each; those that left nothing are left out."""
+
+    async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
+        """Take away what is left of pilots that have ended, in so far as it is not worth keeping."""
+
+
+def settled(outcomes: Sequence[Sighting | BaseException]) -> list[Sighting]:
+    """Return what is known of many attempts. Raises what the first raised if nothing is known of any, or not Unavailable."""
+    failed = [each for each in outcomes if isinstance(each, BaseException)]
+    for error in failed:
+        if len(failed) == len(outcomes) or not isinstance(error, Unavailable):
+            raise error
+    return [each for each in outcomes if isinstance(each, Sighting)]
+
+
+def last_line(text: str) -> str:
+    """Return the last line that says something: with a program that failed, mostly why."""
+    lines = (line.strip() for line in reversed(text.split("\n")))
+    return next((line[:300] for line in lines if line), "")

@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from tests.waiting import eventually
-from wms.dispatch.local import KEPT_DIRECTORIES, LocalDispatcher
+from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.place import KEPT_DIRECTORIES
 from wms.dispatch.port import Order, Sighting
 from wms.ids import PilotId
 
@@ -128,7 +129,7 @@ async def test_old_directories_go_and_those_of_living_pilots_stay(
         place = tmp_path / f"old{n:03}"
         place.mkdir()
         os.utime(place, (n, n))
-    await dispatcher.tidy()
+    await dispatcher.forget([])
     left = {place.name for place in tmp_path.iterdir()}
     assert len(left) == KEPT_DIRECTORIES + 1
     assert {"alive", f"old{KEPT_DIRECTORIES + 4:03}"} <= left

@@ -1,0 +1,39 @@
+"""Each middleware in turn."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.contract.dispatch.grounds import Ground, LocalGround, SlurmGround
+from tests.middleware import Sites
+
+REAL = pytest.mark.testbed
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("local"),
+        pytest.param("alpha", id="slurm", marks=REAL),
+        pytest.param("beta", id="forgetful-slurm", marks=REAL),
+    ]
+)
+async def ground(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Ground]:
+    """Yield one middleware; of the two clusters, the second forgets five seconds after it what has ended."""
+    made = _ground(request, tmp_path)
+    yield made
+    await made.clear()
+
+
+def _ground(request: pytest.FixtureRequest, place: Path) -> Ground:
+    if request.param == "local":
+        return LocalGround(place)
+    sites: Sites = request.getfixturevalue("testbed")
+    return SlurmGround(place, sites, request.param)
+
+
+@pytest.fixture
+async def slurm(tmp_path: Path, testbed: Sites) -> AsyncIterator[SlurmGround]:
+    made = SlurmGround(tmp_path, testbed, "alpha")
+    yield made
+    await made.clear()

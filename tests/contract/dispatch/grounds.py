@@ -1,0 +1,122 @@
+"""Where the suite of dispatchers is held: each middleware with what the suite needs to know of it.
+
+The job agent's place is taken by a shell that runs what the pilot's configuration says.
+"""
+
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tests.middleware import Sites
+from tests.waiting import eventually
+from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.port import Dispatcher, Order, Request, Sighting
+from wms.dispatch.slurm import Cluster, SlurmDispatcher
+from wms.ids import PilotId
+
+SHELL = ["/bin/sh", "-c", '. "$2"', "agent"]
+ENVIRONMENT = {"PATH": os.environ["PATH"] + ":/usr/bin:/bin"}
+
+WAITS = "trap 'echo drained; exit 0' TERM\necho began\nwhile :; do sleep 0.1; done\n"
+ENDS = "echo all is well\n"
+FAILS = "echo first\necho no broker answers >&2\nexit 3\n"
+TALKS = "yes some words of a pilot | head -c 200000\necho the end\n"
+TELLS_TOKEN = (
+    'stat -c %a "$WMS_PILOT__TOKEN_FILE"\ncat "$WMS_PILOT__TOKEN_FILE"\nrm "$WMS_PILOT__TOKEN_FILE"\n' + WAITS
+)
+TELLS_PLACE = 'echo "$WMS_PILOT in $WMS_PILOT__DIRECTORY"\n'
+
+
+class Ground(Protocol):
+    """One middleware, as the suite sees it."""
+
+    patience: float
+    """Seconds within which a pilot is seen to start, or to have ended."""
+
+    def dispatcher(self) -> Dispatcher:
+        """Return a dispatcher that knows nothing from before."""
+
+    def unreachable(self) -> Dispatcher | None:
+        """Return one whose middleware is not there, unless that cannot be."""
+
+    async def clear(self) -> None:
+        """End all pilots."""
+
+
+def order(program: str = WAITS, name: str = "", request: Request | None = None) -> Order:
+    """Return the order of a pilot of a name that no other has: clusters remember."""
+    name = name or f"p-{uuid.uuid4().hex[:12]}"
+    return Order(
+        pilot_id=PilotId(name),
+        site="S",
+        ce="c",
+        slots=1,
+        config=program,
+        token=f"t0ken-of-{name}",
+        request=request or Request(),
+    )
+
+
+async def look(dispatcher: Dispatcher, name: str) -> Sighting:
+    (sighting,) = await dispatcher.follow([PilotId(name)])
+    return sighting
+
+
+async def seen(ground: Ground, dispatcher: Dispatcher, name: str, *states: str) -> Sighting:
+    """Wait until a pilot is in one of the states; return how it is then."""
+
+    async def there() -> Sighting | None:
+        sighting = await look(dispatcher, name)
+        return sighting if sighting.state in states else None
+
+    found = await eventually(there, within=ground.patience)
+    assert found is not None
+    return found
+
+
+async def over(ground: Ground, dispatcher: Dispatcher, name: str) -> Sighting:
+    return await seen(ground, dispatcher, name, "Done", "Failed", "Aborted")
+
+
+class LocalGround:
+    patience = 10.0
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def dispatcher(self) -> LocalDispatcher:
+        return LocalDispatcher(self.place, SHELL, ENVIRONMENT)
+
+    def unreachable(self) -> None:
+        return None
+
+    async def clear(self) -> None:
+        dispatcher = self.dispatcher()
+        await dispatcher.cancel(await dispatcher.alive())
+
+
+class SlurmGround:
+    patience = 20.0
+
+    def __init__(self, place: Path, sites: Sites, cluster: str) -> None:
+        self.place = place
+        self.sites = sites
+        self.cluster = cluster
+
+    def dispatcher(self, agent: Sequence[str] = SHELL, *, partition: str = "") -> SlurmDispatcher:
+        cluster = Cluster(configuration=str(self.sites.slurm(self.cluster)), partition=partition)
+        return SlurmDispatcher(cluster, self.place, agent, ENVIRONMENT)
+
+    def unreachable(self) -> SlurmDispatcher:
+        gone = self.place / "gone.conf"
+        text = self.sites.slurm(self.cluster).read_text()
+        gone.write_text(
+            "\n".join("SlurmctldPort=9" if "SlurmctldPort" in line else line for line in text.splitlines())
+            + "\nMessageTimeout=2\n"
+        )
+        return SlurmDispatcher(Cluster(configuration=str(gone)), self.place / "gone", SHELL, ENVIRONMENT)
+
+    async def clear(self) -> None:
+        self.sites.run(self.cluster, "scancel", "--me")

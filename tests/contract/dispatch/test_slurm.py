@@ -1,0 +1,96 @@
+"""What is Slurm's own: what pilots ask for, what the cluster refuses, what becomes of those it has forgotten."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.contract.dispatch.grounds import ENDS, FAILS, SHELL, WAITS, SlurmGround, look, order, over, seen
+from tests.middleware import Sites
+from tests.waiting import eventually
+from wms.dispatch.port import Request
+
+pytestmark = pytest.mark.testbed
+
+
+async def test_a_pilot_gets_what_it_asks_for(slurm: SlurmGround) -> None:
+    request = Request(
+        cores=3,
+        memory_mb=2_500,
+        walltime_seconds=601,
+        constraint="avx512",
+        gres="gpu:1",
+        attributes={"comment": "a word of the site's own"},
+    )
+    (sent,) = await slurm.dispatcher(partition="short").send([order(WAITS, request=request)])
+    job = slurm.sites.run("alpha", "scontrol", "-o", "show", "job", str(sent.reference))
+    for word in ("cpu=3", "mem=2500M", "TimeLimit=00:11:00", "Features=avx512", "gpu:1", "Partition=short"):
+        assert word in job
+    assert "Comment=a word of the site's own" in job
+    assert "Requeue=0" in job, "a second life would have no token"
+
+
+async def test_what_the_cluster_refuses_has_failed_and_says_why_and_the_others_go(slurm: SlurmGround) -> None:
+    dispatcher = slurm.dispatcher()
+    big, small = order(WAITS, request=Request(memory_mb=10**6)), order(ENDS)
+    refused, sent = await dispatcher.send([big, small])
+    assert refused.state == "Failed"
+    assert "not available" in refused.reason
+    assert sent.state == "Submitted"
+    assert not (slurm.place / big.pilot_id / "token").exists()
+
+
+@pytest.mark.parametrize("name", ["job-name", "wrap", "Partition", "x; rm", "requeue"])
+async def test_what_a_request_may_not_say_is_refused_before_slurm_hears_of_it(
+    slurm: SlurmGround, name: str
+) -> None:
+    (refused,) = await slurm.dispatcher().send([order(request=Request(attributes={name: "x"}))])
+    assert refused.state == "Failed"
+    assert name in refused.reason
+
+
+async def test_a_pilot_waits_and_says_what_for(slurm: SlurmGround) -> None:
+    dispatcher = slurm.dispatcher()
+    pilot = order(WAITS, request=Request(attributes={"begin": "now+1hour"}))
+    await dispatcher.send([pilot])
+    waiting = await seen(slurm, dispatcher, pilot.pilot_id, "Waiting")
+    assert waiting.reason == "BeginTime"
+    await dispatcher.cancel([pilot.pilot_id])
+    assert (await over(slurm, dispatcher, pilot.pilot_id)).state == "Aborted"
+
+
+async def test_how_pilots_ended_is_known_after_slurm_has_forgotten_them(
+    tmp_path: Path, testbed: Sites
+) -> None:
+    ground = SlurmGround(tmp_path, testbed, "beta")
+    dispatcher = ground.dispatcher()
+    well, ill = order(ENDS), order(FAILS)
+    await dispatcher.send([well, ill])
+
+    async def forgotten() -> bool:
+        names = testbed.run("beta", "squeue", "-h", "-t", "all", "-o", "%j").split()
+        return not {well.pilot_id, ill.pilot_id} & set(names)
+
+    await eventually(forgotten, within=60)
+    assert (await look(dispatcher, well.pilot_id)).state == "Done"
+    ended = await look(dispatcher, ill.pilot_id)
+    assert (ended.state, ended.reason) == ("Failed", "exit code 3: no broker answers")
+
+
+async def test_what_is_secret_is_ours_alone_and_not_in_slurms_records(slurm: SlurmGround) -> None:
+    pilot = order(WAITS)
+    (sent,) = await slurm.dispatcher().send([pilot])
+    for name in ("token", "config.toml"):
+        assert stat.S_IMODE((slurm.place / pilot.pilot_id / name).stat().st_mode) == 0o600
+    script = slurm.sites.run("alpha", "scontrol", "write", "batch_script", str(sent.reference), "-")
+    assert pilot.pilot_id in script
+    assert pilot.token not in script
+
+
+async def test_an_agent_that_is_not_there_has_failed(slurm: SlurmGround) -> None:
+    dispatcher = slurm.dispatcher(["/nowhere/python", *SHELL[1:]])
+    pilot = order()
+    await dispatcher.send([pilot])
+    ended = await over(slurm, dispatcher, pilot.pilot_id)
+    assert ended.state == "Failed"
+    assert "/nowhere/python" in ended.reason

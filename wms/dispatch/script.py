@@ -1,0 +1,50 @@
+"""The script that a batch system runs: it starts the job agent in a scratch directory of its own, and tells how that ended."""
+
+import shlex
+from collections.abc import Sequence
+
+from wms.dispatch.port import Order
+
+# The agent gets the batch system's signals as the script does, and drains: whoever hears twice that it shall end, hurries.
+# So the script only waits on. What follows the last brace is never read, and the scratch directory goes whatever happens.
+SCRIPT = """\
+#!/bin/sh
+# Pilot {pilot} for {site}/{ce}
+umask 077
+place=$(mktemp -d "${{TMPDIR:-/tmp}}/{pilot}.XXXXXX") || exit 70
+trap 'rm -rf "$place"' EXIT
+trap : TERM INT HUP USR1 USR2
+export WMS_PILOT={pilot} WMS_PILOT__TOKEN_FILE={token} WMS_PILOT__DIRECTORY="$place/jobs"
+{{
+    {agent} --config {config} &
+    agent=$!
+    wait $agent
+    code=$?
+    while kill -0 $agent 2>/dev/null; do
+        wait $agent
+        code=$?
+    done
+    {report}
+    exit $code
+}}
+"""
+
+
+def pilot_script(order: Order, agent: Sequence[str], *, config: str, token: str, exit_file: str = "") -> str:
+    """Return the script of a pilot; `config`, `token` and `exit_file` are paths as the shell reads them at the element.
+
+    The files may be relative to where the script begins. To `exit_file` goes the agent's exit code, a number and no more.
+    """
+    return SCRIPT.format(
+        pilot=shlex.quote(order.pilot_id),
+        site=_plain(order.site),
+        ce=_plain(order.ce),
+        agent=shlex.join(agent),
+        config=config,
+        token=token,
+        report=f"echo $code > {exit_file}" if exit_file else ":",
+    )
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text if c.isalnum() or c in ".-_")

@@ -1,0 +1,259 @@
+"""Pilots as jobs of a Slurm cluster, by its command line tools.
+
+A pilot's job bears the pilot's id as its name, by which one `squeue` finds all of them again. Its directory is on a file
+system that the cluster shares with us: there are its configuration, its token (0600, which the agent takes away before any
+payload starts), what it prints, and at the end its exit code. So the outcome of one that Slurm has forgotten is known even
+where Slurm keeps no accounts (`sacct`). The script goes through standard input: nothing secret is in it, on a command line,
+or in an environment.
+"""
+
+import asyncio
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import structlog
+
+from wms.dispatch.commands import Tools
+from wms.dispatch.place import Places
+from wms.dispatch.port import Order, Output, Request, Sighting, last_line, settled
+from wms.dispatch.script import pilot_script
+from wms.errors import Unavailable
+from wms.ids import PilotId
+
+log = structlog.get_logger()
+
+FORMAT = "%i|%T|%r|%j"
+"""A job's number, its state, why it is so, its name."""
+ACCOUNTED_DAYS = 14
+NAMES_AT_ONCE = 500
+"""Names on one command line."""
+SPEAKS_FOR_ITSELF = {"None", "Priority", "Resources", "NonZeroExitCode"}
+UNREACHABLE = re.compile(
+    r"Unable to contact slurm|Communication connection failure|Socket timed out|configuration source|slurm_load_jobs error",
+    re.IGNORECASE,
+)
+OPTION = re.compile(r"[a-z][a-z-]*")
+OURS = {
+    "job-name",
+    "output",
+    "error",
+    "wrap",
+    "array",
+    "parsable",
+    "requeue",
+    "no-requeue",
+    "export",
+    "chdir",
+}
+
+State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
+
+STATES: Mapping[str, State] = {
+    **dict.fromkeys(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"), "Waiting"),
+    **dict.fromkeys(("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"), "Running"),
+    "COMPLETED": "Done",
+    **dict.fromkeys(("FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "PREEMPTED"), "Failed"),
+    **dict.fromkeys(("CANCELLED", "REVOKED"), "Aborted"),
+}  # fmt: skip
+"""Slurm's states in the port's words; one that is not here belongs to a job that lives."""
+
+
+class Cluster(NamedTuple):
+    """A cluster as one computing element uses it; what is empty is left to Slurm's configuration."""
+
+    configuration: str = ""
+    partition: str = ""
+    account: str = ""
+    attributes: Mapping[str, str] = {}
+
+
+class _Job(NamedTuple):
+    number: str
+    state: str
+    reason: str
+
+
+class SlurmDispatcher:
+    """Sends `agent --config FILE` to a cluster; `environment` is all that tools and pilots get of ours."""
+
+    def __init__(
+        self, cluster: Cluster, directory: Path, agent: Sequence[str], environment: Mapping[str, str]
+    ) -> None:
+        self._cluster = cluster
+        self._places = Places(directory)
+        self._agent = tuple(agent)
+        configured = {"SLURM_CONF": cluster.configuration} if cluster.configuration else {}
+        self._tools = Tools({**environment, **configured})
+        self._keeps_accounts = True
+
+    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+        """Submit the pilots, a few at a time; those of which nobody knows whether they arrived are left out."""
+        outcomes = await asyncio.gather(*map(self._submit, orders), return_exceptions=True)
+        return settled(outcomes)
+
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+        """Ask Slurm for all jobs of ours at once, and look after those that it does not know."""
+        if not pilot_ids:
+            return []
+        jobs = await self._jobs()
+        known = [self._seen(pilot_id, jobs[pilot_id]) for pilot_id in pilot_ids if pilot_id in jobs]
+        vanished = [pilot_id for pilot_id in pilot_ids if pilot_id not in jobs]
+        return [*known, *await self._look_after(vanished)]
+
+    async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
+        """Have Slurm end the pilots: their agents get SIGTERM and drain."""
+        jobs = await self._jobs()
+        numbers = [jobs[pilot_id].number for pilot_id in pilot_ids if pilot_id in jobs]
+        for some in _batches(numbers):
+            await self._tools.run("scancel", *some)
+
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+        """Read the ends of their logs."""
+        read = await asyncio.to_thread(lambda: [(each, self._places.output(each)) for each in pilot_ids])
+        return [Output(pilot_id=pilot_id, text=text) for pilot_id, text in read if text]
+
+    async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
+        """Remove the directories of pilots that ended long ago, whether named or not."""
+        for pilot_id in pilot_ids:
+            self._places.drop_token(pilot_id)
+        alive = {name for name, job in (await self._jobs()).items() if not _is_over(job)}
+        await asyncio.to_thread(self._places.tidy, alive.__contains__)
+
+    # --- sending ----------------------------------------------------------------------------------
+
+    async def _submit(self, order: Order) -> Sighting:
+        try:
+            options = self._options(order)
+            place = await asyncio.to_thread(self._places.make, order)
+        except (OSError, ValueError) as error:
+            return Sighting(pilot_id=order.pilot_id, state="Failed", reason=f"not sent: {error}")
+        said = await self._tools.run("sbatch", "--parsable", *options, text=self._script(order, place))
+        if said.code == 0:
+            return Sighting(pilot_id=order.pilot_id, state="Submitted", reference=said.out.strip())
+        if UNREACHABLE.search(said.err):
+            # It may be there all the same: whoever asks for it by its name will know.
+            raise Unavailable(f"sbatch: {said.complaint}")
+        self._places.drop_token(order.pilot_id)
+        return Sighting(pilot_id=order.pilot_id, state="Failed", reason=f"refused: {said.complaint}")
+
+    def _script(self, order: Order, place: Path) -> str:
+        files = {name: shlex.quote(str(place / name)) for name in ("config.toml", "token", "exit")}
+        return pilot_script(
+            order, self._agent, config=files["config.toml"], token=files["token"], exit_file=files["exit"]
+        )
+
+    def _options(self, order: Order) -> list[str]:
+        attributes = {**self._cluster.attributes, **order.request.attributes}
+        if wrong := [name for name in attributes if not OPTION.fullmatch(name) or name in OURS]:
+            raise ValueError(f"no option for a pilot: {', '.join(wrong)}")
+        wanted = {
+            "job-name": order.pilot_id,
+            "output": str(self._places.log_of(order.pilot_id)),
+            "chdir": str(self._places.of(order.pilot_id)),
+            "partition": self._cluster.partition,
+            "account": self._cluster.account,
+            **_resources(order.request),
+            **attributes,
+        }
+        # A pilot that Slurm starts a second time has no token any more.
+        return ["--no-requeue", *(f"--{name}={value}" for name, value in wanted.items() if value)]
+
+    # --- following --------------------------------------------------------------------------------
+
+    async def _jobs(self) -> dict[PilotId, _Job]:
+        answer = await self._tools.ask("squeue", "--me", "--noheader", "--states=all", f"--format={FORMAT}")
+        fields = (line.split("|", 3) for line in answer.splitlines())
+        # An id is sent once; should there be two jobs of one name all the same, the later one counts.
+        return {
+            PilotId(each[3]): _Job(number=each[0], state=each[1], reason=each[2])
+            for each in sorted((each for each in fields if len(each) == 4), key=lambda each: len(each[0]))
+        }
+
+    def _seen(self, pilot_id: PilotId, job: _Job) -> Sighting:
+        state = STATES.get(job.state, "Running")
+        if _is_over(job):
+            self._places.drop_token(pilot_id)
+        return Sighting(
+            pilot_id=pilot_id, state=state, reference=job.number, reason=self._why(pilot_id, state, job)
+        )
+
+    def _why(self, pilot_id: PilotId, state: str, job: _Job) -> str:
+        why = "" if job.reason in SPEAKS_FOR_ITSELF else job.reason
+        if state in ("Waiting", "Running", "Done"):
+            return why
+        words = (job.state.lower(), why, last_line(self._places.output(pilot_id)))
+        return ": ".join(word for word in words if word)
+
+    async def _look_after(self, vanished: Sequence[PilotId]) -> list[Sighting]:
+        """Return how pilots ended that Slurm knows no more: by what they left, by its accounts, or not at all."""
+        told = [self._by_exit_code(pilot_id) for pilot_id in vanished]
+        open_ids = [pilot_id for pilot_id, sighting in zip(vanished, told, strict=True) if sighting is None]
+        accounts = await self._accounts(open_ids) if open_ids else {}
+        if accounts is None:
+            return [sighting for sighting in told if sighting is not None]
+        rest = (
+            self._seen(each, accounts[each]) if each in accounts else self._lost(each) for each in open_ids
+        )
+        return [*(sighting for sighting in told if sighting is not None), *rest]
+
+    def _by_exit_code(self, pilot_id: PilotId) -> Sighting | None:
+        try:
+            code = int((self._places.of(pilot_id) / "exit").read_text())
+        except (OSError, ValueError):
+            return None
+        if code == 0:
+            return Sighting(pilot_id=pilot_id, state="Done")
+        words = last_line(self._places.output(pilot_id))
+        return Sighting(pilot_id=pilot_id, state="Failed", reason=f"exit code {code}: {words}".rstrip(": "))
+
+    def _lost(self, pilot_id: PilotId) -> Sighting:
+        self._places.drop_token(pilot_id)
+        return Sighting(pilot_id=pilot_id, state="Aborted", reason="Slurm knows no such job")
+
+    async def _accounts(self, pilot_ids: Sequence[PilotId]) -> dict[PilotId, _Job] | None:
+        """Return what Slurm's accounts say of jobs; None if they could not be asked just now."""
+        found: dict[PilotId, _Job] = {}
+        for names in _batches(pilot_ids) if self._keeps_accounts else ():
+            said = await self._tools.run(*_sacct(names))
+            if said.code and "accounting storage is disabled" in said.err.lower():
+                self._keeps_accounts = False
+                break
+            if said.code:
+                log.warning("accounts not read", error=said.complaint)
+                return None
+            fields = (line.split("|", 2) for line in said.out.splitlines())
+            found |= {PilotId(name): _Job(number, state.split()[0], "") for number, state, name in fields}
+        return found
+
+
+def _is_over(job: _Job) -> bool:
+    return STATES.get(job.state) in ("Done", "Failed", "Aborted")
+
+
+def _resources(request: Request) -> dict[str, str]:
+    minutes = -(-request.walltime_seconds // 60)
+    return {
+        "nodes": "1",
+        "ntasks": "1",
+        "cpus-per-task": str(request.cores),
+        "mem": f"{request.memory_mb}M" if request.memory_mb else "",
+        "time": str(minutes) if minutes else "",
+        "constraint": request.constraint,
+        "gres": request.gres,
+    }
+
+
+def _sacct(names: Iterable[str]) -> list[str]:
+    """Return the call that asks for the last state of jobs by their names."""
+    return [
+        *("sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,JobName"),
+        *(f"--starttime=now-{ACCOUNTED_DAYS}days", f"--name={','.join(names)}"),
+    ]
+
+
+def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    for first in range(0, len(names), NAMES_AT_ONCE):
+        yield names[first : first + NAMES_AT_ONCE]
