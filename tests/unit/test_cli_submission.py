@@ -4,6 +4,7 @@ import pytest
 from wms.client.submission import BYTES_LIMIT, Submission, messages
 from wms.errors import Rejected
 from wms.jobdesc import JobDescription
+from wms.jobdesc.problem import InvalidDescription
 from wms.messages.commands import SUBMIT_LIMIT
 from wms.messages.wire import encode
 
@@ -26,6 +27,35 @@ def test_large_descriptions_go_in_smaller_messages() -> None:
     assert sum(len(part.jobs) for part in parts) == 20
     assert max(len(encode(part)) for part in parts) <= BYTES_LIMIT + 1_000
     assert min(len(part.jobs) for part in parts[:-1]) == 7
+
+
+def test_every_problem_of_every_description_is_told_before_anything_goes() -> None:
+    fine = JobDescription(executable="echo", arguments=("1",), sites=("A",))
+    wrong = [
+        msgspec.structs.replace(fine, **changes)
+        for changes in (
+            {"arguments": ("\x00",)},
+            {"environment": {"A": "\ud800"}},
+            {"environment": {1j: "b"}},
+            {"cpu_time": 0},
+            {"sites": "A"},
+            {"name": 7},
+        )
+    ]
+    with pytest.raises(InvalidDescription) as refusal:
+        messages([fine, *wrong, fine], "x", "me")
+    assert sorted({each.place.partition(".")[0] for each in refusal.value.problems}) == [
+        f"jobs[{n}]" for n in range(1, 7)
+    ]
+
+
+def test_a_list_that_stands_for_a_tuple_travels_as_one() -> None:
+    """Whether one of its kind was sent before makes no difference."""
+    lists = JobDescription(executable="echo", arguments=["1"], sites=["B"])  # type: ignore[arg-type]
+    tuples = JobDescription(executable="echo", arguments=("1",), sites=("B",))
+    for one in (lists, tuples, lists):
+        (submit,) = messages([one], "x", "me").submits
+        assert msgspec.json.decode(submit.jobs[0], type=JobDescription) == tuples
 
 
 def test_arrays_are_shared_out_so_that_no_message_makes_too_many_jobs() -> None:

@@ -32,7 +32,8 @@ LOOK_SECONDS = 2.0
 RECONNECT_SECONDS = 0.3
 PAUSES = (5.0, 10.0, 15.0)
 """Between sending and sending again; the last one repeats."""
-IN_FLIGHT = 8
+IN_FLIGHT = 16
+"""Requests of one call that wait for their answers: while some are worked on, others are there to go on with."""
 
 _TOPICS = [topic for topic in SHARED if topic.name in (commands.TOPIC, queries.TOPIC)]
 

@@ -9,7 +9,8 @@ from wms.errors import Rejected
 from wms.ids import CommandId, joined
 from wms.jobdesc.array import jobs_in, without_lists
 from wms.jobdesc.description import JobDescription
-from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription
+from wms.jobdesc.kind import Kinds
+from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription, Problem
 from wms.jobdesc.validation import ARRAY_LIMIT, validate
 from wms.messages.commands import SUBMIT_LIMIT, AddValues, LongLists, Selector, Submit
 from wms.messages.replies import Foreseen
@@ -55,18 +56,46 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
         return in_words(joined(self.ids))
 
 
-def check(descriptions: Sequence[JobDescription]) -> None:
-    """Raise InvalidDescription with every problem of every description, each with its place."""
+_decoder = msgspec.json.Decoder(JobDescription)
+_kinds = Kinds()
+
+
+def checked(descriptions: Sequence[JobDescription]) -> list[bytes]:
+    """Return the descriptions as they travel; InvalidDescription with every problem of every one, each with its place."""
     if not descriptions:
         raise Rejected("NO_JOBS", "there is nothing to submit", "give at least one description")
     many = len(descriptions) > 1
-    problems = []
+    encoded: list[bytes] = []
+    problems: list[Problem] = []
     for n, description in enumerate(descriptions):
-        problems += validate(description, f"jobs[{n}]" if many else "")
-        if len(problems) > PROBLEMS_LIMIT:
-            break
+        raw = _encoded(description)
+        if not _kinds.knows(raw):
+            problems += _problems(description, raw, f"jobs[{n}]" if many else "")
+            if len(problems) > PROBLEMS_LIMIT:
+                break
+        encoded.append(raw)
     if problems:
         raise InvalidDescription(problems[:PROBLEMS_LIMIT])
+    return encoded
+
+
+def _encoded(description: JobDescription) -> bytes:
+    try:
+        return _encoder.encode(description)
+    except (TypeError, ValueError, OverflowError):
+        return b""  # what cannot be encoded breaks a rule, which can tell where
+
+
+def _problems(description: JobDescription, raw: bytes, place: str) -> Sequence[Problem]:
+    """Judge what travels: a list that stands for a tuple is none any more."""
+    try:
+        told = description if description.parameters else _decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        told = description
+    found = validate(told, place)
+    if not found:
+        _kinds.remember(told)
+    return found
 
 
 def check_id(command_id: str) -> None:
@@ -87,18 +116,18 @@ def messages(
 ) -> Messages:
     """Return the messages that submit the descriptions, in their order: the same ones for the same arguments."""
     check_id(command_id)
-    check(descriptions)
     values: list[AddValues] = []
     parts: list[_Part] = []
-    for place, description in enumerate(descriptions):
-        raw, ids = _encoder.encode(description), list[CommandId]()
+    for place, (description, whole) in enumerate(zip(descriptions, checked(descriptions), strict=True)):
+        raw, ids = whole, list[CommandId]()
         if len(raw) > INLINE_BYTES and description.parameters:
             apart = list(_apart(description, f"{command_id}/{place}", client))
             values += apart
             raw, ids = _encoder.encode(without_lists(description)), [each.command_id for each in apart]
-        if not parts or not parts[-1].has_room(len(raw), jobs_in(description)):
+        count = jobs_in(description)
+        if not parts or not parts[-1].has_room(len(raw), count):
             parts.append(_Part())
-        parts[-1].add(raw, jobs_in(description), ids)
+        parts[-1].add(raw, count, ids)
     submits = [
         Submit(
             command_id=CommandId(f"{command_id}/{n}"),

@@ -80,16 +80,23 @@ class Kinds:
     def __init__(self) -> None:
         self._kinds: dict[_Shared, tuple[Kind, int | None]] = {}
 
+    def knows(self, raw: bytes) -> bool:
+        """Tell whether an encoded description is plain and of a known kind: then nothing is wrong with it."""
+        parts = _parts(raw)
+        return parts is not None and self._kind(parts[0], parts[3]) is not None
+
     def read(self, raw: bytes) -> Read | None:
-        """Return what an encoded description says, if it is plain and of a known kind: then nothing is wrong with it."""
+        """Return what an encoded description says, if it is known so; None says nothing of it."""
         parts = _parts(raw)
         if parts is None:
             return None
         shared, name, priority, place = parts
+        kind = self._kind(shared, place)
+        return None if kind is None else Read(kind, name, priority, raw.decode())
+
+    def _kind(self, shared: _Shared, place: int | None) -> Kind | None:
         kind, expected = self._kinds.get(shared, _UNKNOWN)
-        if kind is None or place not in (expected, None):
-            return None
-        return Read(kind, name, priority, raw.decode())
+        return kind if place is None or place == expected else None
 
     def remember(self, description: JobDescription) -> Kind:
         """Return the kind of a description that was found right."""
