@@ -18,7 +18,7 @@ DRIFT: Final = 0.02
 """How much faster or slower than the database's clock a node's may run: one second in fifty."""
 
 
-class Lease(msgspec.Struct, frozen=True, kw_only=True):
+class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One pilot's hold on one job."""
 
     job_id: JobId

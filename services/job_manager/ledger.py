@@ -10,11 +10,17 @@ from wms.db.attempt import Ended
 from wms.db.database import Transaction
 from wms.db.job import Move
 from wms.ids import Epoch, JobId, PilotId
-from wms.job.job import Job, Steps
+from wms.job.job import Job, Step, Steps
+from wms.job.reasons import Reason
 from wms.job.state import Event, State
 from wms.lease import holds
 
 Held = tuple[JobId, Epoch]
+
+PAYLOADS = "job_agent"
+"""The source of what payloads do; their ends their attempts tell."""
+_END = {"done": Event.FINISH, "failed": Event.FAIL, "killed": Event.KILL}
+"""The step of the job that an attempt's end by its payload usually is."""
 
 
 class Ledger:
@@ -49,15 +55,13 @@ class Ledger:
         return found
 
     def accept(self, found: Job) -> None:
-        """The offer becomes the pilot's lease, and the attempt counts; a second acceptance only renews it."""
+        """The offer becomes the pilot's lease; a second acceptance only renews it."""
         lease = found.lease
         assert lease is not None
         if lease.phase == "offered":
             self._accepted.add(found.job_id)
-            found = msgspec.structs.replace(
-                found, attempts=found.attempts + 1, lease=msgspec.structs.replace(lease, phase="accepted")
-            )
-            self._jobs[found.job_id] = found
+            accepted = msgspec.structs.replace(lease, phase="accepted")
+            self._jobs[found.job_id] = msgspec.structs.replace(found, lease=accepted)
         self._renewed.add(found.job_id)
 
     def renew(self, found: Job) -> None:
@@ -68,25 +72,29 @@ class Ledger:
         """The attempt and its lease are over."""
         self._ended[found.job_id] = ended
         self._renewed.discard(found.job_id)
-        accepted = found.lease is not None and found.lease.phase == "accepted"
-        if ended.outcome == "withdrawn" and accepted:
-            # Given back before it began: as if it had never been taken.
-            found = msgspec.structs.replace(found, attempts=found.attempts - 1)
-        self.move(msgspec.structs.replace(found, lease=None), steps)
+        # What is given back before it began is as if it had never been offered.
+        attempts = found.attempts - (ended.outcome == "withdrawn")
+        state = self._step(found, steps)
+        self._jobs[found.job_id] = msgspec.structs.replace(found, state=state, attempts=attempts, lease=None)
         if found.stop_requested == "reschedule" and steps and steps[-1].state is State.WAITING:
             self.again_from_scratch(found)
 
     def move(self, found: Job, steps: Steps) -> None:
         """The job takes these steps."""
         if steps:
-            before = self._steps.get(found.job_id, ())
-            number = self._locked[found.job_id].event_seq + len(before) + 1
-            self._started.update(
-                (found.job_id, number + n) for n, step in enumerate(steps) if step.event is Event.START
-            )
-            self._steps[found.job_id] = (*before, *steps)
-            found = msgspec.structs.replace(found, state=steps[-1].state)
-        self._jobs[found.job_id] = found
+            self._jobs[found.job_id] = msgspec.structs.replace(found, state=self._step(found, steps))
+
+    def _step(self, found: Job, steps: Steps) -> State:
+        """Note the steps, and return the state that they lead to."""
+        if not steps:
+            return found.state
+        before = self._steps.get(found.job_id, ())
+        number = self._locked[found.job_id].event_seq + len(before) + 1
+        for seq, step in enumerate(steps, start=number):
+            if step.event is Event.START:
+                self._started[found.job_id] = seq
+        self._steps[found.job_id] = before + steps
+        return steps[-1].state
 
     def again_from_scratch(self, found: Job) -> None:
         """Its user wants it tried again: the attempts so far count no more."""
@@ -97,19 +105,37 @@ class Ledger:
         await attempt.accept(tx, self._renewed, self._lease_seconds)
         starts = {job_id: seq for job_id, seq in self._started.items() if job_id not in self._ended}
         await attempt.note_started(tx, starts)
-        await attempt.finish(tx, [self._completed(each) for each in self._ended.values()])
+        told = self._told_ends() if source == PAYLOADS else {}
+        await attempt.finish(
+            tx, [self._completed(each, told.get(each.job_id)) for each in self._ended.values()]
+        )
         await limit.give_back(tx, self._counters_of_ended())
-        await job.count_attempts(tx, self._accepted - self._steps.keys())
         moves = [
-            Move(job=self._locked[job_id], steps=steps, attempts=self._jobs[job_id].attempts)
+            Move(
+                job=self._locked[job_id],
+                steps=steps,
+                attempts=self._jobs[job_id].attempts,
+                end_told=job_id in told,
+            )
             for job_id, steps in self._steps.items()
         ]
         await job.move(tx, moves, source)
 
-    def _completed(self, ended: Ended) -> Ended:
+    def _told_ends(self) -> dict[JobId, int]:
+        """Return the numbers of the jobs' last steps where the attempts' ends are all that there is to tell of them."""
+        return {
+            job_id: self._locked[job_id].event_seq + len(steps)
+            for job_id, ended in self._ended.items()
+            if (steps := self._steps.get(job_id)) and _is_told_by(ended, steps[-1])
+        }
+
+    def _completed(self, ended: Ended, end_seq: int | None) -> Ended:
         """Add what else of the attempt happened in this transaction."""
         return msgspec.structs.replace(
-            ended, accepted=ended.job_id in self._accepted, start_seq=self._started.get(ended.job_id)
+            ended,
+            accepted=ended.job_id in self._accepted,
+            start_seq=self._started.get(ended.job_id),
+            end_seq=end_seq,
         )
 
     def _counters_of_ended(self) -> Iterable[int]:
@@ -124,3 +150,11 @@ class Ledger:
     def lease_seconds(self) -> float:
         """For how long what is accepted or renewed here is held."""
         return self._lease_seconds
+
+
+def _is_told_by(ended: Ended, last: Step) -> bool:
+    return (
+        last.before is State.RUNNING
+        and last.event is _END.get(ended.outcome)
+        and last.reason == Reason(ended.reason, ended.text)
+    )

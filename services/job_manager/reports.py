@@ -1,18 +1,18 @@
 """What job agents report: offers taken or declined, payloads begun and ended, leases renewed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import structlog
 
 from services.job_manager.charging import Charging
-from services.job_manager.ledger import Held, Ledger
+from services.job_manager.ledger import PAYLOADS, Held, Ledger
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import attempt, pilot
 from wms.db.attempt import Ended
 from wms.db.database import Transaction
 from wms.db.pilot import Seen
-from wms.ids import JobId, PilotId
+from wms.ids import Epoch, JobId, PilotId
 from wms.job.job import ended, lost, started
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
@@ -22,8 +22,6 @@ from wms.messages.reports import FromAgent, Peeked, Report, Result
 from wms.messages.site_inbox import Answer, inbox
 
 log = structlog.get_logger()
-
-SOURCE = "job_agent"
 
 
 class Reports:
@@ -52,15 +50,13 @@ class Reports:
         left_behind = await attempt.of_pilots(tx, going) if going else []
         named = {job_id for _, report in reports for job_id in _named(report)}
         ledger = await Ledger.open(tx, named | set(left_behind), self._terms.lease_seconds)
-        recorded = await attempt.recorded(
-            tx, [(r.job_id, r.epoch, report.pilot_id) for _, report in reports for r in report.finish]
-        )
+        recorded = await attempt.recorded(tx, list(_unheld(ledger, (report for _, report in reports))))
         for principal, report in reports:
             answer = _Applied(ledger, report, recorded).apply()
             tx.send(inbox(principal.site or ""), report.pilot_id, answer)
         for job_id in left_behind:
             _take_back(ledger, job_id, frozenset(going))
-        await ledger.write(tx, SOURCE)
+        await ledger.write(tx, PAYLOADS)
         await self._charging.charge(tx, ledger.ended())
         await pilot.seen(tx, _seen(report for _, report in reports))
 
@@ -89,6 +85,14 @@ def _named(report: Report) -> Iterable[JobId]:
         yield held[0]
     for result in report.finish:
         yield result.job_id
+
+
+def _unheld(ledger: Ledger, reports: Iterable[Report]) -> Iterator[tuple[JobId, Epoch, PilotId]]:
+    """Yield the results of attempts that are not, or not any more, their pilots': they may have been recorded before."""
+    for report in reports:
+        for result in report.finish:
+            if ledger.held((result.job_id, result.epoch), report.pilot_id) is None:
+                yield result.job_id, result.epoch, report.pilot_id
 
 
 class _Applied:

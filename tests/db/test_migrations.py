@@ -159,6 +159,39 @@ async def test_every_table_has_a_primary_key(database: str) -> None:
     assert not found
 
 
+async def test_histories_of_before_are_told_as_they_were_and_standing_offers_count(
+    empty_database: str,
+) -> None:
+    known = migrations()
+    place = next(n for n, each in enumerate(known) if each.name.startswith("0008"))
+    connection = await asyncpg.connect(empty_database)
+    for migration in known[:place]:
+        await connection.execute(migration.sql)
+    await connection.execute(
+        """insert into task_queue (key, owner, owner_group, vo, cpu_segment, requirements)
+           values (sha256('k'), 'alice', 'user', 'lhcb', 500, '{}');
+           insert into job (job_id, description_id, tq_id, owner, owner_group, vo, name, user_priority, max_attempts,
+                            state, event_seq, epoch, attempts)
+           select n, 1, tq_id, 'alice', 'user', 'lhcb', 'n', 1, 3, state, seq, 1, attempts
+           from task_queue, (values (1, 'Done', 5, 1), (2, 'Matched', 3, 0), (3, 'Matched', 3, 1)) as j(n, state, seq, attempts);
+           insert into lease (job_id, epoch, seq, pilot_id, request_id, site, ce, phase, expires_at)
+           values (2, 1, 3, 'p', 'r', 's', 'c', 'offered', now()), (3, 1, 3, 'p', 'r', 's', 'c', 'accepted', now());
+           insert into ended_attempt (job_id, epoch, pilot_id, site, ce, accepted_at, started_at, ended_at, outcome, reason)
+           values (1, 1, 'p', 's', 'c', now(), now(), now(), 'done', 'DONE');
+           insert into job_move (job_id, seq, before, event, state, epoch, source)
+           values (1, 3, 'Waiting', 'match', 'Matched', 1, 'matcher'), (1, 4, 'Matched', 'start', 'Running', 1, 'job_agent'),
+                  (1, 5, 'Running', 'finish', 'Done', 1, 'job_agent')"""
+    )
+    history = "select * from job_event order by job_id, seq"
+    before = await connection.fetch(history)
+    for migration in known[place:]:
+        await connection.execute(migration.sql)
+    assert await connection.fetch(history) == before
+    counted = await connection.fetch("select attempts from job order by job_id")
+    assert [row["attempts"] for row in counted] == [1, 1, 1]
+    await connection.close()
+
+
 # --- the CHECKs and the state table ------------------------------------------------------------------
 
 STRANGERS = ("", "waiting", "Sleeping", "Waiting/match/Matched")

@@ -32,6 +32,37 @@ async def test_a_job_runs_and_is_done(the_world: World) -> None:
     assert await the_world.history(held[0]) == ["Received", "Waiting", "Matched", "Running", "Done"]
 
 
+async def test_a_usual_life_leaves_no_row_of_history_but_its_attempt(the_world: World) -> None:
+    held = await the_world.running(3)
+    done, failed, killed = held
+    await the_world.order("kill", killed[0])
+    await the_world.report(
+        finish=(
+            result(done),
+            result(failed, "failed", Code.EXIT_CODE, text="3"),
+            result(killed, "killed", Code.KILLED_BY_USER),
+        )
+    )
+    assert await the_world.sql("select from job_move") == []
+    begun = ["QUEUED", "OFFERED", "STARTED"]
+    for (job_id, _), state, reason in (
+        (done, "Done", "DONE"),
+        (failed, "Failed", "EXIT_CODE"),
+        (killed, "Killed", "KILLED_BY_USER"),
+    ):
+        assert await the_world.history(job_id) == ["Received", "Waiting", "Matched", "Running", state]
+        assert await the_world.reasons(job_id) == ["ACCEPTED", *begun, reason]
+
+
+async def test_an_end_that_is_not_its_payloads_alone_is_written_as_it_was(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.order("kill", held[0])
+    await the_world.report(finish=(result(held, "done", Code.DONE),))
+    (move,) = await the_world.sql("select seq, before, event, state, reason, source from job_move")
+    assert tuple(move) == (5, "Running", "kill", "Killed", "KILLED_BY_USER", "job_agent")
+    assert await the_world.history(held[0]) == ["Received", "Waiting", "Matched", "Running", "Killed"]
+
+
 async def test_a_result_that_overtakes_the_start_is_taken(the_world: World) -> None:
     await the_world.submitted()
     (held,) = await the_world.match()
@@ -184,6 +215,26 @@ async def test_what_an_ended_pilot_held_is_taken_back_at_once(the_world: World) 
     assert (await the_world.job(offered))["attempts"] == 0
     (row,) = await the_world.sql("select state, reason, jobs_done from pilot")
     assert tuple(row) == ("Done", "idle", 1)
+
+
+async def test_an_offer_that_its_pilot_left_behind_costs_no_attempt(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=1)
+    ((_, epoch),) = await the_world.match()
+    assert (await the_world.job(job_id))["attempts"] == 1
+    await the_world.report(state="ended", reason="idle")
+    assert await the_world.state(job_id) == "Waiting"
+    assert (await the_world.job(job_id))["attempts"] == 0
+    assert await the_world.match(pilot("p-2")) == [(job_id, epoch + 1)]
+
+
+async def test_what_was_granted_and_not_begun_is_given_back_and_costs_no_attempt(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=1)
+    (held,) = await the_world.match()
+    await the_world.report(accept=(held,))
+    assert (await the_world.job(job_id))["attempts"] == 1
+    await the_world.report(decline=(held,))
+    assert await the_world.state(job_id) == "Waiting"
+    assert (await the_world.job(job_id))["attempts"] == 0
 
 
 async def test_another_pilots_lease_is_not_its_own_to_report_on(the_world: World) -> None:

@@ -215,8 +215,9 @@ select format('job %s counts %s attempts of %s; since its user last asked for mo
               j.max_attempts, c.taken)
 from job j
 cross join lateral (
-    select count(a.accepted_at) as taken from attempt a
-    where a.job_id = j.job_id and a.epoch > coalesce((
+    -- An offer that stands counts as well, until it is withdrawn.
+    select count(*) as taken from attempt a
+    where a.job_id = j.job_id and (a.accepted_at is not null or a.ended_at is null) and a.epoch > coalesce((
         select max(e.epoch) from job_event e
         where e.job_id = j.job_id and e.event = 'reschedule' and e.reason = 'RESCHEDULED_BY_USER'), 0)
 ) c

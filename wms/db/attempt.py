@@ -1,9 +1,11 @@
 """Attempts and leases in the database. Their jobs' rows are locked by whoever calls: that is what orders writers."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
+from wms.db.columns import sparse
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import Epoch, JobId, PilotId
@@ -15,8 +17,10 @@ SQL = load(__file__)
 
 Held = tuple[JobId, Epoch]
 
+NOTHING_USED = Usage()
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How one attempt ended."""
 
     job_id: JobId
@@ -34,8 +38,11 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     accepted: bool = False
     """Whether it was accepted in this very transaction."""
     ran: bool = False
+    """Whether its payload began, even where nobody reported the start."""
     start_seq: int | None = None
     """The number of the start in the job's history, where its lease does not have it yet."""
+    end_seq: int | None = None
+    """And that of its end, where the payload's end under its pilot was the job's."""
 
 
 async def accept(tx: Transaction, job_ids: Collection[JobId], lease_seconds: float) -> None:
@@ -52,32 +59,35 @@ async def note_started(tx: Transaction, started: Mapping[JobId, int]) -> None:
 
 
 async def finish(tx: Transaction, ended: Sequence[Ended]) -> None:
-    """Write how attempts ended, and what their leases told of the jobs' histories, and end the leases."""
-    if not ended:
-        return
-    ended = sorted(ended, key=lambda each: each.job_id)
-    usages = [each.usage or Usage() for each in ended]
-    await tx.execute(
-        SQL["finish"],
-        [each.job_id for each in ended],
-        [each.epoch for each in ended],
-        [each.outcome for each in ended],
-        [each.reason for each in ended],
-        [each.text for each in ended],
-        [each.exit_code for each in ended],
-        [each.signal for each in ended],
-        [usage.cpu_user_seconds for usage in usages],
-        [usage.cpu_system_seconds for usage in usages],
-        [usage.wall_seconds for usage in usages],
-        [usage.max_rss_bytes for usage in usages],
-        [usage.disk_bytes for usage in usages],
-        [each.output_sha256 for each in ended],
-        [each.output_bytes for each in ended],
-        [each.stdout_tail for each in ended],
-        [each.stderr_tail for each in ended],
-        [each.accepted for each in ended],
-        [each.ran for each in ended],
-        [each.start_seq for each in ended],
+    """Write how attempts ended, with what their leases told of the jobs' histories, and end the leases."""
+    if ended:
+        ordered = sorted(ended, key=lambda each: each.job_id)
+        await tx.execute(SQL["finish"], *sparse(_row(each) for each in ordered))
+
+
+def _row(ended: Ended) -> tuple[Any, ...]:
+    usage = ended.usage or NOTHING_USED
+    return (
+        ended.job_id,
+        ended.epoch,
+        ended.outcome,
+        ended.reason,
+        ended.text or None,
+        ended.exit_code,
+        ended.signal,
+        usage.cpu_user_seconds or None,
+        usage.cpu_system_seconds or None,
+        usage.wall_seconds or None,
+        usage.max_rss_bytes or None,
+        usage.disk_bytes or None,
+        ended.output_sha256,
+        ended.output_bytes,
+        ended.stdout_tail or None,
+        ended.stderr_tail or None,
+        ended.accepted or None,
+        (ended.ran and ended.start_seq is None) or None,
+        ended.start_seq,
+        ended.end_seq,
     )
 
 

@@ -11,37 +11,34 @@ from unnest($1::bigint[], $2::integer[]) as t(job_id, seq)
 where l.job_id = t.job_id;
 
 -- name: finish
--- Leases end: what they told of their jobs' history is written down, and how the attempts ended, once each. An attempt
--- that was given back before it began was never taken.
+-- Leases end: what they told of their jobs' history is told by the attempts from now on, written once each. An attempt
+-- that was given back before it began was never taken. Usage that nobody says is none.
 with ended as (
     delete from lease l
     using unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[],
                  $8::double precision[], $9::double precision[], $10::double precision[], $11::bigint[], $12::bigint[],
-                 $13::text[], $14::bigint[], $15::text[], $16::text[], $17::boolean[], $18::boolean[], $19::integer[])
+                 $13::text[], $14::bigint[], $15::text[], $16::text[], $17::boolean[], $18::boolean[], $19::integer[],
+                 $20::integer[])
         as t(job_id, epoch, outcome, reason, reason_text, exit_code, signal, cpu_user, cpu_system, wall, max_rss, disk,
-             output_sha256, output_bytes, stdout_tail, stderr_tail, accepted, ran, start_seq)
+             output_sha256, output_bytes, stdout_tail, stderr_tail, accepted, ran, start_seq, end_seq)
     where l.job_id = t.job_id and l.epoch = t.epoch
-    returning l.job_id, l.epoch, l.pilot_id, l.site, l.ce, l.seq, coalesce(l.start_seq, t.start_seq) as start_seq,
-              l.granted_at, case when t.outcome <> 'withdrawn' then coalesce(l.accepted_at, case when t.accepted then now() end) end as accepted_at,
-              coalesce(l.started_at, case when t.ran or t.start_seq is not null then now() end) as started_at, t.outcome,
-              t.reason, t.reason_text, t.exit_code, t.signal, t.cpu_user, t.cpu_system, t.wall, t.max_rss, t.disk,
-              t.output_sha256, t.output_bytes, t.stdout_tail, t.stderr_tail
-), attempted as (
-    insert into ended_attempt (
-        job_id, epoch, pilot_id, site, ce, offered_at, accepted_at, started_at, ended_at, outcome, reason, reason_text,
-        exit_code, signal, cpu_user_seconds, cpu_system_seconds, wall_seconds, max_rss_bytes, disk_bytes, output_sha256,
-        output_bytes, stdout_tail, stderr_tail
-    )
-    select job_id, epoch, pilot_id, site, ce, granted_at, accepted_at, started_at, now(), outcome, reason, reason_text,
-           exit_code, signal, cpu_user, cpu_system, wall, max_rss, disk, output_sha256, output_bytes, stdout_tail,
-           stderr_tail
-    from ended
+    returning l.job_id, l.epoch, l.pilot_id, l.site, l.ce, l.granted_at, l.accepted_at as taken_at, l.started_at as begun_at,
+              l.seq, coalesce(l.start_seq, t.start_seq) as start_seq, t.end_seq, t.accepted, t.ran, t.outcome, t.reason,
+              t.reason_text, t.exit_code, t.signal, t.cpu_user, t.cpu_system, t.wall, t.max_rss, t.disk, t.output_sha256,
+              t.output_bytes, t.stdout_tail, t.stderr_tail
 )
-insert into job_move (job_id, seq, at, before, event, state, epoch, reason, text, source)
-select job_id, seq, granted_at, 'Waiting', 'match', 'Matched', epoch, 'OFFERED', pilot_id, 'matcher' from ended
-union all
-select job_id, start_seq, started_at, 'Matched', 'start', 'Running', epoch, 'STARTED', '', 'job_agent' from ended
-where start_seq is not null;
+insert into ended_attempt (
+    job_id, epoch, pilot_id, site, ce, offered_at, accepted_at, started_at, ended_at, outcome, reason, reason_text,
+    exit_code, signal, cpu_user_seconds, cpu_system_seconds, wall_seconds, max_rss_bytes, disk_bytes, output_sha256,
+    output_bytes, stdout_tail, stderr_tail, match_seq, start_seq, end_seq
+)
+select job_id, epoch, pilot_id, site, ce, granted_at,
+       case when outcome <> 'withdrawn' then coalesce(taken_at, case when accepted then now() end) end,
+       coalesce(begun_at, case when ran or start_seq is not null then now() end),
+       now(), outcome, reason, coalesce(reason_text, ''), exit_code, signal, coalesce(cpu_user, 0), coalesce(cpu_system, 0),
+       coalesce(wall, 0), coalesce(max_rss, 0), coalesce(disk, 0), output_sha256, output_bytes, coalesce(stdout_tail, ''),
+       coalesce(stderr_tail, ''), seq, start_seq, end_seq
+from ended;
 
 -- name: recorded
 -- Of these attempts, those that this pilot had and that ended already: a report of them again is acknowledged again.

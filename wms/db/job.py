@@ -11,6 +11,7 @@ import msgspec
 
 from wms.db import task_queue
 from wms.db.array import texts
+from wms.db.columns import sparse
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import Epoch, JobId, PilotId, RequestId, TaskQueueId
@@ -23,6 +24,8 @@ from wms.messages import events
 SQL = load(__file__)
 
 _JOB_ID = attrgetter("job_id")
+_STATES = {str(state): state for state in State}
+"""Looked up for every job that is read: far cheaper than calling the enumeration."""
 
 
 class Born(msgspec.Struct, frozen=True):
@@ -41,8 +44,10 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
     job: Job
     steps: Steps
-    attempts: int | None = None
-    """The attempts that count from now on, where that changes."""
+    attempts: int
+    """That count from now on."""
+    end_told: bool = False
+    """Whether the attempt that ends with the last step tells it."""
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
@@ -121,12 +126,27 @@ async def read(tx: Transaction, job_ids: Iterable[JobId]) -> dict[JobId, Job]:
 
 async def _facts(tx: Transaction, query: str, ids: list[JobId]) -> dict[JobId, Job]:
     rows = await tx.fetch(query, ids)
-    leases = {row["job_id"]: Lease(**row) for row in await tx.fetch(SQL["leases"], ids)}
-    return {row["job_id"]: _job(row, leases.get(row["job_id"])) for row in rows}
+    leases = {row[0]: _lease(row) for row in await tx.fetch(SQL["leases"], ids)}
+    return {row[0]: _job(row, leases.get(row[0])) for row in rows}
+
+
+def _lease(row: asyncpg.Record) -> Lease:
+    job_id, epoch, pilot_id, phase, expires_at, counted = row
+    return Lease(
+        job_id=job_id, epoch=epoch, pilot_id=pilot_id, phase=phase, expires_at=expires_at, counted=counted
+    )
 
 
 def _job(row: asyncpg.Record, lease: Lease | None) -> Job:
-    return Job(**{**row, "state": State(row["state"])}, lease=lease)
+    (
+        job_id, state, epoch, event_seq, attempts, max_attempts, stop_requested, tq_id, user_priority,
+        owner, owner_group, vo, site, pilot_id,
+    ) = row  # fmt: skip
+    return Job(
+        job_id=job_id, state=_STATES[state], epoch=epoch, event_seq=event_seq, attempts=attempts,
+        max_attempts=max_attempts, stop_requested=stop_requested, tq_id=tq_id, user_priority=user_priority,
+        owner=owner, owner_group=owner_group, vo=vo, site=site, pilot_id=pilot_id, lease=lease,
+    )  # fmt: skip
 
 
 async def move(tx: Transaction, moves: Sequence[Move], source: str) -> None:
@@ -134,10 +154,10 @@ async def move(tx: Transaction, moves: Sequence[Move], source: str) -> None:
     moves = [each for each in moves if each.steps]
     if not moves:
         return
-    await tx.execute(SQL["move"], *_columns(_moved(each) for each in moves))
+    await tx.execute(SQL["move"], *sparse(_moved(each) for each in moves))
     notes = list(chain.from_iterable(_notes(each) for each in moves))
     if notes:
-        await tx.execute(SQL["note"], *_columns(notes), source)
+        await tx.execute(SQL["note"], *sparse(notes), source)
     now = await tx.now()
     _tell(
         tx, [_event(each.job, n, step, now) for each in moves for n, step in enumerate(each.steps, start=1)]
@@ -188,17 +208,15 @@ def _moved(move: Move) -> tuple[Any, ...]:
         last.state,
         last.reason.code,
         job.event_seq + len(move.steps),
-        job.stop_requested if at_pilot else "",
-        job.attempts if move.attempts is None else move.attempts,
-        None if last.state is State.WAITING else job.site,
-        None if last.state is State.WAITING else job.pilot_id,
+        (at_pilot and job.stop_requested) or None,
+        move.attempts if move.attempts != job.attempts else None,
     )
 
 
 def _notes(move: Move) -> Iterable[tuple[Any, ...]]:
-    for n, step in enumerate(move.steps, start=1):
+    for n, step in enumerate(move.steps[:-1] if move.end_told else move.steps, start=1):
         if step.event is Event.START:
-            continue  # the lease tells it
+            continue  # the lease tells it, and then the attempt
         yield (
             move.job.job_id,
             move.job.event_seq + n,
@@ -209,16 +227,6 @@ def _notes(move: Move) -> Iterable[tuple[Any, ...]]:
             step.reason.code,
             step.reason.text,
         )
-
-
-def _columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)]
-
-
-async def count_attempts(tx: Transaction, job_ids: Collection[JobId]) -> None:
-    """A pilot has taken these jobs: the attempt counts."""
-    if job_ids:
-        await tx.execute(SQL["count_attempt"], sorted(job_ids))
 
 
 async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop) -> None:

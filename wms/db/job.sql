@@ -19,24 +19,21 @@ from job where job_id = any ($1::bigint[]);
 select job_id, epoch, pilot_id, phase, expires_at, coalesce(counted, '{}') as counted from lease where job_id = any ($1::bigint[]);
 
 -- name: move
--- Move locked jobs to where their steps lead.
+-- Move locked jobs to where their steps lead; attempts that nobody says are as many as before.
 update job j
-set state = m.state, reason = m.reason, event_seq = m.event_seq, stop_requested = m.stop_requested,
-    attempts = m.attempts, site = m.site, pilot_id = m.pilot_id, changed_at = now()
-from unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::smallint[], $7::text[], $8::text[])
-    as m(job_id, state, reason, event_seq, stop_requested, attempts, site, pilot_id)
+set state = m.state, reason = m.reason, event_seq = m.event_seq, stop_requested = coalesce(m.stop_requested, ''),
+    attempts = coalesce(m.attempts, j.attempts), site = case when m.state <> 'Waiting' then j.site end,
+    pilot_id = case when m.state <> 'Waiting' then j.pilot_id end, changed_at = now()
+from unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::smallint[])
+    as m(job_id, state, reason, event_seq, stop_requested, attempts)
 where j.job_id = m.job_id;
 
 -- name: note
--- Write what the rows of jobs and leases do not tell of their history.
+-- Write what the rows of jobs, leases and attempts do not tell of their history.
 insert into job_move (job_id, seq, before, event, state, epoch, reason, text, source)
 select n.job_id, n.seq, n.before, n.event, n.state, n.epoch, n.reason, n.text, $9
 from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::text[])
     as n(job_id, seq, before, event, state, epoch, reason, text);
-
--- name: count_attempt
--- A pilot has taken these jobs: the attempt counts from now on.
-update job set attempts = attempts + 1 where job_id = any ($1::bigint[]);
 
 -- name: ask_stop
 -- Remember that the pilots of these jobs were asked to stop them.
@@ -51,10 +48,11 @@ set local lock_timeout = '100ms';
 select job_id from job where job_id = any ($1::bigint[]) and state = 'Waiting' order by job_id for update skip locked;
 
 -- name: claim
--- Give waiting jobs to pilots: state and lease, which tell the match; a job that no longer waits is not returned.
+-- Give waiting jobs to pilots: state and lease, which tell the match; a job that no longer waits is not returned. The
+-- attempt counts from now on: what is withdrawn is given back.
 with claimed as (
     update job j
-    set state = 'Matched', epoch = j.epoch + 1, event_seq = j.event_seq + 1, reason = 'OFFERED',
+    set state = 'Matched', epoch = j.epoch + 1, event_seq = j.event_seq + 1, attempts = j.attempts + 1, reason = 'OFFERED',
         site = a.site, pilot_id = a.pilot_id, changed_at = now()
     from unnest($1::bigint[], $2::text::text[], $3::text::text[], $4::text::text[], $5::text::text[])
         as a(job_id, pilot_id, request_id, site, ce)

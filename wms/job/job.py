@@ -19,7 +19,7 @@ Stop = Literal["", "kill", "reschedule"]
 """What the pilot that has a job was asked to stop it for."""
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The facts of one job that decisions need, as they stand under its row lock."""
 
     job_id: JobId
@@ -27,6 +27,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     epoch: Epoch
     event_seq: int
     attempts: int
+    """That count against its bound; an offer that stands is one of them."""
     max_attempts: int
     stop_requested: Stop
     tq_id: TaskQueueId
@@ -38,8 +39,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     pilot_id: PilotId | None = None
     lease: Lease | None = None
 
+    @property
+    def attempts_taken(self) -> int:
+        """The attempts that pilots took: without an offer that is not accepted yet."""
+        return self.attempts - (self.lease is not None and self.lease.phase == "offered")
 
-class Step(msgspec.Struct, frozen=True):
+
+class Step(msgspec.Struct, frozen=True, gc=False):
     """One move along the state table, with its reason."""
 
     before: State
@@ -90,8 +96,8 @@ def lost(job: Job, reason: Reason) -> Steps:
         return killed(job, Reason(Code.KILLED_BY_USER, reason.text))
     if job.stop_requested == "reschedule":
         return _again(job, Reason(Code.RESCHEDULED_BY_USER, reason.text))
-    if reason.code not in UNCOUNTED and job.attempts >= job.max_attempts:
-        text = f"{job.attempts} attempts of {job.max_attempts}; the last: {reason.text or reason.code}"
+    if reason.code not in UNCOUNTED and job.attempts_taken >= job.max_attempts:
+        text = f"{job.attempts_taken} attempts of {job.max_attempts}; the last: {reason.text or reason.code}"
         return path(job.state, (Event.FAIL, Reason(Code.TOO_MANY_ATTEMPTS, text)))
     # A job whose payload is over cannot run again: what was to follow is lost with the pilot.
     return _again(job, reason) or path(job.state, (Event.FAIL, reason))
