@@ -53,7 +53,7 @@ class Reports:
         recorded = await attempt.recorded(tx, list(_unheld(ledger, (report for _, report in reports))))
         for principal, report in reports:
             answer = _Applied(ledger, report, recorded).apply()
-            tx.send(inbox(principal.site or ""), report.pilot_id, answer)
+            tx.reply(inbox(principal.site or ""), report.pilot_id, answer)
         for job_id in left_behind:
             _take_back(ledger, job_id, frozenset(going))
         await ledger.write(tx, PAYLOADS)
