@@ -4,8 +4,8 @@ A pilot is known by its id from before it is sent, so that after a crash between
 `follow` finds it again. Every dispatcher passes one suite, `tests/contract/dispatch`.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -96,6 +96,15 @@ def settled(outcomes: Sequence[Sighting | BaseException]) -> list[Sighting]:
         if len(failed) == len(outcomes) or not isinstance(error, Unavailable):
             raise error
     return [each for each in outcomes if isinstance(each, Sighting)]
+
+
+T = TypeVar("T")
+
+
+def batches(many: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield parts of at most `size`, in order."""
+    for first in range(0, len(many), size):
+        yield many[first : first + size]
 
 
 def last_line(text: str) -> str:

@@ -10,7 +10,7 @@ or in an environment.
 import asyncio
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -18,7 +18,7 @@ import structlog
 
 from wms.dispatch.commands import Tools
 from wms.dispatch.place import Places
-from wms.dispatch.port import Order, Output, Request, Sighting, last_line, settled
+from wms.dispatch.port import Order, Output, Request, Sighting, batches, last_line, settled
 from wms.dispatch.script import pilot_script
 from wms.errors import Unavailable
 from wms.ids import PilotId
@@ -107,7 +107,7 @@ class SlurmDispatcher:
         """Have Slurm end the pilots: their agents get SIGTERM and drain."""
         jobs = await self._jobs()
         numbers = [jobs[pilot_id].number for pilot_id in pilot_ids if pilot_id in jobs]
-        for some in _batches(numbers):
+        for some in batches(numbers, NAMES_AT_ONCE):
             await self._tools.run("scancel", *some)
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
@@ -216,7 +216,7 @@ class SlurmDispatcher:
     async def _accounts(self, pilot_ids: Sequence[PilotId]) -> dict[PilotId, _Job] | None:
         """Return what Slurm's accounts say of jobs; None if they could not be asked just now."""
         found: dict[PilotId, _Job] = {}
-        for names in _batches(pilot_ids) if self._keeps_accounts else ():
+        for names in batches(pilot_ids, NAMES_AT_ONCE) if self._keeps_accounts else ():
             said = await self._tools.run(*_sacct(names))
             if said.code and "accounting storage is disabled" in said.err.lower():
                 self._keeps_accounts = False
@@ -252,8 +252,3 @@ def _sacct(names: Iterable[str]) -> list[str]:
         *("sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,JobName"),
         *(f"--starttime=now-{ACCOUNTED_DAYS}days", f"--name={','.join(names)}"),
     ]
-
-
-def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    for first in range(0, len(names), NAMES_AT_ONCE):
-        yield names[first : first + NAMES_AT_ONCE]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.dispatch.grounds import Ground, LocalGround, SlurmGround
+from tests.contract.dispatch.grounds import ArcGround, Ground, LocalGround, SlurmGround
 from tests.middleware import Sites
 
 REAL = pytest.mark.testbed
@@ -16,6 +16,7 @@ REAL = pytest.mark.testbed
         pytest.param("local"),
         pytest.param("alpha", id="slurm", marks=REAL),
         pytest.param("beta", id="forgetful-slurm", marks=REAL),
+        pytest.param("arc", marks=REAL),
     ]
 )
 async def ground(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Ground]:
@@ -29,6 +30,8 @@ def _ground(request: pytest.FixtureRequest, place: Path) -> Ground:
     if request.param == "local":
         return LocalGround(place)
     sites: Sites = request.getfixturevalue("testbed")
+    if request.param == "arc":
+        return ArcGround(sites)
     return SlurmGround(place, sites, request.param)
 
 

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from tests.middleware import Sites
 from tests.waiting import eventually
+from wms.dispatch.arc import ArcDispatcher
+from wms.dispatch.arc_rest import Element
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Dispatcher, Order, Request, Sighting
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
@@ -120,3 +122,25 @@ class SlurmGround:
 
     async def clear(self) -> None:
         self.sites.run(self.cluster, "scancel", "--me")
+
+
+class ArcGround:
+    patience = 90.0
+    """A-REX looks at its jobs each few seconds, tells of them each few, and feeds its batch system one by one."""
+
+    def __init__(self, sites: Sites, *, by: str = "proxy") -> None:
+        self.sites = sites
+        self._told = sites.told["arc"]
+        self._by = {by: self._told[by]}
+
+    def dispatcher(self, agent: Sequence[str] = SHELL, *, queue: str = "main") -> ArcDispatcher:
+        return ArcDispatcher(self.element(self._told["url"], queue), agent)
+
+    def unreachable(self) -> ArcDispatcher:
+        return ArcDispatcher(self.element("https://localhost:9/arex", "main"), SHELL)
+
+    def element(self, url: str, queue: str) -> Element:
+        return Element(url=url, queue=queue, authorities=self._told["authority"], **self._by)
+
+    async def clear(self) -> None:
+        """Leave its jobs: they end with their own."""

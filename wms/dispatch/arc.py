@@ -1,0 +1,207 @@
+"""Pilots as jobs of an ARC computing element.
+
+A pilot's job bears the pilot's id as its job name. The element's own ids are kept in memory; who comes after a crash asks the
+element for all jobs of ours and reads their names. Many pilots go in one description, many are asked for in one call. What an
+element tells of a job may be a minute old.
+
+Script, configuration and token go into the job's session directory, which only the job's user reads. A job whose sender died
+before it had brought them is failed by A-REX after ten minutes.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from wms.dispatch.arc_rest import Answer, ArcRest, Element
+from wms.dispatch.port import OUTPUT_LIMIT, Order, Output, Request, Sighting, batches, last_line, settled
+from wms.dispatch.script import pilot_script
+from wms.errors import shown
+from wms.ids import PilotId
+
+JOBS_AT_ONCE = 200
+"""In one call."""
+FILES = ("pilot.sh", "config.toml", "token")
+"""What a job is brought; the token last, for with it the job is whole."""
+
+State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
+
+STATES: Mapping[str, State] = {
+    **dict.fromkeys(("ACCEPTING", "ACCEPTED", "PREPARING", "PREPARED", "SUBMITTING", "QUEUING", "HELD"), "Waiting"),
+    **dict.fromkeys(("RUNNING", "OTHER", "EXITINGLRMS", "EXECUTED", "FINISHING", "KILLING"), "Running"),
+    "FINISHED": "Done",
+    "FAILED": "Failed",
+    **dict.fromkeys(("KILLED", "WIPED"), "Aborted"),
+}  # fmt: skip
+"""ARC's states in the port's words; one that is not here belongs to a job that lives."""
+
+
+class ArcDispatcher:
+    """Sends `agent --config FILE` to an element."""
+
+    def __init__(self, element: Element, agent: Sequence[str]) -> None:
+        self._element = element
+        self._agent = tuple(agent)
+        self._jobs: dict[PilotId, str] = {}
+
+    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+        """Submit the pilots, many in one call, and bring them their files."""
+        faults = {order.pilot_id: why for order in orders if (why := self._fault(order))}
+        found = {pilot_id: _failed(pilot_id, why) for pilot_id, why in faults.items()}
+        good = [order for order in orders if order.pilot_id not in faults]
+        async with ArcRest(self._element) as rest:
+            for some in batches(good, JOBS_AT_ONCE):
+                found |= {each.pilot_id: each for each in await self._submit(rest, some)}
+        return [found[order.pilot_id] for order in orders if order.pilot_id in found]
+
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+        """Ask how the pilots' jobs are, and how those ended that have."""
+        if not pilot_ids:
+            return []
+        async with ArcRest(self._element) as rest:
+            states = await self._ask(rest, "status", pilot_ids)
+            ends = await self._ask(rest, "info", [each for each in states if _is_over(states[each])])
+            return [
+                await self._sighting(rest, each, states[each], ends.get(each))
+                if each in states
+                else _lost(each)
+                for each in pilot_ids
+            ]
+
+    async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
+        """Have the pilots killed: their agents get SIGTERM and drain."""
+        async with ArcRest(self._element) as rest:
+            await self._ask(rest, "kill", pilot_ids)
+
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+        """Fetch the ends of what pilots printed from their session directories."""
+        async with ArcRest(self._element) as rest:
+            known = await self._known(rest, pilot_ids)
+            texts = await asyncio.gather(*(self._output(rest, each) for each in known))
+        return [Output(pilot_id=each, text=text) for each, text in zip(known, texts, strict=True) if text]
+
+    async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
+        """Have the element take away what is left of pilots that have ended."""
+        if not pilot_ids:
+            return
+        async with ArcRest(self._element) as rest:
+            await self._ask(rest, "clean", pilot_ids)
+        for pilot_id in pilot_ids:
+            self._jobs.pop(pilot_id, None)
+
+    # --- sending ----------------------------------------------------------------------------------
+
+    def _fault(self, order: Order) -> str:
+        """Return why a pilot cannot be sent, or nothing."""
+        if order.pilot_id in self._jobs:
+            return "not sent: it was before"
+        if order.request.constraint or order.request.gres:
+            return "not sent: ARC has no word for a batch system's constraints and generic resources"
+        return ""
+
+    async def _submit(self, rest: ArcRest, orders: Sequence[Order]) -> list[Sighting]:
+        answers = await rest.create([self._xrsl(order) for order in orders])
+        # Should fewer be answered than were asked: the others are found by their names, or are not there.
+        pairs = zip(orders, answers, strict=False)
+        settling = (self._settle(rest, order, answer) for order, answer in pairs)
+        return settled(await asyncio.gather(*settling, return_exceptions=True))
+
+    async def _settle(self, rest: ArcRest, order: Order, answer: Answer) -> Sighting:
+        if answer.code != 201:
+            return _failed(order.pilot_id, f"refused: {answer.reason}")
+        self._jobs[order.pilot_id] = answer.job
+        config, token = (f'"$PWD/{name}"' for name in FILES[1:])
+        script = pilot_script(order, self._agent, config=config, token=token)
+        for name, content in zip(FILES, (script, order.config, order.token), strict=True):
+            await rest.put(answer.job, name, content)
+        return Sighting(pilot_id=order.pilot_id, state="Submitted", reference=answer.job)
+
+    def _xrsl(self, order: Order) -> str:
+        wanted = {
+            "jobname": order.pilot_id,
+            "executable": FILES[0],
+            # One file for both: `join` is not heard by A-REX 6.17.
+            "stdout": "log",
+            "stderr": "log",
+            "queue": self._element.queue,
+            **_resources(order.request),
+            **self._element.attributes,
+            **order.request.attributes,
+        }
+        relations = "".join(f"({name}={_quoted(value)})" for name, value in wanted.items() if value)
+        inputs = "".join(f'("{name}" "")' for name in FILES)
+        return f'&{relations}(inputFiles={inputs})(outputFiles=("log" ""))'
+
+    # --- following --------------------------------------------------------------------------------
+
+    async def _known(self, rest: ArcRest, pilot_ids: Sequence[PilotId]) -> list[PilotId]:
+        """Return those of the pilots that have jobs; learn the names of jobs that are not known here first, if need be."""
+        if any(pilot_id not in self._jobs for pilot_id in pilot_ids):
+            strangers = sorted(await rest.jobs() - set(self._jobs.values()))
+            for some in batches(strangers, JOBS_AT_ONCE):
+                self._learn(zip(some, await rest.ask("info", some), strict=False))
+        return [pilot_id for pilot_id in pilot_ids if pilot_id in self._jobs]
+
+    def _learn(self, told: Iterable[tuple[str, Answer]]) -> None:
+        for job, answer in told:
+            # A job without a name of ours is kept in mind too, so that it is not asked for again and again.
+            name = str(answer.activity.get("Name") or f"nameless {job}")
+            self._jobs.setdefault(PilotId(name), job)
+
+    async def _ask(self, rest: ArcRest, action: str, pilot_ids: Sequence[PilotId]) -> dict[PilotId, Answer]:
+        found: dict[PilotId, Answer] = {}
+        for some in batches(await self._known(rest, pilot_ids), JOBS_AT_ONCE):
+            answers = await rest.ask(action, [self._jobs[each] for each in some])
+            found |= dict(zip(some, answers, strict=False))
+        return found
+
+    async def _sighting(
+        self, rest: ArcRest, pilot_id: PilotId, answer: Answer, end: Answer | None
+    ) -> Sighting:
+        if answer.code == 404:
+            return _lost(pilot_id)
+        state, why = STATES.get(answer.state, "Running"), ""
+        if end is not None:
+            code = str(end.activity.get("ExitCode") or "0")
+            state = "Failed" if state == "Done" and code != "0" else state
+            why = "" if state == "Done" else await self._why(rest, pilot_id, end, code)
+        return Sighting(pilot_id=pilot_id, state=state, reference=self._jobs[pilot_id], reason=why)
+
+    async def _why(self, rest: ArcRest, pilot_id: PilotId, end: Answer, code: str) -> str:
+        errors = end.activity.get("Error", "")
+        said = errors if isinstance(errors, str) else "; ".join(map(str, errors))
+        words = (
+            f"exit code {code}" if code != "0" else "",
+            said,
+            last_line(await self._output(rest, pilot_id)),
+        )
+        return shown(": ".join(word for word in words if word) or "killed", 600)
+
+    async def _output(self, rest: ArcRest, pilot_id: PilotId) -> str:
+        return await rest.tail(self._jobs[pilot_id], "log", OUTPUT_LIMIT)
+
+
+def _is_over(answer: Answer) -> bool:
+    return STATES.get(answer.state) in ("Done", "Failed", "Aborted")
+
+
+def _resources(request: Request) -> dict[str, str]:
+    minutes = -(-request.walltime_seconds // 60)
+    return {
+        "count": str(request.cores),
+        "countpernode": str(request.cores) if request.cores > 1 else "",
+        # Of each of the `count`.
+        "memory": str(-(-request.memory_mb // request.cores)) if request.memory_mb else "",
+        "walltime": f"{minutes} minutes" if minutes else "",
+    }
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace('"', '""') + '"'
+
+
+def _failed(pilot_id: PilotId, reason: str) -> Sighting:
+    return Sighting(pilot_id=pilot_id, state="Failed", reason=reason)
+
+
+def _lost(pilot_id: PilotId) -> Sighting:
+    return Sighting(pilot_id=pilot_id, state="Aborted", reason="ARC knows no such job")
