@@ -10,7 +10,7 @@ import asyncpg
 import msgspec
 
 from wms.db import task_queue
-from wms.db.array import texts
+from wms.db.array import joined
 from wms.db.columns import sparse
 from wms.db.database import Transaction
 from wms.db.sql import load
@@ -266,10 +266,10 @@ async def _claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float)
     return await tx.fetch(
         SQL["claim"],
         [each.job_id for each in claims],
-        texts([each.pilot_id for each in claims]),
-        texts([each.request_id for each in claims]),
-        texts([each.site for each in claims]),
-        texts([each.ce for each in claims]),
+        joined([each.pilot_id for each in claims]),
+        joined([each.request_id for each in claims]),
+        joined([each.site for each in claims]),
+        joined([each.ce for each in claims]),
         offer_seconds,
     )
 

@@ -54,8 +54,11 @@ with claimed as (
     update job j
     set state = 'Matched', epoch = j.epoch + 1, event_seq = j.event_seq + 1, attempts = j.attempts + 1, reason = 'OFFERED',
         site = a.site, pilot_id = a.pilot_id, changed_at = now()
-    from unnest($1::bigint[], $2::text::text[], $3::text::text[], $4::text::text[], $5::text::text[])
-        as a(job_id, pilot_id, request_id, site, ce)
+    from (
+        select job_id, pilot_id, request_id, coalesce(site, '') as site, coalesce(ce, '') as ce
+        from unnest($1::bigint[], string_to_array($2, E'\x1f'), string_to_array($3, E'\x1f'), string_to_array($4, E'\x1f'),
+                    string_to_array($5, E'\x1f')) as u(job_id, pilot_id, request_id, site, ce)
+    ) a
     where j.job_id = a.job_id and j.state = 'Waiting'
     returning j.job_id, j.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.description_id, j.array_index,
               j.parameters, a.pilot_id, a.request_id, a.site, a.ce

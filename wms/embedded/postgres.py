@@ -20,10 +20,13 @@ from wms.errors import Rejected, Unavailable
 from wms.files import write_secret
 
 USER = "wms"
+BUFFERS_PART = 16
+"""Of the machine's memory: the rows and descriptions of a million waiting jobs are then a hit on a machine of 16 GiB."""
+BUFFERS_BOUNDS = 128 << 20, 2 << 30
+
 # For two cores and some GiB shared with everything else of the system; `settings` overrides each.
 TUNING: Mapping[str, str] = {
     "max_connections": "200",
-    "shared_buffers": "256MB",
     "effective_cache_size": "2GB",
     "work_mem": "16MB",
     "maintenance_work_mem": "128MB",
@@ -57,6 +60,11 @@ TUNING: Mapping[str, str] = {
 FRAGILE: Mapping[str, str] = {"fsync": "off"}
 
 
+def _buffers() -> str:
+    least, most = BUFFERS_BOUNDS
+    return f"{min(max(psutil.virtual_memory().total // BUFFERS_PART, least), most) >> 20}MB"
+
+
 class Postgres(Server):
     """A Postgres server on 127.0.0.1 with its cluster, password (0600) and log below `data_dir`.
 
@@ -83,7 +91,12 @@ class Postgres(Server):
         super().__init__(data_dir, name="postgres", ready_within=ready_within)
         self.port = port
         self.durable = durable
-        self._settings = {**TUNING, **({} if durable else FRAGILE), **(settings or {})}
+        self._settings = {
+            **TUNING,
+            "shared_buffers": _buffers(),
+            **({} if durable else FRAGILE),
+            **(settings or {}),
+        }
 
     @property
     def cluster(self) -> Path:
