@@ -6,7 +6,7 @@ value, message, remedy). An empty result is the fast path, and builds no text at
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from wms.errors import shown
 from wms.jobdesc.description import SandboxRef
@@ -160,9 +160,12 @@ def texts(limit: int, many_limit: int) -> Rule:
     return rule
 
 
-def _all_fine(values: Sequence[object], limit: int) -> bool:
-    texts = [value for value in values if isinstance(value, str)]
-    return len(texts) == len(values) and max(map(len, texts)) <= limit and "".join(texts).isprintable()
+def _all_fine(values: Sequence[Any], limit: int) -> bool:
+    try:
+        whole = "".join(values)
+    except TypeError:
+        return False  # one is no text
+    return max(map(len, values)) <= limit and whole.isprintable()
 
 
 def table(key_rule: Rule, value_rule: Rule, limit: int) -> Rule:

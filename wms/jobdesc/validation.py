@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
@@ -75,6 +76,7 @@ RULES: dict[str, Rule] = {
 # Of fields without a plain default (required, or made anew) this is NODEFAULT, which no value is.
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(JobDescription)}
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PLAIN_LINES = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*+(?:\n[A-Za-z0-9][A-Za-z0-9._-]*+)*+")
 
 # Jobs come by the thousand that differ in what they are told, not in what they require: the rest is looked at once a kind.
 _OWN = ("arguments", "environment", "name", "priority")
@@ -232,7 +234,7 @@ def _large_texts(description: JobDescription) -> Iterator[Finding]:
     )
     size = sum(map(_bytes, texts))
     if is_array(description):
-        size += _growth(texts, _widest(description))
+        size += _growth(texts, description)
     if size > TEXT_LIMIT:
         yield (
             ".arguments",
@@ -255,7 +257,7 @@ def _templated_executable(description: JobDescription) -> Iterator[Finding]:
 def _long_name(description: JobDescription) -> Iterator[Finding]:
     if not is_array(description) or "{" not in description.name:
         return
-    length = len(description.name) + _growth([description.name], _widest(description))
+    length = len(description.name) + _growth([description.name], description)
     if length > NAME_LIMIT:
         yield (
             ".name",
@@ -301,24 +303,24 @@ def _extremes(values: Sequence[str]) -> Iterator[str]:
     # Of a million values that nothing is wrong with is seen without looking at each by itself.
     whole = "".join(values)
     yield max(values, key=len if whole.isascii() else _bytes)
-    if not (
-        _PLAIN.fullmatch(f"a{whole}") and all(each.isalnum() for each in {value[:1] for value in values})
-    ):
+    # A value with a line end in it is found by the other rule: it is not printable.
+    if not _PLAIN_LINES.fullmatch("\n".join(values)):
         yield from islice((value for value in values if not _PLAIN.fullmatch(value)), 1)
     if not whole.isprintable():
         yield from islice((value for value in values if not value.isprintable()), 1)
 
 
-def _widest(description: JobDescription) -> dict[str, int]:
-    widest = {
-        name: max(map(len if "".join(values).isascii() else _bytes, values))
-        for name, values in description.parameters.items()
-    }
-    return {**widest, INDEX: len(str(ARRAY_LIMIT))}
+def _growth(texts: Iterable[str], description: JobDescription) -> int:
+    """Return by how many bytes placeholders may let the texts grow."""
+    used = Counter(name for text in texts if "{" in text for name in _names(text))
+    return sum(times * _width(name, description) for name, times in used.items())
 
 
-def _growth(texts: Iterable[str], widest: Mapping[str, int]) -> int:
-    return sum(widest.get(name, 0) for text in texts if "{" in text for name in _names(text))
+def _width(name: str, description: JobDescription) -> int:
+    if name == INDEX:
+        return len(str(ARRAY_LIMIT))
+    values = description.parameters.get(name, ())
+    return max(map(len if "".join(values).isascii() else _bytes, values), default=0)
 
 
 def _names(text: str) -> list[str]:
