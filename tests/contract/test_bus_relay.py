@@ -109,6 +109,32 @@ async def test_answers_of_a_transaction_that_failed_are_never_sent(bus: Bus) -> 
         assert await published(bus, topic, 1) == [2]
 
 
+async def test_to_forget_waits_for_no_disk_and_leaves_the_next_transaction_as_it_is(bus: Bus) -> None:
+    rows = await bus.sql(
+        "insert into outbox (topic, keys, payloads, due_at) values ($1, $2, $3, now() + interval '1 h') returning outbox_id",
+        some_topic(),
+        [b"k"],
+        [b"{}"],
+    )
+    async with bus.db.transaction() as tx:
+        await outbox.delete(tx, [rows[0]["outbox_id"]])
+        assert await tx.fetchval("show synchronous_commit") == "off"
+        pid = await tx.fetchval("select pg_backend_pid()")
+    async with bus.db.transaction() as tx:
+        assert await tx.fetchval("select pg_backend_pid()") == pid
+        assert await tx.fetchval("show synchronous_commit") == "on"
+
+
+async def test_a_transaction_costs_no_statement_after_its_commit(bus: Bus) -> None:
+    other = await bus.connect_db()
+    async with bus.db.transaction() as tx:
+        pid = await tx.fetchval("select pg_backend_pid()")
+    async with other.transaction() as tx:
+        last = await tx.fetchval("select query from pg_stat_activity where pid = $1", pid)
+
+    assert last.startswith("COMMIT")
+
+
 async def test_what_was_rolled_back_is_never_published(bus: Bus) -> None:
     topic = some_topic()
     async with relay(bus) as (db, _):

@@ -154,6 +154,7 @@ class Database:
                 max_size=size,
                 timeout=10,
                 command_timeout=60,
+                reset=_nothing_to_reset,
                 server_settings={
                     "application_name": application[:60],
                     "idle_in_transaction_session_timeout": "60000",
@@ -186,3 +187,7 @@ class Database:
             raise
         if parcels:
             self.on_posted(parcels)
+
+
+async def _nothing_to_reset(_: Connection) -> None:
+    """Spare a statement after each transaction: what one sets is for itself only, and no session is ever locked or listened to."""

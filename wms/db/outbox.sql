@@ -1,6 +1,7 @@
 -- name: delete
--- The broker has acknowledged these.
-delete from outbox where outbox_id = any ($1::bigint[]);
+-- The broker has acknowledged these. It does not wait for the disk: what a crash brings back goes out twice, as it may.
+with lazily as materialized (select set_config('synchronous_commit', 'off', true))
+delete from outbox using lazily where outbox_id = any ($1::bigint[]);
 
 -- name: take_due
 -- Messages whose own relay has not sent them in time. Several relays share them; each has them for a while.
