@@ -134,11 +134,12 @@ class Load:
         """Ask so often, whatever the answers; a request's time counts from when it was due, not from when it was sent."""
         began, sent = time.perf_counter(), 0
         while (passed := time.perf_counter() - began) < seconds:
-            due = int(passed * rate)
+            # The first is due at once, the next after 1/rate: as many as are due by now, not one less.
+            due = int(passed * rate) + 1
             for first in range(sent, due, CHUNK):
                 await self._ask([began + n / rate for n in range(first, min(first + CHUNK, due))])
             sent = due
-            await asyncio.sleep(max(TICK_SECONDS, began + (sent + 1) / rate - time.perf_counter()))
+            await asyncio.sleep(max(TICK_SECONDS, began + sent / rate - time.perf_counter()))
         await self._settle()
         return self._figures(seconds)
 
@@ -181,6 +182,8 @@ class Load:
     async def _listen(self, reader: Reader) -> None:
         while True:
             messages = await reader.poll(0.5, 5_000)
+            if messages:
+                reader.hurry()
             now = time.perf_counter()
             follow: dict[int, list[Report]] = defaultdict(list)
             for message in messages:
