@@ -5,8 +5,6 @@ A link may lose what it carries, and says so by nothing: whoever needs an answer
 
 import asyncio
 
-import msgspec
-
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka, Settings
 from wms.bus.topics import site_inbox_of
@@ -18,7 +16,6 @@ from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import ToAgent
 from wms.messages.wire import Codec, encode
 
-FETCH_WAIT_MS = 30
 SEND_SECONDS = 5.0
 """What the broker did not take within so long is sent again rather than waited for."""
 
@@ -27,10 +24,7 @@ class KafkaLink:
     """The link of agents that a trusted site runs: Kafka's topics, its token with every message."""
 
     def __init__(self, settings: Settings, pilot_id: PilotId, site: str, token: str) -> None:
-        # A broker that wakes no fetch early has few milliseconds set, and would be asked all day by pilots that idle.
-        self._settings = msgspec.structs.replace(
-            settings, fetch_wait_ms=max(settings.fetch_wait_ms, FETCH_WAIT_MS)
-        )
+        self._settings = settings
         self._pilot_id = pilot_id
         self._site = site
         self._token = token
@@ -82,12 +76,13 @@ class KafkaLink:
             raise Unavailable("the broker is another cluster now")
 
     async def _send(self, topic: str, payload: bytes) -> None:
-        kafka, _ = self._ends()
+        kafka, inbox = self._ends()
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 await kafka.send(topic, self._pilot_id, payload, self._token)
         except TimeoutError:
             raise Unavailable(f"{topic}: not taken within {SEND_SECONDS:g} s") from None
+        inbox.hurry()
 
     def _ends(self) -> tuple[Kafka, Inbox[ToAgent]]:
         if self._opened is None:

@@ -177,6 +177,7 @@ class Instance:
         name: str = "test",
         verified: bool = False,
         batch: int = 512,
+        lanes: int = 1,
         on_refused: Any = None,
         outgoing: str = "",
     ) -> None:
@@ -205,6 +206,7 @@ class Instance:
             now=time.time,
             on_refused=on_refused,
             batch=batch,
+            lanes=lanes,
         )
 
     async def _handle(self, tx: Transaction, batch: list[Delivery[Note]]) -> None:
@@ -275,4 +277,4 @@ def settings_for(server: KafkaServer) -> Settings:
     """Return how the system's services reach such a broker."""
     if isinstance(server, ApacheKafka):
         return Settings(bootstrap=server.bootstrap)
-    return Settings(bootstrap=server.bootstrap, idempotent=False, fetch_wait_ms=10)
+    return Settings(bootstrap=server.bootstrap, idempotent=False, fetch_wait_ms=0)

@@ -73,6 +73,27 @@ async def test_ten_thousand_messages(bus: Bus) -> None:
         assert max(map(len, one.batches)) > 100
 
 
+async def test_two_lanes_have_a_transaction_each_and_no_message_comes_twice(bus: Bus) -> None:
+    await bus.send(range(200))
+    async with bus.instance(batch=16, lanes=2) as one:
+        await bus.took_effect(200)
+        one.hold.clear()
+        await bus.send(range(200, 300))
+
+        async def both_hold() -> bool:
+            waiting = await bus.sql(
+                "select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'"
+            )
+            return len(waiting) == 2
+
+        await eventually(both_hold)
+        one.hold.set()
+        await bus.took_effect(300)
+        await eventually(partial(no_lag, one))
+
+    assert await bus.effects() == list(range(300))
+
+
 async def test_duplicates_are_delivered_as_they_came(bus: Bus) -> None:
     await bus.send([3, 1, 2, 1, 3])
     async with bus.instance():

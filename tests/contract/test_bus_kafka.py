@@ -208,3 +208,20 @@ async def test_no_broker_is_said_so() -> None:
 def test_what_is_not_shared_is_an_inbox() -> None:
     assert all(find(topic.name) is topic for topic in SHARED)
     assert find("wms.user.ann.inbox") == Topic("wms.user.ann.inbox", 1, 1)
+
+
+async def test_the_end_of_a_long_log_is_read(bus: Bus) -> None:
+    """The embedded broker searches a log batch by batch, for no longer than the fetch may wait."""
+    batches = 4_000
+    for first in range(0, batches, 20):
+        sending = [bus.kafka.send(bus.topic.name, "k", b"%d" % n) for n in range(first, first + 20)]
+        await asyncio.gather(*sending)
+    reader = await bus.kafka.reader(bus.topic.name)
+    try:
+        reader.assign(dict.fromkeys(range(PARTITIONS), 0))
+        assert {int(each.payload) for each in await read(reader, batches)} == set(range(batches))
+        await bus.kafka.send(bus.topic.name, "k", b"last")
+
+        assert [each.payload for each in await read(reader, 1)] == [b"last"]
+    finally:
+        await reader.close()

@@ -65,7 +65,7 @@ async def test_the_embedded_broker_is_killed_under_a_service(tmp_path: Path, dat
 
 async def test_a_reader_without_a_broker_closes_and_nobody_else_is_cancelled(tmp_path: Path) -> None:
     async with Broker(tmp_path / "broker") as broker:
-        kafka = Kafka(Settings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=10), "test")
+        kafka = Kafka(Settings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0), "test")
         topic = Topic("test.readers", 1, 1)
         await kafka.start([topic])
         readers = [await kafka.reader(topic.name) for _ in range(10)]

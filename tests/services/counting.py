@@ -28,7 +28,7 @@ class Counting:
         self.directory = directory
         self.server = server
         self.settings = Settings(
-            bootstrap=server.bootstrap, idempotent=idempotent, fetch_wait_ms=100 if idempotent else 10
+            bootstrap=server.bootstrap, idempotent=idempotent, fetch_wait_ms=100 if idempotent else 0
         )
         generate_keys(directory / "keys")
         self._key = load_key(directory / "keys" / "issuer.pem")

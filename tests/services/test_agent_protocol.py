@@ -154,7 +154,7 @@ async def scene(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(reporter, "RESEND_AFTER_SECONDS", 0.3)
     number = next(_numbers)
     pilot_id, site = f"played-{number}", f"stage-{number}"
-    settings = Settings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=5)
+    settings = Settings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0)
     config = msgspec.convert(
         {
             "pilot": {

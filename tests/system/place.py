@@ -51,13 +51,13 @@ class Place:
         )
 
     def kafka(self) -> dict[str, object]:
-        return {"bootstrap": self.broker.bootstrap, "fetch_wait_ms": 5, "idempotent": False}
+        return {"bootstrap": self.broker.bootstrap, "fetch_wait_ms": 0, "idempotent": False}
 
     async def start(self) -> None:
         config = self.root / "job_manager.toml"
         config.write_text(
             f'[auth]\njwks = "{self.root}/keys/jwks.json"\n[postgres]\nurl = "{self.postgres}"\n'
-            f'[kafka]\nbootstrap = "{self.broker.bootstrap}"\nfetch_wait_ms = 5\nidempotent = false\n'
+            f'[kafka]\nbootstrap = "{self.broker.bootstrap}"\nfetch_wait_ms = 0\nidempotent = false\n'
         )
         with (self.root / "log").open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(

@@ -23,7 +23,7 @@ class Shell:
         self.data = place.root / f"data-{owner}"
         self.data.mkdir(exist_ok=True)
         (self.data / "client.toml").write_text(
-            f'[kafka]\nbootstrap = "{place.broker.bootstrap}"\nfetch_wait_ms = 5\nidempotent = false\n'
+            f'[kafka]\nbootstrap = "{place.broker.bootstrap}"\nfetch_wait_ms = 0\nidempotent = false\n'
             f'[auth]\ntoken_file = "{place.token(owner)}"\njwks = "{place.root}/keys/jwks.json"\n'
             f'[sandboxes]\nurl = "{place.root}/sandboxes"\n[postgres]\nurl = "{place.postgres}"\n'
         )

@@ -132,17 +132,16 @@ class Consumer(Generic[M]):
         self._batch = batch
         self._feed = Feed(kafka.cluster_id, name, topic.name)
         self._offsets: dict[int, int] = {}
-        self._reader: Reader | None = None
+        self._readers: dict[int, Reader] = {}
+        """By partition: each lane has one of its own, lest it wait for what another has not yet taken."""
         self._failing_since: float | None = None
         self.handled = 0
 
     @property
     def lag(self) -> int:
         """Messages of this instance's partitions that are still to be handled, as of the last fetch."""
-        if self._reader is None:
-            return 0
-        reader = self._reader
-        return sum(max(0, reader.high_water(part) - at) for part, at in self._offsets.items())
+        ends = {part: reader.high_water(part) for part, reader in self._readers.items()}
+        return sum(max(0, end - self._offsets[part]) for part, end in ends.items())
 
     async def run(self) -> None:
         """Handle batches until cancelled; a batch in hand is finished first. Fails when nothing works for too long."""
@@ -159,38 +158,43 @@ class Consumer(Generic[M]):
             await asyncio.sleep(pause)
 
     async def _read(self) -> None:
-        """Handle batches by one reader, until the shares change or something fails: nothing is guessed after that."""
+        """Handle batches until the shares change or something fails: nothing is guessed after that."""
         wanted = self._share()
         if not wanted:
             self._failing_since = None
             return
-        reader = self._reader = await self._kafka.reader(self.topic.name)
         try:
             async with self._db.transaction() as tx:
                 self._offsets = await offset.begin(tx, self._feed, wanted)
-            reader.assign(self._offsets)
             log.info("partitions assigned", consumer=self.name, offsets=self._offsets)
             lanes = [part for lane in range(self._lanes) if (part := wanted[lane :: self._lanes])]
-            await _together([self._follow(reader, wanted, part) for part in lanes])
+            await _together([self._follow(wanted, part) for part in lanes])
         except PartitionLost as lost:
             log.warning("partition lost", consumer=self.name, error=str(lost))
         finally:
             self._offsets = {}
-            self._reader = None
-            await reader.close()
 
     def _share(self) -> tuple[int, ...]:
         return self._membership.share(self.name, self.topic.partitions)
 
-    async def _follow(self, reader: Reader, wanted: tuple[int, ...], part: tuple[int, ...]) -> None:
+    async def _follow(self, wanted: tuple[int, ...], part: tuple[int, ...]) -> None:
         """Handle the batches of some partitions, one after another, for as long as the shares stay as they are."""
-        heard = _Heard()
-        while self._share() == wanted:
-            records = await reader.poll(POLL_SECONDS, self._batch, part)
-            if records:
-                await _to_its_end(self._take(records))
-            if heard.progress(len(records), await reader.unread(part), reader.answered_at(part)):
-                self._failing_since = None
+        reader = await self._kafka.reader(self.topic.name)
+        try:
+            reader.assign({each: self._offsets[each] for each in part})
+            self._readers |= dict.fromkeys(part, reader)
+            heard = _Heard()
+            while self._share() == wanted:
+                records = await reader.poll(POLL_SECONDS, self._batch)
+                if records:
+                    reader.hurry()
+                    await _to_its_end(self._take(records))
+                if heard.progress(len(records), await reader.unread(), reader.answered_at()):
+                    self._failing_since = None
+        finally:
+            for each in part:
+                self._readers.pop(each, None)
+            await reader.close()
 
     async def _take(self, records: Sequence[Message]) -> None:
         started = time.perf_counter()

@@ -4,7 +4,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from wms.bus.kafka import Kafka, Reader
+from wms.bus.kafka import Kafka, Message, Reader
 from wms.bus.topics import Topic
 from wms.errors import Rejected
 from wms.messages.wire import Codec
@@ -35,15 +35,24 @@ class Inbox(Generic[M]):
         if self._reader is not None:
             await self._reader.close()
 
+    def hurry(self) -> None:
+        """An answer is expected: let it come without delay."""
+        if self._reader is not None:
+            self._reader.hurry()
+
     async def poll(self, timeout_seconds: float, limit: int = 1_000) -> list[M]:
         """Return what came for this reader; what cannot be read is logged and passed over."""
         assert self._reader is not None
+        records = [each for each in await self._reader.poll(timeout_seconds, limit) if self._is_ours(each)]
+        if records:
+            self._reader.hurry()
         found = []
-        for record in await self._reader.poll(timeout_seconds, limit):
-            if self._key is not None and record.key != self._key:
-                continue
+        for record in records:
             try:
                 found.append(self._codec.decode(record.payload))
             except Rejected as fault:
                 log.warning("inbox message passed over", topic=self._topic.name, error=str(fault))
         return found
+
+    def _is_ours(self, record: Message) -> bool:
+        return self._key is None or record.key == self._key

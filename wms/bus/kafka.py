@@ -45,7 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     bootstrap: str = "127.0.0.1:9092"
     fetch_wait_ms: int = 100
-    """How long a broker may hold a fetch that finds nothing. The embedded one does not wake it early: there, few."""
+    """How long a broker may hold a fetch that finds nothing. 0 for one that does not wake it early, as the embedded one: it
+    is asked anew from time to time."""
     idempotent: bool = True
     """Whether the producer numbers its messages, so that a broker drops those sent twice. The embedded cannot."""
     replication: int = 1

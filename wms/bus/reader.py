@@ -1,8 +1,8 @@
 """A reader of one topic: partitions and offsets as it is told, and never stopped for good by one bad record."""
 
 import asyncio
-import time
-from collections.abc import Collection, Coroutine
+import contextlib
+from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
@@ -10,6 +10,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from wms.bus.pacing import Pacing, fetch_wait_ms
 from wms.errors import Unavailable
 
 log = structlog.get_logger()
@@ -18,12 +19,6 @@ HEADER = "authorization"
 """The header that carries the sender's token; a payload never does."""
 
 TOKEN_LIMIT = 16_384
-
-IDLE_WAIT_MS = 100
-"""How long a fetch may wait where nothing has come lately. The embedded broker does not wake a fetch that waits, so that it
-is told to wait shortly; but asked a hundred times a second by each reader it alone would take half a core to say no."""
-IDLE_AFTER_SECONDS = 0.3
-"""Shorter than the second in which an idle pilot asks again: it would never be idle otherwise."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -40,16 +35,15 @@ class Message(msgspec.Struct, frozen=True):
 class Reader:
     """Reads partitions of one topic that it is told, from offsets that it is told."""
 
-    def __init__(self, topic: str, bootstrap: str, client_id: str, fetch_wait_ms: int) -> None:
+    def __init__(self, topic: str, bootstrap: str, client_id: str, wait_ms: int) -> None:
         self.topic = topic
-        self._busy_wait_ms = fetch_wait_ms
-        self._news_at = time.monotonic()
+        self._pacing = Pacing() if wait_ms == 0 else None
         self._consumer = AIOKafkaConsumer(
             bootstrap_servers=bootstrap,
             client_id=client_id,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
-            fetch_max_wait_ms=fetch_wait_ms,
+            fetch_max_wait_ms=wait_ms,
             max_partition_fetch_bytes=4_194_304,
             fetch_max_bytes=16_777_216,
             check_crcs=False,
@@ -64,6 +58,39 @@ class Reader:
         except (KafkaError, OSError) as error:
             await self.close()
             raise Unavailable(f"{self.topic}: no broker to read from: {error}") from error
+        if self._pacing is not None:
+            self._pace_fetches(self._pacing)
+
+    def _pace_fetches(self, pacing: Pacing) -> None:
+        # The library asks again as soon as it is answered, and has no other place where it could be made to wait.
+        fetcher = self._consumer._fetcher  # noqa: SLF001
+        fetch = fetcher._proc_fetch_request  # noqa: SLF001
+
+        async def paced(assignment: Any, node_id: Any, request: Any) -> bool:
+            request._max_wait_ms = fetch_wait_ms(behind=self._is_behind(request))  # noqa: SLF001
+            found: bool = await fetch(assignment, node_id, request)
+            if not found:
+                if self._is_behind(request):
+                    pacing.hurry()
+                # As there, no cancellation is let out: whoever closes the library's fetcher would stop half-way.
+                with contextlib.suppress(asyncio.CancelledError):
+                    await pacing.rest()
+            return found
+
+        fetcher._proc_fetch_request = paced  # noqa: SLF001
+
+    def _is_behind(self, request: Any) -> bool:
+        """Return whether a fetch asks for what is known to be there."""
+        return any(
+            self.high_water(partition) > offset
+            for _, partitions in request.topics
+            for partition, offset, _ in partitions
+        )
+
+    def hurry(self) -> None:
+        """Something has come, or is expected to: let the next come without delay, where the broker does not see to that."""
+        if self._pacing is not None:
+            self._pacing.hurry()
 
     async def close(self) -> None:
         """Disconnect; never raises."""
@@ -86,36 +113,20 @@ class Reader:
             raise Unavailable(f"{self.topic}: no end to read from: {error!r}") from error
         await self._position(partition)
 
-    async def poll(
-        self, timeout_seconds: float, limit: int, partitions: Collection[int] | None = None
-    ) -> list[Message]:
-        """Return what has come, of some partitions or of all: each one's in order; empty when nothing came in time."""
-        places = self._places(partitions)
+    async def poll(self, timeout_seconds: float, limit: int) -> list[Message]:
+        """Return what has come, each partition's in order; empty when nothing came in time."""
         try:
-            found = await self._consumer.getmany(
-                *places, timeout_ms=int(timeout_seconds * 1000), max_records=limit
-            )
+            found = await self._consumer.getmany(timeout_ms=int(timeout_seconds * 1000), max_records=limit)
         except (KafkaError, OSError) as error:
             raise Unavailable(f"{self.topic}: not read: {error!r}") from error
         except Exception:  # noqa: BLE001 - a record that is none; the library names neither it nor its partition
-            return await self._poll_singly(limit, places)
-        self._set_pace(news=bool(found))
+            return await self._poll_singly(limit)
         return [_message(record) for records in found.values() for record in records]
 
-    def _set_pace(self, *, news: bool) -> None:
-        """Let fetches wait for longer where nothing comes."""
-        now = time.monotonic()
-        if news:
-            self._news_at = now
-        idle = now - self._news_at > IDLE_AFTER_SECONDS
-        wait_ms = max(self._busy_wait_ms, IDLE_WAIT_MS) if idle else self._busy_wait_ms
-        # The library reads it anew for each fetch and has no other way to change it.
-        self._consumer._fetcher._fetch_max_wait_ms = wait_ms  # noqa: SLF001
-
-    async def _poll_singly(self, limit: int, places: Collection[TopicPartition]) -> list[Message]:
+    async def _poll_singly(self, limit: int) -> list[Message]:
         """Return what can be read, passing over the one record that cannot."""
         found: list[Message] = []
-        for place in places:
+        for place in self._consumer.assignment():
             # To seek throws away what was fetched, and with it the half-read batch that failed.
             self._consumer.seek(place, await self._position(place))
             for _ in range(limit):
@@ -145,26 +156,19 @@ class Reader:
         """Return the end of the partition's log as the last fetch told it."""
         return self._consumer.highwater(self._place(partition)) or 0
 
-    async def unread(self, partitions: Collection[int] | None = None) -> int:
+    async def unread(self) -> int:
         """Return how many messages the broker has, as of its last answers, that were not yet returned by `poll`."""
         return sum(
             [
                 max(0, self.high_water(place.partition) - await self._position(place))
-                for place in self._places(partitions)
+                for place in self._consumer.assignment()
             ]
         )
 
-    def answered_at(self, partitions: Collection[int] | None = None) -> int:
+    def answered_at(self) -> int:
         """Return when, in ms, the broker last answered for the partition it neglects most; 0 if it never did for one."""
-        times = [self._consumer.last_poll_timestamp(place) for place in self._places(partitions)]
+        times = [self._consumer.last_poll_timestamp(place) for place in self._consumer.assignment()]
         return min((each or 0 for each in times), default=0)
-
-    def _places(self, partitions: Collection[int] | None) -> Collection[TopicPartition]:
-        """Return these partitions, or all that are read."""
-        if partitions is None:
-            assigned: Collection[TopicPartition] = self._consumer.assignment()
-            return assigned
-        return [self._place(partition) for partition in partitions]
 
     def _place(self, partition: int) -> TopicPartition:
         return TopicPartition(self.topic, partition)

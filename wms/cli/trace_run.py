@@ -25,8 +25,6 @@ OPEN_AT_ONCE = 32
 """Owners with an open connection; for the others it is opened when they submit again."""
 TICK_SECONDS = 0.1
 AD_SECONDS = 60.0
-FETCH_WAIT_MS = 200
-"""Of the many connections; an answer may come so much later."""
 LIFETIME_SECONDS = 7 * 86_400.0
 TIMEOUT_SECONDS = 120.0
 
@@ -66,8 +64,7 @@ class Owners:
     """Connections of the trace's owners: opened when needed, the one unused for longest closed when there are many."""
 
     def __init__(self, settings: Settings, keys: Keys, directory: Path) -> None:
-        kafka = msgspec.structs.replace(settings.kafka, fetch_wait_ms=FETCH_WAIT_MS)
-        self._settings = msgspec.structs.replace(settings, kafka=kafka)
+        self._settings = settings
         self._keys = keys
         self._directory = directory
         self._open: OrderedDict[Identity, tuple[Client, contextlib.AsyncExitStack]] = OrderedDict()

@@ -152,6 +152,7 @@ class Exchange:
     async def _send(self, line: Line, topic: str, owner: str, payload: bytes, token: str) -> None:
         try:
             await line.kafka.send(topic, owner, payload, token)
+            line.inbox.hurry()
         except Unavailable as fault:
             self._fault = fault
             line.break_off()

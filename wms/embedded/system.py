@@ -171,7 +171,7 @@ class System:
         await self.supervisor.add(self.broker)
         told: Table = {"bootstrap": self.broker.bootstrap}
         # The small broker knows no idempotent producer, and does not wake a fetch that waits for messages.
-        return {**told, "idempotent": False, "fetch_wait_ms": 10} if chosen == "embedded" else told
+        return {**told, "idempotent": False, "fetch_wait_ms": 0} if chosen == "embedded" else told
 
     async def _beating(self, db: Database) -> set[str]:
         async with db.transaction() as tx:
