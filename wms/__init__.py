@@ -4,6 +4,7 @@ The map, from the ground up (each layer imports only what stands below it):
 
 * `ids`, `errors`, `backoff`: names, outcomes, pauses.
 * `job`, `lease`, `site`: what a job's life is, who holds one, what sites offer.
+* `classad`: ads and expressions over them: matches, ranks, what is left, why not.
 * `jobdesc`, `auth`: what users write, and who they are.
 * `taskqueue`, `provisioning`: which job goes where, and how many pilots are sent. Pure decisions.
 * `why`: why a job waits, what would do instead, and when it may start, by the same decisions.

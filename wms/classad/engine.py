@@ -1,0 +1,141 @@
+"""The HTCondor project's ClassAd library, `classad2`, held at arm's length; nothing else imports it.
+
+What reaches it was written from trees of ours, so that its parser's surprises (numbers that overflow to 0, text that is
+not read, crashes on half characters) stay out of reach, and what its evaluation may cost is bounded before it begins.
+
+It never gives back the 144 bytes of any handle (25.14.1), of which an expression takes three and an ad one. So values are
+put into ads that are used again, texts evaluated once go through its function `eval`, which needs no handle, and only what
+is evaluated often is compiled, once for each text.
+"""
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from wms.classad.parsing import TEXT_NAME
+from wms.classad.value import ERROR, UNDEFINED, RecordText, Value
+from wms.errors import Rejected
+
+if TYPE_CHECKING:
+    import classad2
+
+COMPILED = 16_384
+"""Expressions kept compiled; 450 bytes are lost for each that must be compiled again."""
+_SPARE = 1_024
+"""Emptied ads kept for use again."""
+
+
+@cache
+def _library() -> Any:
+    try:
+        import classad2
+    except ImportError as error:
+        raise Rejected(
+            "CLASSAD_LIBRARY",
+            f"ClassAd expressions cannot be evaluated here: {error}",
+            "install htcondor, of which there are wheels for Linux on x86_64 and aarch64",
+        ) from error
+    return classad2
+
+
+@lru_cache(maxsize=COMPILED)
+def compiled(text: str) -> "classad2.ExprTree":
+    """Return the library's tree of an expression that we wrote."""
+    return _library().ExprTree(text)
+
+
+def library_ad(text: str) -> "classad2.ClassAd":
+    """Return the library's ad of a text that we wrote."""
+    return _library().ClassAd(text)
+
+
+def evaluate(tree: "classad2.ExprTree", own: Any = None, other: Any = None) -> Any:
+    """Return what the library makes of an expression over its own and another ad, in its kinds of values."""
+    try:
+        return tree.eval(own, other)
+    except (_library().ClassAdException, UnicodeDecodeError):
+        # Too deep for it; or half of a character was cut out.
+        return _library().Value.Error
+
+
+def error() -> Any:
+    """Return the library's error."""
+    return _library().Value.Error
+
+
+def value(found: Any, again: Callable[[Any], Any]) -> Value:
+    """Return a value of ours for one of the library's; `again` evaluates the elements of lists."""
+    library = _library()
+    match found:
+        case library.Value():
+            # A kind of integer, which equals 1 or 2.
+            return UNDEFINED if found is library.Value.Undefined else ERROR
+        case bool() | int() | float() | str():
+            return found
+        case list():
+            return tuple(value(each, again) for each in found)
+        case library.ClassAd():
+            return RecordText(" ".join(str(found).split()))
+        case library.ExprTree():
+            return value(again(found), again)
+        case _:
+            raise AssertionError(f"a value of the library of type {type(found)}")
+
+
+def evaluate_text(text: str, own: Any, other: Any = None) -> Value:
+    """Evaluate a text once, as an attribute of the library's ad `own`, which may look at `other`."""
+    own[TEXT_NAME] = text
+    try:
+        return value(evaluate(_once(), own, other), lambda each: evaluate(each, own, other))
+    finally:
+        del own[TEXT_NAME]
+
+
+class Values:
+    """Attributes with values, in which expressions of the other scope are evaluated: an ad of the library's, lent."""
+
+    _spare: "list[classad2.ClassAd]" = []
+
+    def __init__(self) -> None:
+        self.ad = self._spare.pop() if self._spare else library_ad("[]")
+
+    def __setitem__(self, name: str, value: Value) -> None:
+        self.ad[name] = _given(value)
+
+    def put(self, name: str, text: str) -> None:
+        """Put an expression there, which is evaluated each time."""
+        self.ad[name] = compiled(text)
+
+    def evaluate(self, text: str) -> Value:
+        """Evaluate a text once, over these attributes."""
+        return evaluate_text(text, self.ad)
+
+    def empty(self) -> None:
+        """Give the ad back, without its attributes."""
+        for name in list(self.ad):
+            del self.ad[name]
+        if len(self._spare) < _SPARE:
+            self._spare.append(self.ad)
+
+
+@cache
+def _once() -> "classad2.ExprTree":
+    return compiled(f"eval('{TEXT_NAME}')")
+
+
+@cache
+def nothing() -> Values:
+    """Return what has no attributes."""
+    return Values()
+
+
+def _given(value: Value) -> Any:
+    match value:
+        case _ if value is UNDEFINED:
+            return _library().Value.Undefined
+        case _ if value is ERROR:
+            return _library().Value.Error
+        case tuple():
+            return [_given(each) for each in value]
+        case _:
+            return value

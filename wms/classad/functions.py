@@ -1,0 +1,53 @@
+"""The functions of the language that may be called.
+
+Each is a function of its arguments alone, and its value is not much larger than they are. Left out, for that: `time`,
+`random`, `userMap` and other looks at the world; `eval` and `unparse`, which make texts programs again; `join`, `replace`,
+`regexps`, whose values grow as products; `debug`, which writes; times, and what is made of them.
+"""
+
+from typing import NamedTuple
+
+
+class Function(NamedTuple):
+    """How a function is called, and what it gives."""
+
+    name: str
+    least: int
+    most: int
+    gives: str
+    """"truth" (a boolean, undefined or error), "scalar", "text" or "any"."""
+
+
+_TRUTHS = (
+    "isUndefined:1 isError:1 isString:1 isInteger:1 isReal:1 isBoolean:1 isList:1 isClassad:1 "
+    "member:2 identicalMember:2 anyCompare:3 allCompare:3 regexp:2-3 regexpMember:2-3 "
+    "stringListMember:2-3 stringListIMember:2-3 stringListsIntersect:2-3 "
+    "versionLT:2 versionLE:2 versionEQ:2 versionGE:2 versionGT:2 version_in_range:3 bool:1"
+)
+_SCALARS = (
+    "size:1 sum:1 avg:1 min:1 max:1 int:1 real:1 floor:1 ceiling:1 round:1 pow:2 quantize:2 "
+    "strcmp:2 stricmp:2 versioncmp:2"
+)
+_TEXTS = "strcat:0-64 string:1 substr:2-3 toUpper:1 toLower:1"
+_ANY = "ifThenElse:3"
+
+
+def _read(listed: str, gives: str) -> dict[str, Function]:
+    found = {}
+    for each in listed.split():
+        name, _, arity = each.partition(":")
+        least, _, most = arity.partition("-")
+        found[name.lower()] = Function(name, int(least), int(most or least), gives)
+    return found
+
+
+FUNCTIONS = {
+    **_read(_TRUTHS, "truth"),
+    **_read(_SCALARS, "scalar"),
+    **_read(_TEXTS, "text"),
+    **_read(_ANY, "any"),
+}
+"""By their names in lower case."""
+
+PATTERN_FIRST = frozenset({"regexp", "regexpMember"})
+"""Those whose first argument is a regular expression, and whose third its options."""

@@ -1,0 +1,371 @@
+"""The reader of expressions and ads, after the grammar of the language: all of a text is read, or it is refused.
+
+Stricter than the library, which takes 99999999999999999999 for 0, reads no further than it likes, and looks at the clock for
+CurrentTime.
+"""
+
+from typing import NoReturn, TypeGuard
+
+from wms.classad.functions import FUNCTIONS, PATTERN_FIRST
+from wms.classad.limits import ATTRIBUTES, DEPTH, NAME_LENGTH, NODES, RECORDS, refused
+from wms.classad.patterns import power
+from wms.classad.tokens import Token, checked, tokens, where
+from wms.classad.tree import (
+    Binary,
+    Call,
+    Choice,
+    Index,
+    ListOf,
+    Literal,
+    Node,
+    Record,
+    Reference,
+    Scope,
+    Select,
+    Unary,
+    chain,
+    children,
+    localised,
+)
+from wms.classad.value import ERROR, UNDEFINED, Scalar
+from wms.errors import shown
+
+Attributes = tuple[tuple[str, Node], ...]
+
+TEXT_NAME = "wms:text"
+"""Where the library is handed texts to evaluate."""
+SCOPES = {"my": Scope.OWN, "self": Scope.OWN, "other": Scope.OTHER, "target": Scope.OTHER}
+CONSTANTS: dict[str, Scalar] = {"true": True, "false": False, "undefined": UNDEFINED, "error": ERROR}
+RESERVED = frozenset(
+    {*SCOPES, *CONSTANTS, "is", "isnt", "parent", "toplevel", "root", "super", "currenttime", TEXT_NAME}
+)
+"""What no attribute may be called; some of these the library takes for something else than an attribute."""
+
+LEVELS = {
+    "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "is": 6, "isnt": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
+    "<<": 8, ">>": 8, ">>>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
+}  # fmt: skip
+"""How close an operator binds; all of them to the left."""
+_SAME = {"=?=": "is", "=!=": "isnt"}
+_UNARY = frozenset("-+!~")
+_LARGEST = 2**63 - 1
+
+
+def parse_expression(text: str, place: str = "") -> Node:
+    """Return the tree of an expression; Rejected, naming the place, if it is none or passes a limit."""
+    reader = _Reader(checked(text, place), place)
+    tree = reader.expression()
+    reader.expect_end()
+    nodes(tree, place)
+    return tree
+
+
+def parse_ad(text: str, place: str = "") -> Attributes:
+    """Return the attributes of an ad in the new syntax, `[name = expression; ...]`; Rejected as above."""
+    reader = _Reader(checked(text, place), place)
+    reader.expect("[")
+    attributes = reader.attributes()
+    reader.expect_end()
+    return _measured_ad(attributes, place)
+
+
+def parse_old_ad(text: str, place: str = "") -> Attributes:
+    """Return the attributes of an ad in the old syntax, a line `name = expression` each; Rejected as above."""
+    found: dict[str, tuple[str, Node]] = {}
+    for number, line in enumerate(checked(text, place).splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            reader = _Reader(line, f"{place}{' ' if place else ''}line {number} of the ad,", old=True)
+            reader.attribute(found)
+            reader.expect_end()
+    return _measured_ad(tuple(found.values()), place)
+
+
+def nodes(tree: Node, place: str) -> int:
+    """Return how many nodes a tree has; refuse one of too many nodes or levels."""
+    waiting = [(tree, 1)]
+    found = 0
+    while waiting:
+        node, depth = waiting.pop()
+        found += 1
+        if depth > DEPTH:
+            raise refused(
+                "TOO_DEEP", f"more than {DEPTH} levels of brackets and operators in each other", place
+            )
+        if found > NODES:
+            raise refused("TOO_LARGE", f"more than {NODES:,} names, values and operators", place)
+        waiting.extend((each, depth + 1) for each in children(node))
+    return found
+
+
+def name_checked(name: str, place: str) -> str:
+    """Return the name of an attribute; refuse one that no attribute may have."""
+    if name.lower() in RESERVED:
+        raise refused("NAME", f'"{name}" is a word of the language, and no attribute\'s name', place)
+    if not 0 < len(name) <= NAME_LENGTH or not name.isascii() or not name.isprintable():
+        raise refused("NAME", f"a name has 1 to {NAME_LENGTH} printable ASCII characters", place)
+    return name
+
+
+def _measured_ad(attributes: Attributes, place: str) -> Attributes:
+    if len(attributes) > ATTRIBUTES:
+        raise refused("TOO_LARGE", f"{len(attributes):,} attributes, {ATTRIBUTES:,} are allowed", place)
+    nodes(Record(attributes), place)
+    return attributes
+
+
+class _Reader:
+    """Recursive descent, a method a rule; operators by their levels."""
+
+    def __init__(self, text: str, place: str, *, old: bool = False) -> None:
+        self._text, self._place = text, place
+        self._tokens = tokens(text, place, old=old)
+        self._token = next(self._tokens)
+        self._depth = 0
+        self._records = 0
+
+    def expression(self) -> Node:
+        self._depth += 1
+        if self._depth > DEPTH:
+            self._fail(f"more than {DEPTH} levels of brackets and operators in each other", "TOO_DEEP")
+        condition = self._operators(1)
+        if self._sign("?"):
+            yes = self.expression()
+            self.expect(":")
+            condition = Choice(condition, yes, self.expression())
+        self._depth -= 1
+        return condition
+
+    def attributes(self) -> Attributes:
+        """Read on behind `[` to the end of the record."""
+        found: dict[str, tuple[str, Node]] = {}
+        while not self._sign("]"):
+            self.attribute(found)
+            if not self._sign(";"):
+                self.expect("]")
+                break
+        return tuple(found.values())
+
+    def attribute(self, found: dict[str, tuple[str, Node]]) -> None:
+        token = self._take()
+        if token.kind not in {"name", "quoted"}:
+            self._fail("the name of an attribute should stand here", at=token)
+        name = name_checked(token.text, self._where(token))
+        if name.lower() in found:
+            self._fail(f'the attribute "{shown(name, 60)}" is given twice', "TWICE", token)
+        self.expect("=")
+        found[name.lower()] = (name, self.expression())
+
+    def expect(self, sign: str) -> None:
+        if not self._sign(sign):
+            self._fail(f'"{sign}" should stand here')
+
+    def expect_end(self) -> None:
+        if self._token.kind != "end":
+            self._fail("the text goes on behind its end")
+
+    def _operators(self, least: int) -> Node:
+        left = self._unary()
+        grown = 0
+        while (operator := self._operator()) and LEVELS[operator] >= least:
+            self._take()
+            right = self._operators(LEVELS[operator] + 1)
+            if operator in {"&&", "||"}:
+                terms = [left, right]
+                while self._operator() == operator:
+                    self._take()
+                    terms.append(self._operators(LEVELS[operator] + 1))
+                left = chain(operator, terms)
+            else:
+                grown += 1
+                left = Binary(operator, left, right)
+            if grown > DEPTH:
+                self._fail(f"more than {DEPTH} operators in a row", "TOO_DEEP")
+        return left
+
+    def _operator(self) -> str:
+        text = self._token.text
+        if self._token.kind == "name":
+            word = text.lower()
+            return word if word in {"is", "isnt"} else ""
+        text = _SAME.get(text, text)
+        return text if self._token.kind == "sign" and text in LEVELS else ""
+
+    def _unary(self) -> Node:
+        if self._token.kind != "sign" or self._token.text not in _UNARY:
+            return self._alternative()
+        operator = self._take()
+        self._depth += 1
+        if self._depth > DEPTH:
+            self._fail(f"more than {DEPTH} operators in a row", "TOO_DEEP")
+        number = self._token
+        operand = (
+            self._smallest() if operator.text == "-" and number.text == str(_LARGEST + 1) else self._unary()
+        )
+        self._depth -= 1
+        if isinstance(operand, Literal) and operator.text == "-" and _is_positive(operand.value):
+            return Literal(-operand.value)
+        return Unary(operator.text, operand)
+
+    def _smallest(self) -> Node:
+        """Read 2**63, which there is but with a minus before it."""
+        self._take()
+        if self._token.text in {".", "["}:
+            self._fail("a number has no attributes or elements")
+        return Literal(_LARGEST + 1)
+
+    def _alternative(self) -> Node:
+        """Read `a ?: b`, which binds closer than any other operator, as the library has it."""
+        node = self._postfix()
+        grown = 0
+        while self._sign("?:"):
+            grown += 1
+            if grown > DEPTH:
+                self._fail(f"more than {DEPTH} operators in a row", "TOO_DEEP")
+            if self._token.kind == "sign" and self._token.text in _UNARY:
+                self._fail("put brackets around what has a sign before it")
+            node = Choice(node, None, self._postfix())
+        return node
+
+    def _postfix(self) -> Node:
+        node = self._primary()
+        grown = 0
+        while self._token.kind == "sign" and self._token.text in {".", "["}:
+            grown += 1
+            if grown > DEPTH:
+                self._fail(f"more than {DEPTH} attributes and elements of each other", "TOO_DEEP")
+            if self._take().text == ".":
+                node = Select(node, self._attribute_name())
+            else:
+                node = Index(node, self.expression())
+                self.expect("]")
+        return node
+
+    def _attribute_name(self) -> str:
+        token = self._take()
+        if token.kind not in {"name", "quoted"}:
+            self._fail("the name of an attribute should stand here", at=token)
+        return name_checked(token.text, self._where(token))
+
+    def _primary(self) -> Node:
+        token = self._take()
+        match token.kind:
+            case "name":
+                node = self._named(token)
+            case "quoted":
+                node = Reference(Scope.BARE, name_checked(token.text, self._where(token)))
+            case "string":
+                node = Literal(token.text)
+            case "integer":
+                node = Literal(self._integer(token))
+            case "real":
+                node = Literal(self._real(token))
+            case _:
+                node = self._bracketed(token)
+        return node
+
+    def _named(self, token: Token) -> Node:
+        word = token.text.lower()
+        if self._token.text == "(" and self._token.kind == "sign":
+            return self._call(token)
+        if word in CONSTANTS:
+            return Literal(CONSTANTS[word])
+        if word in SCOPES:
+            if word == "self" and self._records:
+                self._fail("self within a record would be the record", "SCOPE", token)
+            if not self._sign("."):
+                self._fail(f"{token.text} must be followed by a full stop and a name", "SCOPE", token)
+            return Reference(SCOPES[word], self._attribute_name())
+        return Reference(Scope.BARE, name_checked(token.text, self._where(token)))
+
+    def _call(self, token: Token) -> Node:
+        function = FUNCTIONS.get(token.text.lower())
+        if function is None:
+            self._fail(f"there is no function {shown(token.text, 60)} here", "FUNCTION", token)
+        self.expect("(")
+        arguments = self._listed(")")
+        if not function.least <= len(arguments) <= function.most:
+            self._fail(f"{function.name} does not take {len(arguments)} arguments", "FUNCTION", token)
+        if function.name in PATTERN_FIRST:
+            self._check_pattern(arguments, token)
+        return Call(function.name, arguments)
+
+    def _check_pattern(self, arguments: tuple[Node, ...], token: Token) -> None:
+        first, options = arguments[0], arguments[2:]
+        if not isinstance(first, Literal) or not isinstance(first.value, str):
+            self._fail("a regular expression must be a string written down", "PATTERN", token)
+        power(first.value, self._where(token))
+        for each in options:
+            if (
+                not isinstance(each, Literal)
+                or not isinstance(each.value, str)
+                or each.value.lower() not in {"", "i"}
+            ):
+                self._fail('the only option of regular expressions is "i"', "PATTERN", token)
+
+    def _listed(self, end: str) -> tuple[Node, ...]:
+        items: list[Node] = []
+        if self._sign(end):
+            return ()
+        while True:
+            items.append(self.expression())
+            if not self._sign(","):
+                self.expect(end)
+                return tuple(items)
+
+    def _bracketed(self, token: Token) -> Node:
+        if token.kind == "sign" and token.text in "({[":
+            return self._opened(token.text)
+        message = "the text ends too early" if token.kind == "end" else "a value should stand here"
+        return self._fail(
+            "a name must not begin with a full stop" if token.text == "." else message, at=token
+        )
+
+    def _opened(self, bracket: str) -> Node:
+        if bracket == "(":
+            node = self.expression()
+            self.expect(")")
+            return node
+        if bracket == "{":
+            return ListOf(self._listed("}"))
+        self._records += 1
+        if self._records > RECORDS:
+            self._fail(f"more than {RECORDS} records in each other", "TOO_DEEP")
+        record = Record(self.attributes())
+        self._records -= 1
+        return localised(record)
+
+    def _integer(self, token: Token) -> int:
+        if len(token.text) > 1 and token.text[0] == "0":
+            self._fail("a number must not begin with 0", at=token)
+        if len(token.text) > 19 or int(token.text) > _LARGEST:
+            self._fail(f"a number above {_LARGEST:,}", "OVERFLOW", token)
+        return int(token.text)
+
+    def _real(self, token: Token) -> float:
+        number = float(token.text)
+        if number == float("inf"):
+            self._fail("a number above all that can be reckoned with", "OVERFLOW", token)
+        return number
+
+    def _sign(self, sign: str) -> bool:
+        """Take the sign if it is next."""
+        found = self._token.kind == "sign" and self._token.text == sign
+        if found:
+            self._take()
+        return found
+
+    def _take(self) -> Token:
+        token = self._token
+        if token.kind != "end":
+            self._token = next(self._tokens)
+        return token
+
+    def _where(self, token: Token) -> str:
+        return where(self._text, token.at, self._place)
+
+    def _fail(self, message: str, code: str = "SYNTAX", at: Token | None = None) -> NoReturn:
+        raise refused(code, message, self._where(at or self._token))
+
+
+def _is_positive(value: Scalar) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0

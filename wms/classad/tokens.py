@@ -1,0 +1,133 @@
+"""Tokens of the ClassAd language."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from wms.classad.limits import NAME_LENGTH, TEXT_BYTES, refused
+from wms.errors import shown
+
+_PATTERN = re.compile(
+    r"""(?P<space>[ \t\r\n\f\v]+|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)
+    |(?P<real>(?:[0-9]+\.[0-9]+|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)
+    |(?P<integer>[0-9]+)
+    |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    |(?P<string>"(?:[^"\\]|\\.)*+")
+    |(?P<quoted>'(?:[^'\\]|\\.)*+')
+    |(?P<sign>=\?=|=!=|>>>|<<|>>|<=|>=|==|!=|&&|\|\||\?:|/(?!\*)|[-+*%<>!~&|^?:.,;=()\[\]{}])""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\([0-3][0-7]{2}|[0-7]{1,2}|.)", re.DOTALL)
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "b": "\b",
+    "f": "\f",
+    "a": "\a",
+    "v": "\v",
+    '"': '"',
+    "'": "'",
+    "\\": "\\",
+}
+_NAME = re.compile(r"[ -~]+")
+_UNIT = re.compile(r"[A-Za-z0-9_.]")
+
+
+class Token(NamedTuple):
+    """A piece of text: its kind (a group's name above, or "end"), what it says, and where it begins."""
+
+    kind: str
+    text: str
+    at: int
+
+
+def tokens(text: str, place: str, *, old: bool = False) -> Iterator[Token]:
+    """Yield the tokens of a text, strings without quotes and escapes, and one of kind "end" at last.
+
+    In the old syntax a backslash is one, but before a quote.
+    """
+    at = 0
+    while at < len(text):
+        found = _PATTERN.match(text, at)
+        kind = found.lastgroup if found else None
+        if found is None or kind is None:
+            raise _unreadable(text, at, place)
+        if kind in {"string", "quoted"}:
+            raw = found[0][1:-1]
+            if "\\" in raw:
+                raw = raw.replace('\\"', '"') if old else _unescaped(raw, where(text, at, place))
+            if kind == "quoted" and not (_NAME.fullmatch(raw) and len(raw) <= NAME_LENGTH):
+                message = f"a name has 1 to {NAME_LENGTH} printable ASCII characters"
+                raise refused("NAME", message, where(text, at, place))
+            yield Token(kind, raw, at)
+        elif kind != "space":
+            if kind in {"real", "integer"} and _UNIT.match(text, found.end()):
+                raise refused(
+                    "SYNTAX",
+                    "a number that goes on with letters",
+                    where(text, at, place),
+                    "write it in digits",
+                )
+            yield Token(kind, found[0], at)
+        at = found.end()
+    yield Token("end", "", at)
+
+
+def where(text: str, at: int, place: str) -> str:
+    """Return the place of a position: line and column, from 1."""
+    line = text.count("\n", 0, at) + 1
+    column = at - text.rfind("\n", 0, at)
+    return f"{place}{' ' if place else ''}line {line}, column {column}"
+
+
+def checked(text: str, place: str) -> str:
+    """Return the text; refuse one that is too long, or whose characters no file could have."""
+    try:
+        size = len(text) if text.isascii() else len(text.encode())
+    except UnicodeEncodeError:
+        raise refused("TEXT", "half a character (a lone surrogate)", place) from None
+    if size > TEXT_BYTES:
+        raise refused("TOO_LONG", f"{size:,} bytes, {TEXT_BYTES:,} are allowed", place)
+    if "\0" in text:
+        raise refused("TEXT", "a character of code 0", place)
+    return text
+
+
+def _unescaped(text: str, place: str) -> str:
+    """Return what a string says; octal escapes are bytes of UTF-8."""
+    pieces: list[bytes] = []
+    at = 0
+    for escape in _ESCAPE.finditer(text):
+        pieces += (text[at : escape.start()].encode(), _said(escape[1], place))
+        at = escape.end()
+    pieces.append(text[at:].encode())
+    try:
+        return b"".join(pieces).decode()
+    except UnicodeDecodeError:
+        raise refused("TEXT", "escapes that make no character of UTF-8", place) from None
+
+
+def _said(escape: str, place: str) -> bytes:
+    if escape in _ESCAPES:
+        return _ESCAPES[escape].encode()
+    if not escape.isdecimal() or not escape.isascii() or escape[0] > "7":
+        raise refused(
+            "SYNTAX", f"an escape \\{shown(escape)} that says nothing", place, "write \\\\ for a backslash"
+        )
+    if not int(escape, 8):
+        raise refused("TEXT", "a character of code 0", place)
+    return bytes([int(escape, 8)])
+
+
+def _unreadable(text: str, at: int, place: str) -> Exception:
+    start = text[at]
+    if start in "\"'":
+        return refused(
+            "SYNTAX",
+            f"a {'string' if start == chr(34) else 'name'} that does not end",
+            where(text, at, place),
+        )
+    if text.startswith("/*", at):
+        return refused("SYNTAX", "a comment that does not end", where(text, at, place))
+    return refused("SYNTAX", f'"{shown(start)}" means nothing here', where(text, at, place))
