@@ -22,7 +22,7 @@ from wms.classad.folding import fold, is_truth
 from wms.classad.match import evaluate, satisfied, satisfied_by
 from wms.classad.parsing import parse_expression
 from wms.classad.reduce import decided, reduce
-from wms.classad.value import ERROR, UNDEFINED
+from wms.classad.value import ERROR, UNDEFINED, RecordText
 from wms.classad.writing import write
 from wms.errors import Rejected
 
@@ -42,6 +42,9 @@ def by_library(text, own="[]", other="[]"):
 
 
 def same(one, two):
+    if isinstance(one, RecordText) and isinstance(two, RecordText):
+        # Texts of records are as they were written, with or without what was put into them.
+        return True
     if isinstance(one, tuple) and isinstance(two, tuple):
         return len(one) == len(two) and all(itertools.starmap(same, zip(one, two, strict=True)))
     if isinstance(one, float) and isinstance(two, float) and math.isnan(one):

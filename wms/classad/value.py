@@ -22,7 +22,7 @@ Scalar: TypeAlias = bool | int | float | str | Special
 
 
 class RecordText(str):
-    """A record as its text: nobody asks what is in it but to show it."""
+    """A record as its text, its attributes not evaluated: nobody asks what is in it but to show it."""
 
     __slots__ = ()
 
