@@ -11,7 +11,21 @@ from typing import NamedTuple, TypeAlias
 from wms.classad.functions import FUNCTIONS, PATTERN_FIRST
 from wms.classad.limits import EVALUATION_DEPTH, VALUE_BYTES, WORK
 from wms.classad.patterns import power
-from wms.classad.tree import Call, ListOf, Literal, Node, Record, Reference, Scope, children, free_locals
+from wms.classad.tree import (
+    Binary,
+    Call,
+    Chain,
+    ListOf,
+    Literal,
+    Node,
+    Record,
+    Reference,
+    Scope,
+    Unary,
+    children,
+    free_locals,
+)
+from wms.classad.value import Scalar
 
 _NUMBER = 24
 """Bytes of a number written down."""
@@ -43,14 +57,19 @@ def cost(node: Node, of: CostOf, depth: int = 0) -> Cost:
     if depth > EVALUATION_DEPTH:
         raise TooCostlyError(f"more than {EVALUATION_DEPTH} levels deep")
     if isinstance(node, Literal):
-        size = len(node.value.encode()) + 2 if isinstance(node.value, str) else _NUMBER
-        return Cost(size, 1, 1, plain=True)
+        return Cost(_written(node.value), 1, 1, plain=True)
     if isinstance(node, Reference):
         return _checked(of(node))
     if isinstance(node, Record):
         return _checked(_record(node, of, depth))
     parts = [cost(each, of, depth + 1) for each in children(node)]
     return _checked(_whole(node, parts))
+
+
+def _written(value: Scalar) -> int:
+    if isinstance(value, str):
+        return len(value.encode()) + 2
+    return len(str(value)) if isinstance(value, int) else _NUMBER
 
 
 def _whole(node: Node, parts: list[Cost]) -> Cost:
@@ -62,6 +81,8 @@ def _whole(node: Node, parts: list[Cost]) -> Cost:
             return _called(node, parts, size, work, deep)
         case ListOf():
             return Cost(size + 4 * len(parts) + 4, work, deep, plain=False)
+        case Unary() | Binary() | Chain():
+            return Cost(_NUMBER, work, deep, plain=True)
         case _:
             return Cost(max(size, _NUMBER), work, deep, plain=all(part.plain for part in parts))
 
