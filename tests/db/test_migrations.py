@@ -136,7 +136,10 @@ def test_names_are_well_formed_and_follow_each_other() -> None:
     names = [path.stem for path in sorted(FOLDER.iterdir())]
     assert names == KNOWN
     assert all(re.fullmatch(r"[0-9]{4}_(pre|post)_[a-z0-9_]+", name) for name in names)
-    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
+    numbers = [int(name[:4]) for name in names]
+    # Gaps are no matter: what is missing is applied by its name, and work side by side has numbers of its own.
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] == 1
 
 
 async def test_every_table_says_what_it_is(database: str) -> None:

@@ -657,6 +657,22 @@ MINIMAL: dict[str, msgspec.Struct] = {
 """By tag: only what must be said."""
 
 GROWN: dict[str, msgspec.Struct] = {
+    "advertise.attributes": ads.Advertise(
+        element=ComputingElement(site="glasgow", ce="ce01", slots=64, max_cpu_time=172_800),
+        advertised_at=AT,
+        attributes={
+            "GlueCEStateStatus": "Production",
+            "GlueCEStateFreeJobSlots": 12,
+            "GlueCEPolicyMaxCPUTime": 2_880,
+            "GlueHostBenchmarkHEPSPEC06": 10.48,
+            "GlueHostNetworkAdapterOutboundIP": True,
+            "GlueCEAccessControlBaseRule": ["VO:lhcb", "VO:atlas"],
+            "CloseStorageElements": [{"name": "se.example.org", "mount": "/mnt/se"}],
+        },
+        expressions={"AuthorizationCheck": 'member(strcat("VO:", other.VirtualOrganisation), {"VO:lhcb"})'},
+        requirements='other.Owner != "mallory"',
+        rank="other.JobPriority",
+    ),
     "shares.usage": replies.Shares(
         **ASKED,
         shares=(

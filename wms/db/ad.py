@@ -1,6 +1,7 @@
 """Ads in the database: stored, replaced by newer ones, known for a while after they expire."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -13,6 +14,17 @@ SQL = load(__file__)
 
 KNOWN_DAYS = 30
 """For so long an element whose ad has expired is known: what only it can do is impossible now, not for ever."""
+
+
+class Matchable(msgspec.Struct, frozen=True, kw_only=True):
+    """What an element tells to expressions: values by their attributes' names, and expressions as text."""
+
+    site: str
+    ce: str
+    attributes: dict[str, Any]
+    expressions: dict[str, str]
+    requirements: str
+    rank: str
 
 
 async def store(tx: Transaction, ads: Sequence[Advertise]) -> None:
@@ -29,6 +41,10 @@ async def store(tx: Transaction, ads: Sequence[Advertise]) -> None:
             [msgspec.json.encode(each.element).decode() for each in kept],
             [each.advertised_at for each in kept],
             [each.lifetime_seconds for each in kept],
+            [msgspec.json.encode(each.attributes).decode() for each in kept],
+            [msgspec.json.encode(each.expressions).decode() for each in kept],
+            [each.requirements for each in kept],
+            [each.rank for each in kept],
         )
 
 
@@ -52,3 +68,18 @@ async def fresh(tx: Transaction) -> list[ComputingElement]:
     """Return the elements that advertise themselves now."""
     rows = await tx.fetch(SQL["fresh"])
     return [msgspec.json.decode(row["element"], type=ComputingElement) for row in rows]
+
+
+async def matchable(tx: Transaction) -> list[Matchable]:
+    """Return what the elements that advertise themselves now tell to expressions."""
+    return [
+        Matchable(
+            site=row["site"],
+            ce=row["ce"],
+            attributes=msgspec.json.decode(row["attributes"]),
+            expressions=msgspec.json.decode(row["expressions"]),
+            requirements=row["requirements"],
+            rank=row["rank"],
+        )
+        for row in await tx.fetch(SQL["matchable"])
+    ]

@@ -1,12 +1,15 @@
 -- name: store
 -- Ads, each unless a newer one of the same element is there.
-insert into ad (site, ce, element, advertised_at, expires_at)
-select a.site, a.ce, a.element::jsonb, a.advertised_at, now() + make_interval(secs => a.lifetime)
-from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::double precision[])
-    as a(site, ce, element, advertised_at, lifetime)
+insert into ad (site, ce, element, advertised_at, expires_at, attributes, expressions, requirements, rank)
+select a.site, a.ce, a.element::jsonb, a.advertised_at, now() + make_interval(secs => a.lifetime),
+       a.attributes::jsonb, a.expressions::jsonb, a.requirements, a.rank
+from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::double precision[],
+            $6::text[], $7::text[], $8::text[], $9::text[])
+    as a(site, ce, element, advertised_at, lifetime, attributes, expressions, requirements, rank)
 on conflict (site, ce) do update
 set element = excluded.element, advertised_at = excluded.advertised_at, received_at = now(), expires_at = excluded.expires_at,
-    withdrawn_at = null
+    attributes = excluded.attributes, expressions = excluded.expressions, requirements = excluded.requirements,
+    rank = excluded.rank, withdrawn_at = null
 where ad.advertised_at < excluded.advertised_at;
 
 -- name: withdraw
@@ -22,3 +25,8 @@ delete from ad where expires_at < now() - make_interval(days => $1);
 -- name: fresh
 -- The elements that advertise themselves now.
 select element::text as element from ad where expires_at > now() order by site, ce;
+
+-- name: matchable
+-- What the elements that advertise themselves now tell to expressions, and their own.
+select site, ce, attributes::text as attributes, expressions::text as expressions, requirements, rank
+from ad where expires_at > now() order by site, ce;
