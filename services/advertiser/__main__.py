@@ -1,16 +1,18 @@
 """Wires the advertiser."""
 
-from services.advertiser.advertising import Advertising
+from services.advertiser.advertising import Advertising, Publisher
 from services.advertiser.config import Config
+from services.advertiser.sources import sources
 from wms.runtime import clock
 from wms.runtime.host import Host, serve
-from wms.runtime.machine import look
 
 
 async def build(host: Host, config: Config) -> None:
-    """Put its loop together."""
-    advertising = Advertising(host.kafka, config.advertising, config.elements, look=look, now=clock.now)
-    host.every("advertise", 5.0, advertising.look_and_say)
+    """Put its loops together: one a source, so that none waits for another."""
+    publisher = Publisher(host.kafka, config.advertising.token_file)
+    for source in sources(config):
+        advertising = Advertising(publisher, source, now=clock.now)
+        host.every(f"advertise-{source.name}", source.look_seconds, advertising.look_and_say)
 
 
 if __name__ == "__main__":

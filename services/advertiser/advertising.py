@@ -1,118 +1,114 @@
-"""Publishes the ads of this machine's computing elements: every period, and at once when the machine changes."""
+"""Publishes the ads of one provider's elements: all of them each period, and one at once when something changed that matters.
+
+A provider that cannot be read has nothing said of its elements: their ads expire. An element that its provider tells of no
+more is withdrawn.
+"""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-import msgspec
 import structlog
 
-from services.advertiser.config import AdvertisingSettings, ElementSettings
+from services.advertiser.sources import Source
+from services.advertiser.statement import Statement, news, state
 from wms.bus.kafka import Kafka
-from wms.errors import Rejected
+from wms.errors import Rejected, Unavailable
 from wms.messages.ads import TOPIC, Advertise, Withdraw
 from wms.messages.wire import encode
-from wms.runtime.machine import Machine
-from wms.site import ComputingElement
 
 log = structlog.get_logger()
 
-SLOTS_PER_PILOT = 8
 
+class Publisher:
+    """Sends ads, in the name of a token."""
 
-def element(settings: ElementSettings, machine: Machine) -> ComputingElement:
-    """Return the ad of one element on this machine."""
-    slots = settings.slots or machine.cores
-    per_pilot = min(settings.slots_per_pilot or SLOTS_PER_PILOT, slots)
-    memory = settings.memory_mb or machine.memory_mb
-    return ComputingElement(
-        site=settings.site,
-        ce=settings.ce,
-        setup=settings.setup,
-        dispatcher="local",
-        slots=slots,
-        slots_per_pilot=per_pilot,
-        cores=machine.cores,
-        cores_per_pilot=per_pilot,
-        memory_mb=memory * per_pilot // slots,
-        max_cpu_time=settings.max_cpu_time,
-        max_waiting_pilots=settings.max_waiting_pilots,
-        platforms=machine.platforms,
-        tags=tuple(settings.tags),
-        vos=tuple(settings.vos),
-        load=machine.load,
-    )
+    def __init__(self, kafka: Kafka, token_file: str) -> None:
+        self._kafka = kafka
+        self._token_file = Path(token_file)
+
+    async def publish(self, messages: Sequence[Advertise | Withdraw]) -> None:
+        """Send them and wait until the broker has them."""
+        if not messages:
+            return
+        headers = [("authorization", f"Bearer {self._token()}".encode())]
+        keys = [f"{site}/{ce}".encode() for site, ce in map(_place, messages)]
+        await self._kafka.send_many(TOPIC, keys, [encode(message) for message in messages], headers)
+
+    def _token(self) -> str:
+        try:
+            return self._token_file.read_text("utf-8").strip()
+        except OSError as error:
+            raise Rejected(
+                "TOKEN_MISSING", f"{self._token_file}: {error.strerror}", "ask for a token of kind site"
+            ) from None
 
 
 class Advertising:
-    """Publishes ads."""
+    """Publishes the ads of one provider."""
 
-    def __init__(
-        self,
-        kafka: Kafka,
-        settings: AdvertisingSettings,
-        elements: Sequence[ElementSettings],
-        *,
-        look: Callable[[], Machine],
-        now: Callable[[], datetime],
-    ) -> None:
-        self._kafka = kafka
-        self._settings = settings
-        self._elements = elements
-        self._look = look
+    def __init__(self, publisher: Publisher, source: Source, *, now: Callable[[], datetime]) -> None:
+        self._publisher = publisher
+        self._source = source
         self._now = now
-        self._said: list[ComputingElement] = []
+        self._said: dict[tuple[str, str], Statement] = {}
         self._said_at: datetime | None = None
 
     async def look_and_say(self) -> None:
-        """Look at the machine; publish if something that matters changed, or the period is over."""
-        ads = [element(settings, machine) for machine in [self._look()] for settings in self._elements]
-        if self._due() or [_steady(ad) for ad in ads] != [_steady(ad) for ad in self._said]:
-            await self._say(ads)
+        """Look; publish all if the period is over, else what changed that matters, and withdraw what is gone."""
+        found = await self._look()
+        whole = self._due()
+        changes = {place: news(self._said.get(place), each) for place, each in found.items()}
+        told = {place: each for place, each in found.items() if whole or changes[place]}
+        gone = [place for place in self._said if place not in found]
+        if not told and not gone:
+            return
+        now = self._now()
+        await self._publisher.publish([self._ad(each, now) for each in told.values()])
+        await self._publisher.publish([_withdraw(place, now) for place in gone])
+        # Small changes add up: what is news is judged against what was said, not against what was seen last.
+        self._said = {place: told.get(place) or self._said[place] for place in found}
+        if whole:
+            self._said_at = now
+        reasons = sorted({reason for reason in changes.values() if reason})
+        log.info("advertised", elements=len(told), withdrawn=len(gone), changes=reasons)
+
+    async def _look(self) -> dict[tuple[str, str], Statement]:
+        try:
+            seen = await self._source.provider.read()
+        except Rejected as error:
+            # What a site says of itself is not ours to mend, and is no reason to be silent about others.
+            raise Unavailable(f"what it says is not understood: {error}") from None
+        found = {}
+        for each in seen:
+            statement = state(each, self._source.settings(each.offer))
+            if fault := each.offer.fault():
+                log.warning("element not advertised", site=each.offer.site, ce=each.offer.ce, reason=fault)
+            else:
+                found[statement.place] = statement
+        return found
 
     def _due(self) -> bool:
         if self._said_at is None:
             return True
-        return (self._now() - self._said_at).total_seconds() >= self._settings.period_seconds
+        return (self._now() - self._said_at).total_seconds() >= self._source.period_seconds
 
-    async def _say(self, ads: list[ComputingElement]) -> None:
-        now = self._now()
-        messages = [
-            Advertise(element=ad, advertised_at=now, lifetime_seconds=self._settings.lifetime_seconds)
-            for ad in ads
-        ]
-        await self._publish(messages)
-        self._said, self._said_at = ads, now
-        log.info("advertised", elements=len(ads))
-
-    async def withdraw(self) -> None:
-        """Say that the elements go away."""
-        now = self._now()
-        await self._publish(
-            [Withdraw(site=each.site, ce=each.ce, advertised_at=now) for each in self._elements]
+    def _ad(self, said: Statement, now: datetime) -> Advertise:
+        return Advertise(
+            element=said.element,
+            advertised_at=now,
+            lifetime_seconds=self._source.lifetime_seconds,
+            attributes=said.attributes,
+            expressions=said.expressions,
+            requirements=said.requirements,
+            rank=said.rank,
         )
 
-    async def _publish(self, messages: Sequence[Advertise | Withdraw]) -> None:
-        token = self._token()
-        keys = [f"{site}/{ce}".encode() for site, ce in map(_place, messages)]
-        payloads = [encode(message) for message in messages]
-        await self._kafka.send_many(TOPIC, keys, payloads, [("authorization", f"Bearer {token}".encode())])
 
-    def _token(self) -> str:
-        path = Path(self._settings.token_file)
-        try:
-            return path.read_text("utf-8").strip()
-        except OSError as error:
-            raise Rejected(
-                "TOKEN_MISSING", f"{path}: {error.strerror}", "ask for a token of kind site"
-            ) from None
+def _withdraw(place: tuple[str, str], now: datetime) -> Withdraw:
+    return Withdraw(site=place[0], ce=place[1], advertised_at=now)
 
 
 def _place(message: Advertise | Withdraw) -> tuple[str, str]:
     said = message.element if isinstance(message, Advertise) else message
     return said.site, said.ce
-
-
-def _steady(ad: ComputingElement) -> ComputingElement:
-    """Return what of the ad is worth saying at once when it changes: not its load, which always does."""
-    return msgspec.structs.replace(ad, load=0.0)

@@ -1,28 +1,113 @@
 """What the advertiser is told."""
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import msgspec
 
+from wms.messages.ads import Expression, Scalar
 from wms.runtime.config import Count, Seconds, Section, ServiceConfig
 
+Lifetime: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
-class ElementSettings(Section, frozen=True, kw_only=True):
+
+class Offered(Section, frozen=True, kw_only=True):
+    """What whoever runs a site says of its elements; it goes before what is read there."""
+
+    setup: str = "default"
+    slots: Count = 0
+    """How many jobs at once; 0: as many as is read."""
+    slots_per_pilot: Count = 0
+    """0: as many as the element has, but not over eight."""
+    memory_mb: Count = 0
+    """Of this machine's slots together; of a pilot where the element is a batch system's. 0: as is read."""
+    max_waiting_pilots: Count = 4
+    max_pilots: Count = 0
+    """0: as many as the slots feed."""
+    max_jobs: Count = 0
+    """Jobs at most, in any state; 0: no such limit."""
+    max_submitting_jobs: Count = 0
+    """Jobs at most that are being submitted; 0: no such limit."""
+    tags: list[str] = []
+    required_tags: list[str] = []
+    """A job must ask for these, or it does not go there."""
+    platforms: list[str] = []
+    """Empty: as is read."""
+    submit_pools: list[str] = []
+    vos: list[str] = []
+    """Whose jobs it takes; empty: as is read, else everybody's."""
+    stations: list[str] = []
+    """Names by which users choose where data is handled (SAM-Grid)."""
+    applications: list[str] = []
+    """Software that is installed, as jobs ask for it; told besides what is read."""
+    close_storage: dict[str, str] = {}
+    """Storage elements that are near, and the path where machines see each, empty if they do not."""
+    benchmarks: dict[str, Annotated[float, msgspec.Meta(gt=0)]] = {}
+    """Results of a core: `HEPSPEC06`, `SI00`, `SF00`."""
+    attributes: dict[str, Scalar | list[Scalar]] = {}
+    """More that expressions may look at, by name."""
+    requirements: Expression = ""
+    """An expression that must be true of a job (`other`), with the limits on jobs above."""
+    rank: Expression = ""
+    """The greater it is, the rather the site has the job."""
+
+
+class ElementSettings(Offered, frozen=True, kw_only=True):
     """One computing element of this machine: what is not said is read from the machine."""
 
     site: str
     ce: str = "local"
-    slots: Count = 0
-    """How many jobs at once; 0: one a core."""
-    slots_per_pilot: Count = 0
-    """0: as many as the element has, but not over eight."""
-    memory_mb: Count = 0
-    """Of all slots together; 0: what the machine has."""
     max_cpu_time: Count = 864_000
-    max_waiting_pilots: Count = 4
-    setup: str = "default"
-    tags: list[str] = []
-    vos: list[str] = []
+    count_jobs: bool = False
+    """Count jobs by the processes here, as `ps` does, for the ad's CurrentJobs: for where others than we run jobs, too."""
+
+
+class BatchSettings(Offered, frozen=True, kw_only=True):
+    """The queues of a batch or information system: one element each, of the queue's name."""
+
+    site: str
+    queues: list[str] = []
+    """Those that are advertised; empty: all. Queues over the same machines see the same free slots: name one of them."""
+    names: dict[str, str] = {}
+    """What the element of a queue is called, where not as the queue."""
+    dispatcher: str = ""
+    """How pilots are sent there; empty: by what the queue is read from."""
+    max_cpu_time: Count = 0
+    """Seconds; 0: as is read."""
+    period_seconds: Seconds = 300.0
+    look_seconds: Seconds = 60.0
+    """How often it is looked at: what changes and matters is said at once."""
+    lifetime_seconds: Lifetime = 900.0
+
+
+class SlurmSettings(BatchSettings, frozen=True, kw_only=True):
+    """The partitions of a Slurm cluster."""
+
+    configuration: str = ""
+    """Path of slurm.conf; empty: Slurm's own."""
+    directory: str = ""
+    """Where its tools are; empty: on the PATH."""
+    users: list[str] = []
+    """Whose jobs the ad's CurrentJobs counts; empty: everybody's."""
+
+
+class ArcSettings(BatchSettings, frozen=True, kw_only=True):
+    """The queues of an ARC computing element, told by its REST interface."""
+
+    url: str
+    """Such as https://ce.example.org/arex"""
+    proxy_file: str = ""
+    """An X.509 proxy, or a certificate with its key; read anew each time."""
+    token_file: str = ""
+    """A bearer token; read anew each time."""
+    authorities: str = ""
+    """A file or a directory with the certificates of the authorities that are believed; empty: this machine's."""
+
+
+class FileSettings(BatchSettings, frozen=True, kw_only=True):
+    """Elements that a file tells of in GLUE: .ldif, .xml, .json as ARC has it, or one as a ClassAd, .ad."""
+
+    path: str
+    dispatcher: str = "local"
 
 
 class AdvertisingSettings(Section, frozen=True, kw_only=True):
@@ -31,11 +116,15 @@ class AdvertisingSettings(Section, frozen=True, kw_only=True):
     token_file: str
     """A token of kind site; it says for which sites this advertiser may speak."""
     period_seconds: Seconds = 60.0
-    lifetime_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 180.0
+    """Of this machine's own elements."""
+    lifetime_seconds: Lifetime = 180.0
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
     advertising: AdvertisingSettings
-    elements: list[ElementSettings]
+    elements: list[ElementSettings] = []
+    slurm: list[SlurmSettings] = []
+    arc: list[ArcSettings] = []
+    files: list[FileSettings] = []

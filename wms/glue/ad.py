@@ -17,7 +17,6 @@ from msgspec import Struct
 from wms.glue import glue1
 from wms.glue.attribute import Attribute, fields, required, value
 from wms.glue.glue1 import ComputingElement, Hosts, StorageBinding
-from wms.glue.quantity import known
 
 Value: TypeAlias = "str | bool | int | float | list[Value] | dict[str, Value]"
 Attributes: TypeAlias = dict[str, Any]
@@ -121,9 +120,3 @@ def _texts(said: object) -> list[str]:
 
 def _first(texts: Mapping[str, list[str]], name: str) -> str:
     return next(iter(texts.get(name, ())), "")
-
-
-def free_slots(element: ComputingElement) -> int | None:
-    """Return how many jobs could start now, None if that is not told."""
-    slots = known(element.free_job_slots)
-    return slots if slots is not None else known(element.free_cpus)

@@ -8,6 +8,7 @@ The schema is the OGF's, GFD-R-P.209 realised in `GLUE2.xsd`, namespace `spec_2.
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from xml.parsers import expat
 
@@ -30,6 +31,13 @@ def read_xml(data: bytes, limit: int = SIZE_LIMIT) -> list[Service]:
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of XML, at most {limit:,} are read")
     return services(entities(_Parsing().run(data)))
+
+
+class _Record(Protocol):
+    """What all records have."""
+
+    @property
+    def id(self) -> str: ...
 
 
 class _Parsing:
@@ -122,10 +130,9 @@ def _clean(text: str) -> str:
 
 
 def _entity(
-    root: Element, kind: str, base: str | None, record: object, table: Sequence[Attribute]
+    root: Element, kind: str, base: str | None, record: _Record, table: Sequence[Attribute]
 ) -> Element:
-    identifier: str = record.id  # type: ignore[attr-defined] # every record has one
-    return _add(root, kind, identifier, base, texts(table, record))
+    return _add(root, kind, record.id, base, texts(table, record))
 
 
 def _services(root: Element, service: Service) -> None:

@@ -1,0 +1,67 @@
+"""Elements that a file tells of, as an information system gave it or a site's people wrote it."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from services.advertiser.config import FileSettings
+from services.advertiser.provider import Seen
+from services.advertiser.queues import wanted
+from wms.errors import Rejected, Unavailable
+from wms.glue import ldif, versions
+from wms.glue.arc_json import read_arc_json
+from wms.glue.classad import read_classad
+from wms.glue.entity import SIZE_LIMIT
+from wms.glue.glue1 import ComputingElement
+from wms.glue.glue2_xml import read_xml
+
+
+class File:
+    """One file; read anew each time, so that it may change."""
+
+    def __init__(self, settings: FileSettings) -> None:
+        self._settings = settings
+        self._path = Path(settings.path)
+        if self._path.suffix not in READERS:
+            raise Rejected("CONFIG_INVALID", f"files: {settings.path} is none of {', '.join(READERS)}")
+
+    async def read(self) -> list[Seen]:
+        """Read the file."""
+        queues = await asyncio.to_thread(self._queues)
+        return wanted(self._settings, queues, dispatcher=self._settings.dispatcher)
+
+    def _queues(self) -> list[ComputingElement]:
+        try:
+            with self._path.open("rb") as file:
+                data = file.read(SIZE_LIMIT + 1)
+        except OSError as error:
+            raise Unavailable(f"{self._path}: {error.strerror}") from None
+        return READERS[self._path.suffix](data)
+
+
+def _of_ldif(data: bytes) -> list[ComputingElement]:
+    """Return the elements of either version, of GLUE 1.x if the document has both: they would be the same ones."""
+    entries = ldif.read_ldif(data)
+    return ldif.glue1_elements(entries) or [
+        each for service in ldif.glue2_services(entries) for each in versions.elements(service)
+    ]
+
+
+def _of_xml(data: bytes) -> list[ComputingElement]:
+    return [each for service in read_xml(data) for each in versions.elements(service)]
+
+
+def _of_json(data: bytes) -> list[ComputingElement]:
+    return [each for service in read_arc_json(data) for each in versions.elements(service)]
+
+
+def _of_ad(data: bytes) -> list[ComputingElement]:
+    return [read_classad(data.decode("utf-8", "replace")).element]
+
+
+READERS: dict[str, Callable[[bytes], list[ComputingElement]]] = {
+    ".ad": _of_ad,
+    ".ldif": _of_ldif,
+    ".xml": _of_xml,
+    ".json": _of_json,
+}

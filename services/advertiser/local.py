@@ -1,0 +1,66 @@
+"""This machine as computing elements: what it has, what it does, and what jobs run here, counted as `ps` shows them."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from services.advertiser.config import ElementSettings
+from services.advertiser.processes import Jobs
+from services.advertiser.provider import Seen
+from services.advertiser.queues import SLOTS_PER_PILOT
+from wms.glue.glue1 import ComputingElement as Glue
+from wms.glue.offer import described
+from wms.runtime.machine import Machine
+from wms.site import ComputingElement
+
+
+class Local:
+    """The elements of this machine."""
+
+    def __init__(
+        self, elements: Sequence[ElementSettings], *, look: Callable[[], Machine], count: Callable[[], Jobs]
+    ) -> None:
+        self._elements = elements
+        self._look = look
+        self._count = count
+
+    async def read(self) -> list[Seen]:
+        """Look at the machine and its processes."""
+        machine = self._look()
+        jobs = self._count() if any(each.count_jobs for each in self._elements) else Jobs()
+        return [_seen(element(each, machine), jobs if each.count_jobs else Jobs()) for each in self._elements]
+
+
+def element(settings: ElementSettings, machine: Machine) -> ComputingElement:
+    """Return what one element on this machine offers."""
+    slots = settings.slots or machine.cores
+    per_pilot = min(settings.slots_per_pilot or SLOTS_PER_PILOT, slots)
+    memory = settings.memory_mb or machine.memory_mb
+    return ComputingElement(
+        site=settings.site,
+        ce=settings.ce,
+        setup=settings.setup,
+        dispatcher="local",
+        slots=slots,
+        slots_per_pilot=per_pilot,
+        cores=machine.cores,
+        cores_per_pilot=per_pilot,
+        memory_mb=memory * per_pilot // slots,
+        max_cpu_time=settings.max_cpu_time,
+        max_waiting_pilots=settings.max_waiting_pilots,
+        max_pilots=settings.max_pilots,
+        max_jobs=settings.max_jobs,
+        max_submitting_jobs=settings.max_submitting_jobs,
+        platforms=tuple(settings.platforms) or machine.platforms,
+        submit_pools=tuple(settings.submit_pools),
+        tags=tuple(settings.tags),
+        required_tags=tuple(settings.required_tags),
+        vos=tuple(settings.vos),
+        load=machine.load,
+    )
+
+
+def _seen(offer: ComputingElement, jobs: Jobs) -> Seen:
+    offer = replace(offer, current_jobs=jobs.running, current_submitting_jobs=jobs.submitting)
+    glue: Glue = replace(described(offer), lrms_type="fork")
+    return Seen(offer=offer, glue=glue)

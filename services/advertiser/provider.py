@@ -1,0 +1,25 @@
+"""The port to what tells of computing elements: this machine, a batch system, an information system, a file."""
+
+from typing import Protocol
+
+import msgspec
+
+from wms.glue import glue1
+from wms.site import ComputingElement
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """An element as it is now: what it offers, and all that GLUE has names for."""
+
+    offer: ComputingElement
+    glue: glue1.ComputingElement
+
+
+class Provider(Protocol):
+    """One source. What it gives are all the elements there are: one that is not among them any more is gone."""
+
+    async def read(self) -> list[Seen]:
+        """Look, and return the elements.
+
+        Raises Unavailable when the source cannot be reached now, Rejected when what it says cannot be understood.
+        """

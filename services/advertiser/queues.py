@@ -1,0 +1,66 @@
+"""Queues as elements: those that are wanted, each with what its site says of it."""
+
+from collections.abc import Iterable
+
+import structlog
+from msgspec.structs import replace
+
+from services.advertiser.config import BatchSettings
+from services.advertiser.provider import Seen
+from wms.errors import Rejected
+from wms.glue import glue1
+from wms.glue.offer import offered
+from wms.site import ComputingElement
+
+log = structlog.get_logger()
+
+SLOTS_PER_PILOT = 8
+
+
+def wanted(
+    settings: BatchSettings, queues: Iterable[glue1.ComputingElement], *, dispatcher: str
+) -> list[Seen]:
+    """Return the queues that are to be advertised; one that says too little is left out, and the log says what it lacks."""
+    seen = []
+    for queue in queues:
+        if settings.queues and queue.name not in settings.queues:
+            continue
+        try:
+            seen.append(_seen(settings, queue, dispatcher))
+        except Rejected as error:
+            log.warning("queue not advertised", site=settings.site, queue=queue.name, reason=str(error))
+    return seen
+
+
+def _seen(settings: BatchSettings, queue: glue1.ComputingElement, dispatcher: str) -> Seen:
+    offer = offered(queue, stated(settings, queue, dispatcher))
+    # More than it has would never start.
+    per_pilot = max(1, min(offer.slots_per_pilot, offer.slots or 1))
+    offer = replace(offer, slots_per_pilot=per_pilot, cores_per_pilot=per_pilot)
+    return Seen(offer=offer, glue=replace(queue, site=queue.site or settings.site))
+
+
+def stated(settings: BatchSettings, queue: glue1.ComputingElement, dispatcher: str) -> ComputingElement:
+    """Return the offer of a queue as far as the configuration says it."""
+    per_pilot = settings.slots_per_pilot or SLOTS_PER_PILOT
+    name = queue.name or queue.id
+    return ComputingElement(
+        site=settings.site,
+        ce=settings.names.get(name, name),
+        setup=settings.setup,
+        dispatcher=settings.dispatcher or dispatcher,
+        slots=settings.slots,
+        slots_per_pilot=per_pilot,
+        cores_per_pilot=per_pilot,
+        memory_mb=settings.memory_mb,
+        max_cpu_time=settings.max_cpu_time,
+        max_waiting_pilots=settings.max_waiting_pilots,
+        max_pilots=settings.max_pilots,
+        max_jobs=settings.max_jobs,
+        max_submitting_jobs=settings.max_submitting_jobs,
+        platforms=tuple(settings.platforms),
+        submit_pools=tuple(settings.submit_pools),
+        tags=tuple(settings.tags),
+        required_tags=tuple(settings.required_tags),
+        vos=tuple(settings.vos),
+    )

@@ -1,0 +1,108 @@
+"""Slurm's partitions as computing elements, from three calls for all of them: `sinfo`, `scontrol` and `squeue`."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from services.advertiser import tool
+from services.advertiser.config import SlurmSettings
+from services.advertiser.provider import Seen
+from services.advertiser.queues import wanted
+from services.advertiser.slurm_output import Load, Machines, Partition, loads, machines, partitions
+from wms.glue.glue1 import ComputingElement, Hosts
+from wms.glue.quantity import UNKNOWN
+
+STATUS = {"UP": "Production", "DOWN": "Queueing", "DRAIN": "Draining", "INACTIVE": "Closed"}
+"""Of partitions: one that is down takes jobs and starts none, one that drains starts those it has and takes no more."""
+
+
+class Slurm:
+    """One cluster."""
+
+    def __init__(self, settings: SlurmSettings) -> None:
+        self._settings = settings
+        # All tasks of arrays are to be told, where Slurm by itself cuts their list off after 64 characters.
+        self._environment = {"SLURM_BITSTR_LEN": "0", "LC_ALL": "C"} | (
+            {"SLURM_CONF": settings.configuration} if settings.configuration else {}
+        )
+
+    async def read(self) -> list[Seen]:
+        """Ask the cluster."""
+        nodes, limits, jobs = await asyncio.gather(
+            self._run("sinfo", "--json"),
+            self._run("scontrol", "--oneliner", "show", "partition"),
+            self._run("squeue", "--json"),
+        )
+        # Decoding tens of megabytes would keep everything else waiting.
+        queues = await asyncio.to_thread(self._queues, nodes, limits, jobs)
+        by_name = {queue.name: load for queue, load in queues}
+        seen = wanted(self._settings, [queue for queue, _ in queues], dispatcher="slurm")
+        return [_with_jobs(each, by_name[each.glue.name]) for each in seen]
+
+    def _queues(self, nodes: bytes, limits: bytes, jobs: bytes) -> list[tuple[ComputingElement, Load]]:
+        of_partition: dict[str, list[Machines]] = {}
+        for each in machines(nodes):
+            of_partition.setdefault(each.partition, []).append(each)
+        counted = loads(jobs, self._settings.users)
+        return [
+            (
+                queue(
+                    self._settings.site, each, of_partition.get(each.name, []), counted.get(each.name, Load())
+                ),
+                counted.get(each.name, Load()),
+            )
+            for each in partitions(limits)
+        ]
+
+    async def _run(self, name: str, *arguments: str) -> bytes:
+        program = str(Path(self._settings.directory) / name) if self._settings.directory else name
+        return await tool.output([program, *arguments], self._environment)
+
+
+def queue(site: str, partition: Partition, nodes: Sequence[Machines], load: Load) -> ComputingElement:
+    """Return what GLUE says of a partition; its slots are the processors of the nodes that start jobs now."""
+    usable = [each for each in nodes if each.usable]
+    free = sum(each.idle_cpus for each in usable)
+    return ComputingElement(
+        id=f"{site}/slurm-{partition.name}",
+        name=partition.name,
+        site=site,
+        hosting_cluster=site,
+        lrms_type="slurm",
+        total_cpus=sum(each.cpus for each in usable),
+        status=STATUS.get(partition.state.upper(), partition.state),
+        running_jobs=load.running,
+        waiting_jobs=load.waiting,
+        total_jobs=load.running + load.waiting,
+        free_cpus=free,
+        free_job_slots=free,
+        max_wall_seconds=partition.max_seconds,
+        hosts=_hosts(usable),
+    )
+
+
+def _hosts(nodes: Sequence[Machines]) -> Hosts:
+    if not nodes:
+        return Hosts()
+    architectures = {each.architecture for each in nodes}
+    return Hosts(
+        logical_cpus=sum(each.cpus for each in nodes) or UNKNOWN,
+        smp_size=min(each.cpus_each for each in nodes) or UNKNOWN,
+        memory_mb=min(each.memory_mb_each for each in nodes) or UNKNOWN,
+        platform_type=architectures.pop() if len(architectures) == 1 else "",
+        applications=tuple(sorted(_common(nodes))),
+    )
+
+
+def _common(nodes: Iterable[Machines]) -> frozenset[str]:
+    """Return the features that all nodes have: a pilot does not choose its node."""
+    return frozenset.intersection(*(each.features for each in nodes))
+
+
+def _with_jobs(seen: Seen, load: Load) -> Seen:
+    offer = replace(
+        seen.offer, current_jobs=load.running_of_users, current_submitting_jobs=load.waiting_of_users
+    )
+    return replace(seen, offer=offer)

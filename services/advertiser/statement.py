@@ -1,0 +1,153 @@
+"""What an ad says of an element: what was seen, and what its site says of it and demands; and what of it is news.
+
+A site's limits on jobs are a rule of SAM-Grid's, told as an expression: the matchmaker counts the matches since the ad
+(`CurMatches` starts at `CurrentJobs`), and stops when they reach the limit on jobs, or those not seen yet that on jobs being
+submitted.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from services.advertiser.config import Offered
+from services.advertiser.provider import Seen
+from wms.glue import ad, glue1
+from wms.site import ComputingElement
+
+JOBS_RULE = "CurMatches < MaxJobs"
+SUBMITTING_RULE = "JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs"
+MATCHED = "CurMatches - CurrentJobs"
+BENCHMARKS = {"HEPSPEC06": "hepspec06", "SI00": "si00", "SF00": "sf00"}
+"""What benchmarks are called in the configuration, and in GLUE 1.x."""
+FREE_PART = 0.25
+"""Free slots are news when so great a part of all became free or taken."""
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """All that an ad says but its time."""
+
+    element: ComputingElement
+    attributes: dict[str, Any]
+    expressions: dict[str, str]
+    requirements: str
+    rank: str
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its site and computing element."""
+        return self.element.site, self.element.ce
+
+
+def state(seen: Seen, settings: Offered) -> Statement:
+    """Return what an ad says of an element."""
+    glue = _completed(seen.glue, seen.offer, settings)
+    return Statement(
+        element=seen.offer,
+        attributes=ad.matchable(glue) | _limits(seen.offer) | _stations(settings) | settings.attributes,
+        expressions=ad.EXPRESSIONS | {"JobsMatchedSinceLastAdvertisement": MATCHED},
+        requirements=requirements(seen.offer, settings.requirements),
+        rank=settings.rank,
+    )
+
+
+def requirements(offer: ComputingElement, own: str) -> str:
+    """Return what must be true of a job: the site's own expression, and that of each limit on jobs that it set."""
+    rules = [
+        f"({own})" if own else "",
+        f"({JOBS_RULE})" if offer.max_jobs else "",
+        f"({SUBMITTING_RULE})" if offer.max_submitting_jobs else "",
+    ]
+    return " && ".join(filter(None, rules))
+
+
+def _completed(
+    glue: glue1.ComputingElement, offer: ComputingElement, settings: Offered
+) -> glue1.ComputingElement:
+    """Return what was seen with what the configuration adds; what it says of VOs and slots goes before what was read."""
+    near = tuple(
+        glue1.StorageBinding(storage_element=name, mount_point=mount)
+        for name, mount in settings.close_storage.items()
+    )
+    return replace(
+        glue,
+        site=offer.site,
+        total_cpus=offer.slots,
+        max_cpu_seconds=offer.max_cpu_time,
+        access_rules=tuple(f"VO:{vo}" for vo in settings.vos) or glue.access_rules,
+        hosts=_hosts(glue.hosts, settings),
+        storage=near or glue.storage,
+    )
+
+
+def _hosts(hosts: glue1.Hosts, settings: Offered) -> glue1.Hosts:
+    measured = {
+        BENCHMARKS[name]: result if name == "HEPSPEC06" else int(result)
+        for name, result in settings.benchmarks.items()
+        if name in BENCHMARKS
+    }
+    applications = tuple(dict.fromkeys([*hosts.applications, *settings.applications]))
+    return replace(hosts, applications=applications, **measured)
+
+
+def _limits(offer: ComputingElement) -> dict[str, int]:
+    """Return what the rule of the limits looks at."""
+    limits = {"MaxJobs": offer.max_jobs, "MaxSubmittingJobs": offer.max_submitting_jobs}
+    return {
+        "CurrentJobs": offer.current_jobs,
+        "CurrentSubmittingJobs": offer.current_submitting_jobs,
+        **{name: limit for name, limit in limits.items() if limit},
+    }
+
+
+def _stations(settings: Offered) -> dict[str, list[str]]:
+    return {"StationNames": list(settings.stations)} if settings.stations else {}
+
+
+def news(before: Statement | None, after: Statement) -> str:
+    """Return what changed that who sends jobs must know before the next ad is due; empty if nothing did.
+
+    Counts change all the time and are no news: jobs that run or wait, load, and free slots unless many.
+    """
+    if before is None:
+        return "it is new"
+    for what, part in _PARTS.items():
+        if part(before) != part(after):
+            return what
+    return _of_limits(before.element, after.element) or _of_slots(before, after)
+
+
+def _steady(said: Statement) -> ComputingElement:
+    return replace(said.element, load=0.0, current_jobs=0, current_submitting_jobs=0)
+
+
+_PARTS: dict[str, Callable[[Statement], object]] = {
+    "what it offers": _steady,
+    "its state": lambda said: said.attributes.get("GlueCEStateStatus"),
+    "who may use it": lambda said: said.attributes.get("GlueCEAccessControlBaseRule"),
+    "what its site demands": lambda said: (said.requirements, said.rank, said.expressions),
+}
+
+
+def _of_limits(before: ComputingElement, after: ComputingElement) -> str:
+    """Tell when a limit on jobs was reached, or is not any more."""
+    jobs = [bool(each.max_jobs) and each.current_jobs >= each.max_jobs for each in (before, after)]
+    submitting = [
+        bool(each.max_submitting_jobs) and each.current_submitting_jobs >= each.max_submitting_jobs
+        for each in (before, after)
+    ]
+    return "a limit on jobs" if jobs[0] != jobs[1] or submitting[0] != submitting[1] else ""
+
+
+def _of_slots(before: Statement, after: Statement) -> str:
+    was, now = _free(before.attributes), _free(after.attributes)
+    if was is None or now is None:
+        return "" if was == now else "free slots"
+    many = max(1, int(FREE_PART * max(after.element.slots, 1)))
+    return "free slots" if (was == 0) != (now == 0) or abs(was - now) >= many else ""
+
+
+def _free(attributes: Mapping[str, Any]) -> int | None:
+    free = attributes.get("GlueCEStateFreeJobSlots")
+    return free if isinstance(free, int) else None
