@@ -10,6 +10,7 @@ from services.advertiser.local import Local
 from services.advertiser.processes import count
 from services.advertiser.provider import Provider
 from services.advertiser.slurm import Slurm
+from wms.classad.expression import Expression
 from wms.runtime.machine import look
 from wms.site import ComputingElement
 
@@ -28,7 +29,12 @@ class Source(NamedTuple):
 
 
 def sources(config: Config) -> Iterator[Source]:
-    """Give this machine, if it has elements, and each batch or information system."""
+    """Give this machine, if it has elements, and each batch or information system.
+
+    Raises Rejected for what of the configuration cannot be, expressions that are none among it.
+    """
+    for settings in (*config.elements, *config.slurm, *config.arc, *config.files):
+        _parse(settings)
     if config.elements:
         yield _machine(config)
     for number, slurm in enumerate(config.slurm):
@@ -37,6 +43,13 @@ def sources(config: Config) -> Iterator[Source]:
         yield _queues(f"arc-{number}", Arc(arc), arc)
     for number, file in enumerate(config.files):
         yield _queues(f"file-{number}", File(file), file)
+
+
+def _parse(settings: Offered) -> None:
+    """See whether the expressions are expressions, while the one who wrote them looks on."""
+    for name, text in (("requirements", settings.requirements), ("rank", settings.rank)):
+        if text:
+            Expression.parse(text, name)
 
 
 def _machine(config: Config) -> Source:
