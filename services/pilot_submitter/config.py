@@ -1,5 +1,9 @@
 """What the pilot submitter is told."""
 
+from typing import Annotated
+
+import msgspec
+
 from wms.runtime.config import Count, Seconds, Section, ServiceConfig
 
 
@@ -29,8 +33,55 @@ class SandboxSettings(Section, frozen=True, kw_only=True):
     url: str
 
 
+class ElementSettings(Section, frozen=True, kw_only=True):
+    """One computing element that is reached through a middleware: its name, and what pilots ask for there."""
+
+    site: str
+    ce: str
+    agent: list[str] = []
+    """How a job agent is started there; empty: as on this machine, by this Python."""
+    sandboxes_url: str = ""
+    """The store, as pilots there see it; empty: as in `[sandboxes]`."""
+    lifetime_seconds: Seconds = 86_400.0
+    """After so long a pilot takes no more jobs."""
+    drain_seconds: Seconds = 3_600.0
+    """What its jobs then have left before the element ends them: the wall time asked for is the sum of the two."""
+    follow_every_seconds: Seconds = 10.0
+    attributes: dict[str, str] = {}
+    """Options of the middleware's own: of `sbatch` for Slurm, relations of xRSL for ARC."""
+
+
+class SlurmSettings(ElementSettings, frozen=True, kw_only=True):
+    """An element that is a partition of a Slurm cluster whose tools run here."""
+
+    directory: str
+    """On a file system that the cluster shares: a directory for each pilot."""
+    configuration: str = ""
+    """The slurm.conf; empty: what the tools find by themselves."""
+    partition: str = ""
+    account: str = ""
+    constraint: str = ""
+    gres: str = ""
+
+
+class ArcSettings(ElementSettings, frozen=True, kw_only=True):
+    """An ARC element with its REST interface. It knows us by a proxy or a token; both may be renewed at any time."""
+
+    url: Annotated[str, msgspec.Meta(pattern="^https://")]
+    """As in `https://ce.example.org/arex`."""
+    queue: str = ""
+    proxy: str = ""
+    """A file with certificate, key and chain."""
+    token: str = ""
+    """A file with a bearer token."""
+    authorities: str = ""
+    """A file of certificates that may vouch for the element; empty: whom this machine trusts."""
+
+
 class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
     pilots: PilotSettings
     sandboxes: SandboxSettings
+    slurm: list[SlurmSettings] = []
+    arc: list[ArcSettings] = []

@@ -1,6 +1,7 @@
 """Makes what a pilot is sent with: its agent's configuration and its token."""
 
 from services.pilot_submitter.config import Config, PilotSettings
+from services.pilot_submitter.doors import Door
 from wms.auth.keys import SigningKey
 from wms.auth.principal import Right
 from wms.auth.token import Claims, mint
@@ -22,7 +23,7 @@ class PilotMaker:
         self._log_level = config.log.level
         self._key = key
 
-    def order(self, sent: Sent, element: ComputingElement) -> Order:
+    def order(self, sent: Sent, element: ComputingElement, door: Door) -> Order:
         """Return the order for one pilot: bound by its token to itself, its site, its element and its VO."""
         claims = Claims(
             kind="pilot",
@@ -34,17 +35,19 @@ class PilotMaker:
             site=sent.site,
             ce=sent.ce,
         )
-        token = mint(self._key, claims, self._pilots.lifetime_seconds * 2, clock.timestamp())
+        lifetime = door.terms.lifetime_seconds or self._pilots.lifetime_seconds
+        token = mint(self._key, claims, lifetime * 2, clock.timestamp())
         return Order(
             pilot_id=sent.pilot_id,
             site=sent.site,
             ce=sent.ce,
             slots=sent.slots,
-            config=self._config(sent, element),
+            config=self._config(sent, element, door, lifetime),
             token=token,
+            request=door.request(element),
         )
 
-    def _config(self, sent: Sent, element: ComputingElement) -> str:
+    def _config(self, sent: Sent, element: ComputingElement, door: Door, lifetime: float) -> str:
         # Where its token and its jobs are, its dispatcher tells it: it knows the place.
         return to_toml(
             {
@@ -56,8 +59,9 @@ class PilotMaker:
                     "slots": sent.slots,
                     "idle_seconds": self._pilots.idle_seconds,
                     "grace_seconds": self._pilots.grace_seconds,
-                    "lifetime_seconds": self._pilots.lifetime_seconds,
-                    "lifeline": self._pilots.lifeline,
+                    "lifetime_seconds": lifetime,
+                    # A lock file tells of a process on its own machine alone.
+                    "lifeline": self._pilots.lifeline if door.is_local else "",
                 },
                 "resource": {
                     "setup": element.setup,
@@ -69,7 +73,7 @@ class PilotMaker:
                     "job_types": list(element.job_types),
                     "pilot_type": element.pilot_type,
                 },
-                "sandboxes": {"url": self._sandboxes},
+                "sandboxes": {"url": door.terms.sandboxes_url or self._sandboxes},
                 "kafka": {
                     "bootstrap": self._kafka.bootstrap,
                     "fetch_wait_ms": self._kafka.fetch_wait_ms,

@@ -7,15 +7,17 @@ One instance plans at a time; whoever finds the lock taken leaves it to the othe
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
 
+from services.pilot_submitter.doors import Doors, Place
+from services.pilot_submitter.following import Following
 from services.pilot_submitter.making import PilotMaker
 from wms.db import ad, job, pilot, queue, task_queue
 from wms.db.database import Database, Transaction
-from wms.db.pilot import Followed, Pilot, Sent
-from wms.dispatch.port import Dispatcher, Sighting
+from wms.db.pilot import Pilot, Sent
+from wms.errors import Unavailable
 from wms.ids import PilotId, TaskQueueId
 from wms.provisioning.demand import Waiting
 from wms.provisioning.plan import Caps, Pilots, Plan, plan
@@ -24,60 +26,66 @@ from wms.taskqueue.grouping import Requirements
 
 log = structlog.get_logger()
 
+SEND_SECONDS = 60.0
+"""An element that takes longer to take pilots is as good as away."""
 SHARE_OF_TIME = 20
 """Planning for many queues takes time: it pauses so many times what it took, to use a twentieth of the database."""
 
 
 class Provisioning:
-    """Plans and sends pilots of one kind of dispatcher."""
+    """Plans and sends pilots through all doors."""
 
     def __init__(
-        self, db: Database, kind: str, dispatcher: Dispatcher, maker: PilotMaker, caps: Caps
+        self, db: Database, doors: Doors, maker: PilotMaker, caps: Caps, following: Following
     ) -> None:
         self._db = db
-        self._kind = kind
-        self._dispatcher = dispatcher
+        self._doors = doors
         self._maker = maker
         self._caps = caps
+        self._following = following
         self._requirements: dict[TaskQueueId, Requirements] = {}
         self._not_before = 0.0
         self._said: tuple[str, ...] = ()
-        # Who is written down and not yet sent must not be taken for dead.
-        self._sending = asyncio.Lock()
 
     async def provide(self) -> None:
         """Make one plan and carry it out."""
         if time.monotonic() < self._not_before:
             return
-        async with self._sending:
-            began = time.monotonic()
+        began = time.monotonic()
+        with self._following.sending() as names:
             async with self._db.transaction() as tx:
-                sent, elements = await self._planned(tx) if await pilot.may_plan(tx) else ([], {})
+                sent, elements = await self._planned(tx, names) if await pilot.may_plan(tx) else ([], {})
             self._not_before = time.monotonic() + SHARE_OF_TIME * (time.monotonic() - began - 0.05)
-            if sent:
-                await self._send(sent, elements)
+            await self._send_all(sent, elements)
 
-    async def _planned(self, tx: Transaction) -> tuple[list[Sent], dict[tuple[str, str], ComputingElement]]:
-        elements = [each for each in await ad.fresh(tx) if each.dispatcher == self._kind]
+    async def _planned(
+        self, tx: Transaction, names: set[PilotId]
+    ) -> tuple[list[Sent], dict[Place, ComputingElement]]:
+        elements = {(each.site, each.ce): each for each in await ad.fresh(tx) if self._is_open(each)}
         alive = await pilot.alive(tx)
-        decided = plan(await self._waiting(tx), elements, _groups(alive), self._caps)
+        decided = plan(await self._waiting(tx), list(elements.values()), _groups(alive), self._caps)
         self._say(decided)
-        by_place = {(each.site, each.ce): each for each in elements}
         sent = [
             Sent(
                 pilot_id=PilotId(f"p-{uuid.uuid4().hex[:16]}"),
                 site=order.site,
                 ce=order.ce,
                 vo=order.vo,
-                dispatcher=self._kind,
-                slots=by_place[order.site, order.ce].slots_per_pilot,
+                dispatcher=elements[order.site, order.ce].dispatcher,
+                slots=elements[order.site, order.ce].slots_per_pilot,
                 reason=order.reasons[0] if order.reasons else "",
             )
             for order in decided.orders
             for _ in range(order.count)
         ]
+        # Who is written down and not yet sent must not be taken for dead.
+        names.update(each.pilot_id for each in sent)
         await pilot.insert(tx, sent)
-        return sent, by_place
+        return sent, elements
+
+    def _is_open(self, element: ComputingElement) -> bool:
+        door = self._doors.to(element.site, element.ce, element.dispatcher)
+        return door is not None and door.open
 
     async def _waiting(self, tx: Transaction) -> list[Waiting]:
         watched = await queue.waiting(tx)
@@ -99,38 +107,28 @@ class Provisioning:
             log.info("pilots ordered", decisions=said)
         self._said = said
 
-    async def _send(self, sent: Sequence[Sent], elements: dict[tuple[str, str], ComputingElement]) -> None:
-        orders = [self._maker.order(each, elements[each.site, each.ce]) for each in sent]
-        await self._note(await self._dispatcher.send(orders))
+    async def _send_all(self, sent: Sequence[Sent], elements: Mapping[Place, ComputingElement]) -> None:
+        """Send through all doors at once: none waits for another."""
+        by_place: dict[Place, list[Sent]] = {}
+        for each in sent:
+            by_place.setdefault((each.site, each.ce), []).append(each)
+        await asyncio.gather(*(self._send(elements[place], some) for place, some in by_place.items()))
 
-    async def follow(self) -> None:
-        """Look how the pilots under way do; hurry the leases of those that are certainly dead."""
-        async with self._sending:
-            async with self._db.transaction() as tx:
-                alive = [each for each in await pilot.alive(tx) if each.dispatcher == self._kind]
-            sightings = await self._dispatcher.follow([each.pilot_id for each in alive])
-        known = {each.pilot_id: each.state for each in alive}
-        await self._note(each for each in sightings if _is_news(each, known[each.pilot_id]))
-
-    async def _note(self, sightings: Iterable[Sighting]) -> None:
-        news = list(sightings)
-        if not news:
+    async def _send(self, element: ComputingElement, sent: Sequence[Sent]) -> None:
+        door = self._doors.to(element.site, element.ce, element.dispatcher)
+        assert door is not None, "planned for an open door"
+        orders = [self._maker.order(each, element, door) for each in sent]
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                sightings = await door.dispatcher.send(orders)
+        except (Unavailable, TimeoutError) as error:
+            # Some may have arrived: whoever follows them finds out.
+            door.unreachable(str(error) or f"no answer within {SEND_SECONDS:g} s")
             return
-        followed = [
-            Followed(pilot_id=each.pilot_id, state=each.state, reference=each.reference, reason=each.reason)
-            for each in news
-        ]
-        async with self._db.transaction() as tx:
-            await pilot.update(tx, followed)
-            await pilot.hurry_leases(tx, [each.pilot_id for each in news if each.ended])
-        for each in news:
-            log.info("pilot", pilot=each.pilot_id, state=each.state, reason=each.reason)
-
-
-def _is_news(sighting: Sighting, known: str) -> bool:
-    if sighting.state == "Running" and known in ("Running", "Draining", "Submitted"):
-        return False
-    return sighting.state != known
+        door.reached()
+        if refused := [each for each in sightings if each.ended]:
+            door.lost(refused[0].reason)
+        await self._following.note(sightings)
 
 
 def _groups(alive: Iterable[Pilot]) -> list[Pilots]:

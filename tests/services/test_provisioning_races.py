@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import msgspec
 import pytest
 
 from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
+from services.pilot_submitter.doors import Doors
+from services.pilot_submitter.following import Following
 from services.pilot_submitter.making import PilotMaker
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services.world import World
@@ -40,19 +43,21 @@ class Gated(LocalDispatcher):
 
 
 @pytest.fixture
-def provisioning(the_world: World, tmp_path: Path) -> tuple[Provisioning, Gated]:
+def provisioning(the_world: World, tmp_path: Path) -> tuple[Provisioning, Following, Gated]:
     generate_keys(tmp_path / "keys")
     pilots = PilotSettings(directory=str(tmp_path / "pilots"), keys=str(tmp_path / "keys"))
     config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
     maker = PilotMaker(config, load_key(tmp_path / "keys" / "pilots.pem"))
     gated = Gated(tmp_path / "pilots")
-    return Provisioning(the_world.db, "local", gated, maker, Caps(pilots=4)), gated
+    doors = Doors(gated, time.monotonic)
+    following = Following(the_world.db, doors)
+    return Provisioning(the_world.db, doors, maker, Caps(pilots=4), following), following, gated
 
 
 async def test_a_pilot_not_yet_sent_is_not_taken_for_dead(
-    the_world: World, provisioning: tuple[Provisioning, Gated]
+    the_world: World, provisioning: tuple[Provisioning, Following, Gated]
 ) -> None:
-    one, gated = provisioning
+    one, follower, gated = provisioning
     element = ComputingElement(site="A", ce="ce", slots=1, max_cpu_time=10**6, setup="default")
     await the_world.sql(
         "insert into ad (site, ce, element, advertised_at, expires_at)"
@@ -62,7 +67,7 @@ async def test_a_pilot_not_yet_sent_is_not_taken_for_dead(
     await the_world.submitted()
     providing = asyncio.create_task(one.provide())
     await gated.asked.wait()
-    following = asyncio.create_task(one.follow())
+    following = asyncio.create_task(follower.follow())
     # Time for it to look, were it let.
     await asyncio.wait([following], timeout=0.3)
     gated.gate.set()

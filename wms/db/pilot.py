@@ -1,6 +1,6 @@
 """Pilots in the database: about to be sent, sent, seen, ended."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import asyncpg
@@ -28,6 +28,17 @@ class Pilot(msgspec.Struct, frozen=True, kw_only=True):
     submitted_at: datetime
     seen_at: datetime | None
     reason: str
+    age: float
+    """Seconds since it was written down, by the database's clock."""
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot that has ended, and where."""
+
+    pilot_id: PilotId
+    site: str
+    ce: str
+    dispatcher: str
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +110,19 @@ async def hurry_leases(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
 async def alive(tx: Transaction) -> list[Pilot]:
     """Return the pilots that have not ended, oldest first."""
     return [Pilot(**row) for row in await tx.fetch(SQL["alive"])]
+
+
+async def unfetched(tx: Transaction, *, within: float, since: float, limit: int) -> list[Ended]:
+    """Return pilots that ended `since` to `within` seconds ago and whose output was not asked for yet, oldest first."""
+    return [Ended(**row) for row in await tx.fetch(SQL["unfetched"], within, since, limit)]
+
+
+async def keep_outputs(tx: Transaction, outputs: Mapping[PilotId, str]) -> None:
+    """Keep what pilots printed; an empty text says that there was nothing."""
+    if outputs:
+        # Postgres keeps no NUL in a text.
+        texts = [text.replace("\0", "") for text in outputs.values()]
+        await tx.execute(SQL["keep_outputs"], list(outputs), texts)
 
 
 async def listed(tx: Transaction, limit: int, *, ended: bool) -> list[asyncpg.Record]:

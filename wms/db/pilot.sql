@@ -38,8 +38,19 @@ where p.pilot_id = u.pilot_id and p.ended_at is null;
 
 -- name: alive
 -- Pilots that have not ended.
-select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, submitted_at, seen_at, reason
+select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, submitted_at, seen_at, reason,
+    extract(epoch from now() - submitted_at)::float8 as age
 from pilot where ended_at is null order by submitted_at;
+
+-- name: unfetched
+-- Pilots that ended a while ago, and whose output was not asked for yet.
+select pilot_id, site, ce, dispatcher from pilot
+where ended_at between now() - make_interval(secs => $1) and now() - make_interval(secs => $2) and output is null
+order by ended_at limit $3;
+
+-- name: keep_outputs
+-- What pilots printed at their ends.
+update pilot p set output = o.output from unnest($1::text[], $2::text[]) as o(pilot_id, output) where p.pilot_id = o.pilot_id;
 
 -- name: all
 -- Pilots as a list shows them, alive ones first.

@@ -124,7 +124,6 @@ class ArcDispatcher:
             "stderr": "log",
             "queue": self._element.queue,
             **_resources(order.request),
-            **self._element.attributes,
             **order.request.attributes,
         }
         relations = "".join(f"({name}={_quoted(value)})" for name, value in wanted.items() if value)

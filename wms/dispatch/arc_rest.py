@@ -30,7 +30,6 @@ class Element(NamedTuple):
     token: str = ""
     authorities: str = ""
     """Who may vouch for it: a file of certificates; empty: whom this machine trusts."""
-    attributes: Mapping[str, str] = {}
 
 
 class Answer(NamedTuple):

@@ -67,7 +67,6 @@ class Cluster(NamedTuple):
     configuration: str = ""
     partition: str = ""
     account: str = ""
-    attributes: Mapping[str, str] = {}
 
 
 class _Job(NamedTuple):
@@ -146,7 +145,7 @@ class SlurmDispatcher:
         )
 
     def _options(self, order: Order) -> list[str]:
-        attributes = {**self._cluster.attributes, **order.request.attributes}
+        attributes = order.request.attributes
         if wrong := [name for name in attributes if not OPTION.fullmatch(name) or name in OURS]:
             raise ValueError(f"no option for a pilot: {', '.join(wrong)}")
         wanted = {

@@ -1,0 +1,149 @@
+"""The doors to computing elements: which dispatcher leads to which, what is asked for there, and how each door does.
+
+A door that cannot be reached, or behind which pilots die without ever having been seen, is left alone for a while that grows
+with every failure; meanwhile pilots are planned for the next best elements.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+import structlog
+
+from wms.backoff import delays
+from wms.dispatch.port import Dispatcher, Request
+from wms.site import ComputingElement
+
+log = structlog.get_logger()
+
+FIRST_PAUSE, LONGEST_PAUSE = 2.0, 600.0
+
+Place: TypeAlias = tuple[str, str]
+"""A site and one of its computing elements."""
+
+
+class Patience:
+    """Whether something is worth another try yet; `clock` gives seconds that only grow."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._not_before = 0.0
+        self._pauses: Iterator[float] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether the last pause is over."""
+        return self._clock() >= self._not_before
+
+    def failed(self) -> float:
+        """Begin the next pause, longer than the last; return how long it is. Failures within a pause are one."""
+        if self.over:
+            self._pauses = self._pauses or delays(FIRST_PAUSE, LONGEST_PAUSE, 2.0, random.Random().random)
+            self._not_before = self._clock() + next(self._pauses)
+        return self._not_before - self._clock()
+
+    def succeeded(self) -> None:
+        """Forget all failures."""
+        self._pauses, self._not_before = None, 0.0
+
+
+class Terms(NamedTuple):
+    """What is asked for behind a door, and how often it is looked through; 0 and "" ask for nothing."""
+
+    kind: str = "local"
+    lifetime_seconds: float = 0.0
+    """After so long a pilot takes no more jobs; 0: as all pilots."""
+    wall_seconds: int = 0
+    sandboxes_url: str = ""
+    constraint: str = ""
+    gres: str = ""
+    attributes: Mapping[str, str] = {}
+    follow_every_seconds: float = 0.0
+
+
+class Door:
+    """The way to one computing element."""
+
+    def __init__(
+        self, place: Place, dispatcher: Dispatcher, clock: Callable[[], float], terms: Terms
+    ) -> None:
+        self.place = place
+        self.dispatcher = dispatcher
+        self.terms = terms
+        self._clock = clock
+        self._followed_at = float("-inf")
+        self._reach = Patience(clock)
+        self._trust = Patience(clock)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether pilots are processes of this machine."""
+        return self.terms.kind == "local"
+
+    @property
+    def open(self) -> bool:
+        """Whether pilots may be sent."""
+        return self.reachable and self._trust.over
+
+    @property
+    def reachable(self) -> bool:
+        """Whether it answered when it was last asked, or may be asked again."""
+        return self._reach.over
+
+    @property
+    def due(self) -> bool:
+        """Whether the pilots behind it are to be looked at again."""
+        return self.reachable and self._clock() >= self._followed_at + self.terms.follow_every_seconds
+
+    def request(self, element: ComputingElement) -> Request:
+        """Return what a pilot asks for: what the ad says that it brings, for as long as it is to live."""
+        return Request(
+            cores=element.cores_per_pilot,
+            memory_mb=element.memory_mb,
+            walltime_seconds=self.terms.wall_seconds,
+            constraint=self.terms.constraint,
+            gres=self.terms.gres,
+            attributes=self.terms.attributes,
+        )
+
+    def reached(self) -> None:
+        """Note that it answered."""
+        self._reach.succeeded()
+
+    def followed(self) -> None:
+        """Note that its pilots were looked at."""
+        self._followed_at = self._clock()
+        self.reached()
+
+    def unreachable(self, why: str) -> None:
+        """Note that it did not answer."""
+        self._pause(self._reach, "element unreachable", why)
+
+    def lost(self, why: str) -> None:
+        """Note that pilots were refused there, or died without ever having been seen."""
+        self._pause(self._trust, "pilots lost", why)
+
+    def _pause(self, patience: Patience, what: str, why: str) -> None:
+        if patience.over:
+            site, ce = self.place
+            log.warning(what, site=site, ce=ce, reason=why, pause_seconds=round(patience.failed(), 1))
+
+    def served(self) -> None:
+        """Note that a pilot there was seen at work."""
+        self._trust.succeeded()
+
+
+class Doors:
+    """All doors: those configured, and one to this machine for each local element that advertises itself."""
+
+    def __init__(self, local: Dispatcher, clock: Callable[[], float], doors: Iterable[Door] = ()) -> None:
+        self._local = local
+        self._clock = clock
+        self._doors = {door.place: door for door in doors}
+
+    def to(self, site: str, ce: str, kind: str) -> Door | None:
+        """Return the door to an element of a kind of dispatcher; None if there is none of that kind."""
+        door = self._doors.get((site, ce))
+        if door is None and kind == "local":
+            door = self._doors[site, ce] = Door((site, ce), self._local, self._clock, Terms())
+        return door if door is not None and door.terms.kind == kind else None

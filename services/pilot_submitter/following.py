@@ -1,0 +1,130 @@
+"""Follows pilots to their ends: how they do, what they printed, and what their elements may forget then."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+
+import structlog
+
+from services.pilot_submitter.doors import Door, Doors
+from wms.db import pilot
+from wms.db.database import Database
+from wms.db.pilot import Ended, Followed, Pilot
+from wms.dispatch.port import Sighting
+from wms.errors import Unavailable
+from wms.ids import PilotId
+
+log = structlog.get_logger()
+
+FOLLOW_SECONDS = 60.0
+"""An element that takes longer to tell of pilots is as good as away."""
+ARRIVING_SECONDS = 60.0
+"""What another instance wrote down so recently may be on its way still, though its element does not know it."""
+SETTLED_SECONDS = 20.0
+"""After a pilot's end its element has got what it printed."""
+ASKED_FOR_SECONDS = 3_600.0
+"""For so long after a pilot's end its output is asked for."""
+OUTPUTS_AT_ONCE = 100
+
+
+class Following:
+    """Follows the pilots behind all doors."""
+
+    def __init__(self, db: Database, doors: Doors, *, settled_seconds: float = SETTLED_SECONDS) -> None:
+        self._db = db
+        self._doors = doors
+        self._settled_seconds = settled_seconds
+        self._sending: list[set[PilotId]] = []
+
+    @contextlib.contextmanager
+    def sending(self) -> Iterator[set[PilotId]]:
+        """Take the pilots in the set for being sent, so neither there nor dead, as long as this lasts."""
+        names: set[PilotId] = set()
+        self._sending.append(names)
+        try:
+            yield names
+        finally:
+            self._sending.remove(names)
+
+    async def follow(self) -> None:
+        """Look how the pilots do behind every door that is due, and write down what is new."""
+        async with self._db.transaction() as tx:
+            alive = await pilot.alive(tx)
+        by_door: dict[Door, list[Pilot]] = {}
+        for each in alive:
+            door = self._doors.to(each.site, each.ce, each.dispatcher)
+            if door is not None and door.due and not any(each.pilot_id in names for names in self._sending):
+                by_door.setdefault(door, []).append(each)
+        await asyncio.gather(*(self._follow(door, pilots) for door, pilots in by_door.items()))
+
+    async def _follow(self, door: Door, pilots: Sequence[Pilot]) -> None:
+        try:
+            async with asyncio.timeout(FOLLOW_SECONDS):
+                sightings = await door.dispatcher.follow([each.pilot_id for each in pilots])
+        except (Unavailable, TimeoutError) as error:
+            door.unreachable(str(error) or f"no answer within {FOLLOW_SECONDS:g} s")
+            return
+        door.followed()
+        known = {each.pilot_id: each for each in pilots}
+        news = [each for each in sightings if _is_news(each, known[each.pilot_id])]
+        _judge(door, pilots, news)
+        await self.note(news)
+
+    async def note(self, sightings: Iterable[Sighting]) -> None:
+        """Write down what dispatchers say of pilots; hurry the leases of those that are certainly dead."""
+        news = list(sightings)
+        if not news:
+            return
+        followed = [
+            Followed(pilot_id=each.pilot_id, state=each.state, reference=each.reference, reason=each.reason)
+            for each in news
+        ]
+        async with self._db.transaction() as tx:
+            await pilot.update(tx, followed)
+            await pilot.hurry_leases(tx, [each.pilot_id for each in news if each.ended])
+        for each in news:
+            log.info("pilot", pilot=each.pilot_id, state=each.state, reason=each.reason)
+
+    async def fetch_outputs(self) -> bool:
+        """Fetch what ended pilots printed, keep it, and have their elements forget them; return whether there is more."""
+        async with self._db.transaction() as tx:
+            ended = await pilot.unfetched(
+                tx, within=ASKED_FOR_SECONDS, since=self._settled_seconds, limit=OUTPUTS_AT_ONCE
+            )
+        by_door: dict[Door, list[Ended]] = {}
+        for each in ended:
+            door = self._doors.to(each.site, each.ce, each.dispatcher)
+            if door is not None and door.reachable:
+                by_door.setdefault(door, []).append(each)
+        fetched = await asyncio.gather(*(self._fetch(door, pilots) for door, pilots in by_door.items()))
+        return len(ended) == OUTPUTS_AT_ONCE and any(fetched)
+
+    async def _fetch(self, door: Door, pilots: Sequence[Ended]) -> bool:
+        names = [each.pilot_id for each in pilots]
+        try:
+            async with asyncio.timeout(FOLLOW_SECONDS):
+                found = {each.pilot_id: each.text for each in await door.dispatcher.outputs(names)}
+                async with self._db.transaction() as tx:
+                    await pilot.keep_outputs(tx, {name: found.get(name, "") for name in names})
+                await door.dispatcher.forget(names)
+        except (Unavailable, TimeoutError) as error:
+            door.unreachable(str(error) or f"no answer within {FOLLOW_SECONDS:g} s")
+            return False
+        return True
+
+
+def _is_news(sighting: Sighting, known: Pilot) -> bool:
+    if known.state == "Submitting" and sighting.state == "Aborted" and known.age < ARRIVING_SECONDS:
+        return False
+    if sighting.state == "Running" and known.state in ("Running", "Draining", "Submitted"):
+        return False
+    return sighting.state != known.state
+
+
+def _judge(door: Door, pilots: Sequence[Pilot], news: Sequence[Sighting]) -> None:
+    """Let a door be trusted by what becomes of its pilots: one that was seen speaks for it, one that died unseen against."""
+    seen = {each.pilot_id for each in pilots if each.seen_at is not None}
+    if seen:
+        door.served()
+    elif died := [each for each in news if each.state in ("Failed", "Aborted")]:
+        door.lost(died[0].reason)

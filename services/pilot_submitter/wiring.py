@@ -1,0 +1,70 @@
+"""Makes doors of what the configuration says: one dispatcher for this machine, one for each element behind a middleware."""
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from services.pilot_submitter.config import ArcSettings, Config, ElementSettings, SlurmSettings
+from services.pilot_submitter.doors import Door, Doors, Terms
+from wms.dispatch.arc import ArcDispatcher
+from wms.dispatch.arc_rest import Element
+from wms.dispatch.local import LocalDispatcher, agent_argv
+from wms.dispatch.port import Dispatcher
+from wms.dispatch.slurm import Cluster, SlurmDispatcher
+from wms.errors import Rejected
+
+PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM")
+"""What of our environment local pilots get."""
+PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME")
+"""What of it a batch system's tools get, and with them the pilots."""
+
+
+def doors_of(config: Config, environment: Mapping[str, str]) -> Doors:
+    """Return all doors. Raises Rejected for an element that is configured twice."""
+    passed = {name: environment[name] for name in PASSED_ON if name in environment}
+    local = LocalDispatcher(Path(config.pilots.directory), agent_argv(), passed)
+    doors = list(_configured(config, environment))
+    places = [door.place for door in doors]
+    if twice := next((place for place in places if places.count(place) > 1), None):
+        raise Rejected("CONFIG_INVALID", f"the element {twice[1]} of {twice[0]} is configured twice")
+    return Doors(local, time.monotonic, doors)
+
+
+def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[Door]:
+    for slurm in config.slurm:
+        terms = _terms("slurm", slurm)._replace(constraint=slurm.constraint, gres=slurm.gres)
+        yield _door(slurm, _slurm(slurm, environment), terms)
+    for arc in config.arc:
+        yield _door(arc, _arc(arc), _terms("arc", arc))
+
+
+def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: Terms) -> Door:
+    return Door((settings.site, settings.ce), dispatcher, time.monotonic, terms)
+
+
+def _terms(kind: str, settings: ElementSettings) -> Terms:
+    return Terms(
+        kind=kind,
+        lifetime_seconds=settings.lifetime_seconds,
+        wall_seconds=int(settings.lifetime_seconds + settings.drain_seconds),
+        sandboxes_url=settings.sandboxes_url,
+        attributes=settings.attributes,
+        follow_every_seconds=settings.follow_every_seconds,
+    )
+
+
+def _slurm(settings: SlurmSettings, environment: Mapping[str, str]) -> SlurmDispatcher:
+    cluster = Cluster(settings.configuration, settings.partition, settings.account)
+    passed = {name: environment[name] for name in PASSED_TO_TOOLS if name in environment}
+    return SlurmDispatcher(cluster, Path(settings.directory), settings.agent or agent_argv(), passed)
+
+
+def _arc(settings: ArcSettings) -> ArcDispatcher:
+    element = Element(
+        url=settings.url,
+        queue=settings.queue,
+        proxy=settings.proxy,
+        token=settings.token,
+        authorities=settings.authorities,
+    )
+    return ArcDispatcher(element, settings.agent or agent_argv())

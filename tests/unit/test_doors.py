@@ -1,0 +1,114 @@
+"""Doors to computing elements: when one is left alone, and for how long."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from services.pilot_submitter.doors import FIRST_PAUSE, LONGEST_PAUSE, Door, Doors, Terms
+from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.port import Request
+from wms.site import ComputingElement
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def nothing(tmp_path_factory: pytest.TempPathFactory) -> LocalDispatcher:
+    return LocalDispatcher(tmp_path_factory.mktemp("pilots"), (), {})
+
+
+@pytest.fixture
+def door(clock: Clock, nothing: LocalDispatcher) -> Door:
+    return Door(("A", "ce"), nothing, clock, Terms(kind="slurm", follow_every_seconds=10.0))
+
+
+def pauses(door: Door, clock: Clock, failures: int) -> Sequence[float]:
+    """Fail so often, each time as soon as the door is open again; return how long it was closed each time."""
+    found = []
+    for _ in range(failures):
+        door.unreachable("no route")
+        began = clock.now
+        while not door.open:
+            clock.now += 0.25
+        found.append(clock.now - began)
+    return found
+
+
+def test_a_door_that_fails_is_left_alone_ever_longer_but_not_for_ever(door: Door, clock: Clock) -> None:
+    found = pauses(door, clock, 14)
+    assert FIRST_PAUSE / 2 <= found[0] <= FIRST_PAUSE + 0.25
+    assert found[5] > 8 * found[0]
+    assert LONGEST_PAUSE / 2 <= found[-1] <= LONGEST_PAUSE + 0.25
+
+
+def test_failures_within_a_pause_are_one(door: Door, clock: Clock) -> None:
+    for _ in range(20):
+        door.unreachable("no route")
+    clock.now += FIRST_PAUSE + 0.01
+    assert door.open
+
+
+def test_who_answers_again_begins_anew(door: Door, clock: Clock) -> None:
+    pauses(door, clock, 6)
+    door.reached()
+    assert pauses(door, clock, 1)[0] <= FIRST_PAUSE + 0.25
+
+
+def test_where_pilots_die_unseen_none_are_sent_but_those_there_are_followed(door: Door, clock: Clock) -> None:
+    door.lost("no such account")
+    assert (door.open, door.due) == (False, True)
+    door.served()
+    assert (door.open, door.due) == (True, True)
+
+
+def test_who_does_not_answer_is_not_asked_either(door: Door, clock: Clock) -> None:
+    door.unreachable("no route")
+    assert not door.due
+    clock.now += FIRST_PAUSE + 0.01
+    assert door.due
+
+
+def test_pilots_are_looked_at_as_often_as_is_said(door: Door, clock: Clock) -> None:
+    door.followed()
+    clock.now += 9.9
+    assert not door.due
+    clock.now += 0.2
+    assert door.due
+
+
+def test_a_pilot_asks_for_what_it_is_said_to_bring(clock: Clock, nothing: LocalDispatcher) -> None:
+    terms = Terms(kind="slurm", wall_seconds=900, constraint="avx", gres="gpu:1", attributes={"qos": "low"})
+    element = ComputingElement(
+        site="A", ce="ce", slots=8, max_cpu_time=60, memory_mb=4_000, cores_per_pilot=4, slots_per_pilot=4
+    )
+    assert Door(("A", "ce"), nothing, clock, terms).request(element) == Request(
+        cores=4,
+        memory_mb=4_000,
+        walltime_seconds=900,
+        constraint="avx",
+        gres="gpu:1",
+        attributes={"qos": "low"},
+    )
+
+
+def test_a_door_leads_only_where_and_how_it_is_configured(
+    door: Door, clock: Clock, nothing: LocalDispatcher
+) -> None:
+    doors = Doors(nothing, clock, [door])
+    assert doors.to("A", "ce", "slurm") is door
+    assert doors.to("A", "ce", "arc") is None
+    assert doors.to("A", "other", "slurm") is None
+    local = doors.to("B", "here", "local")
+    assert local is not None
+    assert local.is_local
+    assert doors.to("B", "here", "local") is local
