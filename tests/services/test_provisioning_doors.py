@@ -1,0 +1,171 @@
+"""What becomes of pilots whose element is away, refuses them, or kills them; and what is kept of those that ended."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
+from services.pilot_submitter.doors import Door, Doors, Terms
+from services.pilot_submitter.following import Following
+from services.pilot_submitter.making import PilotMaker
+from services.pilot_submitter.provisioning import Provisioning
+from tests.services.world import World
+from tests.waiting import eventually
+from wms.auth.keys import generate_keys, load_key
+from wms.db import pilot
+from wms.db.pilot import Sent
+from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.port import Order, Sighting
+from wms.errors import Unavailable
+from wms.ids import PilotId
+from wms.provisioning.plan import Caps
+from wms.runtime.config import AuthSettings
+from wms.site import ComputingElement
+
+ENDS = ["/bin/sh", "-c", "echo my last words; exit 0"]
+DIES = ["/bin/sh", "-c", "echo no such library; exit 1"]
+
+
+class FakeAway(LocalDispatcher):
+    """Stands for a middleware that does not answer, until it is told to."""
+
+    away = True
+
+    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+        if self.away:
+            raise Unavailable("no route")
+        return await super().send(orders)
+
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+        if self.away:
+            raise Unavailable("no route")
+        return await super().follow(pilot_ids)
+
+
+class Site:
+    """A pilot submitter with two elements, `first` and `second`, of which the first is preferred for nothing."""
+
+    def __init__(self, world: World, place: Path) -> None:
+        self.world = world
+        self.place = place
+        self.now = 1_000.0
+        generate_keys(place / "keys")
+        pilots = PilotSettings(directory=str(place / "pilots"), keys=str(place / "keys"))
+        config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
+        self.maker = PilotMaker(config, load_key(place / "keys" / "pilots.pem"))
+
+    def build(self, **dispatchers: LocalDispatcher) -> tuple[Provisioning, Following]:
+        clock = lambda: self.now  # noqa: E731 - a clock that the test sets
+        ways = [Door(("A", ce), each, clock, Terms(kind="slurm")) for ce, each in dispatchers.items()]
+        doors = Doors(LocalDispatcher(self.place / "local", ENDS, {}), clock, ways)
+        following = Following(self.world.db, doors, settled_seconds=0.0)
+        return Provisioning(self.world.db, doors, self.maker, Caps(pilots=8), following), following
+
+    def dispatcher(self, kind: type[LocalDispatcher], name: str, argv: Sequence[str]) -> LocalDispatcher:
+        return kind(self.place / name, argv, {"PATH": os.environ["PATH"]})
+
+    async def advertise(self, *names: str) -> None:
+        for ce in names:
+            element = ComputingElement(
+                site="A", ce=ce, slots=1, max_cpu_time=10**6, setup="default", dispatcher="slurm"
+            )
+            await self.world.sql(
+                "insert into ad (site, ce, element, advertised_at, expires_at)"
+                " values ('A', $1, $2::text::jsonb, now(), now() + interval '1 h')",
+                *(ce, msgspec.json.encode(element).decode()),
+            )
+
+    async def pilots(self) -> list[tuple[str, str]]:
+        rows = await self.world.sql("select ce, state from pilot order by submitted_at")
+        return [(row["ce"], row["state"]) for row in rows]
+
+
+@pytest.fixture
+def site(the_world: World, tmp_path: Path) -> Site:
+    return Site(the_world, tmp_path)
+
+
+async def test_while_an_element_is_away_its_pilots_go_to_the_next_and_later_they_go_there_again(
+    site: Site,
+) -> None:
+    away = site.dispatcher(FakeAway, "first", ENDS)
+    assert isinstance(away, FakeAway)
+    provisioning, _ = site.build(first=away, second=site.dispatcher(LocalDispatcher, "second", ENDS))
+    await site.advertise("first")
+    await site.world.submitted()
+    await provisioning.provide()
+    assert await site.pilots() == [("first", "Submitting")]
+    await site.advertise("second")
+    await provisioning.provide()
+    assert [ce for ce, _ in await site.pilots()] == ["first", "second"], (
+        "the work is counted for the other one"
+    )
+    away.away = False
+    site.now += 1_000.0
+    await site.world.submitted()
+    await provisioning.provide()
+    assert len([ce for ce, _ in await site.pilots() if ce == "first"]) == 1, "what is on its way counts again"
+
+
+async def test_where_pilots_die_unseen_no_more_are_sent_for_a_while(site: Site) -> None:
+    provisioning, following = site.build(first=site.dispatcher(LocalDispatcher, "first", DIES))
+    await site.advertise("first")
+    await site.world.submitted()
+    await provisioning.provide()
+
+    async def dead() -> bool:
+        await following.follow()
+        return await site.pilots() == [("first", "Failed")]
+
+    await eventually(dead)
+    for _ in range(3):
+        await provisioning.provide()
+    assert len(await site.pilots()) == 1
+    site.now += 1_000.0
+    await provisioning.provide()
+    assert len(await site.pilots()) == 2
+
+
+async def test_what_a_pilot_printed_is_kept_after_its_end_and_asked_for_once(site: Site) -> None:
+    provisioning, following = site.build(first=site.dispatcher(LocalDispatcher, "first", ENDS))
+    await site.advertise("first")
+    await site.world.submitted()
+    await provisioning.provide()
+
+    async def kept() -> str | None:
+        await following.follow()
+        await following.fetch_outputs()
+        (row,) = await site.world.sql("select output from pilot")
+        return row["output"]  # type: ignore[no-any-return]
+
+    assert await eventually(kept) == "my last words\n"
+    async with site.world.db.transaction() as tx:
+        assert await pilot.unfetched(tx, within=3_600.0, since=0.0, limit=10) == []
+
+
+async def test_a_pilot_that_another_instance_may_be_sending_is_not_taken_for_dead_until_it_is_old(
+    site: Site,
+) -> None:
+    _, following = site.build(first=site.dispatcher(LocalDispatcher, "first", ENDS))
+    sent = Sent(pilot_id=PilotId("p-x"), site="A", ce="first", vo="v", dispatcher="slurm", slots=1)
+    async with site.world.db.transaction() as tx:
+        await pilot.insert(tx, [sent])
+    await following.follow()
+    assert await site.pilots() == [("first", "Submitting")]
+    await site.world.sql("update pilot set submitted_at = now() - interval '2 min'")
+    await following.follow()
+    assert await site.pilots() == [("first", "Aborted")]
+
+
+async def test_of_an_element_that_is_away_no_pilot_is_taken_for_dead(site: Site) -> None:
+    away = site.dispatcher(FakeAway, "first", ENDS)
+    _, following = site.build(first=away)
+    sent = Sent(pilot_id=PilotId("p-x"), site="A", ce="first", vo="v", dispatcher="slurm", slots=1)
+    async with site.world.db.transaction() as tx:
+        await pilot.insert(tx, [sent])
+    await site.world.sql("update pilot set submitted_at = now() - interval '2 h'")
+    await following.follow()
+    assert await site.pilots() == [("first", "Submitting")]
