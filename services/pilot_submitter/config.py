@@ -48,7 +48,7 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     """What its jobs then have left before the element ends them: the wall time asked for is the sum of the two."""
     follow_every_seconds: Seconds = 10.0
     attributes: dict[str, str] = {}
-    """Options of the middleware's own: of `sbatch` for Slurm, relations of xRSL for ARC."""
+    """Options of the middleware's own: of `sbatch`, relations of xRSL for ARC, commands of HTCondor's submit description."""
 
 
 class SlurmSettings(ElementSettings, frozen=True, kw_only=True):
@@ -78,6 +78,19 @@ class ArcSettings(ElementSettings, frozen=True, kw_only=True):
     """A file of certificates that may vouch for the element; empty: whom this machine trusts."""
 
 
+class HTCondorSettings(ElementSettings, frozen=True, kw_only=True):
+    """An element that is an HTCondor pool, by its tools, which run here."""
+
+    directory: str
+    """A directory for each pilot; HTCondor carries its files to the node and back."""
+    pool: str = ""
+    """The collector; empty: what the tools find by themselves."""
+    schedd: str = ""
+    """The name of the queue; empty: the one of this machine."""
+    constraint: str = ""
+    """An expression that machines must satisfy (`requirements`)."""
+
+
 class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
@@ -85,3 +98,4 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     sandboxes: SandboxSettings
     slurm: list[SlurmSettings] = []
     arc: list[ArcSettings] = []
+    htcondor: list[HTCondorSettings] = []

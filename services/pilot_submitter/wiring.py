@@ -4,10 +4,17 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from services.pilot_submitter.config import ArcSettings, Config, ElementSettings, SlurmSettings
+from services.pilot_submitter.config import (
+    ArcSettings,
+    Config,
+    ElementSettings,
+    HTCondorSettings,
+    SlurmSettings,
+)
 from services.pilot_submitter.doors import Door, Doors, Terms
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import Element
+from wms.dispatch.htcondor import HTCondorDispatcher, Pool
 from wms.dispatch.local import LocalDispatcher, agent_argv
 from wms.dispatch.port import Dispatcher
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
@@ -15,7 +22,7 @@ from wms.errors import Rejected
 
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM")
 """What of our environment local pilots get."""
-PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME")
+PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "CONDOR_CONFIG")
 """What of it a batch system's tools get, and with them the pilots."""
 
 
@@ -36,6 +43,9 @@ def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[Door
         yield _door(slurm, _slurm(slurm, environment), terms)
     for arc in config.arc:
         yield _door(arc, _arc(arc), _terms("arc", arc))
+    for htcondor in config.htcondor:
+        terms = _terms("htcondor", htcondor)._replace(constraint=htcondor.constraint)
+        yield _door(htcondor, _htcondor(htcondor, environment), terms)
 
 
 def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: Terms) -> Door:
@@ -55,8 +65,18 @@ def _terms(kind: str, settings: ElementSettings) -> Terms:
 
 def _slurm(settings: SlurmSettings, environment: Mapping[str, str]) -> SlurmDispatcher:
     cluster = Cluster(settings.configuration, settings.partition, settings.account)
-    passed = {name: environment[name] for name in PASSED_TO_TOOLS if name in environment}
-    return SlurmDispatcher(cluster, Path(settings.directory), settings.agent or agent_argv(), passed)
+    place, agent = Path(settings.directory), settings.agent or agent_argv()
+    return SlurmDispatcher(cluster, place, agent, _for_tools(environment))
+
+
+def _htcondor(settings: HTCondorSettings, environment: Mapping[str, str]) -> HTCondorDispatcher:
+    pool = Pool(settings.pool, settings.schedd)
+    place, agent = Path(settings.directory), settings.agent or agent_argv()
+    return HTCondorDispatcher(pool, place, agent, _for_tools(environment))
+
+
+def _for_tools(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: environment[name] for name in PASSED_TO_TOOLS if name in environment}
 
 
 def _arc(settings: ArcSettings) -> ArcDispatcher:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.dispatch.grounds import ArcGround, Ground, LocalGround, SlurmGround
+from tests.contract.dispatch.grounds import ArcGround, FakeHTCondorGround, Ground, LocalGround, SlurmGround
 from tests.middleware import Sites
 
 REAL = pytest.mark.testbed
@@ -14,6 +14,7 @@ REAL = pytest.mark.testbed
 @pytest.fixture(
     params=[
         pytest.param("local"),
+        pytest.param("htcondor", id="fake-htcondor"),
         pytest.param("alpha", id="slurm", marks=REAL),
         pytest.param("beta", id="forgetful-slurm", marks=REAL),
         pytest.param("arc", marks=REAL),
@@ -29,6 +30,8 @@ async def ground(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 def _ground(request: pytest.FixtureRequest, place: Path) -> Ground:
     if request.param == "local":
         return LocalGround(place)
+    if request.param == "htcondor":
+        return FakeHTCondorGround(place)
     sites: Sites = request.getfixturevalue("testbed")
     if request.param == "arc":
         return ArcGround(sites)

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from tests.contract.dispatch import fake_condor
 from tests.middleware import Sites
 from tests.waiting import eventually
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import Element
+from wms.dispatch.htcondor import HTCondorDispatcher, Pool
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Dispatcher, Order, Request, Sighting
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
@@ -144,3 +146,22 @@ class ArcGround:
 
     async def clear(self) -> None:
         """Leave its jobs: they end with their own."""
+
+
+class FakeHTCondorGround:
+    """HTCondor by a fake of its tools on the PATH: no package brings its daemons here."""
+
+    patience = 15.0
+
+    def __init__(self, place: Path) -> None:
+        self.place = place / "pilots"
+        self._environment = fake_condor.install(place / "bin")
+
+    def dispatcher(self) -> HTCondorDispatcher:
+        return HTCondorDispatcher(Pool(), self.place, SHELL, self._environment)
+
+    def unreachable(self) -> HTCondorDispatcher:
+        return HTCondorDispatcher(Pool(schedd="away"), self.place, SHELL, self._environment)
+
+    async def clear(self) -> None:
+        await self.dispatcher().cancel([PilotId(place.name) for place in self.place.glob("*")])

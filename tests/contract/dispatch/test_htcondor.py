@@ -1,0 +1,65 @@
+"""What is HTCondor's own, against the fake: descriptions, refusals, jobs that are held."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.contract.dispatch.grounds import ENDS, WAITS, FakeHTCondorGround, look, order, over
+from wms.dispatch.port import Request
+
+
+@pytest.fixture
+def condor(tmp_path: Path) -> FakeHTCondorGround:
+    return FakeHTCondorGround(tmp_path)
+
+
+def queue_of(condor: FakeHTCondorGround) -> Path:
+    return condor.place.parent / "bin" / "queue"
+
+
+async def test_a_pilot_gets_what_it_asks_for(condor: FakeHTCondorGround) -> None:
+    request = Request(
+        cores=3, memory_mb=900, walltime_seconds=601, constraint="HasGpu", attributes={"+Project": '"x"'}
+    )
+    dispatcher = condor.dispatcher()
+    (sent,) = await dispatcher.send([order(ENDS, request=request)])
+    job = json.loads((queue_of(condor) / f"{sent.reference}.job").read_text())
+    assert (job["request_cpus"], job["request_memory"], job["allowed_job_duration"]) == ("3", "900", "601")
+    assert (job["requirements"], job["+Project"]) == ("HasGpu", '"x"')
+    await over(condor, dispatcher, sent.pilot_id)
+
+
+async def test_what_the_pool_refuses_has_failed_and_the_others_go(condor: FakeHTCondorGround) -> None:
+    dispatcher = condor.dispatcher()
+    big, small = order(WAITS, request=Request(memory_mb=10**7)), order(ENDS)
+    refused, sent = await dispatcher.send([big, small])
+    assert (refused.state, sent.state) == ("Failed", "Submitted")
+    assert "so much memory" in refused.reason
+    assert not (condor.place / big.pilot_id / "token").exists()
+    await over(condor, dispatcher, small.pilot_id)
+
+
+@pytest.mark.parametrize("name", ["queue", "Executable", "+WmsPilot", "a\nqueue", "x y"])
+async def test_what_a_request_may_not_say_is_refused(condor: FakeHTCondorGround, name: str) -> None:
+    (refused,) = await condor.dispatcher().send([order(request=Request(attributes={name: "1"}))])
+    assert refused.state == "Failed"
+    assert "no command for a pilot" in refused.reason
+
+
+async def test_a_value_of_several_lines_is_one(condor: FakeHTCondorGround) -> None:
+    dispatcher = condor.dispatcher()
+    request = Request(attributes={"nice_user": "true\nqueue\nexecutable = /bin/rm"})
+    (sent,) = await dispatcher.send([order(ENDS, request=request)])
+    job = json.loads((queue_of(condor) / f"{sent.reference}.job").read_text())
+    assert job["executable"] == "/bin/sh"
+    assert len(list(queue_of(condor).glob("*.job"))) == 1
+    await over(condor, dispatcher, sent.pilot_id)
+
+
+async def test_a_pilot_that_is_held_waits_and_says_why(condor: FakeHTCondorGround) -> None:
+    pilot = order()
+    ad = {"ClusterId": 9, "ProcId": 0, "JobStatus": 5, "HoldReason": "no space", "WmsPilot": pilot.pilot_id}
+    (queue_of(condor) / "9.0.json").write_text(json.dumps(ad))
+    held = await look(condor.dispatcher(), pilot.pilot_id)
+    assert (held.state, held.reason, held.reference) == ("Waiting", "held: no space", "9.0")

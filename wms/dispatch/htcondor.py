@@ -1,0 +1,230 @@
+"""Pilots as jobs of an HTCondor pool, by its command line tools.
+
+A pilot's job carries the pilot's id as an attribute of its ad, `WmsPilot`, by which one `condor_q` finds all of them and one
+`condor_history` those that have left the queue. Many go in one `condor_submit`, whose description goes through standard
+input; configuration and token travel as files of the job, and nothing secret is in the description or in the job's ad.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from wms.dispatch.commands import Tools
+from wms.dispatch.place import Places
+from wms.dispatch.port import Order, Output, Request, Sighting, batches, last_line
+from wms.dispatch.script import pilot_script
+from wms.errors import Unavailable, shown
+from wms.ids import PilotId
+
+JOBS_AT_ONCE = 100
+HELD_SECONDS = 600
+"""A job that HTCondor holds for so long is removed."""
+FILES = ("pilot.sh", "config.toml", "token")
+ATTRIBUTES = "WmsPilot,ClusterId,ProcId,JobStatus,ExitCode,ExitBySignal,ExitSignal,HoldReason,RemoveReason"
+UNREACHABLE = re.compile(
+    r"Can't find address|Failed to connect|Can't locate|communication error|Failed to fetch ads",
+    re.IGNORECASE,
+)
+COMMAND = re.compile(r"\+?[A-Za-z][A-Za-z0-9_.]*")
+OURS = {"queue", "executable", "arguments", "output", "error", "log", "initialdir", "universe", "+wmspilot"}
+
+REMOVED, COMPLETED, HELD = 3, 4, 5
+"""HTCondor's numbers for a job's state; 1 is idle, and all others belong to a job that lives."""
+
+State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
+
+HEAD = """\
+universe = vanilla
+executable = /bin/sh
+transfer_executable = false
+arguments = pilot.sh
+should_transfer_files = YES
+when_to_transfer_output = ON_EXIT
+transfer_output_files = ""
+max_retries = 0
+periodic_remove = JobStatus == 5 && time() - EnteredCurrentStatus > {held}
+"""
+
+
+class Pool(NamedTuple):
+    """A pool as one computing element uses it; what is empty is left to HTCondor's configuration."""
+
+    pool: str = ""
+    """The collector."""
+    schedd: str = ""
+    """The queue's name."""
+
+
+class HTCondorDispatcher:
+    """Sends `agent --config FILE` to a pool; `environment` is all that its tools get of ours."""
+
+    def __init__(
+        self, pool: Pool, directory: Path, agent: Sequence[str], environment: Mapping[str, str]
+    ) -> None:
+        where = (("-pool", pool.pool), ("-name", pool.schedd))
+        self._where = [word for option, name in where if name for word in (option, name)]
+        self._places = Places(directory)
+        self._agent = tuple(agent)
+        self._tools = Tools(environment)
+
+    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+        """Submit the pilots, many in one call."""
+        found = {order.pilot_id: self._prepare(order) for order in orders}
+        good = [order for order in orders if found[order.pilot_id] is None]
+        for some in batches(good, JOBS_AT_ONCE):
+            found |= {each.pilot_id: each for each in await self._submit(some)}
+        return [sighting for sighting in found.values() if sighting is not None]
+
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+        """Ask the queue for all jobs of ours at once, and the history for those that are not in it."""
+        if not pilot_ids:
+            return []
+        ads = await self._query("condor_q", "WmsPilot =!= undefined")
+        for some in batches([each for each in pilot_ids if each not in ads], JOBS_AT_ONCE):
+            names = ", ".join(msgspec.json.encode(each).decode() for each in some)
+            left = await self._query(
+                "condor_history", f"member(WmsPilot, {{{names}}})", "-match", str(len(some))
+            )
+            ads |= {name: ad for name, ad in left.items() if name not in ads}
+        return [self._seen(each, ads[each]) if each in ads else self._lost(each) for each in pilot_ids]
+
+    async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
+        """Have the pilots removed: their agents get SIGTERM and drain."""
+        ads = await self._query("condor_q", "WmsPilot =!= undefined")
+        for some in batches([_number(ads[each]) for each in pilot_ids if each in ads], JOBS_AT_ONCE):
+            await self._tools.run("condor_rm", *self._where, *some)
+
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+        """Read the ends of what came back with the jobs."""
+        read = await asyncio.to_thread(lambda: [(each, self._places.output(each)) for each in pilot_ids])
+        return [Output(pilot_id=pilot_id, text=text) for pilot_id, text in read if text]
+
+    async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
+        """Remove the directories of pilots that ended long ago, whether named or not."""
+        for pilot_id in pilot_ids:
+            self._places.drop_token(pilot_id)
+        alive = await self._query("condor_q", "WmsPilot =!= undefined")
+        await asyncio.to_thread(self._places.tidy, alive.__contains__)
+
+    # --- sending ----------------------------------------------------------------------------------
+
+    def _prepare(self, order: Order) -> Sighting | None:
+        """Lay a pilot's files out; return why it cannot be sent, if so."""
+        wrong = [
+            each for each in order.request.attributes if not COMMAND.fullmatch(each) or each.lower() in OURS
+        ]
+        if order.request.gres or wrong:
+            why = f"no command for a pilot: {', '.join(wrong) or 'generic resources'}"
+            return _failed(order.pilot_id, f"not sent: {why}")
+        try:
+            place = self._places.make(order)
+            config, token = (f'"$PWD/{name}"' for name in FILES[1:])
+            (place / FILES[0]).write_text(pilot_script(order, self._agent, config=config, token=token))
+        except OSError as error:
+            return _failed(order.pilot_id, f"not sent: {error}")
+        return None
+
+    async def _submit(self, orders: Sequence[Order]) -> list[Sighting]:
+        text = HEAD.format(held=HELD_SECONDS) + "".join(map(self._description, orders))
+        said = await self._tools.run("condor_submit", *self._where, "-terse", text=text)
+        if said.code and UNREACHABLE.search(said.err):
+            raise Unavailable(f"condor_submit: {said.complaint}")
+        if said.code and len(orders) > 1:
+            # One that is refused has all refused with it.
+            return [each for order in orders for each in await self._submit([order])]
+        if said.code:
+            self._places.drop_token(orders[0].pilot_id)
+            return [_failed(orders[0].pilot_id, f"refused: {said.complaint}")]
+        numbers = _range(said.out)
+        return [
+            Sighting(pilot_id=order.pilot_id, state="Submitted", reference=number)
+            for order, number in zip(orders, numbers, strict=False)
+        ]
+
+    def _description(self, order: Order) -> str:
+        log = str(self._places.log_of(order.pilot_id))
+        wanted = {
+            "initialdir": str(self._places.of(order.pilot_id)),
+            "transfer_input_files": ", ".join(FILES),
+            "output": log,
+            "error": log,
+            "+WmsPilot": msgspec.json.encode(order.pilot_id).decode(),
+            **_resources(order.request),
+            **order.request.attributes,
+        }
+        return "".join(f"{name} = {_line(value)}\n" for name, value in wanted.items()) + "queue\n"
+
+    # --- following --------------------------------------------------------------------------------
+
+    async def _query(self, tool: str, constraint: str, *more: str) -> dict[PilotId, Mapping[str, Any]]:
+        said = await self._tools.ask(
+            tool, *self._where, "-json", "-attributes", ATTRIBUTES, "-constraint", constraint, *more
+        )
+        try:
+            ads = msgspec.json.decode(said) if said.strip() else []
+            return {PilotId(str(ad["WmsPilot"])): ad for ad in ads}
+        except (msgspec.DecodeError, KeyError, TypeError) as error:
+            raise Unavailable(f"{tool}: an answer that is none of HTCondor's: {error}") from None
+
+    def _seen(self, pilot_id: PilotId, ad: Mapping[str, Any]) -> Sighting:
+        state, why = _state(ad), ""
+        if state in ("Done", "Failed", "Aborted"):
+            self._places.drop_token(pilot_id)
+        if state in ("Failed", "Aborted"):
+            words = (_how_ended(ad), last_line(self._places.output(pilot_id)))
+            why = ": ".join(word for word in words if word)
+        elif ad.get("JobStatus") == HELD:
+            why = shown(f"held: {ad.get('HoldReason', '')}", 300)
+        return Sighting(pilot_id=pilot_id, state=state, reference=_number(ad), reason=why)
+
+    def _lost(self, pilot_id: PilotId) -> Sighting:
+        self._places.drop_token(pilot_id)
+        return Sighting(pilot_id=pilot_id, state="Aborted", reason="HTCondor knows no such job")
+
+
+def _state(ad: Mapping[str, Any]) -> State:
+    status = ad.get("JobStatus")
+    if status == COMPLETED:
+        return "Done" if ad.get("ExitCode") == 0 and not ad.get("ExitBySignal") else "Failed"
+    return "Aborted" if status == REMOVED else "Waiting" if status in (1, HELD) else "Running"
+
+
+def _how_ended(ad: Mapping[str, Any]) -> str:
+    if ad.get("JobStatus") == REMOVED:
+        return shown(str(ad.get("RemoveReason") or "removed"), 300)
+    return f"signal {ad.get('ExitSignal')}" if ad.get("ExitBySignal") else f"exit code {ad.get('ExitCode')}"
+
+
+def _number(ad: Mapping[str, Any]) -> str:
+    return f"{ad.get('ClusterId')}.{ad.get('ProcId')}"
+
+
+def _range(said: str) -> list[str]:
+    """Return the jobs' numbers of what `condor_submit -terse` says: the first and the last, `7.0 - 7.41`."""
+    first, _, last = said.strip().splitlines()[-1].partition(" - ")
+    cluster, _, low = first.strip().partition(".")
+    high = last.strip().partition(".")[2] or low
+    return [f"{cluster}.{proc}" for proc in range(int(low), int(high) + 1)]
+
+
+def _resources(request: Request) -> dict[str, str]:
+    wanted = {
+        "request_cpus": str(request.cores),
+        "request_memory": str(request.memory_mb or ""),
+        "allowed_job_duration": str(request.walltime_seconds or ""),
+        "requirements": request.constraint,
+    }
+    return {name: value for name, value in wanted.items() if value}
+
+
+def _line(value: str) -> str:
+    """Return a value as one line of a description: what follows a line's end would be another command."""
+    return " ".join(value.split())
+
+
+def _failed(pilot_id: PilotId, reason: str) -> Sighting:
+    return Sighting(pilot_id=pilot_id, state="Failed", reason=reason)
