@@ -10,18 +10,15 @@ from wms.glue.quantity import UNKNOWN, UNLIMITED
 
 _PRINTABLE = st.characters(codec="utf-8", exclude_categories=("C", "Z"), include_characters=" /:;=\"'\\<&>")
 URLS = st.just("https://ce.example.org/arex")
-TEXTS = (
-    st.text(_PRINTABLE, min_size=1, max_size=20)
-    .map(str.strip)
-    .filter(lambda text: text and not _reserved(text))
-)
+# A letter first: nothing else then need be filtered out, neither blanks nor what stands for «unknown».
+TEXTS = st.text(_PRINTABLE, max_size=20).map(lambda text: f"x{text}".strip())
 LIMITS = st.integers(1, 9_998) | st.sampled_from([UNKNOWN, UNLIMITED])
 KINDS: dict[Kind, st.SearchStrategy[Any]] = {
     Kind.TEXT: TEXTS | st.just(""),
     Kind.TEXTS: st.lists(TEXTS, max_size=3, unique=True).map(tuple),
-    Kind.COUNT: st.integers(0, 10**6).filter(lambda n: n != 444_444) | st.just(UNKNOWN),
+    Kind.COUNT: st.integers(0, 400_000) | st.just(UNKNOWN),
     Kind.SIZE: st.integers(1, 10**5) | st.just(UNKNOWN),
-    Kind.WAIT: st.integers(0, 10**6).filter(lambda n: n != 444_444) | st.just(UNKNOWN),
+    Kind.WAIT: st.integers(0, 400_000) | st.just(UNKNOWN),
     Kind.LIMIT: LIMITS,
     Kind.SECONDS: LIMITS,
     Kind.MINUTES: st.integers(1, 10**5).map(lambda n: n * 60) | st.sampled_from([UNKNOWN, UNLIMITED]),
@@ -30,8 +27,8 @@ KINDS: dict[Kind, st.SearchStrategy[Any]] = {
 }
 
 
-def _reserved(text: str) -> bool:
-    return text.startswith(("UNDEFINED", "undefined", "/UNDEFINED", "\\UNDEFINED"))
+MUST = {Kind.TEXT: TEXTS, Kind.REAL: st.floats(0, 1e6).map(lambda x: round(x, 3))}
+"""What is told where something must be told; else it would come back as its placeholder."""
 
 
 def said(table: tuple[Attribute, ...]) -> st.SearchStrategy[dict[str, Any]]:
@@ -39,8 +36,8 @@ def said(table: tuple[Attribute, ...]) -> st.SearchStrategy[dict[str, Any]]:
     fields = {}
     for each in table:
         kind = st.sampled_from(sorted(each.among)) if each.among else KINDS[each.kind]
-        must = each.placeholder is not None and each.kind in (Kind.TEXT, Kind.REAL)
-        fields[each.field] = kind.filter(lambda value: value not in ("", None)) if must else kind
+        must = each.placeholder is not None and not each.among
+        fields[each.field] = MUST.get(each.kind, kind) if must else kind
     return st.fixed_dictionaries(fields | ({"url": URLS} if "url" in fields else {}))
 
 

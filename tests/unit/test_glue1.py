@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
 
 from tests.unit.glue_strategies import elements
@@ -46,6 +46,7 @@ def test_the_ad_tells_minutes_and_leaves_out_what_is_not_known():
     assert not said.keys() & {"GlueCEStateWaitingJobs", "GlueCEPolicyMaxRunningJobs"}
 
 
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(elements())
 def test_an_element_is_read_from_its_ad_as_the_same(element: glue1.ComputingElement):
     assert ad.element_of(ad.attributes(element)) == element

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 
 from tests.unit.glue_strategies import elements
 from wms.errors import Rejected
@@ -60,7 +60,7 @@ def test_it_is_written_and_read_as_the_same():
     assert "AuthorizationCheck = member(other.CertificateSubject, GlueCEAccessControlBaseRule) ||" in written
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(elements())
 def test_any_ad_is_written_and_read_as_the_same(element: ComputingElement):
     ad = Ad(element=element, updated_at=AT, lifetime_seconds=600)

@@ -5,7 +5,6 @@ as LDAP has them.
 """
 
 import base64
-import binascii
 from collections.abc import Iterator, Mapping, Sequence
 
 from wms.errors import Rejected, shown
@@ -116,7 +115,7 @@ def _add(entry: Entry, line: str) -> None:
 def _decoded(text: str) -> str:
     try:
         return base64.b64decode(text, validate=True).decode("utf-8", "replace")
-    except binascii.Error:
+    except ValueError:
         raise Rejected("GLUE_INVALID", f"not base64: {shown(text, 60)}") from None
 
 

@@ -1,0 +1,54 @@
+"""Tools of batch systems are run within bounds, and leave nothing behind when they pass them."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from services.advertiser.tool import output
+from tests.waiting import eventually
+from wms.errors import Unavailable
+
+
+def python(program: str) -> list[str]:
+    return [sys.executable, "-c", program]
+
+
+async def test_what_a_tool_prints_is_returned_and_its_environment_is_ours(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SLURM_JWT", "a token that every tool of Slurm would use without a word")
+    printed = await output(python("import os; print(sorted(os.environ))"), {"SLURM_CONF": "x"})
+    assert b"SLURM_CONF" in printed
+    assert b"SLURM_JWT" not in printed
+
+
+async def test_a_tool_that_fails_is_unavailable_and_its_complaint_is_told():
+    with pytest.raises(Unavailable, match="no such cluster"):
+        await output(python("import sys; sys.exit('no such cluster')"), {})
+
+
+async def test_a_tool_that_is_not_there_is_unavailable():
+    with pytest.raises(Unavailable, match="No such file"):
+        await output(["/nowhere/sinfo"], {})
+
+
+@pytest.mark.parametrize(
+    ("then", "bounds", "complaint"),
+    [
+        ("time.sleep(600)", {"seconds": 2.0}, "took over 2 s"),
+        ("[print('x' * 1000) for _ in range(10**9)]", {"limit": 100_000}, "printed over 100,000 bytes"),
+        ("[print('x' * 1000, file=sys.stderr) for _ in range(10**9)]", {"seconds": 2.0}, "took over 2 s"),
+    ],
+)
+async def test_a_tool_that_passes_a_bound_is_killed(
+    tmp_path: Path, then: str, bounds: dict[str, Any], complaint: str
+):
+    mark = tmp_path / "pid"
+    program = f"import os, sys, time; open({str(mark)!r}, 'w').write(str(os.getpid())); {then}"
+    with pytest.raises(Unavailable, match=complaint):
+        await output(python(program), {}, **bounds)
+    pid = int(mark.read_text())
+    assert pid != os.getpid()
+    await eventually(lambda: not psutil.pid_exists(pid))
