@@ -23,8 +23,6 @@ log = structlog.get_logger()
 SWEEP_EVERY_SECONDS = 1.0
 SWEEP_AT_ONCE = 200
 TAKEN_FOR_SECONDS = 10.0
-FORGOTTEN_AFTER_SECONDS = 0.05
-"""What was acknowledged in so long is deleted by one transaction."""
 IN_HAND_LIMIT = 2_000
 """Parcels; while there are more, no others' are taken."""
 
@@ -131,7 +129,6 @@ class Relay:
         """Delete what the broker has acknowledged."""
         while True:
             await self._forgettable.wait()
-            await asyncio.sleep(FORGOTTEN_AFTER_SECONDS)
             self._forgettable.clear()
             ids, self._acknowledged = self._acknowledged, []
             try:
