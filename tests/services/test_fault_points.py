@@ -12,7 +12,7 @@ from tests.services.counting import Counting
 from wms import faultpoint
 from wms.embedded.broker import Broker
 
-NUMBERS = range(60)
+NUMBERS = range(600)
 
 
 @pytest.mark.parametrize("point", sorted(faultpoint.POINTS))
