@@ -109,9 +109,13 @@ class SlurmGround:
         self.sites = sites
         self.cluster = cluster
 
-    def dispatcher(self, agent: Sequence[str] = SHELL, *, partition: str = "") -> SlurmDispatcher:
+    def dispatcher(
+        self, agent: Sequence[str] = SHELL, *, partition: str = "", tools: Path | None = None
+    ) -> SlurmDispatcher:
+        """Return a dispatcher that finds the tools in `tools`, if given, before Slurm's own."""
         cluster = Cluster(configuration=str(self.sites.slurm(self.cluster)), partition=partition)
-        return SlurmDispatcher(cluster, self.place, agent, ENVIRONMENT)
+        path = f"{tools}:{ENVIRONMENT['PATH']}" if tools else ENVIRONMENT["PATH"]
+        return SlurmDispatcher(cluster, self.place, agent, {"PATH": path})
 
     def unreachable(self) -> SlurmDispatcher:
         gone = self.place / "gone.conf"

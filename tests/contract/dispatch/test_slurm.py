@@ -94,3 +94,32 @@ async def test_an_agent_that_is_not_there_has_failed(slurm: SlurmGround) -> None
     ended = await over(slurm, dispatcher, pilot.pilot_id)
     assert ended.state == "Failed"
     assert "/nowhere/python" in ended.reason
+
+
+def fake_sacct(place: Path, program: str) -> Path:
+    """Put a fake of `sacct`, for which these clusters have no database, where it is found before the real one."""
+    tools = place / "tools"
+    tools.mkdir()
+    (tools / "sacct").write_text(f"#!/bin/sh\n{program}\n")
+    (tools / "sacct").chmod(0o755)
+    return tools
+
+
+@pytest.mark.parametrize(
+    ("accounted", "state"),
+    [("COMPLETED", "Done"), ("NODE_FAIL", "Failed"), ("CANCELLED by 0", "Aborted"), ("RUNNING", "Running")],
+)
+async def test_what_left_nothing_is_looked_up_in_slurms_accounts(
+    slurm: SlurmGround, accounted: str, state: str
+) -> None:
+    pilot = order().pilot_id
+    dispatcher = slurm.dispatcher(tools=fake_sacct(slurm.place, f"echo '7|{accounted}|{pilot}'"))
+    found = await look(dispatcher, pilot)
+    assert (found.state, found.reference) == (state, "7")
+
+
+async def test_while_the_accounts_cannot_be_read_nothing_is_said_of_what_is_only_there(
+    slurm: SlurmGround,
+) -> None:
+    tools = fake_sacct(slurm.place, "echo 'Unable to connect to database' >&2; exit 1")
+    assert await slurm.dispatcher(tools=tools).follow([order().pilot_id]) == []
