@@ -10,7 +10,7 @@ The map, from the ground up (each layer imports only what stands below it):
 * `why`: why a job waits, what would do instead, and when it may start, by the same decisions.
 * `messages`: what travels, one module a topic.
 * `telemetry`: logs.
-* `db`, `dispatch`, `transfer`: Postgres, batch systems, storage.
+* `db`, `dispatch`, `transfer`, `discovery`: Postgres, batch systems, storage, index servers.
 * `bus`: Kafka, offsets in Postgres, the outbox.
 * `runtime`: what a service runs in.
 * `client`, `embedded`, `audit`, `cli`: what people use.

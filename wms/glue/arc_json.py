@@ -21,6 +21,11 @@ _STEP = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 def read_arc_json(data: bytes, limit: int = SIZE_LIMIT) -> list[Service]:
     """Return the computing services of a document of at most `limit` bytes; raises Rejected for what is no such document."""
+    return services(entities(tree_of_json(data, limit)))
+
+
+def tree_of_json(data: bytes, limit: int = SIZE_LIMIT) -> Node:
+    """Return the nodes of a document, whatever they are; raises Rejected as `read_arc_json`."""
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of JSON, at most {limit:,} are read")
     try:
@@ -30,7 +35,7 @@ def read_arc_json(data: bytes, limit: int = SIZE_LIMIT) -> list[Service]:
         tree = json.loads(text)
     except ValueError as error:
         raise Rejected("GLUE_INVALID", f"not JSON: {error}") from None
-    return services(entities(Node("", nodes=_nodes("", tree))))
+    return Node("", nodes=_nodes("", tree))
 
 
 def _depth(text: str) -> int:

@@ -28,9 +28,14 @@ _UNNAMED_STORAGE = "urn:wms:unknown-storage"
 
 def read_xml(data: bytes, limit: int = SIZE_LIMIT) -> list[Service]:
     """Return the computing services of a document of at most `limit` bytes; raises Rejected for what is no such document."""
+    return services(entities(tree_of_xml(data, limit)))
+
+
+def tree_of_xml(data: bytes, limit: int = SIZE_LIMIT) -> Node:
+    """Return the nodes of a document, whatever they are; raises Rejected as `read_xml`."""
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of XML, at most {limit:,} are read")
-    return services(entities(_Parsing().run(data)))
+    return _Parsing().run(data)
 
 
 class _Record(Protocol):

@@ -1,0 +1,93 @@
+"""Addresses of index servers and computing elements: what is asked, and when two of them are one server."""
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from posixpath import normpath
+from typing import Literal, NamedTuple, TypeAlias
+from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
+
+from wms.errors import Rejected
+
+Kind: TypeAlias = Literal["index", "element"]
+
+LENGTH_LIMIT = 2_048
+PORTS = {"http": 80, "https": 443}
+WEB = frozenset(PORTS)
+"""What an index on the web may lead to: no index may have us read our own files, or somebody's messages."""
+_FORM = re.compile(r"[!-~]+")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+
+
+class Address(NamedTuple):
+    """Who is asked: an index for its children and what it tells of elements, or an element for itself."""
+
+    url: str
+    kind: Kind
+
+    @property
+    def scheme(self) -> str:
+        """How it is asked, such as https."""
+        return urlsplit(self.url).scheme.lower()
+
+    @property
+    def host(self) -> str:
+        """The host in lower case, without its port; empty for a file."""
+        return (urlsplit(self.url).hostname or "").rstrip(".")
+
+    @property
+    def key(self) -> str:
+        """Return its one spelling: addresses with one key are one server, and are asked once."""
+        parts = urlsplit(self.url)
+        path = normpath(_ESCAPE.sub(_unescaped, parts.path) or "/").replace("//", "/")
+        return urlunsplit((self.scheme, _place(parts), path, parts.query, ""))
+
+
+def address(text: str, kind: Kind, base: str = "") -> Address:
+    """Return the address that a text is, as seen from the document at `base`.
+
+    Raises Rejected for what is none, is over 2,048 characters long, or holds a password.
+    """
+    text = text.strip()
+    if len(text) > LENGTH_LIMIT or not _FORM.fullmatch(text):
+        raise Rejected("ADDRESS_INVALID", f"{text[:100]} is no address")
+    try:
+        url = urljoin(base, text)
+        parts = urlsplit(url)
+        named = parts.hostname if parts.port != 0 else None
+    except ValueError as error:
+        raise Rejected("ADDRESS_INVALID", f"{text[:100]}: {error}") from None
+    if parts.username or parts.password:
+        raise Rejected("ADDRESS_INVALID", "an address with a password in it is not asked")
+    if not parts.scheme or not (named or parts.scheme == "file"):
+        raise Rejected("ADDRESS_INVALID", f"{text[:100]} names no server")
+    return Address(url, kind)
+
+
+def refusal(of: Address, by: Address | None, hosts: Sequence[str]) -> str:
+    """Return why an address is not asked that `by` told of (None: that the configuration names), or nothing.
+
+    `hosts` are patterns such as `*.example.org`; empty: every host may be asked that somebody tells of.
+    """
+    if by is None:
+        return ""
+    if of.scheme not in WEB and not (of.scheme == by.scheme == "file"):
+        return f"{of.scheme}: an index may not lead there"
+    if by.scheme == "https" and of.scheme == "http":
+        return "http: one that is known for sure leads to one that is not"
+    if hosts and of.host and not any(fnmatchcase(of.host, each.lower()) for each in hosts):
+        return f"{of.host} is none of the hosts that may be asked"
+    return ""
+
+
+def _place(parts: SplitResult) -> str:
+    host = (parts.hostname or "").rstrip(".")
+    host = f"[{host}]" if ":" in host else host
+    port = parts.port
+    return host if port in (None, PORTS.get(parts.scheme.lower())) else f"{host}:{port}"
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    character = chr(int(found[1], 16))
+    return character if _UNRESERVED.fullmatch(character) else found[0].upper()

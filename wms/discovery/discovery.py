@@ -1,0 +1,191 @@
+"""Discovery: walks the hierarchy and asks servers in parallel, within a time for each and one for all.
+
+What has come when the time is over is the answer; the rest is told as late, goes on being asked, and is there the next time. One
+question to a server is under way at a time, whoever asks. What a server told of late is not asked for again; what is older stands
+in while it is asked for; one that failed is left alone for a while.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Literal, NamedTuple, Self
+
+import msgspec
+
+from wms.discovery.address import Address
+from wms.discovery.lanes import Lanes
+from wms.discovery.memory import Memory, Recalled, Terms
+from wms.discovery.port import Source
+from wms.discovery.told import Told
+from wms.discovery.walk import Bounds, Found, Walk
+from wms.errors import Rejected, Unavailable
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """How long and how many."""
+
+    server_seconds: float = 15.0
+    """One server may take so long."""
+    whole_seconds: float = 20.0
+    """A discovery takes so long at most, however many servers there are."""
+    patience_seconds: float = 0.0
+    """So long is waited for one whose older answer can stand in."""
+    servers_at_once: int = 8
+    slow_servers_at_once: int = 32
+    """Besides, of those that have taken over `slow_after_seconds`."""
+    slow_after_seconds: float = 1.0
+
+
+class _Awaited(NamedTuple):
+    address: Address
+    stand_in: Recalled | None
+    flight: "asyncio.Task[None]"
+
+
+class Discovery:
+    """Finds elements. `clock` tells monotonic seconds, `rng` numbers from 0 to 1."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        *,
+        pace: Pace | None = None,
+        bounds: Bounds | None = None,
+        terms: Terms | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        rng: Callable[[], float] | None = None,
+    ) -> None:
+        self._sources = sources
+        self._pace = pace or Pace()
+        self._bounds = bounds or Bounds()
+        self._memory = Memory(terms or Terms(), rng or random.Random().random)
+        self._clock = clock
+        self._lanes = Lanes(
+            self._pace.servers_at_once, self._pace.slow_servers_at_once, self._pace.slow_after_seconds
+        )
+        self._flights: dict[str, asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> Self:
+        """Begin."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ask nobody any longer."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+        flights = list(self._flights.values())
+        for flight in flights:
+            flight.cancel()
+        await asyncio.gather(*flights, return_exceptions=True)
+
+    async def find(self, roots: Sequence[Address]) -> Found:
+        """Return what is known of the hierarchy below the roots, at the latest when the whole time is over."""
+        return await _Finding(self, Walk(self._bounds), self._pace).run(roots)
+
+    def recall(self, key: str) -> Recalled:
+        """Return what is remembered of a server."""
+        return self._memory.recall(key, self._clock())
+
+    def flight(self, address: Address) -> "asyncio.Task[None]":
+        """Return the question to a server that is under way, and begin one if none is; it ends when there is an answer."""
+        flight = self._flights.get(address.key)
+        if flight is None:
+            flight = self._flights[address.key] = asyncio.create_task(self._ask(address))
+            flight.add_done_callback(lambda _: self._flights.pop(address.key, None))
+        return flight
+
+    async def _ask(self, address: Address) -> None:
+        try:
+            async with self._lanes.place(), asyncio.timeout(self._pace.server_seconds):
+                told = await self._source(address).ask(address)
+        except (Rejected, Unavailable) as error:
+            self._memory.failed(address.key, error.message, self._clock())
+        except TimeoutError:
+            why = f"no answer within {self._pace.server_seconds:g} s"
+            self._memory.failed(address.key, why, self._clock())
+        else:
+            self._memory.learned(address.key, told, self._clock())
+
+    def _source(self, address: Address) -> Source:
+        source = self._sources.get(address.scheme)
+        if source is None:
+            raise Rejected("ADDRESS_INVALID", f"{address.scheme}: nothing here speaks that")
+        return source
+
+
+class _Finding:
+    """One caller's walk."""
+
+    def __init__(self, discovery: Discovery, walk: Walk, pace: Pace) -> None:
+        self._discovery = discovery
+        self._walk = walk
+        self._pace = pace
+        self._awaited: dict[str, _Awaited] = {}
+        self._patient = True
+
+    async def run(self, roots: Sequence[Address]) -> Found:
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        self._visit(self._walk.begin(roots))
+        while self._awaited:
+            until = begin + (self._pace.patience_seconds if self._patient else self._pace.whole_seconds)
+            flights = {each.flight for each in self._awaited.values()}
+            done, _ = await asyncio.wait(
+                flights, timeout=max(0.0, until - loop.time()), return_when=asyncio.FIRST_COMPLETED
+            )
+            if done:
+                self._take(done)
+            elif self._patient:
+                self._lose_patience()
+            else:
+                break
+        self._lose_patience()
+        return self._walk.report()
+
+    def _visit(self, addresses: Sequence[Address]) -> None:
+        """Look at addresses, and at those that what is known of them leads to; await those that must be asked."""
+        left = list(addresses)
+        while left:
+            address = left.pop()
+            known = self._discovery.recall(address.key)
+            match known.state:
+                case "fresh":
+                    left += self._answer(address, known, "remembered")
+                case "resting":
+                    self._walk.failed(address, "resting", known.why)
+                case "stale" if not self._patient:
+                    self._discovery.flight(address)
+                    left += self._answer(address, known, "stale")
+                case _:
+                    stand_in = known if known.state == "stale" else None
+                    self._awaited[address.key] = _Awaited(address, stand_in, self._discovery.flight(address))
+
+    def _answer(
+        self, address: Address, known: Recalled, outcome: Literal["answered", "remembered", "stale"]
+    ) -> list[Address]:
+        return self._walk.answered(address, known.told or Told(), outcome, known.age_seconds)
+
+    def _take(self, done: set["asyncio.Task[None]"]) -> None:
+        """Take what has come."""
+        for each in [each for each in self._awaited.values() if each.flight in done]:
+            del self._awaited[each.address.key]
+            each.flight.result()
+            known = self._discovery.recall(each.address.key)
+            if known.told is not None:
+                self._visit(self._answer(each.address, known, "answered"))
+            else:
+                self._walk.failed(each.address, "failed", known.why)
+
+    def _lose_patience(self) -> None:
+        """Have older answers stand in for those that have not come."""
+        self._patient = False
+        for each in [each for each in self._awaited.values() if each.stand_in]:
+            del self._awaited[each.address.key]
+            if each.stand_in:
+                self._visit(self._answer(each.address, each.stand_in, "stale"))

@@ -1,0 +1,159 @@
+"""The documents by which servers tell: GLUE in XML, ARC's JSON or LDIF, or a list of endpoints as ARCHERY has it in the DNS.
+
+In GLUE an endpoint with the capability `information.discovery.registry` is an index; a door of ARC's, whose service the document
+does not describe, is an element that is to be asked itself. ARCHERY's list has a line an endpoint:
+
+    u=https://ce.example.org/arex t=org.nordugrid.arcrest
+    u=https://index.example.org/sweden.txt t=archery.group s=0
+
+with the address, the type, and 0 for the state of one that is out of use; quoted, as `dig +short TXT` prints them, or not. Other
+lines that name no address (`o=group id=nordic`) are passed over.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from wms.discovery.address import Address, Kind, address
+from wms.discovery.told import Element, Told
+from wms.errors import Rejected
+from wms.glue import ldif, versions
+from wms.glue.arc_json import tree_of_json
+from wms.glue.entity import services
+from wms.glue.glue1 import ComputingElement
+from wms.glue.glue2_xml import tree_of_xml
+from wms.glue.tree import Node, entities
+
+SIZE_LIMIT = 8 * 2**20
+"""Bytes of a document at most: ARC's of a large site is under one megabyte."""
+LEADS_LIMIT = 10_000
+"""Addresses in one document at most."""
+REGISTRY = "information.discovery.registry"
+INDEXES = frozenset(
+    {"archery", "archery.group", "archery.service", "org.nordugrid.archery", "org.nordugrid.ldapegiis"}
+)
+"""Types of endpoints that lead to more endpoints."""
+DOOR = "org.nordugrid.arcrest"
+"""The type of a door that can be asked; others of the same element (EMI-ES, GridFTP, LDAP) would tell the same."""
+_PAIR = re.compile(r"([a-z]+)=(\S*)")
+
+
+def read_index(data: bytes, base: str) -> Told:
+    """Return what an index tells; `base` is its own address. Raises Rejected for what is no such document."""
+    _bounded(data)
+    match _form(data):
+        case "xml":
+            return _of_tree(tree_of_xml(data), base)
+        case "json":
+            return _of_tree(tree_of_json(data), base)
+        case "ldif":
+            return Told(elements=tuple(_element(each, _own_site(each)) for each in _of_ldif(data)))
+        case _:
+            return _of_list(data, base)
+
+
+def read_element(data: bytes, door: Address) -> Told:
+    """Return the queues that an element tells of itself; they are its host's, whatever site they say they are of."""
+    _bounded(data)
+    read = tree_of_json if _form(data) == "json" else tree_of_xml
+    queues = [queue for each in services(entities(read(data))) for queue in versions.elements(each)]
+    return Told(elements=tuple(_element(each, door.host) for each in queues))
+
+
+def _bounded(data: bytes) -> None:
+    if len(data) > SIZE_LIMIT:
+        raise Rejected("INDEX_TOO_LARGE", f"{len(data):,} bytes, at most {SIZE_LIMIT:,} are read")
+
+
+def _form(data: bytes) -> str:
+    start = data[:4_096].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start[:1] == b"<":
+        return "xml"
+    if start[:1] in (b"{", b"["):
+        return "json"
+    return "ldif" if re.search(rb"^(dn|version):", start, re.MULTILINE) else "list"
+
+
+def _element(queue: ComputingElement, site: str) -> Element:
+    return Element(site=site, glue=queue)
+
+
+def _own_site(queue: ComputingElement) -> str:
+    door = queue.contact or f"//{queue.host_name or queue.id}"
+    return queue.site or door.partition("//")[2].partition("/")[0].partition(":")[0] or queue.hosting_cluster
+
+
+def _of_ldif(data: bytes) -> list[ComputingElement]:
+    entries = ldif.read_ldif(data)
+    return ldif.glue1_elements(entries) or [
+        each for service in ldif.glue2_services(entries) for each in versions.elements(service)
+    ]
+
+
+# --- GLUE 2.0 --------------------------------------------------------------------------------------
+
+
+def _of_tree(root: Node, base: str) -> Told:
+    queues = [queue for each in services(entities(root)) for queue in versions.elements(each)]
+    described = {queue.contact for queue in queues}
+    ends = [(url, kind) for url, kind in _endpoints(root) if kind == "index" or url not in described]
+    return _told([_element(each, _own_site(each)) for each in queues], ends, base)
+
+
+def _endpoints(root: Node) -> Iterator[tuple[str, Kind]]:
+    """Give the address and kind of each endpoint that leads on."""
+    for node in _every(root):
+        if node.name in ("Endpoint", "ComputingEndpoint"):
+            said = {each.name: each.text.strip() for each in node.nodes}
+            if any(each.name == "Capability" and each.text.strip() == REGISTRY for each in node.nodes):
+                yield said.get("URL", ""), "index"
+            elif said.get("InterfaceName") == DOOR:
+                yield said.get("URL", ""), "element"
+
+
+def _every(root: Node) -> Iterator[Node]:
+    left = [root]
+    while left:
+        node = left.pop()
+        yield node
+        left += reversed(node.nodes)
+
+
+# --- ARCHERY ---------------------------------------------------------------------------------------
+
+
+def _of_list(data: bytes, base: str) -> Told:
+    try:
+        lines = data.decode("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise Rejected("INDEX_INVALID", "neither GLUE nor a list of endpoints") from None
+    records = [dict(_PAIR.findall(line.replace('"', " "))) for line in lines]
+    if lines and not any(record.keys() & {"u", "o"} for record in records):
+        raise Rejected("INDEX_INVALID", "neither GLUE nor a list of endpoints")
+    ends = [end for record in records if (end := _end(record))]
+    return _told([], ends, base)
+
+
+def _end(record: dict[str, str]) -> tuple[str, Kind] | None:
+    if "u" not in record or record.get("s", "1") in ("0", "false"):
+        return None
+    kind = record.get("t", "")
+    if kind in INDEXES:
+        return record["u"], "index"
+    return (record["u"], "element") if kind == DOOR else None
+
+
+def _told(elements: list[Element], ends: Iterable[tuple[str, Kind]], base: str) -> Told:
+    """Return what is told by elements and by endpoints, which may be many, doubled, or none."""
+    leads: dict[str, Address] = {}
+    nowhere: dict[str, str] = {}
+    for number, (text, kind) in enumerate(ends):
+        if number >= LEADS_LIMIT:
+            nowhere[base] = f"over {LEADS_LIMIT:,} addresses in one document"
+            break
+        try:
+            lead = address(text, kind, base)
+        except Rejected as error:
+            nowhere[text[:100]] = error.message
+        else:
+            leads.setdefault(lead.key, lead)
+    return Told(elements=tuple(elements), leads=tuple(leads.values()), passed_over=tuple(nowhere.items()))

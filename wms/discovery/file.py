@@ -1,0 +1,28 @@
+"""An index in a file."""
+
+import asyncio
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from wms.discovery.address import Address
+from wms.discovery.document import SIZE_LIMIT, read_index
+from wms.discovery.told import Told
+from wms.errors import Unavailable
+
+
+class File:
+    """Reads `file:` addresses."""
+
+    async def ask(self, address: Address) -> Told:
+        """Read the file anew."""
+        return await asyncio.to_thread(_read, address.url)
+
+
+def _read(url: str) -> Told:
+    path = Path(unquote(urlsplit(url).path))
+    try:
+        with path.open("rb") as file:
+            data = file.read(SIZE_LIMIT + 1)
+    except OSError as error:
+        raise Unavailable(f"{path}: {error.strerror}") from None
+    return read_index(data, url)

@@ -1,0 +1,48 @@
+"""How many servers are asked at a time, so that slow ones hold up no others: who takes long steps aside into a lane of its own.
+
+A pool alone would let a few dead servers, each waited for to the end of its time, keep everybody else out for as long.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+
+class _Place:
+    aside = False
+    timer: asyncio.TimerHandle
+
+
+class Lanes:
+    """At most `quick` at a time, and at most `slow` more that took over `slow_after_seconds`."""
+
+    def __init__(self, quick: int, slow: int, slow_after_seconds: float) -> None:
+        self._quick = asyncio.Semaphore(quick)
+        self._slow_left = slow
+        self._after = slow_after_seconds
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Wait for a place and hold it."""
+        await self._quick.acquire()
+        place = _Place()
+        self._watch(place)
+        try:
+            yield
+        finally:
+            place.timer.cancel()
+            if place.aside:
+                self._slow_left += 1
+            else:
+                self._quick.release()
+
+    def _watch(self, place: _Place) -> None:
+        place.timer = asyncio.get_running_loop().call_later(self._after, self._step_aside, place)
+
+    def _step_aside(self, place: _Place) -> None:
+        if not self._slow_left:
+            self._watch(place)
+            return
+        place.aside = True
+        self._slow_left -= 1
+        self._quick.release()

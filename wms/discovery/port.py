@@ -1,0 +1,16 @@
+"""The port to what tells of computing elements: a web server, a file, a topic of ads."""
+
+from typing import Protocol
+
+from wms.discovery.address import Address
+from wms.discovery.told import Told
+
+
+class Source(Protocol):
+    """Asks servers of one kind."""
+
+    async def ask(self, address: Address) -> Told:
+        """Ask one server, once. The caller bounds the time that this may take.
+
+        Raises Unavailable when it does not answer now, Rejected when what it says cannot be understood.
+        """
