@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from wms.auth.policy import (
     ACTIONS,
@@ -147,6 +148,22 @@ def test_a_site_speaks_for_itself() -> None:
     assert not may_advertise(principal(kind="site", site="RAL"), "CERN")
     assert not may_advertise(principal(kind="site"), "CERN")
     assert not may_advertise(principal(kind="user", site="CERN"), "CERN")
+
+
+def test_a_token_may_speak_for_the_sites_of_an_index() -> None:
+    nordic = replace(principal(kind="site"), sites=frozenset({"*.nordic.org", "umea"}))
+    fits = {
+        site: may_advertise(nordic, site)
+        for site in ("a.nordic.org", "umea", "umea2", "nordic.org.evil", "CERN")
+    }
+    assert fits == {
+        "a.nordic.org": True,
+        "umea": True,
+        "umea2": False,
+        "nordic.org.evil": False,
+        "CERN": False,
+    }
+    assert not may_advertise(replace(nordic, kind="user"), "umea")
 
 
 def test_a_foreign_id_is_answered_as_one_that_never_was() -> None:

@@ -303,3 +303,15 @@ def test_what_is_no_key_is_refused(tmp_path: Path) -> None:
 def test_a_key_does_not_show_itself(issuer: Issuer) -> None:
     assert "PRIVATE" not in repr(issuer.keys["issuer"])
     assert "0x" not in repr(issuer.keys["issuer"])
+
+
+def test_a_sites_token_may_be_for_many_sites(tmp_path: Path) -> None:
+    issuer = Issuer(tmp_path)
+    sites = frozenset({"*.nordic.org", "umea"})
+    made = issuer.mint(Claims(kind="site", owner="index", sites=sites), key="sites")
+    verified = issuer.verifier().verify(made, NOW)
+    assert (verified.kind, verified.site, verified.sites) == ("site", None, sites)
+    with pytest.raises(Rejected, match="for no sites"):
+        issuer.mint(Claims(kind="user", owner="a", group="g", vo="v", sites=sites))
+    with pytest.raises(Rejected, match="needs site"):
+        issuer.mint(Claims(kind="site", owner="index"), key="sites")

@@ -10,6 +10,7 @@ ids tell a stranger nothing. «Not allowed» is said only to those who may see t
 """
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
@@ -90,8 +91,10 @@ def allowed(principal: Principal, action: Action, owner: str, group: str, vo: st
 
 
 def may_advertise(principal: Principal, site: str) -> bool:
-    """Tell whether the principal may publish what a site has."""
-    return principal.kind == "site" and principal.site in (site, ANY_SITE)
+    """Tell whether the principal may publish what a site has: its own, or one that a pattern of its token's fits."""
+    return principal.kind == "site" and (
+        principal.site in (site, ANY_SITE) or any(fnmatchcase(site, each) for each in principal.sites)
+    )
 
 
 def no_such_job(job_id: int) -> Rejected:

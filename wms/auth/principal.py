@@ -38,6 +38,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pilot_id: str | None = None
     site: str | None = None
     ce: str | None = None
+    sites: frozenset[str] = frozenset()
+    """Of who speaks for the sites that an index leads to: names, or patterns such as `*.example.org`."""
     token_id: str
     expires_at: float
     """Seconds since 1970."""

@@ -61,6 +61,8 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pilot_id: str | None = None
     site: str | None = None
     ce: str | None = None
+    sites: frozenset[str] = frozenset()
+    """More sites, or patterns of sites, that a site's token may speak for; it need have no `site` then."""
 
     def fault(self) -> str:
         """Return what is wrong with it, or an empty text."""
@@ -72,10 +74,14 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             self.site or "",
             self.ce or "",
             *self.rights,
+            *self.sites,
         )
         if not all(len(value) <= _NAME_LIMIT and value.isprintable() for value in values):
             return f"names must be printable and at most {_NAME_LIMIT} long"
-        missing = [name for name in ("owner", *_NEEDED[self.kind]) if not getattr(self, name)]
+        if self.sites and self.kind != "site":
+            return f"a {self.kind}'s token is for no sites"
+        needed = () if self.sites else _NEEDED[self.kind]
+        missing = [name for name in ("owner", *needed) if not getattr(self, name)]
         return f"a {self.kind}'s token needs {', '.join(missing)}" if missing else ""
 
 
@@ -102,6 +108,7 @@ def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
     body = {
         **msgspec.to_builtins(claims),
         "rights": sorted(claims.rights),
+        **({"sites": sorted(claims.sites)} if claims.sites else {}),
         "iss": ISSUER,
         "aud": AUDIENCE,
         "iat": issued,
@@ -239,6 +246,7 @@ def _principal(claims: _Token) -> Principal:
         pilot_id=claims.pilot_id,
         site=claims.site,
         ce=claims.ce,
+        sites=claims.sites,
         token_id=claims.jti,
         expires_at=claims.exp,
     )

@@ -128,6 +128,7 @@ def token(
     group: str = "user",
     vo: str = "local",
     right: Many | None = None,
+    site: Many | None = None,
     lifetime: Annotated[Duration, Parameter(show_default=lambda _: "1d")] = 86_400,
     to: Path | None = None,
     common: Common = USUAL,
@@ -140,6 +141,7 @@ def token(
       wms token
       wms token create --owner alice --group physics --vo atlas --lifetime 12h --to alice.token
       wms token create --owner boss --right job_administrator
+      wms token create --owner nordic --site '*.nordic.org' --lifetime 30d --to nordic.token
 
     Parameters
     ----------
@@ -151,13 +153,15 @@ def token(
         Of which VO.
     right
         job_sharing, job_monitor, job_administrator or operator. May be repeated.
+    site
+        Make a token for an advertiser instead, that may speak for this site, or those that a pattern fits. May be repeated.
     lifetime
         How long it is to be good: 12h, 7d.
     to
         A file for it, readable by you alone; standard output unless said.
     """
     if what == "create":
-        return _create_token(common, owner, group, vo, right or [], lifetime, to)
+        return _create_token(common, owner, group, vo, right or [], site or [], lifetime, to)
     from wms.client.credential import TokenFile
     from wms.client.settings import read_settings
     from wms.runtime import clock
@@ -191,6 +195,7 @@ def _create_token(  # noqa: PLR0917 - a form filled in
     group: str,
     vo: str,
     rights: list[str],
+    sites: list[str],
     lifetime: float,
     to: Path | None,
 ) -> int:
@@ -207,8 +212,10 @@ def _create_token(  # noqa: PLR0917 - a form filled in
     if strange := sorted(set(rights) - set(Right)):
         raise Rejected("BAD_OPTION", f"there is no right {strange[0]}", f"one of {', '.join(Right)}")
     keys = Path(read_settings(common.data).auth.jwks).parent
-    claims = Claims(kind="user", owner=owner, group=group, vo=vo, rights=frozenset(rights))
-    made = mint(load_key(keys / "issuer.pem"), claims, lifetime, clock.timestamp())
+    claims, key = Claims(kind="user", owner=owner, group=group, vo=vo, rights=frozenset(rights)), "issuer.pem"
+    if sites:
+        claims, key = Claims(kind="site", owner=owner, sites=frozenset(sites)), "sites.pem"
+    made = mint(load_key(keys / key), claims, lifetime, clock.timestamp())
     if to is not None:
         write_secret(to, made + "\n")
         show(str(to))
