@@ -1,9 +1,10 @@
 """Wires the advertiser."""
 
-from services.advertiser.advertising import Advertising, Publisher
+from services.advertiser.advertising import Advertising, Looking, Publisher
 from services.advertiser.config import Config
 from services.advertiser.sources import sources
 from wms.runtime import clock
+from wms.runtime.every import Every
 from wms.runtime.host import Host, serve
 
 
@@ -12,7 +13,8 @@ async def build(host: Host, config: Config) -> None:
     publisher = Publisher(host.kafka, config.advertising.token_file)
     for source in sources(config):
         advertising = Advertising(publisher, source, now=clock.now)
-        host.every(f"advertise-{source.name}", source.look_seconds, advertising.look_and_say)
+        every = Every(f"advertise-{source.name}", source.look_seconds, advertising.look_and_say)
+        host.add(Looking(every, source))
 
 
 if __name__ == "__main__":

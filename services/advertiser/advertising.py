@@ -14,10 +14,13 @@ from services.advertiser.sources import Source
 from services.advertiser.statement import Statement, news, state
 from wms.bus.kafka import Kafka
 from wms.errors import Rejected, Unavailable
-from wms.messages.ads import TOPIC, Advertise, Withdraw
-from wms.messages.wire import encode
+from wms.messages.ads import TOPIC, Ad, Advertise, Withdraw
+from wms.messages.wire import Codec, encode
+from wms.runtime.every import Every
 
 log = structlog.get_logger()
+
+_CODEC: Codec[Ad] = Codec(Ad)
 
 
 class Publisher:
@@ -44,6 +47,23 @@ class Publisher:
             ) from None
 
 
+class Looking:
+    """Has one loop look and say, and lets go of what the source holds when it ends."""
+
+    def __init__(self, every: Every, source: Source) -> None:
+        self.name = every.name
+        self._every = every
+        self._source = source
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        try:
+            await self._every.run()
+        finally:
+            if self._source.close is not None:
+                await self._source.close()
+
+
 class Advertising:
     """Publishes the ads of one provider."""
 
@@ -60,14 +80,17 @@ class Advertising:
         whole = self._due()
         changes = {place: news(self._said.get(place), each) for place, each in found.items()}
         told = {place: each for place, each in found.items() if whole or changes[place]}
-        gone = [place for place in self._said if place not in found]
+        missing = [place for place in self._said if place not in found]
+        gone = [place for place in missing if not self._source.doubtful(place)]
         if not told and not gone:
             return
         now = self._now()
-        await self._publisher.publish([self._ad(each, now) for each in told.values()])
+        ads = [self._ad(each, now) for each in told.values()]
+        await self._publisher.publish([each for each in ads if _readable(each)])
         await self._publisher.publish([_withdraw(place, now) for place in gone])
         # Small changes add up: what is news is judged against what was said, not against what was seen last.
-        self._said = {place: told.get(place) or self._said[place] for place in found}
+        kept = {place: self._said[place] for place in missing if place not in gone}
+        self._said = kept | {place: told.get(place) or self._said[place] for place in found}
         if whole:
             self._said_at = now
         reasons = sorted({reason for reason in changes.values() if reason})
@@ -103,6 +126,16 @@ class Advertising:
             requirements=said.requirements,
             rank=said.rank,
         )
+
+
+def _readable(ad: Advertise) -> bool:
+    """Tell whether a matcher would take the ad: what elements say of themselves may be too much for a message."""
+    try:
+        _CODEC.decode(encode(ad))
+    except Rejected as error:
+        log.warning("element not advertised", site=ad.element.site, ce=ad.element.ce, reason=str(error))
+        return False
+    return True
 
 
 def _withdraw(place: tuple[str, str], now: datetime) -> Withdraw:

@@ -110,6 +110,50 @@ class FileSettings(BatchSettings, frozen=True, kw_only=True):
     dispatcher: str = "local"
 
 
+class Whom(Section, frozen=True, kw_only=True):
+    """For whom elements are wanted; what is empty is not looked at."""
+
+    vo: str = ""
+    group: str = ""
+    """A group or role of the VO by its name, or as VOMS has it: `/lhcb/prod/Role=pilot`."""
+    owner: str = ""
+    """A person, as the rules of elements name one: the subject of a certificate."""
+
+
+class IndexSettings(BatchSettings, frozen=True, kw_only=True):
+    """The elements that a hierarchy of index servers leads to."""
+
+    urls: list[str]
+    """Where it begins: `https:`, `http:`, `file:`, or the ads of a broker, `kafka://broker:9092/wms.resource.ads`."""
+    site: str = ""
+    """One site for all elements; empty: each its own, called as its index does or as the host of its door."""
+    sites: dict[str, str] = {}
+    """What a site is called here, by what it would be called."""
+    hosts: list[str] = []
+    """Patterns of hosts that indexes may lead to, such as `*.example.org`; empty: all."""
+    for_whom: list[Whom] = []
+    """Elements are left out that let none of these in; empty: none is."""
+    proxy_file: str = ""
+    """An X.509 proxy, or a certificate with its key; read anew each time."""
+    token_file: str = ""
+    """A bearer token; read anew each time."""
+    token_hosts: list[str] = []
+    """Patterns of the hosts that are shown the token, over https."""
+    authorities: str = ""
+    """A file or a directory with the certificates of the authorities that are believed; empty: this machine's."""
+    jwks: str = ""
+    """Of the ads of a broker: a file with the keys of the issuers whose tokens are believed there."""
+    server_seconds: Seconds = 15.0
+    """To wait for one server."""
+    whole_seconds: Seconds = 20.0
+    """For the whole hierarchy: what has not come by then is left out this time."""
+    patience_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 2.0
+    """To wait for a server whose last answer can stand in."""
+    servers_at_once: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 8
+    fresh_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 30.0
+    """An answer that is not older is not asked for again."""
+
+
 class AdvertisingSettings(Section, frozen=True, kw_only=True):
     """How ads are published."""
 
@@ -128,3 +172,4 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     slurm: list[SlurmSettings] = []
     arc: list[ArcSettings] = []
     files: list[FileSettings] = []
+    indexes: list[IndexSettings] = []

@@ -1,11 +1,13 @@
 """What the configuration names to be advertised: a provider each, what the site says of its elements, and how often."""
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 from services.advertiser.arc import Arc
 from services.advertiser.config import BatchSettings, Config, Offered
 from services.advertiser.file import File
+from services.advertiser.indexes import Indexes, Voice
 from services.advertiser.local import Local
 from services.advertiser.processes import count
 from services.advertiser.provider import Provider
@@ -15,6 +17,9 @@ from wms.runtime.machine import look
 from wms.site import ComputingElement
 
 LOCAL_LOOK_SECONDS = 5.0
+
+Place: TypeAlias = tuple[str, str]
+"""Site and computing element."""
 
 
 class Source(NamedTuple):
@@ -26,6 +31,10 @@ class Source(NamedTuple):
     look_seconds: float
     period_seconds: float
     lifetime_seconds: float
+    doubtful: Callable[[Place], bool] = lambda _: False
+    """Whether the provider cannot say of an element that it did not tell of whether it is gone."""
+    close: Callable[[], Awaitable[None]] | None = None
+    """Lets go of what the provider holds."""
 
 
 def sources(config: Config) -> Iterator[Source]:
@@ -33,8 +42,8 @@ def sources(config: Config) -> Iterator[Source]:
 
     Raises Rejected for what of the configuration cannot be, expressions that are none among it.
     """
-    for settings in (*config.elements, *config.slurm, *config.arc, *config.files):
-        _parse(settings)
+    for each in (*config.elements, *config.slurm, *config.arc, *config.files, *config.indexes):
+        _parse(each)
     if config.elements:
         yield _machine(config)
     for number, slurm in enumerate(config.slurm):
@@ -43,6 +52,12 @@ def sources(config: Config) -> Iterator[Source]:
         yield _queues(f"arc-{number}", Arc(arc), arc)
     for number, file in enumerate(config.files):
         yield _queues(f"file-{number}", File(file), file)
+    for number, settings in enumerate(config.indexes):
+        voice = Voice(Path(config.auth.jwks), Path(config.advertising.token_file))
+        indexes = Indexes(settings, config.kafka, voice.principal)
+        yield _queues(f"index-{number}", indexes, settings)._replace(
+            doubtful=indexes.doubts, close=indexes.close
+        )
 
 
 def _parse(settings: Offered) -> None:

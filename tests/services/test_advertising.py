@@ -58,6 +58,7 @@ class Site:
         self.kafka = kafka
         self.told = Told()
         self.at = START
+        self.doubtful = False
         generate_keys(directory)
         self.verifier = Verifier.from_file(directory / "jwks.json")
         token = mint(
@@ -68,6 +69,7 @@ class Site:
         )
         (directory / "token").write_text(token)
         source = Source("told", self.told, lambda _: Offered(requirements="other.Urgent"), 60.0, 300.0, 900.0)
+        source = source._replace(doubtful=lambda _: self.doubtful)
         publisher = Publisher(kafka, str(directory / "token"))
         self.advertising = Advertising(publisher, source, now=lambda: self.at)
 
@@ -157,6 +159,25 @@ async def test_what_is_gone_is_withdrawn_once(site: Site) -> None:
     assert [each for each in await site.ads(3) if each[0] == "gone"] == [("gone", "short", 60.0)]
 
 
+async def test_what_is_not_heard_of_is_withdrawn_once_it_is_known_to_be_gone(site: Site) -> None:
+    site.told.seen = [site.has("long"), site.has("short")]
+    await site.look()
+    site.doubtful = True
+    site.told.seen = [site.has("long")]
+    await site.look()
+    site.doubtful = False
+    await site.look()
+    await site.look()
+    assert [each for each in await site.ads(3) if each[0] == "gone"] == [("gone", "short", 120.0)]
+
+
+async def test_what_no_matcher_would_read_is_not_sent_and_silences_nobody(site: Site) -> None:
+    endless = site.has("endless")
+    site.told.seen = [replace(endless, glue=replace(endless.glue, contact="x" * 5_000)), site.has("long")]
+    await site.look()
+    assert await site.ads(1) == [("ad", "long", 0.0)]
+
+
 @pytest.mark.parametrize("fault", [Unavailable("no answer"), Rejected("SLURM_OUTPUT", "no JSON")])
 async def test_a_source_that_fails_is_neither_advertised_nor_withdrawn_nor_fatal(
     site: Site, fault: Exception
@@ -194,6 +215,23 @@ async def test_an_ad_comes_into_the_database_with_what_expressions_may_look_at(
     assert matchable.attributes["GlueCEStateFreeJobSlots"] == 5
     assert matchable.requirements == "(other.Urgent)"
     assert "AuthorizationCheck" in matchable.expressions
+
+
+async def test_a_token_for_the_sites_of_an_index_is_believed_of_these_alone(
+    site: Site, the_world: World, tmp_path: Path
+) -> None:
+    claims = Claims(kind="site", owner="index", sites=frozenset({"*.nordic.org", "umea"}))
+    principal = site.verifier.verify(
+        mint(load_key(tmp_path / "sites.pem"), claims, 60, time.time()), time.time()
+    )
+    said = [
+        Advertise(element=ComputingElement(site=name, ce="c", slots=1, max_cpu_time=1), advertised_at=START)
+        for name in ("a.nordic.org", "umea", "cern", "nordic.org")
+    ]
+    async with the_world.db.transaction() as tx:
+        await matcher_ads.handle(tx, [Delivery(principal, each) for each in said])
+        stored = {each.site for each in await ad.fresh(tx)}
+    assert stored & {each.element.site for each in said} == {"a.nordic.org", "umea"}
 
 
 async def test_an_ad_expires_and_a_newer_one_replaces_all_of_an_older(the_world: World) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.services.index_servers import queue
 from wms.discovery.address import Address, address, refusal
 from wms.discovery.admission import Asker, admits
 from wms.discovery.document import LEADS_LIMIT, SIZE_LIMIT, read_element, read_index
@@ -175,6 +176,12 @@ def test_a_bdii_tells_of_its_sites() -> None:
     told = read_index((DATA / "bdii.ldif").read_bytes(), BASE)
     assert told.elements
     assert all(each.site for each in told.elements)
+
+
+@pytest.mark.parametrize("site", ["any", "x" * 201, "a\x07b"])
+def test_names_that_can_be_none_are_left_out(site: str) -> None:
+    told = read_index(b"\n".join([queue(site), queue("good")]), BASE)
+    assert [each.site for each in told.elements] == ["good"]
 
 
 @pytest.mark.parametrize(

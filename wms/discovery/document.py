@@ -22,11 +22,14 @@ from wms.glue.entity import services
 from wms.glue.glue1 import ComputingElement
 from wms.glue.glue2_xml import tree_of_xml
 from wms.glue.tree import Node, entities
+from wms.site import is_wild
 
 SIZE_LIMIT = 8 * 2**20
 """Bytes of a document at most: ARC's of a large site is under one megabyte."""
 LEADS_LIMIT = 10_000
 """Addresses in one document at most."""
+NAME_LIMIT = 200
+"""Characters of the name of a site or an element at most."""
 REGISTRY = "information.discovery.registry"
 INDEXES = frozenset(
     {"archery", "archery.group", "archery.service", "org.nordugrid.archery", "org.nordugrid.ldapegiis"}
@@ -46,7 +49,7 @@ def read_index(data: bytes, base: str) -> Told:
         case "json":
             return _of_tree(tree_of_json(data), base)
         case "ldif":
-            return Told(elements=tuple(_element(each, _own_site(each)) for each in _of_ldif(data)))
+            return Told(elements=_elements((each, _own_site(each)) for each in _of_ldif(data)))
         case _:
             return _of_list(data, base)
 
@@ -56,7 +59,7 @@ def read_element(data: bytes, door: Address) -> Told:
     _bounded(data)
     read = tree_of_json if _form(data) == "json" else tree_of_xml
     queues = [queue for each in services(entities(read(data))) for queue in versions.elements(each)]
-    return Told(elements=tuple(_element(each, door.host) for each in queues))
+    return Told(elements=_elements((each, door.host) for each in queues))
 
 
 def _bounded(data: bytes) -> None:
@@ -73,8 +76,14 @@ def _form(data: bytes) -> str:
     return "ldif" if re.search(rb"^(dn|version):", start, re.MULTILINE) else "list"
 
 
-def _element(queue: ComputingElement, site: str) -> Element:
-    return Element(site=site, glue=queue)
+def _elements(queues: Iterable[tuple[ComputingElement, str]]) -> tuple[Element, ...]:
+    """Return the elements whose names can be names of ours."""
+    told = (Element(site=site, glue=queue) for queue, site in queues)
+    return tuple(each for each in told if _is_name(each.site) and _is_name(each.name))
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= NAME_LIMIT and text.isprintable() and not is_wild(text)
 
 
 def _own_site(queue: ComputingElement) -> str:
@@ -96,7 +105,7 @@ def _of_tree(root: Node, base: str) -> Told:
     queues = [queue for each in services(entities(root)) for queue in versions.elements(each)]
     described = {queue.contact for queue in queues}
     ends = [(url, kind) for url, kind in _endpoints(root) if kind == "index" or url not in described]
-    return _told([_element(each, _own_site(each)) for each in queues], ends, base)
+    return _told(_elements((each, _own_site(each)) for each in queues), ends, base)
 
 
 def _endpoints(root: Node) -> Iterator[tuple[str, Kind]]:
@@ -130,7 +139,7 @@ def _of_list(data: bytes, base: str) -> Told:
     if lines and not any(record.keys() & {"u", "o"} for record in records):
         raise Rejected("INDEX_INVALID", "neither GLUE nor a list of endpoints")
     ends = [end for record in records if (end := _end(record))]
-    return _told([], ends, base)
+    return _told((), ends, base)
 
 
 def _end(record: dict[str, str]) -> tuple[str, Kind] | None:
@@ -142,7 +151,7 @@ def _end(record: dict[str, str]) -> tuple[str, Kind] | None:
     return (record["u"], "element") if kind == DOOR else None
 
 
-def _told(elements: list[Element], ends: Iterable[tuple[str, Kind]], base: str) -> Told:
+def _told(elements: tuple[Element, ...], ends: Iterable[tuple[str, Kind]], base: str) -> Told:
     """Return what is told by elements and by endpoints, which may be many, doubled, or none."""
     leads: dict[str, Address] = {}
     nowhere: dict[str, str] = {}
@@ -156,4 +165,4 @@ def _told(elements: list[Element], ends: Iterable[tuple[str, Kind]], base: str) 
             nowhere[text[:100]] = error.message
         else:
             leads.setdefault(lead.key, lead)
-    return Told(elements=tuple(elements), leads=tuple(leads.values()), passed_over=tuple(nowhere.items()))
+    return Told(elements=elements, leads=tuple(leads.values()), passed_over=tuple(nowhere.items()))

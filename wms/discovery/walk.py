@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from wms.discovery.address import Address, refusal
+from wms.discovery.address import Address, Kind, refusal
 from wms.discovery.told import Element, Told
 
 Outcome: TypeAlias = Literal["answered", "remembered", "stale", "late", "failed", "resting", "refused"]
-ANSWERS: frozenset[Outcome] = frozenset({"answered", "remembered", "stale"})
+UNHEARD: frozenset[Outcome] = frozenset({"late", "failed", "resting"})
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one server."""
 
     url: str
-    kind: str
+    kind: Kind
     outcome: Outcome
     why: str = ""
     by: str = ""
@@ -63,8 +63,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unheard(self) -> tuple[Visit, ...]:
-        """Those that were to be asked and told nothing."""
-        return tuple(each for each in self.visits if each.outcome not in ANSWERS)
+        """Those that were to be asked and told nothing: what they know is not known."""
+        return tuple(each for each in self.visits if each.outcome in UNHEARD)
 
 
 class _Server(msgspec.Struct):

@@ -1,0 +1,184 @@
+"""The elements that index servers lead to, each advertised as one of its own site's.
+
+An index is believed as far as our token goes: what it tells of sites that the token may not speak for is left out. An element
+whose server does not answer this time is not taken to be gone.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+from msgspec.structs import replace
+
+from services.advertiser.config import IndexSettings
+from services.advertiser.provider import Seen
+from services.advertiser.queues import wanted
+from wms.auth.policy import may_advertise
+from wms.auth.principal import Principal
+from wms.auth.token import Verifier
+from wms.bus.ad_topic import AdTopic
+from wms.bus.kafka import Settings as KafkaSettings
+from wms.discovery.address import Address, address
+from wms.discovery.admission import Asker, admits
+from wms.discovery.discovery import Discovery, Pace
+from wms.discovery.file import File
+from wms.discovery.http import Credential, Web
+from wms.discovery.memory import Terms
+from wms.discovery.port import Source
+from wms.discovery.told import Element
+from wms.discovery.walk import Bounds, Found
+from wms.errors import Rejected, Unavailable
+from wms.runtime import clock
+from wms.site import ComputingElement
+
+log = structlog.get_logger()
+
+TROUBLES_TOLD = 20
+
+
+class Voice:
+    """In whose name we advertise: the bearer of a token that is read anew each time, for others renew it."""
+
+    def __init__(self, jwks: Path, token_file: Path) -> None:
+        self._jwks = jwks
+        self._token_file = token_file
+
+    def principal(self) -> Principal:
+        """Return who we are. Raises Rejected while the token is no good."""
+        try:
+            token = self._token_file.read_text("utf-8").strip()
+        except OSError as error:
+            raise Rejected("TOKEN_MISSING", f"{self._token_file}: {error.strerror}") from None
+        return Verifier.from_file(self._jwks).verify(token, clock.timestamp())
+
+
+class Indexes:
+    """The hierarchies below some index servers."""
+
+    def __init__(self, settings: IndexSettings, kafka: KafkaSettings, voice: Callable[[], Principal]) -> None:
+        self._settings = settings
+        self._voice = voice
+        self._roots = [address(url, "index") for url in settings.urls]
+        self._askers = [Asker(vo=each.vo, group=each.group, owner=each.owner) for each in settings.for_whom]
+        self._topics = _topics(settings, kafka)
+        self._discovery = Discovery(
+            _sources(settings, self._topics),
+            pace=Pace(
+                server_seconds=settings.server_seconds,
+                whole_seconds=settings.whole_seconds,
+                patience_seconds=settings.patience_seconds,
+                servers_at_once=settings.servers_at_once,
+            ),
+            bounds=Bounds(hosts=tuple(settings.hosts)),
+            terms=Terms(fresh_seconds=settings.fresh_seconds),
+        )
+        self._known = _Known()
+        self._told_of: set[str] = set()
+
+    async def read(self) -> list[Seen]:
+        """Discover; raises Unavailable if no server answers."""
+        found = await self._discovery.find(self._roots)
+        if found.unheard and len(found.unheard) == len(found.visits):
+            raise Unavailable(f"no index answers: {found.unheard[0].url}: {found.unheard[0].why or 'late'}")
+        voice = self._voice()
+        told: dict[tuple[str, str], tuple[str, Seen]] = {}
+        troubles = [f"{each.url}: {each.outcome} {each.why}".strip() for each in found.unheard]
+        troubles += [_twice(each.element) for each in found.doubles]
+        for each in found.sightings:
+            site = self._site(each.element)
+            if not may_advertise(voice, site):
+                troubles.append(f"{site}: our token may not speak for it")
+            elif admits(each.element, self._askers):
+                for seen in self._seen(each.element, site):
+                    if told.setdefault((site, seen.offer.ce), (each.by, seen))[1] is not seen:
+                        troubles.append(_twice(each.element))
+        self._tell(set(troubles))
+        self._known.learn({place: by for place, (by, _) in told.items()}, found)
+        return [seen for _, seen in told.values()]
+
+    def doubts(self, place: tuple[str, str]) -> bool:
+        """Tell whether an element that the last look did not find may still be there."""
+        return self._known.doubts(place)
+
+    async def close(self) -> None:
+        """Give up what is under way, and disconnect."""
+        await self._discovery.close()
+        if self._topics is not None:
+            await self._topics.close()
+
+    def _site(self, element: Element) -> str:
+        return self._settings.site or self._settings.sites.get(element.site, element.site)
+
+    def _seen(self, element: Element, site: str) -> list[Seen]:
+        """Return the element as it is advertised; an ad's word for word but for what the configuration says."""
+        settings = replace(self._settings, site=site)
+        if element.offer is None:
+            return wanted(settings, [element.glue], dispatcher="arc")
+        if settings.queues and element.name not in settings.queues:
+            return []
+        return [Seen(offer=_restated(element.offer, settings), glue=replace(element.glue, site=site))]
+
+    def _tell(self, troubles: set[str]) -> None:
+        """Log who was not heard and what is not believed, when that is not what was logged last."""
+        if troubles != self._told_of:
+            log.warning("discovery not whole", troubles=sorted(troubles)[:TROUBLES_TOLD], count=len(troubles))
+        self._told_of = troubles
+
+
+class _Known:
+    """Which server told of which element, and who was heard last."""
+
+    def __init__(self) -> None:
+        self._told_by: dict[tuple[str, str], str] = {}
+        self._heard: set[str] = set()
+        self._unheard: set[str] = set()
+        self._index_unheard = False
+
+    def learn(self, told_by: dict[tuple[str, str], str], found: Found) -> None:
+        self._unheard = {Address(each.url, each.kind).key for each in found.unheard}
+        self._heard = {Address(each.url, each.kind).key for each in found.visits} - self._unheard
+        self._index_unheard = any(each.kind == "index" for each in found.unheard)
+        self._told_by = {place: by for place, by in self._told_by.items() if self.doubts(place)} | told_by
+
+    def doubts(self, place: tuple[str, str]) -> bool:
+        by = self._told_by.get(place)
+        if by is None or by in self._heard:
+            return False
+        # Who leads there no more, or is silent and may still.
+        return by in self._unheard or self._index_unheard
+
+
+def _twice(element: Element) -> str:
+    return f"{element.site}/{element.name}: told of twice; `sites` and `names` can tell them apart"
+
+
+def _restated(offer: ComputingElement, settings: IndexSettings) -> ComputingElement:
+    return replace(
+        offer,
+        site=settings.site,
+        ce=settings.names.get(offer.ce, offer.ce),
+        dispatcher=settings.dispatcher or offer.dispatcher,
+        vos=tuple(settings.vos) or offer.vos,
+        slots=settings.slots or offer.slots,
+    )
+
+
+def _topics(settings: IndexSettings, kafka: KafkaSettings) -> AdTopic | None:
+    if settings.jwks:
+        return AdTopic(kafka, Verifier.from_file(Path(settings.jwks)), clock.now)
+    if any(url.startswith("kafka:") for url in settings.urls):
+        raise Rejected("CONFIG_INVALID", "indexes: the ads of a broker are not believed without jwks")
+    return None
+
+
+def _sources(settings: IndexSettings, topics: AdTopic | None) -> dict[str, Source]:
+    web = Web(
+        Credential(
+            proxy_file=settings.proxy_file,
+            token_file=settings.token_file,
+            token_hosts=settings.token_hosts,
+            authorities=settings.authorities,
+        )
+    )
+    sources: dict[str, Source] = {"https": web, "http": web, "file": File()}
+    return sources if topics is None else {**sources, "kafka": topics}

@@ -1,0 +1,141 @@
+"""The ads of sites that publish themselves, on a topic of this or another broker, as a source of discovery.
+
+An address is `kafka://broker.example.org:9092/wms.resource.ads`. An ad is believed if its token is one of that system's and may
+speak for its site, for as long as it says it is good. A topic is read once from its beginning, and then goes on where it was left.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wms.auth.policy import may_advertise
+from wms.auth.token import Verifier
+from wms.bus.kafka import Kafka, Message, Settings
+from wms.bus.reader import Reader
+from wms.bus.topics import find
+from wms.discovery.address import Address
+from wms.discovery.told import Element, Told
+from wms.errors import Rejected
+from wms.glue.ad import element_of
+from wms.glue.glue1 import ComputingElement
+from wms.glue.offer import described
+from wms.messages.ads import TOPIC, Ad, Advertise, Withdraw
+from wms.messages.wire import Codec
+
+ADS_LIMIT: Final = 100_000
+"""Ads kept of one topic; those that come when there are so many are dropped."""
+_POLL_SECONDS = 0.25
+_POLL_LIMIT = 1_000
+_CODEC: Codec[Ad] = Codec(Ad)
+
+
+class AdTopic:
+    """Reads `kafka:` addresses; `now` is the time of the wall."""
+
+    def __init__(self, settings: Settings, verifier: Verifier, now: Callable[[], datetime]) -> None:
+        self._settings = settings
+        self._verifier = verifier
+        self._now = now
+        self._readings: dict[str, _Reading] = {}
+        self._opening = asyncio.Lock()
+
+    async def ask(self, address: Address) -> Told:
+        """Read on to the end of the topic, and return the elements whose ads are good."""
+        reading = await self._reading(address)
+        await reading.catch_up()
+        return Told(elements=tuple(reading.elements(self._now())))
+
+    async def close(self) -> None:
+        """Disconnect; never raises."""
+        for reading in self._readings.values():
+            await reading.reader.close()
+
+    async def _reading(self, address: Address) -> "_Reading":
+        async with self._opening:
+            if address.key not in self._readings:
+                parts = urlsplit(address.url)
+                topic = parts.path.strip("/") or TOPIC
+                if topic != TOPIC:
+                    raise Rejected("ADDRESS_INVALID", f"{topic} is no topic of ads; {TOPIC} is")
+                settings = replace(self._settings, bootstrap=parts.netloc)
+                reader = await Kafka(settings, "discovery").reader(topic)
+                reader.assign(dict.fromkeys(range(find(topic).partitions), 0))
+                self._readings[address.key] = _Reading(reader, self._verifier, self._now)
+            return self._readings[address.key]
+
+
+class _Kept(Struct, frozen=True):
+    ad: Advertise
+    expires_at: datetime
+
+
+class _Reading:
+    """One topic, read so far."""
+
+    def __init__(self, reader: Reader, verifier: Verifier, now: Callable[[], datetime]) -> None:
+        self.reader = reader
+        self._verifier = verifier
+        self._now = now
+        self._kept: dict[tuple[str, str], _Kept] = {}
+
+    async def catch_up(self) -> None:
+        """Read what there is; the broker must have answered since this began."""
+        answered = self.reader.answered_at()
+        self.reader.hurry()
+        while True:
+            found = await self.reader.poll(_POLL_SECONDS, _POLL_LIMIT)
+            for message in found:
+                self._take(message)
+            if not found and self.reader.answered_at() > answered and not await self.reader.unread():
+                return
+
+    def elements(self, now: datetime) -> list[Element]:
+        """Return the elements whose ads are good; the others are forgotten."""
+        self._kept = {place: each for place, each in self._kept.items() if each.expires_at > now}
+        return [_element(each.ad) for each in self._kept.values()]
+
+    def _take(self, message: Message) -> None:
+        try:
+            ad = _CODEC.decode(message.payload)
+            site = ad.element.site if isinstance(ad, Advertise) else ad.site
+            now = self._now()
+            if not may_advertise(self._verifier.verify(message.token, now.timestamp()), site):
+                return
+        except Rejected:
+            # Whoever sent it is told by the system it was sent to.
+            return
+        match ad:
+            case Advertise():
+                self._keep(ad, now)
+            case Withdraw():
+                self._forget(ad)
+
+    def _keep(self, ad: Advertise, now: datetime) -> None:
+        place = (ad.element.site, ad.element.ce)
+        before = self._kept.get(place)
+        newer = before is None or before.ad.advertised_at < ad.advertised_at
+        if newer and not ad.element.fault() and (before or len(self._kept) < ADS_LIMIT):
+            # A clock that is ahead prolongs no ad's life.
+            begin = min(ad.advertised_at, now)
+            self._kept[place] = _Kept(ad, begin + timedelta(seconds=ad.lifetime_seconds))
+
+    def _forget(self, gone: Withdraw) -> None:
+        before = self._kept.get((gone.site, gone.ce))
+        if before and before.ad.advertised_at <= gone.advertised_at:
+            del self._kept[gone.site, gone.ce]
+
+
+def _element(ad: Advertise) -> Element:
+    return Element(site=ad.element.site, glue=_glue(ad), offer=ad.element)
+
+
+def _glue(ad: Advertise) -> ComputingElement:
+    try:
+        return element_of(ad.attributes)
+    except Rejected:
+        return described(ad.element)
