@@ -24,14 +24,19 @@ def place(tmp_path: Path) -> Path:
     return path
 
 
-def start(place: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(place: Path, *arguments: str, ignoring: signal.Signals | None = None) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "wms.cli", "demo", *arguments],
+        [*_ignoring(ignoring), sys.executable, "-m", "wms.cli", "demo", *arguments],
         env={**os.environ, "TMPDIR": str(place)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def _ignoring(number: signal.Signals | None) -> list[str]:
+    """Return what starts a command as a shell starts those in its background."""
+    return ["env", f"--ignore-signal={number.name.removeprefix('SIG')}"] if number else []
 
 
 def lines(process: subprocess.Popen[str]) -> Iterator[str]:
@@ -59,11 +64,13 @@ async def test_all_goes_well_and_says_so(place: Path, tmp_path: Path) -> None:
     assert not list(place.iterdir())
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "ignoring"), [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGTERM, signal.SIGINT)]
+)
 async def test_interrupted_it_stops_everything_and_leaves_nothing(
-    place: Path, number: signal.Signals
+    place: Path, number: signal.Signals, ignoring: signal.Signals | None
 ) -> None:
-    with start(place) as process:
+    with start(place, ignoring=ignoring) as process:
         for line in lines(process):
             if "count tokens: " in line:
                 break

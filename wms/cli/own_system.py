@@ -25,10 +25,10 @@ class WentWrong(Exception):  # noqa: N818 - an outcome that the command reports,
 async def own_system(data: Path | None, **options: object) -> AsyncIterator[System]:
     """Bring up a system in `data`, or in a directory that goes with it unless something goes wrong.
 
-    SIGTERM ends the command as Ctrl-C does: everything is stopped and nothing is left.
+    SIGTERM ends the command as Ctrl-C does, where that is ignored too: everything is stopped and nothing is left.
     """
     _check_empty(data)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, signal.raise_signal, signal.SIGINT)
+    told = _ended_by_sigterm()
     place = data or Path(tempfile.mkdtemp(prefix="wms-"))
     try:
         async with System(place, **options) as system:  # type: ignore[arg-type]
@@ -40,8 +40,23 @@ async def own_system(data: Path | None, **options: object) -> AsyncIterator[Syst
         raise
     except BaseException:
         _remove(place, keep=data is not None)
+        if told.is_set():
+            raise KeyboardInterrupt from None
         raise
     _remove(place, keep=data is not None)
+
+
+def _ended_by_sigterm() -> asyncio.Event:
+    """Have SIGTERM cancel this task, and return what tells that it did."""
+    told, task = asyncio.Event(), asyncio.current_task()
+    assert task is not None
+
+    def end() -> None:
+        told.set()
+        task.cancel()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
+    return told
 
 
 def _check_empty(data: Path | None) -> None:
