@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from wms.cli.discover import Sought, discover
 from wms.cli.options import USUAL, Common, Flag
 from wms.cli.printing import show_json, show_table
 from wms.cli.quantities import since, span
@@ -14,18 +15,24 @@ if TYPE_CHECKING:
     from wms.client import Client
     from wms.messages.replies import PilotLine, QueueLine, SiteLine
 
+NOWHERE = Sought()
 SITES = ("SITE", "CE", "KIND", "SLOTS>", "PILOTS>", "RUNNING>", "TAGS", "MAX CPU>", "ADVERTISED>")
 QUEUES = ("QUEUE>", "WAITING>", "OWNER", "GROUP", "VO", "CPU>", "REQUIREMENTS")
 PILOTS = ("PILOT", "SITE", "CE", "VO", "STATE", "SLOTS>", "BUSY>", "DONE>", "SENT>", "SEEN>", "WHY")
 
 
-def sites(*, common: Common = USUAL) -> int:
+def sites(*, sought: Sought = NOWHERE, common: Common = USUAL) -> int:
     """List the computing elements that advertise themselves.
+
+    With --discover: those that index servers lead to, asked now.
 
     For example:
       wms sites
       wms sites --json
+      wms sites --discover https://index.example.org/nordic.txt --for-vo lhcb
     """
+    if sought.discover:
+        return discover(sought, common)
 
     async def work(client: "Client") -> int:
         found = await client.sites()

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from wms.discovery.address import Address, Kind, address
 from wms.discovery.told import Element, Told
-from wms.errors import Rejected
+from wms.errors import Rejected, shown
 from wms.glue import ldif, versions
 from wms.glue.arc_json import tree_of_json
 from wms.glue.entity import services
@@ -162,7 +162,7 @@ def _told(elements: tuple[Element, ...], ends: Iterable[tuple[str, Kind]], base:
         try:
             lead = address(text, kind, base)
         except Rejected as error:
-            nowhere[text[:100]] = error.message
+            nowhere[shown(text, 100)] = error.message
         else:
             leads.setdefault(lead.key, lead)
     return Told(elements=elements, leads=tuple(leads.values()), passed_over=tuple(nowhere.items()))

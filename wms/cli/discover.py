@@ -1,0 +1,161 @@
+"""`wms sites --discover`: what index servers lead to, and which of them did not answer."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Group, Parameter
+
+from wms.cli.options import Common
+from wms.cli.printing import note, show, show_json, show_table
+from wms.cli.quantities import span
+from wms.cli.session import OK, UNAVAILABLE, quiet, run_async
+from wms.errors import shown
+
+if TYPE_CHECKING:
+    from wms.bus.ad_topic import AdTopic
+    from wms.discovery.address import Address
+    from wms.discovery.admission import Asker
+    from wms.discovery.told import Element
+    from wms.discovery.walk import Found, Visit
+    from wms.glue.quantity import Quantity
+
+DISCOVERY = Group("Discovery", sort_key=20)
+ELEMENTS = ("SITE", "CE", "STATE", "SLOTS>", "FREE>", "WAITING>", "MAX WALL>", "LETS IN", "DOOR")
+SHOWN = 200
+"""Characters of what strangers say, at most."""
+SERVERS = ("OUTCOME", "KIND", "ELEMENTS>", "SERVER", "WHY")
+
+
+@Parameter(name="*", group=DISCOVERY)
+@dataclass(frozen=True, kw_only=True)
+class Sought:
+    """What is looked for, and where."""
+
+    discover: Annotated[list[str], Parameter(negative=(), show_default=False)] = field(default_factory=list)
+    """Ask this index server, and those that it leads to, instead of the system: a URL or a file. May be repeated."""
+
+    for_vo: str = ""
+    """Only elements that let this VO in."""
+
+    for_group: str = ""
+    """Only elements that let this group or role of the VO in."""
+
+    proxy: Path | None = None
+    """An X.509 proxy to show to ARC elements."""
+
+    authorities: Path | None = None
+    """A file or directory of the certificates that are believed; this machine's unless said."""
+
+    jwks: Path | None = None
+    """For kafka://BROKER/wms.resource.ads: a file of the keys whose tokens are believed there."""
+
+
+def discover(sought: Sought, common: Common) -> int:
+    """Ask, and show the answer; the command's exit code."""
+    quiet()
+    found = run_async(_find(sought, float(common.timeout)))
+    asker = _asker(sought)
+    elements = [each for each in found.elements if _is_let_in(each, asker)]
+    if common.json:
+        show_json({"elements": [_record(each) for each in elements], "servers": found.visits})
+    else:
+        show_table(ELEMENTS, [_row(each) for each in elements], empty="no computing element was found")
+        show()
+        show_table(SERVERS, [_server(each) for each in found.visits])
+        _note(found)
+    return UNAVAILABLE if len(found.unheard) == len(found.visits) else OK
+
+
+async def _find(sought: Sought, seconds: float) -> "Found":
+    from wms.discovery.discovery import Discovery, Pace
+    from wms.discovery.file import File
+    from wms.discovery.http import Credential, Web
+    from wms.discovery.port import Source
+
+    web = Web(Credential(proxy_file=str(sought.proxy or ""), authorities=str(sought.authorities or "")))
+    topic = _topic(sought)
+    sources: dict[str, Source] = {"https": web, "http": web, "file": File()}
+    if topic is not None:
+        sources["kafka"] = topic
+    try:
+        async with Discovery(sources, pace=Pace(server_seconds=seconds, whole_seconds=seconds)) as discovery:
+            return await discovery.find([_root(each) for each in sought.discover])
+    finally:
+        if topic is not None:
+            await topic.close()
+
+
+def _topic(sought: Sought) -> "AdTopic | None":
+    if sought.jwks is None:
+        return None
+    from wms.auth.token import Verifier
+    from wms.bus.ad_topic import AdTopic
+    from wms.bus.kafka import Settings
+    from wms.runtime import clock
+
+    return AdTopic(Settings(), Verifier.from_file(sought.jwks), clock.now)
+
+
+def _root(text: str) -> "Address":
+    from wms.discovery.address import address
+
+    return address(text if ":" in text else Path(text).absolute().as_uri(), "index")
+
+
+def _asker(sought: Sought) -> "list[Asker]":
+    from wms.discovery.admission import Asker
+
+    wanted = Asker(vo=sought.for_vo, group=sought.for_group)
+    return [wanted] if wanted != Asker() else []
+
+
+def _is_let_in(element: "Element", askers: "list[Asker]") -> bool:
+    from wms.discovery.admission import admits
+
+    return admits(element, askers)
+
+
+def _record(element: "Element") -> dict[str, object]:
+    from wms.glue.ad import attributes
+
+    said = attributes(element.glue)
+    return {"site": element.site, "ce": element.name, "attributes": said, "offer": element.offer}
+
+
+def _row(element: "Element") -> tuple[object, ...]:
+    glue = element.glue
+    return (
+        element.site,
+        element.name,
+        shown(glue.status, SHOWN) or "-",
+        _number(glue.total_cpus),
+        _number(glue.free_job_slots),
+        _number(glue.waiting_jobs),
+        _time(glue.max_wall_seconds),
+        shown(",".join(glue.access_rules), SHOWN) or "-",
+        shown(glue.contact or glue.host_name, SHOWN) or "-",
+    )
+
+
+def _number(quantity: "Quantity") -> str:
+    from wms.glue.quantity import known
+
+    number = known(quantity)
+    return "-" if number is None else f"{number:,}"
+
+
+def _time(quantity: "Quantity") -> str:
+    from wms.glue.quantity import known
+
+    seconds = known(quantity)
+    return "-" if seconds is None else span(seconds)
+
+
+def _server(visit: "Visit") -> tuple[object, ...]:
+    return (visit.outcome, visit.kind, visit.elements, visit.url, visit.why)
+
+
+def _note(found: "Found") -> None:
+    if found.unheard:
+        note(f"{len(found.unheard)} of {len(found.visits)} servers told nothing: there may be more")
