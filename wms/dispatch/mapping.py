@@ -1,0 +1,258 @@
+"""What hosts must have, in the words of a batch system: options of sbatch, relations of xRSL, commands of HTCondor.
+
+A mapping has a *rule* for each attribute of a host that can be asked for: an option and a text in which `{value}` stands for the
+bound's value, `{value*60}` or `{value/1024}` for that in other units. Sites add rules and replace ours, in TOML:
+
+    [slurm.mapping]
+    GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"
+    "GlueHostBenchmarkSI00 <=" = "--constraint=slow"
+
+A rule whose key is a name alone is for least numbers, for equal texts, for members of lists, and for what must be true; a
+rule for another relation says it. Values come from anyone's job: only numbers, and words of letters, digits and `_.+/-` that
+begin with a letter or digit, get into a text; in HTCondor's expressions, where they are ClassAd texts, there may be blanks too.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wms.classad.writing import literal
+from wms.dispatch.port import Request
+from wms.errors import Rejected, shown
+from wms.provisioning.host_requirements import Bound, Unasked
+
+Kind = Literal["slurm", "arc", "htcondor"]
+
+WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/-]{0,99}")
+_WORDS = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/ -]{0,99}")
+NUMBER_LIMIT = 2**31 - 1
+_KEY = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]{0,254})\s*(>=|<=|==|member)?\s*")
+_TEMPLATE = re.compile(r"(?:--)?(\+?[A-Za-z][A-Za-z0-9_-]*)\s*=\s*(\S.*)")
+_VALUE = re.compile(r"\{value(?:\s*([*/])\s*([1-9][0-9]{0,8}))?\}")
+_NO_VALUE = re.compile(r"[{}]")
+
+NAMES: Mapping[Kind, Mapping[str, tuple[str, int]]] = {
+    "slurm": {
+        "mem": ("memory_mb", 1),
+        "cpus-per-task": ("cores", 1),
+        "time": ("walltime_seconds", 60),
+        "constraint": ("constraint", 1),
+        "gres": ("gres", 1),
+    },
+    "arc": {"memory": ("memory_mb", 1), "count": ("cores", 1), "walltime": ("walltime_seconds", 60)},
+    "htcondor": {
+        "request_memory": ("memory_mb", 1),
+        "request_cpus": ("cores", 1),
+        "allowed_job_duration": ("walltime_seconds", 1),
+        "requirements": ("constraint", 1),
+    },
+}
+"""Options that are fields of a request, and how many of the field's units theirs is."""
+_NUMBERS = ("memory_mb", "cores", "walltime_seconds")
+
+_ANYWHERE = {
+    "MaxRAM": "memory_mb={value}",
+    "NumberOfProcessors": "cores={value}",
+    "GlueHostMainMemoryRAMSize": "memory_mb={value}",
+    "GlueCEPolicyMaxWallClockTime": "walltime_seconds={value*60}",
+    "GlueCEPolicyMaxCPUTime": "walltime_seconds={value*60}",
+}
+BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
+    "slurm": {
+        **_ANYWHERE,
+        "GlueHostArchitectureSMPSize": "--mincpus={value}",
+        "GPUNumber": "--gres=gpu:{value}",
+    },
+    "arc": {
+        **_ANYWHERE,
+        "GlueHostApplicationSoftwareRunTimeEnvironment": "runtimeenvironment={value}",
+        "GlueHostArchitecturePlatformType": "architecture={value}",
+    },
+    "htcondor": {
+        **_ANYWHERE,
+        "GPUNumber": "request_gpus={value}",
+        "GlueHostArchitectureSMPSize": "requirements=TARGET.TotalCpus >= {value}",
+        "GlueHostArchitecturePlatformType": "requirements=TARGET.Arch == {value}",
+        "GlueHostOperatingSystemName": "requirements=TARGET.OpSysName == {value}",
+    },
+}
+"""Slurm's constraints are words of each site's own: there is none here."""
+
+
+class Rule(NamedTuple):
+    """How one attribute is asked for: `field` of the request, or "" for an option of the middleware's own."""
+
+    option: str
+    field: str
+    text: str
+    """With `{}` where the value stands."""
+    factor: Fraction
+
+
+class Asked(Struct, frozen=True):
+    """A request that asks for what it did and for bounds besides; in words which, and what is not asked for and why."""
+
+    request: Request
+    asked: tuple[str, ...] = ()
+    unasked: tuple[Unasked, ...] = ()
+
+
+class HostMapping:
+    """The rules of one element."""
+
+    def __init__(self, kind: Kind, own: Mapping[str, str] | None = None) -> None:
+        """Read the built-in rules and the site's own above them; raises Rejected, with the rule, for one that is none."""
+        self._kind = kind
+        self._rules = {_key(key): self._rule(key, text) for key, text in BUILT_IN[kind].items()}
+        self._rules |= {_key(key): self._rule(key, text) for key, text in (own or {}).items()}
+        names = {_key(key)[0] for key in own or {}} | {_key(key)[0] for key in BUILT_IN[kind]}
+        policies = {name for name in names if not name.startswith(("gluehost", "gpu"))}
+        self.forwarded = names - (policies - {_key(key)[0] for key in own or {}})
+        """What is asked of hosts even if the element's ad decides it: ours about hosts, and all that the site named itself."""
+
+    def ask(self, base: Request, bounds: Iterable[Bound]) -> Asked:
+        """Return the request with bounds added that there are rules for."""
+        asked, said, unasked = base, list[str](), list[Unasked]()
+        for bound in bounds:
+            try:
+                asked, words = self._add(asked, bound)
+            except _CannotAsk as why:
+                unasked.append(Unasked(str(bound), str(why)))
+            else:
+                said += [f"{bound} as {words}"] if words else []
+        return Asked(asked, tuple(said), tuple(unasked))
+
+    def _rule(self, key: str, text: str) -> Rule:
+        plain = text.strip()
+        if self._kind == "arc" and plain.startswith("(") and plain.endswith(")"):
+            plain = plain[1:-1]
+        found = _TEMPLATE.fullmatch(plain)
+        values = _VALUE.findall(plain)
+        if (
+            found is None
+            or len(values) > 1
+            or _NO_VALUE.search(_VALUE.sub("", plain))
+            or not plain.isprintable()
+        ):
+            raise Rejected(
+                "MAPPING_INVALID", f"{shown(key, 80)}: no option with one {{value}}: {shown(text, 80)}"
+            )
+        option, body = found.groups()
+        field, unit = NAMES[self._kind].get(option, (option if option in _NUMBERS else "", 1))
+        factor = Fraction(unit)
+        for operator, number in values:
+            factor *= (
+                1 if not operator else Fraction(int(number)) if operator == "*" else Fraction(1, int(number))
+            )
+        body = _VALUE.sub("{}", body)
+        if field in _NUMBERS:
+            body = body.removesuffix("M") if field == "memory_mb" else body
+            if body != "{}":
+                raise Rejected(
+                    "MAPPING_INVALID",
+                    f"{shown(key, 80)}: {option} is a number, and no more: {shown(text, 80)}",
+                )
+        return Rule(option, field, body, factor)
+
+    def _add(self, request: Request, bound: Bound) -> tuple[Request, str]:
+        rule = self._rules.get((bound.attribute, _RULED[bound.relation]))
+        rule = rule or (self._rules.get((bound.attribute, "")) if _is_plain(bound) else None)
+        if rule is None:
+            raise _CannotAsk("this element has no rule for it")
+        if rule.field in _NUMBERS:
+            return _more(request, rule, _number(bound, rule.factor))
+        text = rule.text.format(self._said(bound, rule)) if "{}" in rule.text else rule.text
+        match rule.field:
+            case "constraint":
+                changed = replace(request, constraint=self._constraint(request.constraint, text))
+            case "gres":
+                changed = replace(request, gres=_joined(request.gres, text))
+            case _:
+                changed = replace(request, attributes=_attributes(request.attributes, rule.option, text))
+        return changed, f"{rule.option}={text}"
+
+    def _said(self, bound: Bound, rule: Rule) -> str:
+        if isinstance(bound.value, bool):
+            return "true" if bound.value else "false"
+        if not isinstance(bound.value, str):
+            return str(_number(bound, rule.factor))
+        if self._kind == "htcondor" and rule.field == "constraint" and _WORDS.fullmatch(bound.value):
+            return literal(bound.value)
+        if not WORD.fullmatch(bound.value):
+            raise _CannotAsk("its value is no plain word")
+        return bound.value
+
+    def _constraint(self, before: str, text: str) -> str:
+        if self._kind == "htcondor":
+            return f"({before}) && ({text})" if before else text
+        if before and not set(before).isdisjoint("|[]()*"):
+            raise _CannotAsk(f"the element's own constraint {before} has no place for another")
+        return "&".join(dict.fromkeys(each for each in (*before.split("&"), text) if each))
+
+
+class _CannotAsk(Exception):  # noqa: N818 - no error: it is told, and the node is looked at instead
+    """Why a bound is not asked for."""
+
+
+_RULED = {">=": ">=", ">": ">=", "<=": "<=", "<": "<=", "==": "==", "member": "member"}
+
+
+def _is_plain(bound: Bound) -> bool:
+    """Tell whether a rule that names no relation is for it; an equal number is at least so much."""
+    match bound.value:
+        case bool():
+            return bound.value
+        case str():
+            return bound.relation in ("==", "member")
+        case _:
+            return bound.relation in (">=", ">", "==")
+
+
+def _key(key: str) -> tuple[str, str]:
+    found = _KEY.fullmatch(key)
+    if found is None:
+        raise Rejected(
+            "MAPPING_INVALID", f"no attribute with or without >=, <=, == or member: {shown(key, 80)}"
+        )
+    return found[1].lower(), found[2] or ""
+
+
+def _number(bound: Bound, factor: Fraction) -> int:
+    """Return the whole number to ask for: the least that is enough, or the greatest that is not too much."""
+    if isinstance(bound.value, str) or not math.isfinite(bound.value):
+        raise _CannotAsk("its value is no number")
+    exact = Fraction(bound.value)
+    whole = {">": math.floor(exact) + 1, "<": math.ceil(exact) - 1}.get(bound.relation)
+    exact = (exact if whole is None else Fraction(whole)) * factor
+    number = math.floor(exact) if bound.relation in ("<=", "<") else math.ceil(exact)
+    if not 0 <= number <= NUMBER_LIMIT:
+        raise _CannotAsk("its value is beyond all bounds")
+    return number
+
+
+def _more(request: Request, rule: Rule, number: int) -> tuple[Request, str]:
+    """Return the request for at least so much, and the words for it if that is more than was asked for."""
+    before: int = getattr(request, rule.field)
+    changes: dict[str, Any] = {rule.field: max(before, number)}
+    return replace(request, **changes), f"{rule.field}={max(before, number)}"
+
+
+def _joined(before: str, text: str) -> str:
+    names = {each.split(":")[0] for each in before.split(",") if each}
+    if before and text not in before.split(",") and text.split(":", maxsplit=1)[0] in names:
+        raise _CannotAsk(f"{before} is asked for already")
+    return ",".join(dict.fromkeys(each for each in (*before.split(","), text) if each))
+
+
+def _attributes(before: Mapping[str, str], option: str, text: str) -> dict[str, str]:
+    said = before.get(option, text)
+    if said.isdecimal() and text.isdecimal():
+        return {**before, option: str(max(int(said), int(text)))}
+    if said != text:
+        raise _CannotAsk(f"{option}={said} is asked for already")
+    return {**before, option: text}

@@ -1,0 +1,276 @@
+"""What of a job's requirements is about the host: by partial evaluation, as bounds that a batch system can be asked for.
+
+The approach is the «DIY» one of the EGEE project's slides of 2005 (F. Prelz): the ad of the computing element decides what it
+can, but for the attributes that its site forwards; what is then left of the expression is about single hosts. From that
+come *bounds*: terms on one attribute each that are true wherever the whole is. So asking for them keeps no host away on
+which the job could run; and where they say less than the whole does, that is told with the reason, and the job agent evaluates
+the whole on the node.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from wms.classad.ad import Ad
+from wms.classad.expression import Expression
+from wms.classad.match import NOTHING
+from wms.classad.reduce import decided, reduce
+from wms.classad.tree import Binary, Call, Chain, Choice, Literal, Node, Reference, Scope, Unary
+from wms.classad.writing import literal, write
+
+Relation: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "member"]
+Plain: TypeAlias = bool | int | float | str
+
+_TURNED: dict[str, Relation] = {">=": "<=", ">": "<", "<=": ">=", "<": ">", "==": "==", "is": "=="}
+"""What a relation is when its sides change places."""
+_DENIED: dict[str, str] = {">=": "<", ">": "<=", "<=": ">", "<": ">=", "!=": "==", "isnt": "is"}
+_LOWER, _UPPER = (">=", ">"), ("<=", "<")
+
+
+class Bound(Struct, frozen=True):
+    """A term on one attribute of the host, in lower case.
+
+    `member`: the value is one of the attribute's. `== true` and `== false`: it counts as such. Texts are equal in any case.
+    """
+
+    attribute: str
+    relation: Relation
+    value: Plain
+
+    def __str__(self) -> str:
+        said = literal(self.value)
+        if self.relation == "member":
+            return f"{self.attribute} has {said}"
+        return f"{self.attribute} {self.relation} {said}"
+
+
+class Unasked(Struct, frozen=True):
+    """What no bound says, or not wholly, and why: the node is looked at before anything starts there."""
+
+    text: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.reason}"
+
+
+class HostRequirements(Struct, frozen=True):
+    """What is left for the host: all bounds are true of every host over which `left` is."""
+
+    left: str
+    """The canonical text; `true` if nothing is left, `false` or the like if no host of the element will do."""
+    possible: bool
+    bounds: tuple[Bound, ...] = ()
+    unasked: tuple[Unasked, ...] = ()
+
+
+def host_requirements(
+    requirements: Expression, element: Ad, forwarded: Iterable[str], own: Ad = NOTHING
+) -> HostRequirements:
+    """Return what is left of a job's requirements about the hosts of an element.
+
+    `forwarded` are the attributes that hosts of the element may have other values of than its ad says; `own` is the job's ad.
+    Raises Rejected if the expression grows too large.
+    """
+    left = remaining(requirements, element, forwarded, own)
+    outcome = decided(left)
+    if outcome is not None:
+        return HostRequirements(left.text, outcome)
+    terms = left.tree.terms if isinstance(left.tree, Chain) and left.tree.operator == "&&" else (left.tree,)
+    found = [(term, _implied(term)) for term in terms]
+    bounds = (bound for _, each in found for bound in each.bounds)
+    unasked = tuple(Unasked(write(term, lower=True), each.lost) for term, each in found if each.lost)
+    return HostRequirements(left.text, possible=True, bounds=tightest(bounds), unasked=unasked)
+
+
+def remaining(
+    requirements: Expression, element: Ad, forwarded: Iterable[str], own: Ad = NOTHING
+) -> Expression:
+    """Return what an element's ad, without what is forwarded, leaves of a job's requirements; bound to the job's ad."""
+    return own.bind(reduce(requirements, without(element, forwarded), own))
+
+
+def without(ad: Ad, names: Iterable[str]) -> Ad:
+    """Return an ad without attributes, nor those that are reckoned from them."""
+    gone = {name.lower() for name in names}
+    kept = {name: expression for name in ad.names if (expression := ad.expression(name)) is not None}
+    while True:
+        looking = {name for name, each in kept.items() if name.lower() in gone or _looks(each, gone)}
+        if not looking:
+            return Ad.of(kept)
+        gone |= {name.lower() for name in looking}
+        kept = {name: each for name, each in kept.items() if name not in looking}
+
+
+def _looks(expression: Expression, names: set[str]) -> bool:
+    return not names.isdisjoint(expression.own | expression.bare)
+
+
+def tightest(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
+    """Return bounds that say the same, of each attribute but one from below and one from above."""
+    kept: dict[tuple[object, ...], Bound] = {}
+    for bound in bounds:
+        key = _side(bound)
+        before = kept.get(key)
+        kept[key] = bound if before is None or _is_tighter(bound, before) else before
+    return tuple(kept.values())
+
+
+def _side(bound: Bound) -> tuple[object, ...]:
+    """Return a key that those bounds share of which only the tightest need be kept."""
+    for side in (_LOWER, _UPPER):
+        if bound.relation in side and not isinstance(bound.value, str):
+            return bound.attribute, side
+    return bound.attribute, bound.relation, type(bound.value), bound.value
+
+
+def _is_tighter(bound: Bound, other: Bound) -> bool:
+    if isinstance(bound.value, str) or isinstance(other.value, str):
+        return False
+    if bound.value == other.value:
+        return bound.relation in (">", "<")
+    return (bound.value > other.value) == (bound.relation in _LOWER)
+
+
+# --- what a term implies -------------------------------------------------------------------------------------------------
+
+
+class _Implied(Struct, frozen=True):
+    """Bounds that are true wherever a term is, and why they are not the whole of it; empty if they are."""
+
+    bounds: tuple[Bound, ...] = ()
+    lost: str = ""
+
+
+def _implied(node: Node) -> _Implied:
+    match node:
+        case Reference(scope=Scope.OTHER):
+            found = _Implied((Bound(node.key, "==", value=True),))
+        case Binary():
+            found = _of_comparison(node)
+        case Call():
+            found = _of_call(node)
+        case Unary(operator="!"):
+            found = _of_denial(node.operand)
+        case Chain(operator="&&"):
+            found = _all([_implied(term) for term in node.terms])
+        case Chain():
+            found = _any([_implied(term) for term in node.terms if not _never(term)])
+        case Choice():
+            found = _of_choice(node)
+        case _:
+            found = _Implied(lost="no comparison of an attribute with a value")
+    return found
+
+
+def _never(node: Node) -> bool:
+    return decided(Expression(node)) is False
+
+
+def _always(node: Node) -> bool:
+    return isinstance(node, Literal) and node.value is True
+
+
+def _of_comparison(node: Binary) -> _Implied:
+    if isinstance(node.right, Reference) and isinstance(node.left, Literal):
+        left, right, relation = node.right, node.left, _TURNED.get(node.operator)
+    elif isinstance(node.left, Reference) and isinstance(node.right, Literal):
+        turned = _TURNED.get(node.operator)
+        left, right, relation = node.left, node.right, turned and _TURNED[turned]
+    else:
+        return _Implied(lost=_why_no_bound(node))
+    if relation is None:
+        return _Implied(lost=f"{node.operator} says what a host is not, or reckons")
+    if left.scope is not Scope.OTHER or not isinstance(right.value, bool | int | float | str):
+        return _Implied(lost="it looks at no value of the host's")
+    if isinstance(right.value, bool) and relation != "==":
+        return _Implied(lost="neither of true and false is more")
+    # `is` tells "a" from "A", and 1 from 1.0: the bound does not.
+    lost = "" if node.operator != "is" else "a batch system does not compare so strictly"
+    return _Implied((Bound(left.key, relation, right.value),), lost)
+
+
+def _why_no_bound(node: Binary) -> str:
+    sides = (node.left, node.right)
+    if all(isinstance(each, Reference) for each in sides):
+        return "it compares two attributes with each other"
+    if any(isinstance(each, Call) for each in sides):
+        return "it compares what a function gives"
+    return "it compares what is reckoned"
+
+
+def _of_call(node: Call) -> _Implied:
+    match node.function, node.arguments:
+        case (
+            ("member" | "identicalMember"),
+            (Literal(value=str() as value), Reference(scope=Scope.OTHER) as among),
+        ):
+            lost = "" if node.function == "member" else "a batch system does not compare so strictly"
+            return _Implied((Bound(among.key, "member", value),), lost)
+        case _:
+            return _Implied(lost=f"the function {node.function} has no counterpart")
+
+
+def _of_denial(node: Node) -> _Implied:
+    """Return what is true wherever a node is false."""
+    match node:
+        case Unary(operator="!"):
+            # Both take a number for a truth, which then is no bound; attributes alone are true or false.
+            return _implied(node.operand)
+        case Binary(operator=operator) if operator in _DENIED:
+            return _of_comparison(Binary(_DENIED[operator], node.left, node.right))
+        case Chain(operator="||"):
+            return _all([_of_denial(term) for term in node.terms])
+        case Chain():
+            return _any([_of_denial(term) for term in node.terms])
+        case Reference(scope=Scope.OTHER):
+            return _Implied((Bound(node.key, "==", value=False),))
+        case _:
+            return _Implied(lost="it says what a host is not")
+
+
+def _of_choice(node: Choice) -> _Implied:
+    """Return what is implied by a choice: one branch that cannot be true leaves the other, with what leads to it."""
+    if node.yes is None:
+        return _any([_implied(node.condition), _implied(node.no)])
+    if _never(node.no):
+        return _all([_implied(node.condition), _implied(node.yes)])
+    if _never(node.yes):
+        return _all([_of_denial(node.condition), _implied(node.no)])
+    if _always(node.yes):
+        either = _any([_implied(node.condition), _implied(node.no)])
+    elif _always(node.no):
+        either = _any([_of_denial(node.condition), _implied(node.yes)])
+    else:
+        either = _any([_implied(node.yes), _implied(node.no)])
+    return _Implied(either.bounds, either.lost or "which of two things is asked depends on the host")
+
+
+def _all(parts: Sequence[_Implied]) -> _Implied:
+    bounds = tightest(bound for part in parts for bound in part.bounds)
+    return _Implied(bounds, next((part.lost for part in parts if part.lost), ""))
+
+
+def _any(parts: Sequence[_Implied]) -> _Implied:
+    """Return what each of the alternatives implies, in the loosest of their ways."""
+    if len(parts) < 2:
+        return parts[0] if parts else _Implied(lost="it cannot be true")
+    first, *others = parts
+    loose = [_loosest(bound, others) for bound in first.bounds]
+    bounds = tuple(bound for bound in loose if bound is not None)
+    exact = len(bounds) == 1 and all(not part.lost and len(part.bounds) == 1 for part in parts)
+    attributes = {bound.attribute for part in parts for bound in part.bounds}
+    what = f"of {' and '.join(sorted(attributes))}" if len(attributes) > 1 else "that are not one bound"
+    return _Implied(bounds, "" if exact else f"alternatives {what}")
+
+
+def _loosest(bound: Bound, others: Iterable[_Implied]) -> Bound | None:
+    """Return the loosest of the bounds like this one that all others have, too."""
+    for other in others:
+        alike = [each for each in other.bounds if _side(each) == _side(bound)]
+        if not alike:
+            return None
+        bound = bound if _is_tighter(alike[0], bound) else alike[0]
+    return bound
