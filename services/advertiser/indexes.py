@@ -16,7 +16,7 @@ from services.advertiser.queues import wanted
 from wms.auth.policy import may_advertise
 from wms.auth.principal import Principal
 from wms.auth.token import Verifier
-from wms.bus.ad_topic import AdTopic
+from wms.bus.ad_topic import DISCOVERED, AdTopic
 from wms.bus.kafka import Settings as KafkaSettings
 from wms.discovery.address import Address, address
 from wms.discovery.admission import Asker, admits
@@ -56,7 +56,10 @@ class Indexes:
     """The hierarchies below some index servers."""
 
     def __init__(self, settings: IndexSettings, kafka: KafkaSettings, voice: Callable[[], Principal]) -> None:
-        self._settings = settings
+        if not settings.urls:
+            raise Rejected("CONFIG_INVALID", "indexes: no urls are said")
+        through = {DISCOVERED: settings.urls[0].partition("?")[0]}
+        self.settings = replace(settings, attributes=settings.attributes | through)
         self._voice = voice
         self._roots = [address(url, "index") for url in settings.urls]
         self._askers = [Asker(vo=each.vo, group=each.group, owner=each.owner) for each in settings.for_whom]
@@ -107,11 +110,11 @@ class Indexes:
             await self._topics.close()
 
     def _site(self, element: Element) -> str:
-        return self._settings.site or self._settings.sites.get(element.site, element.site)
+        return self.settings.site or self.settings.sites.get(element.site, element.site)
 
     def _seen(self, element: Element, site: str) -> list[Seen]:
         """Return the element as it is advertised; an ad's word for word but for what the configuration says."""
-        settings = replace(self._settings, site=site)
+        settings = replace(self.settings, site=site)
         if element.offer is None:
             return wanted(settings, [element.glue], dispatcher="arc")
         if settings.queues and element.name not in settings.queues:

@@ -55,7 +55,7 @@ def sources(config: Config) -> Iterator[Source]:
     for number, settings in enumerate(config.indexes):
         voice = Voice(Path(config.auth.jwks), Path(config.advertising.token_file))
         indexes = Indexes(settings, config.kafka, voice.principal)
-        yield _queues(f"index-{number}", indexes, settings)._replace(
+        yield _queues(f"index-{number}", indexes, indexes.settings)._replace(
             doubtful=indexes.doubts, close=indexes.close
         )
 

@@ -13,7 +13,7 @@ from tests.contract.bus import settings_for
 from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.token import Claims, Verifier, mint
-from wms.bus.ad_topic import AdTopic
+from wms.bus.ad_topic import DISCOVERED, AdTopic
 from wms.bus.kafka import Kafka
 from wms.bus.topics import find
 from wms.discovery.address import Address
@@ -108,6 +108,11 @@ async def test_neither_an_older_ad_nor_a_clock_that_is_ahead_wins(grid: Grid) ->
     assert await grid.found() == ["a", "ahead"]
     grid.at += timedelta(seconds=61)
     assert await grid.found() == []
+
+
+async def test_what_was_discovered_is_not_taken_at_second_hand(grid: Grid) -> None:
+    await grid.send(grid.ad("own"), grid.ad("heard", attributes={DISCOVERED: "https://index.example.org/"}))
+    assert await grid.found() == ["own"]
 
 
 async def test_a_topic_is_a_source_like_others(grid: Grid) -> None:

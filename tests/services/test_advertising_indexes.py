@@ -1,5 +1,6 @@
 """What index servers lead to, as the advertiser has it: whose ads these are, and what is gone and what is only not heard of."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -7,15 +8,21 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from services.advertiser.config import IndexSettings, Whom
+from services.advertiser.advertising import Looking
+from services.advertiser.config import AdvertisingSettings, Config, IndexSettings, Whom
 from services.advertiser.indexes import Indexes, Voice
 from services.advertiser.provider import Seen
-from tests.services.index_servers import ARC_XML, IndexServers, index_servers, queue
+from services.advertiser.sources import sources
+from tests.services.index_servers import ARC_XML, Held, IndexServers, index_servers, queue
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.principal import Principal
 from wms.auth.token import Claims, mint
+from wms.bus.ad_topic import DISCOVERED
 from wms.bus.kafka import Settings
 from wms.errors import Rejected, Unavailable
+from wms.runtime.config import AuthSettings
+from wms.runtime.every import Every
+from wms.site import ComputingElement
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -131,6 +138,35 @@ async def test_indexes_lead_to_no_hosts_that_are_not_wanted(servers: IndexServer
     servers.describes("umea", "umea")
     assert not await make(hosts=["*.example.org"]).read()
     assert servers.asked["umea"] == 0
+
+
+async def test_the_advertiser_says_of_whatever_it_found_that_it_did_and_lets_go_of_it_at_the_end(
+    servers: IndexServers, tmp_path: Path
+) -> None:
+    held = Held()
+    servers.answers["top"] = held
+    config = Config(
+        auth=AuthSettings(jwks=str(tmp_path / "jwks.json")),
+        advertising=AdvertisingSettings(token_file=str(tmp_path / "token")),
+        indexes=[IndexSettings(urls=[servers.url("top") + "?key=1"], attributes={"Odd": 1})],
+    )
+    [source] = sources(config)
+    offer = ComputingElement(site="umea", ce="main", slots=1, max_cpu_time=1)
+    assert source.settings(offer).attributes == {"Odd": 1, DISCOVERED: servers.url("top")}
+    looking = Looking(Every("look", 60.0, source.provider.read), source)  # type: ignore[arg-type] # what it returns is not looked at
+    running = asyncio.create_task(looking.run())
+    async with asyncio.timeout(20):
+        await held.asked.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert isinstance(source.provider, Indexes)
+    assert not source.provider._discovery._flights, "nobody is asked any longer"
+
+
+async def test_indexes_must_begin_somewhere() -> None:
+    with pytest.raises(Rejected, match="no urls"):
+        Indexes(IndexSettings(urls=[]), Settings(), voice)
 
 
 async def test_a_broker_is_not_read_without_the_keys_of_its_issuers() -> None:

@@ -27,6 +27,9 @@ from wms.glue.offer import described
 from wms.messages.ads import TOPIC, Ad, Advertise, Withdraw
 from wms.messages.wire import Codec
 
+DISCOVERED: Final = "DiscoveredThrough"
+"""The attribute of ads whose element was found by discovery: where that began. They are not taken from a topic, or two systems
+that read each other's ads would keep elements alive that are long gone."""
 ADS_LIMIT: Final = 100_000
 """Ads kept of one topic; those that come when there are so many are dropped."""
 _POLL_SECONDS = 0.25
@@ -119,7 +122,12 @@ class _Reading:
         place = (ad.element.site, ad.element.ce)
         before = self._kept.get(place)
         newer = before is None or before.ad.advertised_at < ad.advertised_at
-        if newer and not ad.element.fault() and (before or len(self._kept) < ADS_LIMIT):
+        if (
+            newer
+            and DISCOVERED not in ad.attributes
+            and not ad.element.fault()
+            and (before or len(self._kept) < ADS_LIMIT)
+        ):
             # A clock that is ahead prolongs no ad's life.
             begin = min(ad.advertised_at, now)
             self._kept[place] = _Kept(ad, begin + timedelta(seconds=ad.lifetime_seconds))

@@ -75,7 +75,8 @@ class Web:
         said = self._credential
         place = Path(said.authorities) if said.authorities else None
         try:
-            stamp = tuple(each.stat().st_mtime for each in (place, Path(said.proxy_file or "/")) if each)
+            files = [Path(each) for each in (said.authorities, said.proxy_file) if each]
+            stamp = tuple(each.stat().st_mtime for each in files)
             if stamp not in self._contexts:
                 context = ssl.create_default_context(
                     cafile=str(place) if place and not place.is_dir() else None,
