@@ -116,7 +116,9 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
 
     `slots`, `cores`: all that this CE gives us. A pilot brings `slots_per_pilot` places for jobs on `cores_per_pilot`
     processors and `memory_mb` MB. `max_*` 0: no such limit is stated. `vos` empty: open to all.
-    `max_jobs` and `max_submitting_jobs` with the `current_*` counts are the SAM-Grid limits on jobs.
+    `max_jobs` and `max_submitting_jobs` with the `current_*` counts are the SAM-Grid limits on jobs; `rule` is a ClassAd
+    expression of the site's own in their place, over CurMatches, JobsMatchedSinceLastAdvertisement and whatever its ad says
+    (`wms.taskqueue.allowance`).
     """
 
     site: Name
@@ -143,6 +145,7 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
     max_submitting_jobs: int = 0
     current_jobs: int = 0
     current_submitting_jobs: int = 0
+    rule: Annotated[str, Meta(max_length=65_536)] = ""
     load: float = 0.0
     """Processes that run or wait to run there, on average of the last minute: shown, never matched by."""
 

@@ -21,6 +21,7 @@ from wms.job.state import State
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.site_inbox import Peek, inbox
+from wms.why.notices import Fate, notices
 
 QUEUES_LIMIT = 500
 PILOTS_LIMIT = 1_000
@@ -171,21 +172,27 @@ async def _list_queues(tx: Transaction, principal: Principal, query: asked.ListQ
 
 
 async def _list_sites(tx: Transaction, _: Principal, query: asked.ListSites) -> replies.Sites:
-    sites = tuple(
-        replies.SiteLine(
-            site=row["site"],
-            ce=row["ce"],
-            dispatcher=(element := msgspec.json.decode(row["element"])).get("dispatcher", ""),
-            advertised_at=row["advertised_at"],
-            expires_at=row["expires_at"],
-            fresh=row["fresh"],
-            ad=element,
-            pilots=row["pilots"],
-            running_jobs=row["running_jobs"],
-        )
-        for row in await view.sites(tx)
-    )
+    fates = await view.fates(tx)
+    sites = tuple(_site(row, fates.get((row["site"], row["ce"]), Fate())) for row in await view.sites(tx))
     return replies.Sites(query_id=query.query_id, client=query.client, sites=sites)
+
+
+def _site(row: asyncpg.Record, fate: Fate) -> replies.SiteLine:
+    said = msgspec.json.decode(row["element"])
+    since = (row["allowed"], row["matched"], row["sent"])
+    element = view.element_of(row["element"])
+    return replies.SiteLine(
+        site=row["site"],
+        ce=row["ce"],
+        dispatcher=said.get("dispatcher", ""),
+        advertised_at=row["advertised_at"],
+        expires_at=row["expires_at"],
+        fresh=row["fresh"],
+        ad=said,
+        pilots=row["pilots"],
+        running_jobs=row["running_jobs"],
+        notices=tuple(each.text() for each in notices(element, *since, fate, fresh=row["fresh"])),
+    )
 
 
 async def _list_pilots(tx: Transaction, principal: Principal, query: asked.ListPilots) -> replies.Pilots:

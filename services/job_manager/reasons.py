@@ -89,7 +89,7 @@ class Reasons:
             jobs[self._numbers[tq_id]] = each.jobs
             weights[self._numbers[tq_id]] = each.weight
         limits = Limits(limit.holding(await limit.said(tx)))
-        closed = limits.full(await limit.all_counts(tx)) if limits else {}
+        closed = limits.full(await limit.all_counts(tx))
         standings = self._survey.standings(
             jobs, weights, await wait_reason.known(tx), await wait_reason.crews(tx), closed
         )

@@ -1,6 +1,6 @@
 """Why a job is where it is, by the functions that matcher and planner themselves decide with."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import asyncpg
 
@@ -12,11 +12,13 @@ from wms.job.reasons import ADVICE, WAIT_ADVICE
 from wms.job.state import State
 from wms.messages import replies
 from wms.messages.queries import WhyJob
-from wms.site import Resource
+from wms.site import ComputingElement, Resource
+from wms.taskqueue.allowance import notice
 from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.limits import Limits, held
+from wms.taskqueue.limits import Count, Counts, Held, Limits, all_jobs, held
 from wms.taskqueue.selection import Mismatch, Negative
 from wms.why.forecast import Forecast, forecast
+from wms.why.notices import Fate, avoidance
 from wms.why.relaxation import openings, told
 from wms.why.tier import judge, standing
 from wms.why.verdict import Place, Verdict, failures, verdicts
@@ -60,6 +62,7 @@ async def _explain_waiting(
     requirements = (await task_queue.read(tx, [found.tq_id]))[found.tq_id]
     places = await view.places(tx, requirements.vo)
     said = verdicts(requirements, places, await _limits(tx, requirements, places))
+    fates = await view.fates(tx)
     now = await queue.read(tx, found.tq_id)
     face = standing(requirements, said, chance=await wait_reason.chance(tx, found.tq_id))
     code, text = judge(face)
@@ -72,7 +75,7 @@ async def _explain_waiting(
         summary=text,
         advice=WAIT_ADVICE.get(code, ""),
         ahead=max(0, now.waiting - 1) if now else None,
-        elements=tuple(map(_told, sorted(said, key=_nearness)[:CES_LIMIT])),
+        elements=tuple(_told(each, fates) for each in sorted(said, key=_nearness)[:CES_LIMIT]),
         elements_total=len(said),
         elements_fitting=face.fitting,
         failing=failures(each for each in said if each.place.fresh),
@@ -86,20 +89,28 @@ async def _limits(
 ) -> tuple[Negative, ...]:
     """Return what limits keep out, as a condition beside the clauses."""
     limits = Limits(limit.holding(await limit.said(tx)))
-    if not limits:
+    elements = {(place.element.site, place.element.ce): place.element for place in places}
+    advertising = elements.keys() & await limit.advertising(tx)
+    if not (limits or advertising):
         return ()
-    keys = {
-        key
-        for place in places
-        for key in limits.concerning(requirements, place.element.site, place.element.ce)
-    }
-    counts = await limit.counts(tx, keys)
+    keys = {key for place in elements for key in limits.concerning(requirements, *place)}
+    counts = await limit.counts(tx, keys | {all_jobs(*place) for place in advertising})
 
     def full(asked: Requirements, at: Resource) -> Mismatch | None:
         found = held(asked, at.site, at.grid_ce, limits, counts)
-        return Mismatch(found[0].code, found[0].text) if found else None
+        return _said(found[0], elements[at.site, at.grid_ce], counts) if found else None
 
     return (full,)
+
+
+def _said(found: Held, element: ComputingElement, counts: Counts) -> Mismatch:
+    """Return what holds a job back; of what an element's ad lets come with the ad's own numbers."""
+    if found.code == "MATCH_DELAY":
+        return Mismatch(found.code, f"delay: {found.text}")
+    count = counts.get(all_jobs(element.site, element.ce), Count())
+    if found.code != "CE_ALLOWANCE" or (of_ad := notice(element, count.allowed, count.matched)) is None:
+        return Mismatch(found.code, found.text)
+    return Mismatch("CE_DELAYED" if of_ad.word == "delay" else "CE_SUPPRESSED", of_ad.text())
 
 
 def _forecast(found: Job, now: QueueNow | None) -> Forecast | None:
@@ -113,8 +124,9 @@ def _nearness(verdict: Verdict) -> tuple[bool, int, int, int]:
     return (not place.fresh, len(verdict.failing), -place.free_slots, -place.element.slots)
 
 
-def _told(verdict: Verdict) -> replies.CeVerdict:
+def _told(verdict: Verdict, fates: Mapping[tuple[str, str], Fate]) -> replies.CeVerdict:
     place = verdict.place
+    avoid = avoidance(fates.get((place.element.site, place.element.ce), Fate()))
     return replies.CeVerdict(
         site=place.element.site,
         ce=place.element.ce,
@@ -126,4 +138,5 @@ def _told(verdict: Verdict) -> replies.CeVerdict:
         limits=tuple(each.detail for each in verdict.held),
         coming=place.coming,
         slots=place.slots,
+        avoid=avoid.text() if avoid else "",
     )

@@ -1,37 +1,78 @@
 """Handles `wms.resource.ads`: what sites say of themselves, if their token may speak for them."""
 
+from collections.abc import Iterable
+
+import msgspec
 import structlog
 
 from wms.auth.policy import may_advertise
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import ad
+from wms.db import ad, limit
 from wms.db.database import Database, Transaction
+from wms.db.limit import Allowed
+from wms.errors import Rejected
 from wms.messages.ads import Ad, Advertise, Withdraw
+from wms.taskqueue.allowance import allowance, with_rule
 
 log = structlog.get_logger()
 
 
+class Heard(msgspec.Struct, frozen=True, gc=False):
+    """An ad whose expressions were read, and how many jobs it lets come until the next."""
+
+    ad: Advertise
+    allowed: int | None
+
+
 async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
     """Store or forget what the ads say."""
-    stored: list[Advertise] = []
+    heard: list[Heard] = []
     for delivery in batch:
         match delivery.message:
             case Advertise() as advertised if _may(delivery.principal, advertised.element.site):
-                fault = advertised.element.fault()
-                if fault:
-                    log.warning(
-                        "ad refused", site=advertised.element.site, ce=advertised.element.ce, fault=fault
-                    )
-                else:
-                    stored.append(advertised)
+                heard += _heard(advertised)
             case Withdraw() as withdrawn if _may(delivery.principal, withdrawn.site):
-                await ad.store(tx, stored)
-                stored = []
-                await ad.withdraw(tx, [withdrawn])
+                await _store(tx, heard)
+                heard = []
+                await limit.end_ads(tx, await ad.withdraw(tx, [withdrawn]))
             case _:
                 log.warning("ad refused: another site's token")
-    await ad.store(tx, stored)
+    await _store(tx, heard)
+
+
+def _heard(advertised: Advertise) -> Iterable[Heard]:
+    """Read an ad; nothing comes of one that is at fault."""
+    element = advertised.element
+    fault = element.fault()
+    if not fault:
+        try:
+            return [read(advertised)]
+        except Rejected as error:
+            fault = str(error)
+    log.warning("ad refused", site=element.site, ce=element.ce, fault=fault)
+    return []
+
+
+def read(advertised: Advertise) -> Heard:
+    """Part what an ad says of its counts from what it demands of jobs. Raises Rejected for what cannot be read."""
+    element, requirements = with_rule(advertised.element, advertised.attributes, advertised.requirements)
+    said = msgspec.structs.replace(advertised, element=element, requirements=requirements)
+    return Heard(said, allowance(element, advertised.attributes))
+
+
+async def _store(tx: Transaction, heard: Iterable[Heard]) -> None:
+    """Store ads, and count anew what comes to their elements."""
+    # The newest of each is the last, as it is in the database.
+    newest = {(each.ad.element.site, each.ad.element.ce): each for each in sorted(heard, key=_age)}
+    told = await ad.store(tx, [each.ad for each in newest.values()])
+    ads = {place: Allowed(newest[place].allowed, newest[place].ad.lifetime_seconds) for place in told}
+    if ads:
+        await limit.advertise(tx, ads)
+
+
+def _age(heard: Heard) -> float:
+    return heard.ad.advertised_at.timestamp()
 
 
 def _may(principal: Principal | None, site: str) -> bool:

@@ -1,10 +1,12 @@
 """The gate that claims go through: what the limits let pass is claimed and counted in one transaction, the rest goes back.
 
 A key without room is closed in the index, so that nothing is drawn in vain, until whoever makes room says so, or until
-the next token of its bucket. Jobs that no limit names, and all jobs where there are none, pass without a statement.
+the next token of its bucket, or the next ad of its computing element. Jobs that no limit names, and all jobs where there are
+none, pass without a statement.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from math import inf
 from typing import NamedTuple, TypeAlias
@@ -12,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from wms.db import limit
 from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
-from wms.db.limit import Locked
+from wms.db.limit import Locked, Place
 from wms.ids import JobId
 from wms.taskqueue.index import Pick, QueueIndex
 from wms.taskqueue.limits import (
@@ -24,6 +26,7 @@ from wms.taskqueue.limits import (
     Limits,
     admitted,
     after,
+    all_jobs,
     pairs_by_place,
     room,
     seconds_until_token,
@@ -54,6 +57,9 @@ class Gate:
         self._limits = Limits()
         self._uncounted = Limits()
         self._closed: dict[Key, _Closed] = {}
+        self._asked_for: set[Place] = set()
+        self._advertising: set[Place] = set()
+        """Of the elements that were asked for, and of those told of: whose ads state a limit, or did."""
 
     # --- what is closed ---------------------------------------------------------------------------
 
@@ -61,6 +67,10 @@ class Gate:
         """Keep these limits from now on; nothing passes those of which not all leases are counted yet."""
         self._limits, self._uncounted = limits, uncounted
         self.open(list(self._closed))
+
+    def advertise(self, places: Iterable[Place]) -> None:
+        """Count by the ads of these elements from now on."""
+        self._advertising.update(places)
 
     def waiting_for_room(self) -> list[Key]:
         """Return what is closed until somebody makes room."""
@@ -99,8 +109,11 @@ class Gate:
 
         `first` in its transaction: only then may it wait for a counter that another has locked.
         """
+        await self._learn(tx, {(claim.site, claim.ce) for claim, _ in asked})
         concerned = (
-            {pick.job_id: self._concerning(claim, pick) for claim, pick in asked} if self._limits else {}
+            {pick.job_id: self._concerning(claim, pick) for claim, pick in asked}
+            if self._limits or self._advertising
+            else {}
         )
         bounds = {key: bound for each in concerned.values() for key, bound in each.items()}
         if not bounds:
@@ -118,8 +131,17 @@ class Gate:
         )
         return claimed
 
+    async def _learn(self, tx: Transaction, places: AbstractSet[Place]) -> None:
+        """Look once whether the ads of elements state a limit; of ads that do so later we are told."""
+        if unknown := places - self._asked_for:
+            self.advertise(await limit.advertising_among(tx, unknown))
+            self._asked_for |= unknown
+
     def _concerning(self, claim: Claim, pick: Pick) -> Bounds:
-        return self._limits.concerning(self._index.requirements(pick.tq_id), claim.site, claim.ce)
+        bounds = self._limits.concerning(self._index.requirements(pick.tq_id), claim.site, claim.ce)
+        if (claim.site, claim.ce) not in self._advertising:
+            return bounds
+        return {all_jobs(claim.site, claim.ce): Bound(), **bounds}
 
     def _not_counted(self, asked: Iterable[Asked]) -> set[Key]:
         if not self._uncounted:
@@ -161,6 +183,6 @@ class Gate:
 
 
 def _closed(bound: Bound, count: Count, now: float) -> _Closed:
-    if bound.running is not None and count.running >= bound.running:
+    if count.exhausted or (bound.running is not None and count.running >= bound.running):
         return _Closed(inf, bound)
     return _Closed(now + seconds_until_token(bound, count), bound)

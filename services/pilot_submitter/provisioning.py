@@ -5,16 +5,19 @@ One instance plans at a time; whoever finds the lock taken leaves it to the othe
 """
 
 import asyncio
+import random
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
+from msgspec.structs import replace
 
 from services.pilot_submitter.doors import Doors, Place
 from services.pilot_submitter.following import Following
 from services.pilot_submitter.making import PilotMaker
-from wms.db import ad, job, pilot, queue, task_queue
+from wms.db import ad, job, limit, pilot, queue, task_queue
 from wms.db.database import Database, Transaction
 from wms.db.pilot import Pilot, Sent
 from wms.errors import Unavailable
@@ -43,6 +46,7 @@ class Provisioning:
         self._maker = maker
         self._caps = caps
         self._following = following
+        self._rng = random.Random().random
         self._requirements: dict[TaskQueueId, Requirements] = {}
         self._not_before = 0.0
         self._said: tuple[str, ...] = ()
@@ -63,7 +67,8 @@ class Provisioning:
     ) -> tuple[list[Sent], dict[Place, ComputingElement]]:
         elements = {(each.site, each.ce): each for each in await ad.fresh(tx) if self._is_open(each)}
         alive = await pilot.alive(tx)
-        decided = plan(await self._waiting(tx), list(elements.values()), _groups(alive), self._caps)
+        bounded = _bounded(elements, alive, await limit.pilots_left(tx))
+        decided = plan(await self._waiting(tx), bounded, _groups(alive), self._caps, self._rng)
         self._say(decided)
         sent = [
             Sent(
@@ -78,6 +83,7 @@ class Provisioning:
             for order in decided.orders
             for _ in range(order.count)
         ]
+        sent = await _let_come(tx, sent)
         # Who is written down and not yet sent must not be taken for dead.
         names.update(each.pilot_id for each in sent)
         await pilot.insert(tx, sent)
@@ -129,6 +135,35 @@ class Provisioning:
         if refused := [each for each in sightings if each.ended]:
             door.lost(refused[0].reason)
         await self._following.note(sightings)
+
+
+async def _let_come(tx: Transaction, sent: Sequence[Sent]) -> list[Sent]:
+    """Count pilots at the elements whose ads state a limit, and leave out those that the ads let come no more."""
+    if not sent:
+        return []
+    granted = await limit.count_pilots(tx, Counter((each.site, each.ce) for each in sent))
+    left = Counter(granted)
+    kept = []
+    for each in sent:
+        place = each.site, each.ce
+        left[place] -= 1
+        if place not in granted or left[place] >= 0:
+            kept.append(each)
+    return kept
+
+
+def _bounded(
+    elements: Mapping[Place, ComputingElement], alive: Iterable[Pilot], left: Mapping[Place, int]
+) -> list[ComputingElement]:
+    """Return the elements that pilots may be sent to, with room for no more than their ads let come."""
+    there = Counter((each.site, each.ce) for each in alive)
+    return [
+        each
+        if place not in left
+        else replace(each, max_pilots=min(each.pilot_limit, there[place] + left[place]))
+        for place, each in elements.items()
+        if left.get(place, 1) > 0
+    ]
 
 
 def _groups(alive: Iterable[Pilot]) -> list[Pilots]:

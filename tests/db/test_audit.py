@@ -16,6 +16,7 @@ from tests.unit.message_examples import FULL, MINIMAL
 from wms.audit import Report, audit, event_log
 from wms.audit.auditor import examine, rules
 from wms.db import block, limit
+from wms.db.limit import Allowed
 from wms.job.reasons import Code
 from wms.messages.events import Fact
 from wms.messages.wire import encode
@@ -52,6 +53,7 @@ async def live(one: World) -> None:
     await one.order("hold", *ids[:10])
     async with one.db.transaction() as tx:
         await block.expand(tx, [ids[10]])
+        await limit.advertise(tx, {("A", "ce"): Allowed(1_000, 900.0)})
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -103,6 +105,11 @@ PLANTED = {
         "update limit_counter set running = running + 1",
         f"update lease set counted = null where job_id = {COUNTED}",
         f"update lease set counted = counted || 99::bigint where job_id = {COUNTED}",
+    ],
+    "no element got more jobs or pilots since its ad than the ad lets come": [
+        "update limit_counter set allowed = 1, advertised_at = '-infinity' where allowed is not null",
+        """insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, state)
+           select 'p-more-' || n, 'A', 'ce', 'lhcb', 'local', 1, 'Running' from generate_series(1, 1001) n""",
     ],
     "acknowledged submissions are there whole, their owner's": [
         f"delete from job where job_id = {WAITING}; delete from job_event where job_id not in (select job_id from job)",

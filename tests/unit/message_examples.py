@@ -673,6 +673,51 @@ GROWN: dict[str, msgspec.Struct] = {
         requirements='other.Owner != "mallory"',
         rank="other.JobPriority",
     ),
+    "advertise.rule": ads.Advertise(
+        element=ComputingElement(
+            site="glasgow",
+            ce="ce01",
+            slots=64,
+            max_cpu_time=172_800,
+            max_jobs=40,
+            current_jobs=28,
+            rule="CurMatches < MaxJobs",
+        ),
+        advertised_at=AT,
+    ),
+    "job-why.avoid": replies.JobWhy(
+        **ASKED,
+        job_id=JOB,
+        state="Waiting",
+        code="HELD_BY_LIMIT",
+        summary="1 computing element could run it, and a limit holds at each: suppress: 40 of 40 jobs (MaxJobs)",
+        elements=(
+            replies.CeVerdict(
+                site="glasgow",
+                ce="ce01",
+                fits=True,
+                limits=("suppress: 40 of 40 jobs (MaxJobs)",),
+                avoid="avoid: 5 of 6 pilots died unseen within the hour",
+            ),
+        ),
+    ),
+    "sites.notices": replies.Sites(
+        **ASKED,
+        sites=(
+            replies.SiteLine(
+                site="glasgow",
+                ce="ce01",
+                dispatcher="local",
+                advertised_at=AT,
+                expires_at=LATER,
+                fresh=True,
+                ad={"slots": 64},
+                pilots=2,
+                running_jobs=13,
+                notices=("suppress: 40 of 40 jobs (MaxJobs)",),
+            ),
+        ),
+    ),
     "shares.usage": replies.Shares(
         **ASKED,
         shares=(

@@ -251,6 +251,24 @@ full join (select counter_id, count(*) as leases from lease, unnest(counted) as 
     using (counter_id)
 where coalesce(c.running, 0) <> coalesce(l.leases, 0);
 
+-- rule: no element got more jobs or pilots since its ad than the ad lets come
+-- invariant: 10
+-- of: limit_counter where allowed is not null
+-- Whoever began after the ad was counted under it, for it waited for the counter's lock; of those that began before some were too.
+with limited as (
+    select * from limit_counter where allowed is not null
+), given as (
+    select counter_id, count(*) as jobs
+    from attempt a join limited l on a.site = l.site and a.ce = l.ce and a.offered_at >= l.advertised_at group by counter_id
+), sent as (
+    select counter_id, count(*) as pilots
+    from pilot p join limited l on p.site = l.site and p.ce = l.ce and p.submitted_at >= l.advertised_at group by counter_id
+)
+select format('%s/%s: %s jobs matched and %s pilots sent since its ad, which lets %s come; counted were %s and %s', l.site, l.ce,
+              coalesce(g.jobs, 0), coalesce(s.pilots, 0), l.allowed, l.matched, l.sent)
+from limited l left join given g using (counter_id) left join sent s using (counter_id)
+where greatest(g.jobs, l.matched) > l.allowed or greatest(s.pilots, l.sent) > l.allowed;
+
 -- rule: no offset is before the beginning, and no dead letter ahead of its consumer
 -- invariant: 11
 -- of: consumer_offset

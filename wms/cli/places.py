@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wms.messages.replies import PilotLine, QueueLine, SiteLine
 
 NOWHERE = Sought()
-SITES = ("SITE", "CE", "KIND", "SLOTS>", "PILOTS>", "RUNNING>", "TAGS", "MAX CPU>", "ADVERTISED>")
+SITES = ("SITE", "CE", "KIND", "SLOTS>", "PILOTS>", "RUNNING>", "TAGS", "MAX CPU>", "ADVERTISED>", "NOTICE")
 QUEUES = ("QUEUE>", "WAITING>", "OWNER", "GROUP", "VO", "CPU>", "REQUIREMENTS")
 PILOTS = ("PILOT", "SITE", "CE", "VO", "STATE", "SLOTS>", "BUSY>", "DONE>", "SENT>", "SEEN>", "WHY")
 
@@ -25,6 +25,7 @@ def sites(*, sought: Sought = NOWHERE, common: Common = USUAL) -> int:
     """List the computing elements that advertise themselves.
 
     With --discover: those that index servers lead to, asked now.
+    The notice says what keeps jobs and pilots from one: suppress (a limit of its ad is reached: nothing comes until the next), delay (more come later), avoid (pilots die there).
 
     For example:
       wms sites
@@ -109,6 +110,7 @@ def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
             ",".join(each.ad.get("tags", ())) or "-",
             span(each.ad.get("max_cpu_time", 0)),
             since(each.advertised_at, now) + ("" if each.fresh else " (stale)"),
+            "; ".join(each.notices),
         )
         for each in found
     ]

@@ -115,7 +115,14 @@ def _show_elements(shown: "tuple[CeVerdict, ...]", total: int) -> None:
             "yes" if each.fits else "no",
             each.pilots,
             each.free_slots,
-            "; ".join((*(() if each.fresh else ("does not advertise now",)), *each.clauses, *each.limits)),
+            "; ".join(
+                (
+                    *(() if each.fresh else ("does not advertise now",)),
+                    *each.clauses,
+                    *each.limits,
+                    *((each.avoid,) if each.avoid else ()),
+                )
+            ),
         )
         for each in shown
     ]

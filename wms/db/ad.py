@@ -1,11 +1,13 @@
 """Ads in the database: stored, replaced by newer ones, known for a while after they expire."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import msgspec
 
 from wms.db.database import Transaction
+from wms.db.limit import Place
 from wms.db.sql import load
 from wms.messages.ads import Advertise, Withdraw
 from wms.site import ComputingElement
@@ -27,36 +29,77 @@ class Matchable(msgspec.Struct, frozen=True, kw_only=True):
     rank: str
 
 
-async def store(tx: Transaction, ads: Sequence[Advertise]) -> None:
-    """Store the newest ad of each element."""
-    newest: dict[tuple[str, str], Advertise] = {}
-    for each in sorted(ads, key=lambda ad: ad.advertised_at):
-        newest[each.element.site, each.element.ce] = each
-    kept = [newest[place] for place in sorted(newest)]
-    if kept:
-        await tx.execute(
-            SQL["store"],
-            [each.element.site for each in kept],
-            [each.element.ce for each in kept],
-            [msgspec.json.encode(each.element).decode() for each in kept],
-            [each.advertised_at for each in kept],
-            [each.lifetime_seconds for each in kept],
-            [msgspec.json.encode(each.attributes).decode() for each in kept],
-            [msgspec.json.encode(each.expressions).decode() for each in kept],
-            [each.requirements for each in kept],
-            [each.rank for each in kept],
+class _Row(NamedTuple):
+    """An ad, with its parts as they are stored."""
+
+    ad: Advertise
+    element: str
+    attributes: str
+    expressions: str
+    digest: bytes
+
+    def said_again(self) -> tuple[Any, ...]:
+        return (self.ad.advertised_at, self.ad.lifetime_seconds, self.digest)
+
+    def columns(self) -> tuple[Any, ...]:
+        return (
+            self.element,
+            self.ad.advertised_at,
+            self.ad.lifetime_seconds,
+            self.attributes,
+            self.expressions,
+            self.ad.requirements,
+            self.ad.rank,
+            self.digest,
         )
 
 
-async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> None:
-    """Note that elements went away."""
-    if gone:
-        columns = [
-            [each.site for each in gone],
-            [each.ce for each in gone],
-            [each.advertised_at for each in gone],
-        ]
-        await tx.execute(SQL["withdraw"], *columns)
+async def store(tx: Transaction, ads: Sequence[Advertise]) -> set[Place]:
+    """Store the newest ad of each element; return the elements whose newest it is, whatever it says.
+
+    An ad that says nothing new only renews its life.
+    """
+    newest: dict[Place, _Row] = {}
+    for each in sorted(ads, key=lambda ad: ad.advertised_at):
+        newest[each.element.site, each.element.ce] = _row(each)
+    if not newest:
+        return set()
+    renewed = await _write(tx, SQL["renew"], newest, _Row.said_again)
+    return renewed | await _write(
+        tx, SQL["store"], {place: newest[place] for place in newest.keys() - renewed}, _Row.columns
+    )
+
+
+async def _write(
+    tx: Transaction, statement: str, rows: Mapping[Place, _Row], columns: Callable[[_Row], tuple[Any, ...]]
+) -> set[Place]:
+    if not rows:
+        return set()
+    values = [(*place, *columns(rows[place])) for place in sorted(rows)]
+    found = await tx.fetch(statement, *(list(column) for column in zip(*values, strict=True)))
+    return {(row["site"], row["ce"]) for row in found}
+
+
+def _row(ad: Advertise) -> _Row:
+    said = tuple(
+        msgspec.json.encode(each, order="deterministic")
+        for each in (ad.element, ad.attributes, ad.expressions, ad.requirements, ad.rank)
+    )
+    element, attributes, expressions = (each.decode() for each in said[:3])
+    digest = blake2b(b"\n".join(said), digest_size=16).digest()
+    return _Row(ad, element, attributes, expressions, digest)
+
+
+async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[Place]:
+    """Note that elements went away; return those that had not come back since."""
+    if not gone:
+        return set()
+    columns = [
+        [each.site for each in gone],
+        [each.ce for each in gone],
+        [each.advertised_at for each in gone],
+    ]
+    return {(row["site"], row["ce"]) for row in await tx.fetch(SQL["withdraw"], *columns)}
 
 
 async def forget_expired(tx: Transaction) -> int:

@@ -1,22 +1,33 @@
+-- name: renew
+-- Ads that say what the last one of their element said live on.
+update ad a
+set advertised_at = n.advertised_at, expires_at = now() + make_interval(secs => n.lifetime), withdrawn_at = null
+from unnest($1::text[], $2::text[], $3::timestamptz[], $4::double precision[], $5::bytea[])
+    as n(site, ce, advertised_at, lifetime, digest)
+where a.site = n.site and a.ce = n.ce and a.digest = n.digest and a.advertised_at < n.advertised_at
+returning a.site, a.ce;
+
 -- name: store
 -- Ads, each unless a newer one of the same element is there.
-insert into ad (site, ce, element, advertised_at, expires_at, attributes, expressions, requirements, rank)
+insert into ad (site, ce, element, advertised_at, expires_at, attributes, expressions, requirements, rank, digest)
 select a.site, a.ce, a.element::jsonb, a.advertised_at, now() + make_interval(secs => a.lifetime),
-       a.attributes::jsonb, a.expressions::jsonb, a.requirements, a.rank
+       a.attributes::jsonb, a.expressions::jsonb, a.requirements, a.rank, a.digest
 from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::double precision[],
-            $6::text[], $7::text[], $8::text[], $9::text[])
-    as a(site, ce, element, advertised_at, lifetime, attributes, expressions, requirements, rank)
+            $6::text[], $7::text[], $8::text[], $9::text[], $10::bytea[])
+    as a(site, ce, element, advertised_at, lifetime, attributes, expressions, requirements, rank, digest)
 on conflict (site, ce) do update
 set element = excluded.element, advertised_at = excluded.advertised_at, received_at = now(), expires_at = excluded.expires_at,
     attributes = excluded.attributes, expressions = excluded.expressions, requirements = excluded.requirements,
-    rank = excluded.rank, withdrawn_at = null
-where ad.advertised_at < excluded.advertised_at;
+    rank = excluded.rank, digest = excluded.digest, withdrawn_at = null
+where ad.advertised_at < excluded.advertised_at
+returning site, ce;
 
 -- name: withdraw
 -- Elements that went away: known still, so that what only they can do is not called impossible for ever.
 update ad a set expires_at = least(a.expires_at, now()), advertised_at = w.advertised_at, withdrawn_at = now()
 from unnest($1::text[], $2::text[], $3::timestamptz[]) as w(site, ce, advertised_at)
-where a.site = w.site and a.ce = w.ce and a.advertised_at <= w.advertised_at;
+where a.site = w.site and a.ce = w.ce and a.advertised_at <= w.advertised_at
+returning a.site, a.ce;
 
 -- name: forget
 -- Elements that have not advertised themselves for so many days.

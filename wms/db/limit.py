@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import asyncpg
 import msgspec
@@ -18,11 +18,14 @@ from wms.db.share import tell_changed
 from wms.db.sql import load
 from wms.ids import Epoch, JobId, TaskQueueId
 from wms.messages import changes
-from wms.taskqueue.limits import Count, Counts, Key, Kind, Limit
+from wms.taskqueue.limits import Count, Counts, Key, Kind, Limit, all_jobs
 
 SQL = load(__file__)
 
 LISTED = 10_000
+
+Place: TypeAlias = tuple[str, str]
+"""A site and one of its computing elements."""
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +45,13 @@ class Locked(NamedTuple):
     level: Count
     at: datetime
     """The database's time once the lock was held."""
+
+
+class Allowed(NamedTuple):
+    """What the ad of a computing element lets come until the next; None: it states no limit."""
+
+    allowed: int | None
+    lifetime_seconds: float
 
 
 class Leased(NamedTuple):
@@ -131,7 +141,8 @@ async def _make(tx: Transaction, keys: Collection[Key]) -> None:
 def _locked(row: asyncpg.Record) -> Locked:
     refilled = row["refilled_at"]
     idle = (row["at"] - refilled).total_seconds() if refilled is not None else None
-    return Locked(row["counter_id"], Count(row["running"], row["tokens"], idle), row["at"])
+    level = Count(row["running"], row["tokens"], idle, row["allowed"], row["matched"], row["sent"])
+    return Locked(row["counter_id"], level, row["at"])
 
 
 async def settle(  # noqa: PLR0917 - what was, what was taken, what is left
@@ -176,7 +187,51 @@ async def all_counts(tx: Transaction) -> dict[Key, Count]:
 
 
 def _count(row: asyncpg.Record) -> Count:
-    return Count(row["running"], row["tokens"], row["idle_seconds"])
+    return Count(
+        row["running"], row["tokens"], row["idle_seconds"], row["allowed"], row["matched"], row["sent"]
+    )
+
+
+async def advertise(tx: Transaction, ads: Mapping[Place, Allowed]) -> None:
+    """Begin to count by new ads; tell the matchers of elements that had let nothing more come, or had stated no limit."""
+    limited = {all_jobs(*place) for place, each in ads.items() if each.allowed is not None}
+    if limited:
+        await _make(tx, limited)
+    places = sorted(ads)
+    columns = _columns([(*place, ads[place].allowed, ads[place].lifetime_seconds) for place in places], 4)
+    rows = await tx.fetch(SQL["advertise"], *columns)
+    if opened := tuple(all_jobs(row["site"], row["ce"]) for row in rows if row["awaited"]):
+        tx.send(changes.TOPIC, "", changes.Opened(keys=opened))
+    if any(row["news"] for row in rows):
+        tell_changed(tx)
+
+
+async def end_ads(tx: Transaction, places: Collection[Place]) -> None:
+    """Let nothing more come to elements that went away, if they had stated a limit."""
+    if places:
+        await tx.execute(SQL["end_ads"], *_columns(sorted(places), 2))
+
+
+async def advertising(tx: Transaction) -> set[Place]:
+    """Return all elements whose ads state a limit."""
+    return {(row["site"], row["ce"]) for row in await tx.fetch(SQL["advertising"])}
+
+
+async def advertising_among(tx: Transaction, places: Collection[Place]) -> set[Place]:
+    """Return those of some elements whose ads state a limit."""
+    rows = await tx.fetch(SQL["advertising_among"], *_columns(sorted(places), 2))
+    return {(row["site"], row["ce"]) for row in rows}
+
+
+async def pilots_left(tx: Transaction) -> dict[Place, int]:
+    """Return how many pilots more may be sent to each element whose ad states a limit."""
+    return {(row["site"], row["ce"]): row["left"] for row in await tx.fetch(SQL["pilots_left"])}
+
+
+async def count_pilots(tx: Transaction, wanted: Mapping[Place, int]) -> dict[Place, int]:
+    """Count pilots that are about to be written down; return how many may be, of elements whose ads state a limit."""
+    columns = _columns([(*place, wanted[place]) for place in sorted(wanted)], 3)
+    return {(row["site"], row["ce"]): row["granted"] for row in await tx.fetch(SQL["count_pilots"], *columns)}
 
 
 async def leased(tx: Transaction, after: int, limit: int) -> list[Leased]:

@@ -45,30 +45,35 @@ on conflict (site, ce, attribute, value) do nothing;
 -- name: lock
 -- The counters of these keys, locked in one order; each bucket's time is read once its lock is held.
 with held as materialized (
-    select c.counter_id, c.site, c.ce, c.attribute, c.value, c.running, c.tokens, c.refilled_at
+    select c.*
     from limit_counter c
     join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
         using (site, ce, attribute, value)
     order by c.counter_id for update of c
 )
-select *, clock_timestamp() as at from held;
+select counter_id, site, ce, attribute, value, running, tokens, refilled_at, matched, sent, clock_timestamp() as at,
+       case when allowed_until <= clock_timestamp() then 0 else allowed end as allowed
+from held;
 
 -- name: lock_free
 -- The same of those that nobody else has locked: who holds some already waits for none.
 with held as materialized (
-    select c.counter_id, c.site, c.ce, c.attribute, c.value, c.running, c.tokens, c.refilled_at
+    select c.*
     from limit_counter c
     join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
         using (site, ce, attribute, value)
     order by c.counter_id for update of c skip locked
 )
-select *, clock_timestamp() as at from held;
+select counter_id, site, ce, attribute, value, running, tokens, refilled_at, matched, sent, clock_timestamp() as at,
+       case when allowed_until <= clock_timestamp() then 0 else allowed end as allowed
+from held;
 
 -- name: settle
 -- Count what was claimed, on the locked counters and in the leases.
 with counted as (
     update limit_counter c
-    set running = c.running + s.claimed, tokens = s.tokens, refilled_at = s.at, awaited = c.awaited or s.awaited
+    set running = c.running + s.claimed, matched = case when c.allowed is null then 0 else c.matched + s.claimed end,
+        tokens = s.tokens, refilled_at = s.at, awaited = c.awaited or s.awaited
     from unnest($1::bigint[], $2::integer[], $3::double precision[], $4::timestamptz[], $5::boolean[])
         as s(counter_id, claimed, tokens, at, awaited)
     where c.counter_id = s.counter_id
@@ -80,19 +85,22 @@ where l.job_id = t.job_id;
 -- name: give_back
 -- Leases have ended: their counters fall. Returns those that somebody was turned away from.
 with held as materialized (
-    select c.counter_id, c.awaited, g.ended
+    -- Where the ad lets no more come an end makes no room: only the next ad does.
+    select c.counter_id, c.awaited, g.ended,
+           c.allowed is null or c.matched < c.allowed and c.allowed_until > clock_timestamp() as open
     from limit_counter c join unnest($1::bigint[], $2::integer[]) as g(counter_id, ended) using (counter_id)
     order by c.counter_id for update of c
 ), fallen as (
-    update limit_counter c set running = c.running - h.ended, awaited = false
+    update limit_counter c set running = c.running - h.ended, awaited = h.awaited and not h.open
     from held h where c.counter_id = h.counter_id
-    returning c.site, c.ce, c.attribute, c.value, h.awaited
+    returning c.site, c.ce, c.attribute, c.value, h.awaited and h.open as opened
 )
-select site, ce, attribute, value from fallen where awaited;
+select site, ce, attribute, value from fallen where opened;
 
 -- name: counts
 -- How far these keys are.
-select c.site, c.ce, c.attribute, c.value, c.running, c.tokens,
+select c.site, c.ce, c.attribute, c.value, c.running, c.tokens, c.matched, c.sent,
+       case when c.allowed_until <= clock_timestamp() then 0 else c.allowed end as allowed,
        extract(epoch from clock_timestamp() - c.refilled_at)::double precision as idle_seconds
 from limit_counter c
 join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
@@ -100,9 +108,10 @@ join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attri
 
 -- name: all_counts
 -- How far all keys are that count anything.
-select site, ce, attribute, value, running, tokens,
+select site, ce, attribute, value, running, tokens, matched, sent,
+       case when allowed_until <= clock_timestamp() then 0 else allowed end as allowed,
        extract(epoch from clock_timestamp() - refilled_at)::double precision as idle_seconds
-from limit_counter where running > 0 or refilled_at is not null order by site, ce, attribute, value limit $1;
+from limit_counter where running > 0 or refilled_at is not null or allowed is not null order by site, ce, attribute, value limit $1;
 
 -- name: leased
 -- Leases in the order of their jobs, with what limits look at and what they are counted by.
@@ -136,3 +145,57 @@ with told as (
     order by c.counter_id for update of c
 )
 update limit_counter c set running = c.running + h.leases from held h where c.counter_id = h.counter_id;
+
+-- name: advertise
+-- Elements' ads: what each lets come until the next, counted from now. Returns those that are news to matchers, and awaited.
+with held as materialized (
+    select c.counter_id, c.awaited, c.allowed as before, a.allowed, a.lifetime
+    from limit_counter c
+    join unnest($1::text[], $2::text[], $3::integer[], $4::double precision[]) as a(site, ce, allowed, lifetime)
+        on c.site = a.site and c.ce = a.ce and c.attribute = 'any' and c.value = ''
+    where a.allowed is not null or c.allowed is not null
+    order by c.counter_id for update of c
+), begun as (
+    update limit_counter c
+    set allowed = h.allowed, matched = 0, sent = 0, awaited = false, advertised_at = clock_timestamp(),
+        allowed_until = clock_timestamp() + make_interval(secs => h.lifetime)
+    from held h where c.counter_id = h.counter_id
+    returning c.site, c.ce, h.awaited, h.before is null as news
+)
+select site, ce, awaited, news from begun where awaited or news;
+
+-- name: end_ads
+-- Elements went away: nothing comes there any more until their next ads.
+update limit_counter c set allowed_until = least(c.allowed_until, clock_timestamp())
+from unnest($1::text[], $2::text[]) as w(site, ce)
+where c.site = w.site and c.ce = w.ce and c.attribute = 'any' and c.value = '' and c.allowed is not null;
+
+-- name: advertising
+-- The elements whose ads state a limit.
+select site, ce from limit_counter where allowed is not null;
+
+-- name: advertising_among
+-- Those of some elements whose ads state a limit.
+select c.site, c.ce
+from limit_counter c join unnest($1::text[], $2::text[]) as k(site, ce)
+    on c.site = k.site and c.ce = k.ce and c.attribute = 'any' and c.value = ''
+where c.allowed is not null;
+
+-- name: pilots_left
+-- How many pilots more may be sent to the elements whose ads state a limit.
+select site, ce, case when allowed_until <= clock_timestamp() then 0 else greatest(0, allowed - sent) end as left
+from limit_counter where allowed is not null;
+
+-- name: count_pilots
+-- Count pilots that are to be sent, as many as the ads let come. Returns how many, of elements whose ads state a limit.
+with held as materialized (
+    select c.counter_id, c.site, c.ce,
+           case when c.allowed_until <= clock_timestamp() then 0 else greatest(0, least(w.wanted, c.allowed - c.sent)) end as granted
+    from limit_counter c join unnest($1::text[], $2::text[], $3::integer[]) as w(site, ce, wanted)
+        on c.site = w.site and c.ce = w.ce and c.attribute = 'any' and c.value = ''
+    where c.allowed is not null
+    order by c.counter_id for update of c
+), counted as (
+    update limit_counter c set sent = c.sent + h.granted from held h where c.counter_id = h.counter_id and h.granted > 0
+)
+select site, ce, granted from held;

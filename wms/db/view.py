@@ -12,6 +12,7 @@ from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId
 from wms.site import ComputingElement
+from wms.why.notices import Fate
 from wms.why.verdict import Place
 
 SQL = load(__file__)
@@ -94,6 +95,11 @@ async def _elements(
 def element_of(text: str) -> ComputingElement:
     """Return the computing element of an ad's JSON."""
     return msgspec.json.decode(text, type=ComputingElement)
+
+
+async def fates(tx: Transaction) -> dict[tuple[str, str], Fate]:
+    """Return what became of the pilots that ended of late, by site and element."""
+    return {(row["site"], row["ce"]): Fate(row["ended"], row["lost"]) for row in await tx.fetch(SQL["fates"])}
 
 
 async def sites(tx: Transaction) -> list[asyncpg.Record]:

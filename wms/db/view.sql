@@ -51,10 +51,18 @@ order by w.waiting desc, q.tq_id limit $4;
 -- Computing elements with their pilots and what runs there.
 select a.site, a.ce, a.element::text as element, a.advertised_at, a.expires_at, a.expires_at > now() as fresh,
        count(p.pilot_id) as pilots, coalesce(sum(p.busy), 0) as running_jobs,
-       coalesce(sum(greatest(p.slots - p.busy, 0)) filter (where p.state = 'Running'), 0) as free_slots
-from ad a left join pilot p on p.site = a.site and p.ce = a.ce and p.ended_at is null
+       coalesce(sum(greatest(p.slots - p.busy, 0)) filter (where p.state = 'Running'), 0) as free_slots,
+       min(c.allowed) as allowed, coalesce(min(c.matched), 0) as matched, coalesce(min(c.sent), 0) as sent
+from ad a
+left join pilot p on p.site = a.site and p.ce = a.ce and p.ended_at is null
+left join limit_counter c on c.site = a.site and c.ce = a.ce and c.attribute = 'any' and c.value = ''
 where a.withdrawn_at is null and a.expires_at > now() - interval '1 d'
 group by a.site, a.ce order by a.site, a.ce;
+
+-- name: fates
+-- What became of the pilots that ended within the last hour: how many, and how many of them died before they were seen.
+select site, ce, count(*) as ended, count(*) filter (where state in ('Failed', 'Aborted') and seen_at is null) as lost
+from pilot where ended_at > now() - interval '1 h' group by site, ce;
 
 -- name: places
 -- Every computing element within memory, with the pilots of one VO there.

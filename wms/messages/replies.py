@@ -210,6 +210,8 @@ class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Pilots on the way there."""
     slots: int = 0
     """Of the pilots that run."""
+    avoid: str = ""
+    """Why other elements are better for now, though the job may run there."""
 
 
 class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):
@@ -284,6 +286,8 @@ class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
     ad: dict[str, Any]
     pilots: int
     running_jobs: int
+    notices: tuple[str, ...] = ()
+    """What keeps jobs and pilots from it: "suppress: 40 of 40 jobs (MaxJobs)"; likewise "delay" and "avoid"."""
 
 
 class Sites(msgspec.Struct, frozen=True, kw_only=True, tag="sites"):

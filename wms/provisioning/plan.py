@@ -8,7 +8,7 @@ beyond its own work take up other work of the VO before another is ordered. So t
 than one pilot a kind of work, and by nothing where a pilot brings one place.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -126,9 +126,13 @@ def plan(
     elements: Sequence[ComputingElement],
     pilots: Iterable[Pilots] = (),
     caps: Caps | None = None,
+    rng: Callable[[], float] | None = None,
 ) -> Plan:
-    """Decide how many pilots go where. Pilots on elements not given count against the caps only."""
-    return _Planner(gather(waiting, elements), elements, list(pilots), caps or Caps()).plan()
+    """Decide how many pilots go where. Pilots on elements not given count against the caps only.
+
+    Among elements that are equally good `rng`, which gives numbers in [0, 1), draws one; without it the first is taken.
+    """
+    return _Planner(gather(waiting, elements), elements, list(pilots), caps or Caps(), rng).plan()
 
 
 def orders(
@@ -140,9 +144,15 @@ def orders(
 
 class _Planner:
     def __init__(
-        self, demand: Demand, elements: Sequence[ComputingElement], pilots: list[Pilots], caps: Caps
+        self,
+        demand: Demand,
+        elements: Sequence[ComputingElement],
+        pilots: list[Pilots],
+        caps: Caps,
+        rng: Callable[[], float] | None = None,
     ) -> None:
         self.demand = demand
+        self.rng = rng
         self.work = sorted((_Work(kind) for kind in demand.kinds), key=lambda work: len(work.elements))
         at: dict[tuple[str, str], list[Pilots]] = {}
         for group in pilots:
@@ -186,10 +196,7 @@ class _Planner:
 
     def _order(self, work: _Work) -> None:
         """Order one pilot for a work, and fill its places."""
-        number = max(
-            (number for number in work.elements if self.elements[number].open),
-            key=lambda number: self.elements[number].room / (self.elements[number].total + 1),
-        )
+        number = self._drawn(number for number in work.elements if self.elements[number].open)
         element = self.elements[number]
         vo = work.vo
         element.ordered[vo] = element.ordered.get(vo, 0) + 1
@@ -200,6 +207,13 @@ class _Planner:
             before = other.left
             places = element.take(other, places)
             element.taken[vo] = element.taken.get(vo, 0) + before - other.left
+
+    def _drawn(self, open_: Iterable[int]) -> int:
+        """Return one of the elements that are open: any of those that keep the orders in proportion to the room best."""
+        ratios = {n: self.elements[n].room / (self.elements[n].total + 1) for n in open_}
+        best = max(ratios.values())
+        equal = [number for number, ratio in ratios.items() if ratio == best]
+        return equal[int(self.rng() * len(equal))] if self.rng is not None else equal[0]
 
     def _decision(self, number: int) -> Decision:
         element = self.elements[number]

@@ -36,6 +36,11 @@ class Key(NamedTuple):
         return f"{_pair(self.attribute, self.value)}{_at(self.site, self.ce)}"
 
 
+def all_jobs(site: str, ce: str) -> Key:
+    """Return the key of all jobs at a computing element: its ad's limits are counted by it."""
+    return Key(site, ce, "any", "")
+
+
 def pairs_by_place(places_of: Iterable[Key], closed: Iterable[Key]) -> dict[tuple[str, str], list[Pair]]:
     """Return by site and computing element all the pairs that are closed there, of the places of some keys."""
     pairs: dict[tuple[str, str], list[Pair]] = {(key.site, key.ce): [] for key in places_of}
@@ -102,11 +107,23 @@ class Bound(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How far a key is: jobs that have a pilot, and tokens left as of `idle_seconds` ago (None: all are there)."""
+    """How far a key is: jobs that have a pilot, and tokens left as of `idle_seconds` ago (None: all are there).
+
+    Of a computing element also what its ad lets come until the next (None: it states no limit), jobs matched and pilots sent
+    since.
+    """
 
     running: int = 0
     tokens: float = 0.0
     idle_seconds: float | None = None
+    allowed: int | None = None
+    matched: int = 0
+    sent: int = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the ad lets no more jobs come."""
+        return self.allowed is not None and self.matched >= self.allowed
 
 
 Counts: TypeAlias = Mapping[Key, Count]
@@ -116,7 +133,7 @@ Bounds: TypeAlias = Mapping[Key, Bound]
 class Held(Struct, frozen=True):
     """A limit that holds a job back somewhere now: a code for programs, words with the numbers for people."""
 
-    code: Literal["SITE_LIMIT", "CE_LIMIT", "MATCH_DELAY"]
+    code: Literal["SITE_LIMIT", "CE_LIMIT", "MATCH_DELAY", "CE_ALLOWANCE"]
     text: str
 
 
@@ -163,7 +180,8 @@ class Limits:
         closed: dict[tuple[str, str], set[Pair]] = {}
         for key in counts.keys() | {each for each in said if EACH not in each}:
             bound = self.of(key)
-            if bound and not room(bound, counts.get(key, Count())):
+            count = counts.get(key, Count())
+            if count.exhausted or (bound and not room(bound, count)):
                 closed.setdefault((key.site, key.ce), set()).add((key.attribute, key.value))
         return closed
 
@@ -188,6 +206,8 @@ class Limits:
 def room(bound: Bound, count: Count) -> int:
     """Return how many jobs more a key lets through now."""
     lets = [max(0, bound.running - count.running)] if bound.running is not None else []
+    if count.allowed is not None:
+        lets.append(max(0, count.allowed - count.matched))
     if bound.burst is not None:
         lets.append(int(tokens(bound, count)))
     return min(lets, default=1_000_000_000)
@@ -204,9 +224,10 @@ def tokens(bound: Bound, count: Count) -> float:
 
 def after(bound: Bound, count: Count, matched: int) -> Count:
     """Return how far a key is once so many jobs more were matched."""
+    taken = count._replace(running=count.running + matched, matched=count.matched + matched)
     if bound.burst is None:
-        return Count(count.running + matched)
-    return Count(count.running + matched, max(0.0, tokens(bound, count) - matched), 0.0)
+        return taken._replace(tokens=0.0, idle_seconds=None)
+    return taken._replace(tokens=max(0.0, tokens(bound, count) - matched), idle_seconds=0.0)
 
 
 def admitted(asked: Sequence[Bounds], counts: Counts) -> list[bool]:
@@ -238,6 +259,10 @@ def held(requirements: Requirements, site: str, ce: str, limits: Limits, counts:
             wait = seconds_until_token(bound, count)
             words = f"{key.text()}: {bound.per_second:g} jobs a second, the next in {wait:.1f} s"
             found.append(Held("MATCH_DELAY", words))
+    count = counts.get(all_jobs(site, ce), Count())
+    if count.exhausted:
+        words = f"{count.matched:,} jobs matched since its ad, which lets {count.allowed:,} come"
+        found.append(Held("CE_ALLOWANCE", words))
     return found
 
 

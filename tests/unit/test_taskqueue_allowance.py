@@ -1,0 +1,134 @@
+"""How many matches an ad lets pass until the next: SAM-Grid's rule, held against its own words, and rules of sites' own."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from wms.classad.ad import Ad
+from wms.classad.expression import Expression
+from wms.classad.match import evaluate
+from wms.errors import Rejected
+from wms.site import ComputingElement
+from wms.taskqueue.allowance import MOST, USUAL, allowance, notice, with_rule
+
+SIMPLE = "( CurrentJobs < MaxJobs )"
+CURRENT = "( CurMatches < MaxJobs ) && (JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs) < MaxSubmittingJobs"
+"""The two rules of SAM-Grid's paper, word for word."""
+
+few = st.integers(0, 30)
+
+
+def element(**said: int | str) -> ComputingElement:
+    return ComputingElement(site="A", ce="ce", slots=10, max_cpu_time=1, **said)  # type: ignore[arg-type]
+
+
+def by_its_words(rule: str, max_jobs: int, max_submitting: int, jobs: int, submitting: int) -> int:
+    """Match one by one, as the paper's match maker does, until the expression is not true any more."""
+    matched = 0
+    while True:
+        ad = Ad.of(
+            {
+                "MaxJobs": max_jobs,
+                "MaxSubmittingJobs": max_submitting,
+                "CurrentJobs": jobs,
+                "CurrentSubmittingJobs": submitting,
+                "CurMatches": jobs + matched,
+                "JobsMatchedSinceLastAdvertisement": matched,
+            }
+        )
+        if evaluate(Expression.parse(rule), Ad(()), ad) is not True:
+            return matched
+        matched += 1
+
+
+@given(st.integers(1, 30), st.integers(1, 30), few, few)
+def test_what_is_reckoned_is_what_the_papers_rule_lets_pass(
+    max_jobs: int, max_submitting: int, jobs: int, submitting: int
+) -> None:
+    said = element(
+        max_jobs=max_jobs,
+        max_submitting_jobs=max_submitting,
+        current_jobs=jobs,
+        current_submitting_jobs=submitting,
+    )
+    expected = by_its_words(CURRENT, max_jobs, max_submitting, jobs, submitting)
+    assert allowance(said) == expected
+    found, rest = with_rule(said, {}, CURRENT)
+    assert (found.rule, rest, allowance(found)) == ("", "", expected), "the usual rule needs no evaluation"
+    own, rest = with_rule(said, {}, f"{CURRENT} && CurMatches < 1000")
+    assert (bool(own.rule), rest, allowance(own)) == (True, "", expected), "one of the site's own does"
+
+
+@pytest.mark.parametrize(("jobs", "allowed"), [(9, MOST), (10, 0), (11, 0)])
+def test_the_simple_rule_lets_all_pass_or_nothing(jobs: int, allowed: int) -> None:
+    said, rest = with_rule(element(max_jobs=10, current_jobs=jobs), {}, SIMPLE)
+    assert (allowance(said), rest) == (allowed, "")
+
+
+def test_no_limit_stated_is_none() -> None:
+    assert allowance(element()) is None
+    assert with_rule(element(), {"MaxJobs": "many"}, "other.Owner == 1") == (element(), "other.Owner == 1")
+
+
+def test_the_numbers_may_be_in_the_ads_attributes() -> None:
+    attributes = {"maxjobs": 7, "CurrentJobs": 3}
+    said, _ = with_rule(element(), attributes, "CurMatches < MaxJobs")
+    assert allowance(said, attributes) == 4
+
+
+def test_terms_on_jobs_stay_and_terms_on_counts_go() -> None:
+    said, rest = with_rule(
+        element(max_jobs=4), {}, '(other.Owner != "mallory") && CurMatches < MaxJobs && other.Urgent'
+    )
+    assert allowance(said) == 4
+    assert Expression.parse(rest) == Expression.parse('other.Owner != "mallory" && other.Urgent')
+
+
+@pytest.mark.parametrize(
+    ("rule", "allowed"),
+    [
+        ("JobsMatchedSinceLastAdvertisement < 3", 3),
+        ("CurMatches * 2 < MaxJobs && other.Owner == 1", 0),
+        ("CurMatches * 2 < MaxJobs || other.Urgent", 2),
+        ("JobsMatchedSinceLastAdvertisement != 5", 5),
+        ("FreeDisk - CurMatches * 10 > 0", 9),
+        ("MY.CurMatches < 6 && CurrentSubmittingJobs == 0", 4),
+        ("CurMatches < MaxSubmittingJobs", 0),
+        ("CurMatches", 0),
+    ],
+)
+def test_a_rule_of_the_sites_own(rule: str, allowed: int) -> None:
+    """It lets pass until it is not true for the first time; what it looks at and nobody says is undefined."""
+    said = element(max_jobs=7, current_jobs=2, rule=rule)
+    assert allowance(said, {"FreeDisk": 120 - 10}) == allowed
+
+
+def test_a_rule_that_is_no_expression_is_refused() -> None:
+    with pytest.raises(Rejected, match="requirements"):
+        with_rule(element(), {}, "CurMatches <")
+    with pytest.raises(Rejected, match="rule"):
+        allowance(element(rule="CurMatches <"))
+
+
+def test_the_usual_terms_are_read_whatever_their_spelling() -> None:
+    assert len(USUAL) == 2
+    said, _ = with_rule(element(max_jobs=2), {}, "(curmatches<MAXJOBS)")
+    assert said.rule == ""
+    both = element(max_jobs=2, max_submitting_jobs=1)
+    said, _ = with_rule(both, {}, "CurMatches < MaxJobs")
+    assert (said.rule, allowance(said)) == ("CurMatches < MaxJobs", 2), "it says nothing of the other limit"
+
+
+def test_words_with_numbers() -> None:
+    said = element(max_jobs=40, max_submitting_jobs=10, current_jobs=28, current_submitting_jobs=1)
+    assert notice(said, 9, 8) is None
+    assert notice(said, None, 8) is None
+    told = notice(said, 9, 9)
+    assert told is not None
+    assert told.text() == "delay: 10 of 10 jobs being submitted (MaxSubmittingJobs)"
+    full = notice(element(max_jobs=40, current_jobs=28), 12, 12, "pilots")
+    assert full is not None
+    assert full.text() == "suppress: 40 of 40 pilots (MaxJobs)"
+    own = notice(element(rule="x"), 3, 3)
+    assert own is not None
+    assert own.text() == "suppress: 3 jobs since its ad, whose rule lets no more come"

@@ -1,0 +1,161 @@
+"""Allowances: how many jobs more a computing element lets come until its next ad, by SAM-Grid's rule or by one of its own.
+
+CurMatches starts at the ad's CurrentJobs and grows by one with each match until the next ad, which starts it anew;
+JobsMatchedSinceLastAdvertisement = CurMatches - CurrentJobs. SAM-Grid's rule is
+
+    (CurMatches < MaxJobs) && (JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs)
+
+and a site may write another, with whatever else its ad says. As the count only grows, and stands still once the rule is not
+true, any rule comes down to one number for each ad: how many matches it lets pass until it is not true for the first time. For
+SAM-Grid's that is arithmetic; another is evaluated by increasing counts, once for each ad. Pilots are counted likewise, by
+themselves.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
+from typing import Any, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from wms.classad.ad import Ad
+from wms.classad.expression import Expression
+from wms.classad.match import evaluate
+from wms.classad.tree import Chain, Node, Scope, chain, references
+from wms.site import ComputingElement
+
+MOST = 1_000
+"""So many matches a rule of a site's own lets pass between two ads at most: it is evaluated for each."""
+STATED = {
+    "MaxJobs": "max_jobs",
+    "MaxSubmittingJobs": "max_submitting_jobs",
+    "CurrentJobs": "current_jobs",
+    "CurrentSubmittingJobs": "current_submitting_jobs",
+}
+"""Attributes of an ad, and the fields of the element that stand for them."""
+SINCE = "JobsMatchedSinceLastAdvertisement"
+USUAL = {
+    "CurMatches < MaxJobs": "max_jobs",
+    "JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs": "max_submitting_jobs",
+}
+"""The terms of SAM-Grid's rule, and the limits that they are about."""
+COUNTED = frozenset(name.lower() for name in ("CurMatches", SINCE, *STATED))
+
+Word = Literal["suppress", "delay", "avoid"]
+"""No match until a new ad; none for a while; better not there, by what became of others."""
+
+
+class Notice(NamedTuple):
+    """Why an element takes nothing, or should be given nothing: a word and the numbers."""
+
+    word: Word
+    detail: str
+
+    def text(self) -> str:
+        """Return it in words."""
+        return f"{self.word}: {self.detail}"
+
+
+def with_rule(
+    element: ComputingElement, attributes: Mapping[str, Any], requirements: str
+) -> tuple[ComputingElement, str]:
+    """Return the element with all that its ad says of SAM-Grid's counts, and the requirements without it.
+
+    Terms of the requirements that look at these counts are the element's rule; the others are about jobs. A term that looks at
+    both is of the rule, and takes all that jobs say for undefined. Raises Rejected if the requirements cannot be read.
+    """
+    said = {name.lower(): value for name, value in attributes.items()}
+    known = {
+        field: value
+        for name, field in STATED.items()
+        if not getattr(element, field) and type(value := said.get(name.lower())) is int and value > 0
+    }
+    if known:
+        element = replace(element, **known)
+    if not any(name in requirements.lower() for name in COUNTED):
+        return element, requirements
+    terms = _terms(requirements, "requirements")
+    counting = [each for each in terms if _counts(each)]
+    rest = _joined([each for each in terms if each not in counting])
+    own = _terms(element.rule, "rule") if element.rule else ()
+    return replace(element, rule=_unless_usual(element, [*own, *counting])), rest
+
+
+def _terms(text: str, place: str) -> tuple[Node, ...]:
+    tree = Expression.parse(text, place).tree
+    return tree.terms if isinstance(tree, Chain) and tree.operator == "&&" else (tree,)
+
+
+def _unless_usual(element: ComputingElement, terms: list[Node]) -> str:
+    """Return the rule; nothing if it is SAM-Grid's for the limits that the element states."""
+    usual = {text for text, field in _usual().items() if getattr(element, field)}
+    return "" if {Expression(each).text for each in terms} == usual else _joined(terms)
+
+
+@cache
+def _usual() -> Mapping[str, str]:
+    return {Expression.parse(term).text: field for term, field in USUAL.items()}
+
+
+def _counts(term: Node) -> bool:
+    return not COUNTED.isdisjoint(references(term, Scope.BARE) | references(term, Scope.OWN))
+
+
+def _joined(terms: list[Node]) -> str:
+    return str(Expression(chain("&&", terms))) if terms else ""
+
+
+def allowance(element: ComputingElement, attributes: Mapping[str, Any] | None = None) -> int | None:
+    """Return how many matches the ad lets pass until the next; None if it states no limit.
+
+    Raises Rejected if the element's rule cannot be read.
+    """
+    if element.rule:
+        return _by_rule(element, attributes or {})
+    left = []
+    if element.max_jobs:
+        left.append(element.max_jobs - element.current_jobs)
+    if element.max_submitting_jobs:
+        left.append(element.max_submitting_jobs - element.current_submitting_jobs)
+    return max(0, min(left)) if left else None
+
+
+def _by_rule(element: ComputingElement, attributes: Mapping[str, Any]) -> int:
+    own = Ad.of(
+        {name: value for name, value in attributes.items() if name.lower() not in COUNTED}
+        | {name: getattr(element, field) for name, field in _known(element)}
+        | {
+            SINCE: Expression.parse(f"other.{SINCE}"),
+            "CurMatches": Expression.parse(f"CurrentJobs + other.{SINCE}"),
+        }
+    )
+    rule = own.bind(Expression.parse(element.rule, "rule"))
+    # What looks at no count is the same for all.
+    counts = range(MOST) if rule.other else (0,)
+    return next((count for count in counts if evaluate(rule, _matched(count)) is not True), MOST)
+
+
+def _known(element: ComputingElement) -> Iterable[tuple[str, str]]:
+    """Return what the element states: a limit of 0 is none, a count of 0 is one."""
+    return (
+        (name, field)
+        for name, field in STATED.items()
+        if name.startswith("Current") or getattr(element, field)
+    )
+
+
+@lru_cache(maxsize=MOST)
+def _matched(count: int) -> Ad:
+    return Ad.of({SINCE: count})
+
+
+def notice(element: ComputingElement, allowed: int | None, count: int, what: str = "jobs") -> Notice | None:
+    """Return why no more comes, by the ad and what has come since; None while more may."""
+    if allowed is None or count < allowed:
+        return None
+    jobs, submitting = element.current_jobs + count, element.current_submitting_jobs + count
+    if element.max_jobs and jobs >= element.max_jobs:
+        return Notice("suppress", f"{jobs:,} of {element.max_jobs:,} {what} (MaxJobs)")
+    if element.max_submitting_jobs and submitting >= element.max_submitting_jobs:
+        of = f"{submitting:,} of {element.max_submitting_jobs:,}"
+        return Notice("delay", f"{of} {what} being submitted (MaxSubmittingJobs)")
+    return Notice("suppress", f"{count:,} {what} since its ad, whose rule lets no more come")
