@@ -9,7 +9,7 @@ The map, from the ground up (each layer imports only what stands below it):
 * `taskqueue`, `provisioning`: which job goes where, and how many pilots are sent. Pure decisions.
 * `why`: why a job waits, what would do instead, and when it may start, by the same decisions.
 * `messages`: what travels, one module a topic.
-* `telemetry`: logs.
+* `telemetry`, `web`: logs; calls to other people's servers.
 * `db`, `dispatch`, `transfer`, `discovery`: Postgres, batch systems, storage, index servers.
 * `bus`: Kafka, offsets in Postgres, the outbox.
 * `runtime`: what a service runs in.

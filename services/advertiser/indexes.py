@@ -22,7 +22,7 @@ from wms.discovery.address import Address, address
 from wms.discovery.admission import Asker, admits
 from wms.discovery.discovery import Discovery, Pace
 from wms.discovery.file import File
-from wms.discovery.http import Credential, Web
+from wms.discovery.http import Web
 from wms.discovery.memory import Terms
 from wms.discovery.port import Source
 from wms.discovery.told import Element
@@ -30,6 +30,7 @@ from wms.discovery.walk import Bounds, Found
 from wms.errors import Rejected, Unavailable
 from wms.runtime import clock
 from wms.site import ComputingElement
+from wms.web import Credential
 
 log = structlog.get_logger()
 
@@ -179,9 +180,9 @@ def _sources(settings: IndexSettings, topics: AdTopic | None) -> dict[str, Sourc
         Credential(
             proxy_file=settings.proxy_file,
             token_file=settings.token_file,
-            token_hosts=settings.token_hosts,
             authorities=settings.authorities,
-        )
+        ),
+        settings.token_hosts,
     )
     sources: dict[str, Source] = {"https": web, "http": web, "file": File()}
     return sources if topics is None else {**sources, "kafka": topics}

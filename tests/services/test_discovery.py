@@ -14,10 +14,11 @@ from wms.discovery.address import address
 from wms.discovery.discovery import Discovery, Pace
 from wms.discovery.document import SIZE_LIMIT
 from wms.discovery.file import File
-from wms.discovery.http import Credential, Web
+from wms.discovery.http import Web
 from wms.discovery.memory import Terms
 from wms.discovery.port import Source
 from wms.discovery.walk import Found
+from wms.web import Credential
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -290,7 +291,7 @@ async def test_a_token_goes_over_no_open_connection(
 ) -> None:
     (tmp_path / "token").write_text("secret")
     servers.describes("i", "x")
-    credential = Credential(token_file=str(tmp_path / "token"), token_hosts=["*"])
-    async with Discovery({"http": Web(credential)}, clock=clock) as finder:
+    credential = Credential(token_file=str(tmp_path / "token"))
+    async with Discovery({"http": Web(credential, ["*"])}, clock=clock) as finder:
         assert sites(await finder.find([servers.index("i")])) == ["x"]
     assert "Authorization" not in servers.headers["i"]

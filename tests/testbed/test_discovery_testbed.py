@@ -1,6 +1,6 @@
 """A real ARC element is found through an index on the web and in a file, by who may ask it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,10 @@ from wms.discovery.address import address
 from wms.discovery.discovery import Discovery
 from wms.discovery.document import read_index
 from wms.discovery.file import File
-from wms.discovery.http import Credential, Web
+from wms.discovery.http import Web
 from wms.discovery.port import Source
 from wms.discovery.walk import Found
+from wms.web import Credential
 
 pytestmark = [pytest.mark.testbed, pytest.mark.asyncio(loop_scope="session")]
 
@@ -31,8 +32,8 @@ async def servers(testbed: Sites) -> AsyncIterator[IndexServers]:
         yield running
 
 
-async def find(credential: Credential, url: str) -> Found:
-    web = Web(credential)
+async def find(credential: Credential, url: str, token_hosts: Sequence[str] = ()) -> Found:
+    web = Web(credential, token_hosts)
     sources: dict[str, Source] = {"http": web, "https": web, "file": File()}
     async with Discovery(sources) as discovery:
         return await discovery.find([address(url, "index")])
@@ -56,8 +57,8 @@ async def test_our_token_is_shown_to_hosts_that_may_see_it_alone(
 ) -> None:
     told = testbed.told["arc"]
     known = {"token_file": told["token"], "authorities": told["authority"]}
-    assert (await find(Credential(**known, token_hosts=["localhost"]), servers.url("nordic"))).elements
-    strange = await find(Credential(**known, token_hosts=["*.example.org"]), servers.url("nordic"))
+    assert (await find(Credential(**known), servers.url("nordic"), token_hosts=["localhost"])).elements
+    strange = await find(Credential(**known), servers.url("nordic"), token_hosts=["*.example.org"])
     assert not strange.elements
     assert strange.visits[1].outcome == "failed"
 

@@ -70,8 +70,9 @@ def discover(sought: Sought, common: Common) -> int:
 async def _find(sought: Sought, seconds: float) -> "Found":
     from wms.discovery.discovery import Discovery, Pace
     from wms.discovery.file import File
-    from wms.discovery.http import Credential, Web
+    from wms.discovery.http import Web
     from wms.discovery.port import Source
+    from wms.web import Credential
 
     web = Web(Credential(proxy_file=str(sought.proxy or ""), authorities=str(sought.authorities or "")))
     topic = _topic(sought)

@@ -11,35 +11,24 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import aiohttp
-import msgspec
 
 from wms.discovery.address import Address
 from wms.discovery.document import SIZE_LIMIT, read_element, read_index
 from wms.discovery.told import Told
 from wms.errors import Unavailable
+from wms.web import Credential, body
 
 INFORMATION = "rest/1.0/info"
 """Where an ARC element tells of itself, below its address."""
-_PIECE = 1 << 16
-
-
-class Credential(msgspec.Struct, frozen=True, kw_only=True):
-    """Who we are, and whom we believe; files are read anew each time, for others renew them."""
-
-    proxy_file: str = ""
-    """An X.509 proxy, or a certificate with its key."""
-    token_file: str = ""
-    token_hosts: Sequence[str] = ()
-    """Patterns of the hosts that may see the token."""
-    authorities: str = ""
-    """A file or directory of certificates; empty: this machine's."""
 
 
 class Web:
     """Asks servers by http and https."""
 
-    def __init__(self, credential: Credential) -> None:
+    def __init__(self, credential: Credential, token_hosts: Sequence[str] = ()) -> None:
+        """`token_hosts`: patterns of the hosts that may see our token."""
         self._credential = credential
+        self._token_hosts = token_hosts
         self._contexts: dict[tuple[float, ...], ssl.SSLContext] = {}
 
     async def ask(self, address: Address) -> Told:
@@ -72,32 +61,20 @@ class Web:
 
     def _context(self) -> ssl.SSLContext:
         """Return whom to believe and what to show; made anew when a file of it has changed."""
-        said = self._credential
-        place = Path(said.authorities) if said.authorities else None
+        files = [Path(each) for each in (self._credential.authorities, self._credential.proxy_file) if each]
         try:
-            files = [Path(each) for each in (said.authorities, said.proxy_file) if each]
             stamp = tuple(each.stat().st_mtime for each in files)
-            if stamp not in self._contexts:
-                context = ssl.create_default_context(
-                    cafile=str(place) if place and not place.is_dir() else None,
-                    capath=str(place) if place and place.is_dir() else None,
-                )
-                if said.proxy_file:
-                    context.load_cert_chain(said.proxy_file)
-                self._contexts = {stamp: context}
-            return self._contexts[stamp]
-        except (OSError, ssl.SSLError) as error:
-            raise Unavailable(f"{said.proxy_file or said.authorities}: {error}") from None
+        except OSError as error:
+            raise Unavailable(f"{error.filename}: {error.strerror}") from None
+        if stamp not in self._contexts:
+            self._contexts = {stamp: self._credential.context()}
+        return self._contexts[stamp]
 
     def _headers(self, address: Address, *, secure: bool) -> dict[str, str]:
         # ARC answers in HTML by itself. Its JSON is its XML made JSON, and not all versions have it.
         headers = {"Accept": "application/xml, */*;q=0.1", "Accept-Encoding": "identity"}
-        said = self._credential
-        if said.token_file and secure and any(fnmatchcase(address.host, each) for each in said.token_hosts):
-            try:
-                headers["Authorization"] = f"Bearer {Path(said.token_file).read_text('utf-8').strip()}"
-            except OSError as error:
-                raise Unavailable(f"{said.token_file}: {error.strerror}") from None
+        if secure and any(fnmatchcase(address.host, each) for each in self._token_hosts):
+            headers |= self._credential.bearer()
         return headers
 
 
@@ -106,11 +83,4 @@ async def _body(answer: aiohttp.ClientResponse, url: str) -> bytes:
         raise Unavailable(f"{url}: {answer.status} {answer.reason}")
     if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise Unavailable(f"{url}: sent compressed, which was not asked for")
-    if (answer.content_length or 0) > SIZE_LIMIT:
-        raise Unavailable(f"{url}: {answer.content_length:,} bytes, at most {SIZE_LIMIT:,} are read")
-    body = bytearray()
-    async for piece in answer.content.iter_chunked(_PIECE):
-        body += piece
-        if len(body) > SIZE_LIMIT:
-            raise Unavailable(f"{url}: over {SIZE_LIMIT:,} bytes")
-    return bytes(body)
+    return await body(answer, SIZE_LIMIT)

@@ -1,11 +1,8 @@
-"""ARC's REST interface 1.0, which later versions speak too: as much of it as pilots need.
+"""ARC's REST interface 1.0, which later versions speak too: as much of it as pilots and ads need."""
 
-We are known by an X.509 proxy or by a bearer token; both are read anew for each connection, since others renew them.
-"""
-
-import ssl
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -13,10 +10,12 @@ import aiohttp
 import msgspec
 
 from wms.errors import Unavailable
+from wms.web import Credential, body
 
 API = "rest/1.0"
 CALL_SECONDS = 60.0
 CONNECTIONS = 8
+ANSWER_LIMIT = 64 * 1024 * 1024
 READ_LIMIT = 64 * 1024 * 1024
 """Of a file no more is read to come to its end."""
 
@@ -29,7 +28,7 @@ class Element(NamedTuple):
     proxy: str = ""
     token: str = ""
     authorities: str = ""
-    """Who may vouch for it: a file of certificates; empty: whom this machine trusts."""
+    """Who may vouch for it: a file or directory of certificates; empty: whom this machine trusts."""
 
 
 class Answer(NamedTuple):
@@ -61,25 +60,19 @@ class ArcRest:
     """A connection to one element. All calls raise Unavailable when it does not answer, or not as ARC does."""
 
     def __init__(self, element: Element) -> None:
-        self._element = element
         self._url = f"{element.url.rstrip('/')}/{API}"
+        self._credential = Credential(
+            proxy_file=element.proxy, token_file=element.token, authorities=element.authorities
+        )
 
     async def __aenter__(self) -> Self:
         """Connect under our credential as it is now. Raises Unavailable if that cannot be read."""
-        headers = {"Accept": "application/json"}
-        try:
-            trusted = ssl.create_default_context(cafile=self._element.authorities or None)
-            if self._element.proxy:
-                trusted.load_cert_chain(self._element.proxy)
-            if self._element.token:
-                token = Path(self._element.token).read_text("ascii").strip()  # noqa: ASYNC240 - a line
-                headers["Authorization"] = f"Bearer {token}"
-        except (OSError, ValueError) as error:
-            raise Unavailable(f"{self._element.url}: our credential cannot be read: {error}") from None
+        trusted = await asyncio.to_thread(self._credential.context)
         self._session = aiohttp.ClientSession(
-            headers=headers,
+            headers={"Accept": "application/json", **self._credential.bearer()},
             connector=aiohttp.TCPConnector(ssl=trusted, limit=CONNECTIONS),
             timeout=aiohttp.ClientTimeout(total=CALL_SECONDS),
+            trust_env=False,
         )
         return self
 
@@ -88,6 +81,12 @@ class ArcRest:
     ) -> None:
         """Disconnect."""
         await self._session.close()
+
+    async def information(self, limit: int) -> tuple[bytes, str]:
+        """Return what the element tells of itself in GLUE 2.0, at most `limit` bytes, and which form it chose: XML if it can."""
+        # By itself it answers in HTML. Its JSON is its XML made JSON, and not all versions have it.
+        async with self._asked("GET", "info", {"Accept": "application/xml"}) as answer:
+            return await body(answer, limit), answer.content_type
 
     async def create(self, descriptions: Sequence[str]) -> list[Answer]:
         """Submit jobs described in xRSL in one call; the answers are in their order."""
@@ -114,32 +113,36 @@ class ArcRest:
         """Return the last `limit` bytes of a file in a job's session directory, nothing if there is none."""
         end, read = b"", 0
         try:
-            async with self._session.get(f"{self._url}/jobs/{job}/session/{name}") as answer:
-                if answer.status != 200:
-                    return ""
+            async with self._asked("GET", f"jobs/{job}/session/{name}") as answer:
                 async for some in answer.content.iter_chunked(limit):
                     end, read = (end + some)[-limit:], read + len(some)
                     if read > READ_LIMIT:
                         break
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self._unavailable(error) from None
+        except _Refused:
+            return ""
         return end.decode("utf-8", "replace")
 
     async def _call(self, method: str, path: str, data: bytes = b"", kind: str = "application/json") -> bytes:
-        headers = {"Content-Type": kind}
+        async with self._asked(method, path, {"Content-Type": kind}, data) as answer:
+            return await body(answer, ANSWER_LIMIT)
+
+    @asynccontextmanager
+    async def _asked(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, data: bytes = b""
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
             async with self._session.request(
-                method, f"{self._url}/{path}", data=data, headers=headers
+                method, f"{self._url}/{path}", data=data, headers=headers, allow_redirects=False
             ) as answer:
-                body = await answer.read()
+                if answer.status >= 300:
+                    raise _Refused(f"{self._url}: {method} {path.partition('?')[0]}: HTTP {answer.status}")
+                yield answer
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self._unavailable(error) from None
-        if answer.status >= 300:
-            raise self._unavailable(f"{method} {path.partition('?')[0]}: HTTP {answer.status}")
-        return body
+            raise Unavailable(f"{self._url}: {str(error) or type(error).__name__}") from None
 
-    def _unavailable(self, why: object) -> Unavailable:
-        return Unavailable(f"{self._element.url}: {str(why) or type(why).__name__}")
+
+class _Refused(Unavailable):
+    """It answered, but not with what was asked for."""
 
 
 def _answers(body: bytes) -> list[Answer]:

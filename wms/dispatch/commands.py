@@ -1,47 +1,73 @@
-"""A batch system's command line tools: run with an environment of ours, within a time, without waiting in the way of others."""
+"""A batch system's command line tools: run with an environment of ours, within bounds on their time and on what they print."""
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Awaitable, Mapping
 from typing import NamedTuple
 
 from wms.errors import Unavailable, shown
 
 TOOL_SECONDS = 60.0
+SIZE_LIMIT = 256 * 2**20
+"""Of what a tool prints: `squeue --json` of Slurm 22.05 takes 3.4 kB a job."""
+_COMPLAINT_LIMIT = 4_096
+_PIECE = 1 << 16
+_END_SECONDS = 10.0
 
 
 class Said(NamedTuple):
     """How a tool ended, and what it printed."""
 
     code: int
-    out: str
-    err: str
+    printed: bytes
+    complained: bytes
+
+    @property
+    def out(self) -> str:
+        """What it printed, as text."""
+        return self.printed.decode("utf-8", "replace")
+
+    @property
+    def err(self) -> str:
+        """The beginning of what it complained of."""
+        return self.complained.decode("utf-8", "replace")
 
     @property
     def complaint(self) -> str:
         """What it said when it failed, on one line."""
-        return shown(" ".join((self.err or self.out).split()), 300) or f"exit code {self.code}"
+        said = (self.complained or self.printed[:_COMPLAINT_LIMIT]).decode("utf-8", "replace")
+        return shown(" ".join(said.split()), 300) or f"exit code {self.code}"
 
 
 class Tools:
-    """Runs a middleware's tools, some at a time."""
+    """Runs a middleware's tools, some at a time, each for `seconds` and `limit` bytes of what it prints at most."""
 
-    def __init__(self, environment: Mapping[str, str], *, at_once: int = 4) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        *,
+        at_once: int = 4,
+        seconds: float = TOOL_SECONDS,
+        limit: int = SIZE_LIMIT,
+    ) -> None:
         self._environment = dict(environment)
         self._turns = asyncio.Semaphore(at_once)
+        self._seconds = seconds
+        self._limit = limit
 
-    async def run(self, *argv: str, text: str = "", within: float = TOOL_SECONDS) -> Said:
-        """Run a tool with `text` as its input. Raises Unavailable if it cannot be run or does not end in time."""
+    async def run(self, *argv: str, text: str = "") -> Said:
+        """Run a tool with `text` as its input. Raises Unavailable if it cannot be run or passes a bound."""
         async with self._turns:
-            return await self._run(argv, text, within)
+            return await self._run(argv, text.encode())
 
-    async def ask(self, *argv: str, text: str = "") -> str:
-        """Return what a tool printed. Raises Unavailable if it failed, too."""
+    async def ask(self, *argv: str, text: str = "") -> Said:
+        """Run a tool that must not fail: raises Unavailable if it did, too."""
         said = await self.run(*argv, text=text)
         if said.code != 0:
             raise Unavailable(f"{argv[0]}: {said.complaint}")
-        return said.out
+        return said
 
-    async def _run(self, argv: tuple[str, ...], text: str, within: float) -> Said:
+    async def _run(self, argv: tuple[str, ...], text: bytes) -> Said:
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(
@@ -49,14 +75,64 @@ class Tools:
             )
         except OSError as error:
             raise Unavailable(f"{argv[0]} cannot be run: {error.strerror}") from None
+        # Beside it: a tool that waits for somebody to read its complaints, or to write, would print nothing more.
+        complaint = asyncio.create_task(_beginning(process.stderr))
+        giving = asyncio.create_task(_give(process.stdin, text))
         try:
-            async with asyncio.timeout(within):
-                out, err = await process.communicate(text.encode())
+            async with asyncio.timeout(self._seconds):
+                printed = await _all(process.stdout, argv[0], self._limit)
+                code = await process.wait()
         except TimeoutError:
-            raise Unavailable(f"{argv[0]} has not ended within {within:g} s") from None
+            raise Unavailable(f"{argv[0]} has not ended within {self._seconds:g} s") from None
         finally:
             if process.returncode is None:
-                process.kill()
-                await process.wait()
-        assert process.returncode is not None
-        return Said(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+                await _kill(process)
+            giving.cancel()
+            complained = await _within(complaint, _END_SECONDS)
+        return Said(code, printed, complained)
+
+
+async def _give(stream: asyncio.StreamWriter | None, text: bytes) -> None:
+    assert stream is not None
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        stream.write(text)
+        await stream.drain()
+        stream.close()
+        await stream.wait_closed()
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kill it and wait for its end, which asyncio does not see before what it printed is read."""
+    process.kill()
+    await _within(_beginning(process.stdout), _END_SECONDS)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_END_SECONDS):
+            await process.wait()
+
+
+async def _within(reading: Awaitable[bytes], seconds: float) -> bytes:
+    """Return what is read; nothing if that takes too long, for what a tool left behind may hold its pipes."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await reading
+    except TimeoutError:
+        return b""
+
+
+async def _all(stream: asyncio.StreamReader | None, tool: str, limit: int) -> bytes:
+    assert stream is not None
+    pieces = bytearray()
+    while piece := await stream.read(_PIECE):
+        pieces += piece
+        if len(pieces) > limit:
+            raise Unavailable(f"{tool} printed over {limit:,} bytes")
+    return bytes(pieces)
+
+
+async def _beginning(stream: asyncio.StreamReader | None) -> bytes:
+    """Return the beginning of what is printed; the rest is read, too, so that nobody waits for us, and forgotten."""
+    assert stream is not None
+    begun = b""
+    while piece := await stream.read(_PIECE):
+        begun = (begun + piece)[:_COMPLAINT_LIMIT]
+    return begun

@@ -165,7 +165,7 @@ class HTCondorDispatcher:
             tool, *self._where, "-json", "-attributes", ATTRIBUTES, "-constraint", constraint, *more
         )
         try:
-            ads = msgspec.json.decode(said) if said.strip() else []
+            ads = msgspec.json.decode(said.printed) if said.printed.strip() else []
             return {PilotId(str(ad["WmsPilot"])): ad for ad in ads}
         except (msgspec.DecodeError, KeyError, TypeError) as error:
             raise Unavailable(f"{tool}: an answer that is none of HTCondor's: {error}") from None

@@ -163,8 +163,8 @@ class SlurmDispatcher:
     # --- following --------------------------------------------------------------------------------
 
     async def _jobs(self) -> dict[PilotId, _Job]:
-        answer = await self._tools.ask("squeue", "--me", "--noheader", "--states=all", f"--format={FORMAT}")
-        fields = (line.split("|", 3) for line in answer.splitlines())
+        said = await self._tools.ask("squeue", "--me", "--noheader", "--states=all", f"--format={FORMAT}")
+        fields = (line.split("|", 3) for line in said.out.splitlines())
         # An id is sent once; should there be two jobs of one name all the same, the later one counts.
         return {
             PilotId(each[3]): _Job(number=each[0], state=each[1], reason=each[2])

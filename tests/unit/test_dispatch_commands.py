@@ -8,8 +8,8 @@ from typing import Any
 import psutil
 import pytest
 
-from services.advertiser.tool import output
 from tests.waiting import eventually
+from wms.dispatch.commands import Tools
 from wms.errors import Unavailable
 
 
@@ -19,27 +19,41 @@ def python(program: str) -> list[str]:
 
 async def test_what_a_tool_prints_is_returned_and_its_environment_is_ours(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SLURM_JWT", "a token that every tool of Slurm would use without a word")
-    printed = await output(python("import os; print(sorted(os.environ))"), {"SLURM_CONF": "x"})
-    assert b"SLURM_CONF" in printed
-    assert b"SLURM_JWT" not in printed
+    said = await Tools({"SLURM_CONF": "x"}).ask(*python("import os; print(sorted(os.environ))"))
+    assert "SLURM_CONF" in said.out
+    assert "SLURM_JWT" not in said.out
+
+
+async def test_a_tool_reads_its_input_while_it_prints():
+    text = "x" * 1_000_000
+    said = await Tools({}).ask(*python("import sys; [print(line) for line in sys.stdin]"), text=text)
+    assert said.out.strip() == text
+
+
+async def test_a_tool_that_does_not_read_its_input_is_not_waited_for():
+    assert (await Tools({}).ask(*python("print('done')"), text="x" * 1_000_000)).out == "done\n"
 
 
 async def test_a_tool_that_fails_is_unavailable_and_its_complaint_is_told():
     with pytest.raises(Unavailable, match="no such cluster"):
-        await output(python("import sys; sys.exit('no such cluster')"), {})
+        await Tools({}).ask(*python("import sys; sys.exit('no such cluster')"))
 
 
 async def test_a_tool_that_is_not_there_is_unavailable():
     with pytest.raises(Unavailable, match="No such file"):
-        await output(["/nowhere/sinfo"], {})
+        await Tools({}).run("/nowhere/sinfo")
 
 
 @pytest.mark.parametrize(
     ("then", "bounds", "complaint"),
     [
-        ("time.sleep(600)", {"seconds": 2.0}, "took over 2 s"),
+        ("time.sleep(600)", {"seconds": 2.0}, "not ended within 2 s"),
         ("[print('x' * 1000) for _ in range(10**9)]", {"limit": 100_000}, "printed over 100,000 bytes"),
-        ("[print('x' * 1000, file=sys.stderr) for _ in range(10**9)]", {"seconds": 2.0}, "took over 2 s"),
+        (
+            "[print('x' * 1000, file=sys.stderr) for _ in range(10**9)]",
+            {"seconds": 2.0},
+            "not ended within 2 s",
+        ),
     ],
 )
 async def test_a_tool_that_passes_a_bound_is_killed(
@@ -48,7 +62,7 @@ async def test_a_tool_that_passes_a_bound_is_killed(
     mark = tmp_path / "pid"
     program = f"import os, sys, time; open({str(mark)!r}, 'w').write(str(os.getpid())); {then}"
     with pytest.raises(Unavailable, match=complaint):
-        await output(python(program), {}, **bounds)
+        await Tools({}, **bounds).run(*python(program))
     pid = int(mark.read_text())
     assert pid != os.getpid()
     await eventually(lambda: not psutil.pid_exists(pid))
