@@ -112,6 +112,18 @@ async def test_a_slow_server_steps_aside_for_others(servers: IndexServers, clock
         assert sorted(sites(await finding)) == ["quick", "slow"]
 
 
+async def test_many_dead_servers_hold_up_nobody(servers: IndexServers, clock: Clock) -> None:
+    dead = Held()
+    servers.answers |= {f"dead-{n}": dead for n in range(12)}
+    servers.answers |= {f"live-{n}": queue(f"live-{n}") for n in range(12)}
+    servers.lists("top", indexes=tuple(f"{kind}-{n}" for kind in ("dead", "live") for n in range(12)))
+    pace = Pace(servers_at_once=4, slow_after_seconds=0.02, whole_seconds=2.0)
+    async with discovery(clock, pace) as finder:
+        found = await finder.find([servers.index("top")])
+    assert sites(found) == [f"live-{n}" for n in range(12)]
+    assert [each.outcome for each in found.visits[1:13]] == ["late"] * 12
+
+
 async def test_a_server_that_is_late_is_told_and_there_the_next_time(
     servers: IndexServers, clock: Clock
 ) -> None:

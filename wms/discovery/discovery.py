@@ -8,6 +8,7 @@ in while it is asked for; one that failed is left alone for a while.
 import asyncio
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Literal, NamedTuple, Self
@@ -33,9 +34,9 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     patience_seconds: float = 0.0
     """So long is waited for one whose older answer can stand in."""
     servers_at_once: int = 8
-    slow_servers_at_once: int = 32
+    slow_servers_at_once: int = 256
     """Besides, of those that have taken over `slow_after_seconds`."""
-    slow_after_seconds: float = 1.0
+    slow_after_seconds: float = 0.25
 
 
 class _Awaited(NamedTuple):
@@ -150,9 +151,9 @@ class _Finding:
 
     def _visit(self, addresses: Sequence[Address]) -> None:
         """Look at addresses, and at those that what is known of them leads to; await those that must be asked."""
-        left = list(addresses)
+        left = deque(addresses)
         while left:
-            address = left.pop()
+            address = left.popleft()
             known = self._discovery.recall(address.key)
             match known.state:
                 case "fresh":
