@@ -83,12 +83,14 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
     owner: Name = ""
     owner_group: Name = ""
     job_sharing: bool = False
+    unfit: Names = ()
+    """Requirements that the pilot found its node not to do for, by `wms.taskqueue.node.wish`."""
 
     def __post_init__(self) -> None:
         canonical(
             self,
             named_sets=("platforms", "job_types"),
-            plain_sets=("banned_job_types", "tags", "required_tags"),
+            plain_sets=("banned_job_types", "tags", "required_tags", "unfit"),
         )
 
     def offers(self, tag: str) -> bool:

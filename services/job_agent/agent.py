@@ -14,6 +14,7 @@ import structlog
 from services.job_agent.asking import Asking
 from services.job_agent.holdings import Holding, Holdings
 from services.job_agent.link import KafkaLink
+from services.job_agent.node import Node
 from services.job_agent.pace import Pace
 from services.job_agent.payload import Payload, Workplace
 from services.job_agent.reporter import Reporter, Standing
@@ -52,7 +53,8 @@ class Agent:
         pace = Pace(config.pilot.ahead_seconds)
         self._holdings = Holdings(config.pilot.slots, memory_mb(config))
         self._reporter = Reporter(link, self._pilot_id, self._standing)
-        self._asking = Asking(config, link, self._holdings, pace)
+        self._node = Node(config)
+        self._asking = Asking(config, link, self._holdings, pace, self._node)
         self._changed = asyncio.Event()
         self._slots = Slots(workplace, self._holdings, self._reporter, pace, self._changed.set)
         self._lease_seconds = 30.0
@@ -216,10 +218,19 @@ class Agent:
         taken, left = self._asking.sort(offer)
         if self._draining:
             taken, left = [], taken + left
+        taken = [job for job in taken if not self._is_unfit(job)]
         if taken:
             self._reporter.accept([self._holdings.take(job).held for job in taken])
         if left:
             self._reporter.decline([_held(job) for job in left])
+
+    def _is_unfit(self, job: OfferedJob) -> bool:
+        """Give an offer back, and say why, if the node does not do what the job requires."""
+        fault = self._node.fault(job)
+        if fault:
+            log.info("unfit", job=job.job_id, epoch=job.epoch, reason=fault)
+            self._reporter.unfit(_held(job), fault)
+        return bool(fault)
 
     def _take_answer(self, answer: Answer) -> None:
         sent = self._reporter.answered(answer)

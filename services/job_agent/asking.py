@@ -8,6 +8,7 @@ import structlog
 
 from services.job_agent.holdings import Holdings, processors_of
 from services.job_agent.link import KafkaLink
+from services.job_agent.node import Node
 from services.job_agent.pace import Pace
 from services.job_agent.resource import describe
 from services.job_agent.shepherd import now
@@ -35,11 +36,14 @@ class _Asked(msgspec.Struct):
 class Asking:
     """What the pilot asks for, and when."""
 
-    def __init__(self, config: PilotConfig, link: KafkaLink, holdings: Holdings, pace: Pace) -> None:
+    def __init__(
+        self, config: PilotConfig, link: KafkaLink, holdings: Holdings, pace: Pace, node: Node
+    ) -> None:
         self._config = config
         self._link = link
         self._holdings = holdings
         self._pace = pace
+        self._node = node
         self._last: _Asked | None = None
         self._not_before = 0.0
         self.refused_last = False
@@ -135,6 +139,7 @@ class Asking:
                 free=free if packed else slots,
                 memory_taken_mb=self._holdings.memory_mb if packed else 0,
                 seconds_left=self.seconds_left,
+                unfit=self._node.unfit,
             ),
             slots=wanted,
             packed=packed,

@@ -12,7 +12,7 @@ from services.job_agent.link import KafkaLink
 from services.job_agent.shepherd import now
 from wms.errors import Unavailable
 from wms.ids import PilotId, ReportId
-from wms.messages.reports import Report, Result
+from wms.messages.reports import Report, Result, Unfit
 from wms.messages.site_inbox import Answer, Held
 
 log = structlog.get_logger()
@@ -54,7 +54,9 @@ class Sent(msgspec.Struct):
     def passing(self) -> bool:
         """Whether it says nothing that must arrive: the next says as much."""
         told = self.report
-        return not (told.accept or told.decline or told.start or told.finish or told.state == "ended")
+        return not (
+            told.accept or told.decline or told.unfit or told.start or told.finish or told.state == "ended"
+        )
 
 
 class Reporter:
@@ -66,6 +68,7 @@ class Reporter:
         self._standing = standing
         self._accept: list[Held] = []
         self._decline: list[Held] = []
+        self._unfit: list[Unfit] = []
         self._start: list[Held] = []
         self._renew: dict[Held, None] = {}
         self._finish: list[tuple[Result, int]] = []
@@ -86,6 +89,11 @@ class Reporter:
     def decline(self, held: list[Held]) -> None:
         """Give back offers, or what was granted and not begun."""
         self._decline += held
+        self._due.set()
+
+    def unfit(self, held: Held, text: str) -> None:
+        """Give back an offer that the node does not do for."""
+        self._unfit.append(Unfit(job_id=held[0], epoch=held[1], text=text))
         self._due.set()
 
     def start(self, held: Held) -> None:
@@ -113,7 +121,7 @@ class Reporter:
     @property
     def owes(self) -> bool:
         """Whether something is to be told that must arrive, or was told and has not been answered."""
-        untold = self._accept or self._decline or self._start or self._finish or self._hello
+        untold = self._accept or self._decline or self._unfit or self._start or self._finish or self._hello
         return bool(untold) or not all(sent.passing for sent in self._unanswered.values())
 
     async def silence(self) -> None:
@@ -148,7 +156,13 @@ class Reporter:
     @property
     def _something(self) -> bool:
         return bool(
-            self._hello or self._accept or self._decline or self._start or self._renew or self._finish
+            self._hello
+            or self._accept
+            or self._decline
+            or self._unfit
+            or self._start
+            or self._renew
+            or self._finish
         )
 
     def _results_due(self) -> None:
@@ -189,6 +203,7 @@ class Reporter:
             report_id=ReportId(uuid.uuid4().hex),
             pilot_id=self._pilot_id,
             decline=tuple(self._decline),
+            unfit=tuple(self._unfit),
             accept=tuple(self._accept),
             start=tuple(self._start),
             renew=tuple(self._renew),
@@ -198,7 +213,8 @@ class Reporter:
             busy=standing.busy,
             reason=standing.reason,
         )
-        self._decline, self._accept, self._start, self._renew, self._hello = [], [], [], {}, False
+        self._decline, self._unfit, self._accept, self._start = [], [], [], []
+        self._renew, self._hello = {}, False
         sent = self._unanswered[report.report_id] = Sent(report, now(), now())
         if report.finish:
             self._results_at = sent.first_at

@@ -10,7 +10,9 @@ def memory_mb(config: PilotConfig) -> int:
     return config.resource.memory_mb or look().memory_mb
 
 
-def describe(config: PilotConfig, *, free: int, memory_taken_mb: int, seconds_left: float) -> Resource:
+def describe(
+    config: PilotConfig, *, free: int, memory_taken_mb: int, seconds_left: float, unfit: tuple[str, ...] = ()
+) -> Resource:
     """Return what `free` slots offer now, beside what the running jobs asked for."""
     resource = config.resource
     return Resource(
@@ -26,4 +28,5 @@ def describe(config: PilotConfig, *, free: int, memory_taken_mb: int, seconds_le
         processors=free,
         tags=tuple(resource.tags),
         required_tags=tuple(resource.required_tags),
+        unfit=unfit,
     )

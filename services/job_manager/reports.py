@@ -83,6 +83,8 @@ async def _hand_on(tx: Transaction, principal: Principal, peeked: Peeked) -> Non
 def _named(report: Report) -> Iterable[JobId]:
     for held in (*report.decline, *report.accept, *report.start, *report.renew):
         yield held[0]
+    for unfit in report.unfit:
+        yield unfit.job_id
     for result in report.finish:
         yield result.job_id
 
@@ -110,7 +112,9 @@ class _Applied:
     def apply(self) -> Answer:
         """Apply the report's parts in their order."""
         for held in self._report.decline:
-            self._decline(held)
+            self._decline(held, self._report.reason)
+        for each in self._report.unfit:
+            self._decline((each.job_id, each.epoch), each.text)
         for held in self._report.accept:
             self._accept(held)
         for held in self._report.start:
@@ -129,11 +133,11 @@ class _Applied:
             lease_seconds=self._ledger.lease_seconds,
         )
 
-    def _decline(self, held: Held) -> None:
+    def _decline(self, held: Held, why: str) -> None:
         found = self._ledger.held(held, self._report.pilot_id)
         # A granted one may be given back as well, as long as its payload was not begun.
         if found is not None and found.state is State.MATCHED:
-            reason = Reason(Code.OFFER_DECLINED, self._report.reason)
+            reason = Reason(Code.OFFER_DECLINED, why)
             self._ledger.end(found, _ended(held, "withdrawn", reason), lost(found, reason))
 
     def _accept(self, held: Held) -> None:

@@ -657,6 +657,20 @@ MINIMAL: dict[str, msgspec.Struct] = {
 """By tag: only what must be said."""
 
 GROWN: dict[str, msgspec.Struct] = {
+    "match-request.unfit": requests.MatchRequest(
+        request_id=RequestId("req-8"),
+        pilot_id=PILOT,
+        resource=Resource(setup="", vo="local", cpu_time=60, unfit=("*",)),
+    ),
+    "report.unfit": reports.Report(
+        report_id=ReportId("rep-10"),
+        pilot_id=PILOT,
+        unfit=(
+            reports.Unfit(
+                job_id=JobId(1), epoch=Epoch(1), text="the node does not do: other.GPUNumber >= 1 is false"
+            ),
+        ),
+    ),
     "advertise.attributes": ads.Advertise(
         element=ComputingElement(site="glasgow", ce="ce01", slots=64, max_cpu_time=172_800),
         advertised_at=AT,

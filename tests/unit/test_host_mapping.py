@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wms.classad.expression import Expression
@@ -138,6 +138,7 @@ def test_hostile_values_get_nowhere(kind: Kind, text: str) -> None:
         assert asked.request == Request()
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=20))
 def test_what_of_any_text_is_passed_on_is_one_word(text: str) -> None:
     request = ask("slurm", software(text), own=FEATURES).request
@@ -145,6 +146,7 @@ def test_what_of_any_text_is_passed_on_is_one_word(text: str) -> None:
     assert not request.constraint or WORD.fullmatch(request.constraint)
 
 
+@settings(deadline=None)
 @given(value=st.floats() | st.integers())
 def test_what_of_any_number_is_passed_on_is_a_whole_number_in_bounds(value: float) -> None:
     asked = ask("slurm", Bound("gpunumber", ">=", value), memory(value))

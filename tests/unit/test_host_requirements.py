@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wms.classad.ad import Ad, Given
@@ -82,6 +82,7 @@ def test_an_element_where_no_host_will_do_is_told() -> None:
     assert host_requirements(nested(), element(**{LIMIT: 900}), {SI00}).possible is False
 
 
+@settings(deadline=None)
 @given(
     limit=st.integers(0, 3000),
     si00=st.integers(0, 1000),
@@ -156,6 +157,7 @@ def ads(names: tuple[str, ...]) -> st.SearchStrategy[dict[str, object]]:
     )
 
 
+@settings(deadline=None)
 @given(text=expressions, policy=ads(POLICY), summary=ads(HOST), host=ads(HOST))
 def test_what_is_left_over_a_host_is_the_whole_over_element_and_host(text, policy, summary, host) -> None:
     wanted = Expression.parse(text)
@@ -163,6 +165,7 @@ def test_what_is_left_over_a_host_is_the_whole_over_element_and_host(text, polic
     assert satisfied(found, Ad.of(host)) is satisfied(wanted, Ad.of(policy | host))
 
 
+@settings(deadline=None)
 @given(
     text=expressions, policy=st.fixed_dictionaries({name: values[name] for name in POLICY}), host=ads(HOST)
 )

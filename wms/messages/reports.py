@@ -44,6 +44,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     stderr_tail: Annotated[str, msgspec.Meta(max_length=4_096)] = ""
 
 
+class Unfit(msgspec.Struct, frozen=True, kw_only=True):
+    """An offer that is given back since the node does not do what the job requires."""
+
+    job_id: JobId
+    epoch: Epoch
+    text: Annotated[str, msgspec.Meta(max_length=500)]
+    """Which term is not true there, and the values it saw."""
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     """All that a pilot has to tell at one moment; sent again with the same id until it is answered.
 
@@ -64,6 +73,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     busy: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
     reason: Annotated[str, msgspec.Meta(max_length=500)] = ""
     """Why the pilot drains or ended."""
+    unfit: Annotated[tuple[Unfit, ...], Many] = ()
+    """Offers for others to have, like those in `decline`, each with its reason."""
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):

@@ -40,6 +40,10 @@ class ResourceSettings(Section, frozen=True, kw_only=True):
     required_tags: list[str] = []
     job_types: list[str] = []
     pilot_type: str = ""
+    ad: str = ""
+    """The ClassAd of the computing element, as its site told it."""
+    software: str = ""
+    """A directory on the node whose entries are the names of its runtime environments; empty: as the ad says."""
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):

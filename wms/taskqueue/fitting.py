@@ -40,6 +40,7 @@ _LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
     "tags": lambda r: (r.tags, r.processors),
     "required tags": lambda r: r.required_tags,
     "memory": lambda r: r.memory_mb,
+    "node": lambda r: r.unfit,
 }
 """By the clause's name, what it looks at of a resource; of a clause that is not here all."""
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from wms.site import Resource, is_wild
 from wms.taskqueue.grouping import Requirements, processors_needed
+from wms.taskqueue.node import refuses
 
 
 class Mismatch(Struct, frozen=True):
@@ -145,6 +146,12 @@ CLAUSES = (
         lambda r: r.min_ram_mb,
         lambda megabytes, at: megabytes <= at.memory_mb,
         lambda megabytes, at: f"the job needs {megabytes} MB, the resource has {at.memory_mb or 'not said'}",
+    ),
+    Clause(
+        "node",
+        lambda r: r.requirements,
+        lambda wanted, at: not refuses(at.unfit, wanted),
+        lambda wanted, _: f"the pilot looked at its node, and it is not {wanted}",
     ),
 )
 """All clauses but the CPU time, which the index keeps apart because the choice goes by CPU segment."""
