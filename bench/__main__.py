@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("submission", "matching", "brokered", "why", "churn", "classads", "end_to_end")
+BENCHMARKS = ("submission", "matching", "brokered", "why", "churn", "classads", "ads", "end_to_end")
 
 
 def main() -> int:

@@ -1,5 +1,7 @@
 """Pilots by demand: each job counted once, what is under way counted in, no pilot for what cannot run."""
 
+from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
@@ -40,6 +42,33 @@ def test_each_job_is_counted_once_over_identical_elements():
 def test_orders_are_in_proportion_to_room():
     ads = [element("small", max_pilots=10), element("large", max_pilots=30)]
     assert counts(plan([Waiting(asks(), 20)], ads)) == {"small": 5, "large": 15}
+
+
+def test_one_of_equal_elements_is_drawn_each_as_often_as_the_others():
+    rng = Random(7).random
+    drawn = Counter(
+        order.ce for _ in range(4_000) for order in plan([Waiting(asks(), 1)], elements(4), rng=rng).orders
+    )
+    assert sum(drawn.values()) == 4_000
+    # Of three degrees of freedom, one in a thousand is above 16.3.
+    assert sum((drawn[f"ce{n}"] - 1_000) ** 2 / 1_000 for n in range(4)) < 16.3
+
+
+def test_an_element_with_more_room_is_no_matter_of_chance():
+    ads = [element("small", max_pilots=10), element("large", max_pilots=30)]
+    for seed in range(20):
+        assert counts(plan([Waiting(asks(), 20)], ads, rng=Random(seed).random)) == {"small": 5, "large": 15}
+
+
+def test_of_the_stations_that_a_job_names_one_is_drawn():
+    ads = [element(site=site) for site in ("fnal", "gridka", "lyon", "wuppertal")]
+    named = asks(sites=("gridka", "lyon"))
+    rng = Random(3).random
+    drawn = Counter(
+        order.site for _ in range(400) for order in plan([Waiting(named, 1)], ads, rng=rng).orders
+    )
+    assert drawn.keys() == {"gridka", "lyon"}
+    assert min(drawn.values()) > 150
 
 
 @pytest.mark.parametrize(

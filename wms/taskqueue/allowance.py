@@ -120,18 +120,27 @@ def allowance(element: ComputingElement, attributes: Mapping[str, Any] | None = 
 
 
 def _by_rule(element: ComputingElement, attributes: Mapping[str, Any]) -> int:
+    rule = Expression.parse(element.rule, "rule")
     own = Ad.of(
-        {name: value for name, value in attributes.items() if name.lower() not in COUNTED}
+        {name: value for name, value in attributes.items() if name.lower() in rule.names - COUNTED}
         | {name: getattr(element, field) for name, field in _known(element)}
-        | {
-            SINCE: Expression.parse(f"other.{SINCE}"),
-            "CurMatches": Expression.parse(f"CurrentJobs + other.{SINCE}"),
-        }
     )
-    rule = own.bind(Expression.parse(element.rule, "rule"))
+    return _let_pass(element.rule, own.text)
+
+
+# Most ads say again what they said.
+@lru_cache(maxsize=10_000)
+def _let_pass(rule: str, said: str) -> int:
+    own = Ad.parse(said)
+    counted = {SINCE: f"other.{SINCE}", "CurMatches": f"CurrentJobs + other.{SINCE}"}
+    ad = Ad.of(
+        {name: own.expression(name) for name in own.names}
+        | {name: Expression.parse(text) for name, text in counted.items()}
+    )
+    bound = ad.bind(Expression.parse(rule))
     # What looks at no count is the same for all.
-    counts = range(MOST) if rule.other else (0,)
-    return next((count for count in counts if evaluate(rule, _matched(count)) is not True), MOST)
+    counts = range(MOST) if bound.other else (0,)
+    return next((count for count in counts if evaluate(bound, _matched(count)) is not True), MOST)
 
 
 def _known(element: ComputingElement) -> Iterable[tuple[str, str]]:
