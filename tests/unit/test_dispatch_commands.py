@@ -1,5 +1,6 @@
 """Tools of batch systems are run within bounds, and leave nothing behind when they pass them."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import psutil
 import pytest
+import uvloop
 
 from tests.waiting import eventually
 from wms.dispatch.commands import Tools
@@ -66,3 +68,14 @@ async def test_a_tool_that_passes_a_bound_is_killed(
     pid = int(mark.read_text())
     assert pid != os.getpid()
     await eventually(lambda: not psutil.pid_exists(pid))
+
+
+def test_tools_that_end_before_they_are_written_to_are_no_fault_of_ours() -> None:
+    """As services run it: uvloop takes it for a fault if a pipe is written to whose reader is gone."""
+
+    async def many() -> list[int]:
+        tools, given = Tools({"PATH": os.environ["PATH"]}, at_once=8), "x" * 100_000
+        said = await asyncio.gather(*(tools.run("true", text=given) for _ in range(50)))
+        return [each.code for each in said]
+
+    assert uvloop.run(many()) == [0] * 50

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import tempfile
 from collections.abc import Awaitable, Mapping
 from typing import NamedTuple
 
@@ -68,16 +69,12 @@ class Tools:
         return said
 
     async def _run(self, argv: tuple[str, ...], text: bytes) -> Said:
-        pipe = asyncio.subprocess.PIPE
         try:
-            process = await asyncio.create_subprocess_exec(
-                *argv, env=self._environment, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
-            )
+            process = await self._start(argv, text)
         except OSError as error:
             raise Unavailable(f"{argv[0]} cannot be run: {error.strerror}") from None
-        # Beside it: a tool that waits for somebody to read its complaints, or to write, would print nothing more.
+        # Beside it: a tool that waits for somebody to read its complaints would print nothing more.
         complaint = asyncio.create_task(_beginning(process.stderr))
-        giving = asyncio.create_task(_give(process.stdin, text))
         try:
             async with asyncio.timeout(self._seconds):
                 printed = await _all(process.stdout, argv[0], self._limit)
@@ -87,18 +84,18 @@ class Tools:
         finally:
             if process.returncode is None:
                 await _kill(process)
-            giving.cancel()
             complained = await _within(complaint, _END_SECONDS)
         return Said(code, printed, complained)
 
-
-async def _give(stream: asyncio.StreamWriter | None, text: bytes) -> None:
-    assert stream is not None
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        stream.write(text)
-        await stream.drain()
-        stream.close()
-        await stream.wait_closed()
+    async def _start(self, argv: tuple[str, ...], text: bytes) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        # Not through a pipe: a tool may have ended before it is written to, which uvloop takes for a fault of ours.
+        with tempfile.TemporaryFile() as given:
+            given.write(text)
+            given.seek(0)
+            return await asyncio.create_subprocess_exec(
+                *argv, env=self._environment, stdin=given, stdout=pipe, stderr=pipe, start_new_session=True
+            )
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
