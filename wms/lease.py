@@ -56,3 +56,22 @@ def stop_at(sent_at: float, lease_seconds: float, grace_seconds: float) -> float
     `grace_seconds` is what stopping may take; the drift of the clocks is taken off as well.
     """
     return sent_at + lease_seconds * (1 - DRIFT) - grace_seconds
+
+
+STEP_SECONDS: Final = 3.0
+"""What two clocks that count the same time may disagree by before one of them is taken to have been set."""
+
+
+class Steps:
+    """Watches the database's clock, by which leases end, beside a clock that nobody sets, for whether it was set."""
+
+    def __init__(self) -> None:
+        self._last: tuple[datetime, float] | None = None
+
+    def since(self, now: datetime, monotonic: float) -> float:
+        """Return by how many seconds the database's clock was set on (negative: back) since the last look; 0.0 if it was not."""
+        last, self._last = self._last, (now, monotonic)
+        if last is None:
+            return 0.0
+        step = (now - last[0]).total_seconds() - (monotonic - last[1])
+        return step if abs(step) > STEP_SECONDS else 0.0

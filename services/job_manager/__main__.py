@@ -1,5 +1,7 @@
 """Wires the job manager."""
 
+import time
+
 from services.job_manager.admission import Admission
 from services.job_manager.commands import Commands, on_refused
 from services.job_manager.config import Config
@@ -30,7 +32,7 @@ async def build(host: Host, config: Config) -> None:
     reported = Reports(config.lease, half_life)
     host.consume("reports", reports.TOPIC, reports.FromAgent, reported.handle, lanes=2)
     host.every("waiting-limits", 2.0, admission.refresh)
-    host.every("leases", 1.0, Leases(host.db, config.lease).sweep)
+    host.every("leases", 1.0, Leases(host.db, config.lease, time.monotonic).sweep)
     host.every("reasons", 2.0, Reasons(host.db).look)
     upkeep = Upkeep(host.db, config.queues, config.sandboxes)
     host.every("task-queues", 30.0, upkeep.remove_empty_queues)

@@ -1,15 +1,19 @@
 """Takes back what pilots hold no more: offers never taken, leases never renewed."""
 
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
 import structlog
 
 from services.job_manager.ledger import Ledger
-from wms.db import attempt
+from wms.db import attempt, pilot
 from wms.db.attempt import Ended
 from wms.db.database import Database, Transaction
-from wms.ids import JobId
+from wms.db.pilot import Fate
+from wms.ids import JobId, PilotId
 from wms.job.job import Job, lost
 from wms.job.reasons import Code, Reason
-from wms.lease import Terms
+from wms.lease import Lease, Steps, Terms
 
 log = structlog.get_logger()
 
@@ -17,48 +21,76 @@ BATCH = 1_000
 
 
 class Leases:
-    """Sweeps expired leases; any number of instances may."""
+    """Sweeps expired leases; any number of instances may. `monotonic` is a clock of seconds that nobody sets."""
 
-    def __init__(self, db: Database, terms: Terms) -> None:
+    def __init__(self, db: Database, terms: Terms, monotonic: Callable[[], float]) -> None:
         self._db = db
         self._terms = terms
+        self._monotonic = monotonic
+        self._steps = Steps()
 
     async def sweep(self) -> bool:
         """Take back a batch; return whether there may be more."""
         async with self._db.transaction() as tx:
+            await self._heed_clock(tx)
             job_ids = await attempt.expired(tx, BATCH)
             if job_ids:
                 await self._take_back(tx, job_ids)
         return len(job_ids) == BATCH
 
+    async def _heed_clock(self, tx: Transaction) -> None:
+        """Were the database's clock set, leases would end too soon, all at once, or too late."""
+        step = self._steps.since(await tx.now(), self._monotonic())
+        if step:
+            log.warning("the database's clock was set", by_seconds=round(step, 1))
+            await attempt.clock_set(tx, step, max(self._terms.lease_seconds, self._terms.offer_seconds))
+
     async def _take_back(self, tx: Transaction, job_ids: list[JobId]) -> None:
         ledger = await Ledger.open(tx, job_ids, self._terms.lease_seconds)
         now = await tx.now()
-        taken = 0
-        for job_id in job_ids:
-            found = ledger.job(job_id)
-            # Under its lock: renewed meanwhile, or taken back by another instance?
-            if found is not None and found.lease is not None and found.lease.expires_at <= now:
-                _take_one(ledger, found)
-                taken += 1
+        # Under their locks: renewed meanwhile, or taken back by another instance?
+        overdue = [found for each in job_ids if (found := ledger.job(each)) and _is_over(found.lease, now)]
+        fates = await pilot.fates(tx, {each.lease.pilot_id for each in overdue if each.lease})
+        for found in overdue:
+            _take_one(ledger, found, fates)
         await ledger.write(tx, "job_manager")
-        log.info("leases taken back", jobs=taken)
+        log.info("leases taken back", jobs=len(overdue))
 
 
-def _take_one(ledger: Ledger, found: Job) -> None:
+def _is_over(lease: Lease | None, now: datetime) -> bool:
+    return lease is not None and lease.expires_at <= now
+
+
+def _take_one(ledger: Ledger, found: Job, fates: Mapping[PilotId, Fate]) -> None:
     lease = found.lease
     assert lease is not None
-    if lease.phase == "offered":
-        reason = Reason(Code.OFFER_EXPIRED, f"pilot {lease.pilot_id} did not take it")
-        outcome = "withdrawn"
-    else:
-        reason = Reason(Code.LEASE_EXPIRED, f"pilot {lease.pilot_id} was not heard of")
-        outcome = "lost"
+    fate = fates.get(lease.pilot_id)
+    taken = lease.phase == "accepted"
+    reason = Reason(_code(fate) if taken else Code.OFFER_EXPIRED, _words(lease, fate))
     ended = Ended(
         job_id=found.job_id,
         epoch=found.epoch,
-        outcome=outcome,  # type: ignore[arg-type]
+        outcome="lost" if taken else "withdrawn",
         reason=reason.code,
         text=reason.text,
     )
     ledger.end(found, ended, lost(found, reason))
+
+
+def _code(fate: Fate | None) -> Code:
+    if fate is None or not fate.ended:
+        return Code.LEASE_EXPIRED
+    return Code(fate.cause or Code.PILOT_DIED)
+
+
+def _words(lease: Lease, fate: Fate | None) -> str:
+    """Say what became of the pilot: what its element said of it, and when it was heard of last."""
+    what = "was not heard of" if lease.phase == "accepted" else "did not take it"
+    if fate is None:
+        return f"pilot {lease.pilot_id} {what}"
+    words = [f"pilot {lease.pilot_id} at {fate.site}/{fate.ce} {what}"]
+    if fate.seen_at is not None:
+        words.append(f"it spoke last at {fate.seen_at:%H:%M:%S}")
+    if fate.ended and fate.word and fate.word_at is not None:
+        words.append(f"{fate.dispatcher} said at {fate.word_at:%H:%M:%S}: {fate.word}")
+    return "; ".join(words)

@@ -15,9 +15,10 @@ from wms.db import block, job, pilot, queue, selection, sweep, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.selection import Page
 from wms.errors import Rejected
-from wms.ids import JobId
+from wms.ids import JobId, PilotId
 from wms.job.job import Job
 from wms.job.state import State
+from wms.lease import Lease
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.site_inbox import Peek, inbox
@@ -131,6 +132,16 @@ async def _show_job(tx: Transaction, principal: Principal, query: asked.ShowJob)
         attempts=tuple(replies.Attempt(**row) for row in await view.attempts(tx, found.job_id)),
         history=tuple(replies.HistoryLine(**row) for row in await view.history(tx, found.job_id)),
         reason_text=reasons[found.job_id]["text"] if reasons else "",
+        holders=tuple(replies.HolderLine(**row) for row in await pilot.of_job(tx, found.job_id)),
+        lease=_lease(found.lease),
+    )
+
+
+def _lease(lease: Lease | None) -> replies.LeaseLine | None:
+    if lease is None:
+        return None
+    return replies.LeaseLine(
+        epoch=lease.epoch, pilot_id=lease.pilot_id, phase=lease.phase, expires_at=lease.expires_at
     )
 
 
@@ -197,13 +208,37 @@ def _site(row: asyncpg.Record, fate: Fate) -> replies.SiteLine:
 
 async def _list_pilots(tx: Transaction, principal: Principal, query: asked.ListPilots) -> replies.Pilots:
     rows = await pilot.listed(tx, PILOTS_LIMIT, ended=query.ended)
-    fields = replies.PilotLine.__struct_fields__
-    lines = tuple(
-        replies.PilotLine(**{name: row[name] for name in fields})
-        for row in rows
-        if row["vo"] == principal.vo or allowed(principal, "administer", "", "", row["vo"])
-    )
+    lines = tuple(_pilot(row) for row in rows if _may_see_pilot(principal, row))
     return replies.Pilots(query_id=query.query_id, client=query.client, pilots=lines)
+
+
+async def _show_pilot(tx: Transaction, principal: Principal, query: asked.ShowPilot) -> replies.PilotDetail:
+    row = await pilot.one(tx, PilotId(query.pilot_id))
+    if row is None or not _may_see_pilot(principal, row):
+        raise Rejected(
+            "NO_SUCH_PILOT", f"there is no pilot {query.pilot_id}", "`wms pilots --ended` lists them"
+        )
+    return replies.PilotDetail(
+        query_id=query.query_id,
+        client=query.client,
+        pilot=_pilot(row),
+        dispatcher=row["dispatcher"],
+        reference=row["reference"],
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        word=row["word"],
+        word_at=row["word_at"],
+        cause=row["cause"],
+        output=row["output"],
+    )
+
+
+def _may_see_pilot(principal: Principal, row: asyncpg.Record) -> bool:
+    return row["vo"] == principal.vo or allowed(principal, "administer", "", "", row["vo"])
+
+
+def _pilot(row: asyncpg.Record) -> replies.PilotLine:
+    return replies.PilotLine(**{name: row[name] for name in replies.PilotLine.__struct_fields__})
 
 
 _ANSWERS: dict[type[Any], Any] = {
@@ -215,5 +250,6 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListQueues: _list_queues,
     asked.ListSites: _list_sites,
     asked.ListPilots: _list_pilots,
+    asked.ShowPilot: _show_pilot,
     asked.ListLimits: standing.list_limits,
 }

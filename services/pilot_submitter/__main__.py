@@ -17,7 +17,7 @@ async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
     doors = doors_of(config, os.environ)
     maker = PilotMaker(config, load_key(Path(config.pilots.keys) / "pilots.pem", ("pilot",)))
-    following = Following(host.db, doors)
+    following = Following(host.db, doors, silent_seconds=config.pilots.silent_seconds)
     provisioning = Provisioning(host.db, doors, maker, Caps(pilots=config.pilots.most), following)
     host.every("provide", config.pilots.plan_every_seconds, provisioning.provide)
     host.every("follow", config.pilots.plan_every_seconds, following.follow)

@@ -25,6 +25,11 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     grace_seconds: Seconds = 3.0
     """What a pilot that is told to end leaves its running jobs."""
     lifetime_seconds: Seconds = 1_209_600.0
+    silent_seconds: Seconds = 60.0
+    """An element's word that it lost a pilot from sight counts only once the pilot has been silent for so long itself.
+
+    Half a lease: longer than between two renewals, and short enough to be known when the lease runs out.
+    """
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):

@@ -30,10 +30,18 @@ OUTPUTS_AT_ONCE = 100
 class Following:
     """Follows the pilots behind all doors."""
 
-    def __init__(self, db: Database, doors: Doors, *, settled_seconds: float = SETTLED_SECONDS) -> None:
+    def __init__(
+        self,
+        db: Database,
+        doors: Doors,
+        *,
+        settled_seconds: float = SETTLED_SECONDS,
+        silent_seconds: float = 60.0,
+    ) -> None:
         self._db = db
         self._doors = doors
         self._settled_seconds = settled_seconds
+        self._silent_seconds = silent_seconds
         self._sending: list[set[PilotId]] = []
 
     @contextlib.contextmanager
@@ -66,22 +74,28 @@ class Following:
             return
         door.followed()
         known = {each.pilot_id: each for each in pilots}
-        news = [each for each in sightings if _is_news(each, known[each.pilot_id])]
+        news = [each for each in sightings if _is_news(each, known[each.pilot_id], self._silent_seconds)]
         _judge(door, pilots, news)
         await self.note(news)
 
     async def note(self, sightings: Iterable[Sighting]) -> None:
-        """Write down what dispatchers say of pilots; hurry the leases of those that are certainly dead."""
+        """Write down what dispatchers say of pilots; hurry the leases of those that were seen to end."""
         news = list(sightings)
         if not news:
             return
         followed = [
-            Followed(pilot_id=each.pilot_id, state=each.state, reference=each.reference, reason=each.reason)
+            Followed(
+                pilot_id=each.pilot_id,
+                state=each.state,
+                reference=each.reference,
+                reason=each.reason,
+                cause=each.cause,
+            )
             for each in news
         ]
         async with self._db.transaction() as tx:
             await pilot.update(tx, followed)
-            await pilot.hurry_leases(tx, [each.pilot_id for each in news if each.ended])
+            await pilot.hurry_leases(tx, [each.pilot_id for each in news if each.ended and not each.lost])
         for each in news:
             log.info("pilot", pilot=each.pilot_id, state=each.state, reason=each.reason)
 
@@ -113,7 +127,9 @@ class Following:
         return True
 
 
-def _is_news(sighting: Sighting, known: Pilot) -> bool:
+def _is_news(sighting: Sighting, known: Pilot, silent_seconds: float) -> bool:
+    if sighting.lost and known.silent is not None and known.silent < silent_seconds:
+        return False  # it speaks itself, and knows better
     if known.state == "Submitting" and sighting.state == "Aborted" and known.age < ARRIVING_SECONDS:
         return False
     if sighting.state == "Running" and known.state in ("Running", "Draining", "Submitted"):

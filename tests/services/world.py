@@ -5,6 +5,7 @@ what it posted to the outbox. No broker is needed and nothing waits: time is mov
 """
 
 import itertools
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -87,7 +88,9 @@ class World:
         self.admission = Admission(db)
         self._commands = Commands(DEFAULT_SEGMENTS, Foresight(DEFAULT_SEGMENTS, clock), self.admission)
         self._reports = Reports(self.terms)
-        self._leases = Leases(db, self.terms)
+        self.clock_set = 0.0
+        """By how many seconds somebody set the database's clock on, as a sweep sees it."""
+        self._leases = Leases(db, self.terms, lambda: time.monotonic() - self.clock_set)
         self._queries = Queries(DEFAULT_SEGMENTS)
         self._reasons = Reasons(db)
         self.index = QueueIndex()

@@ -200,6 +200,20 @@ VERDICT = replies.CeVerdict(
     pilots=2,
     free_slots=3,
 )
+PILOT_LINE = replies.PilotLine(
+    pilot_id=PILOT,
+    site="glasgow",
+    ce="ce01",
+    vo="lhcb",
+    state="Running",
+    slots=8,
+    busy=5,
+    jobs_done=31,
+    submitted_at=AT,
+    seen_at=LATER,
+    reason="8 jobs wait",
+)
+
 
 FULL: dict[str, msgspec.Struct] = {
     "submit": commands.Submit(
@@ -226,6 +240,7 @@ FULL: dict[str, msgspec.Struct] = {
     "list-queues": queries.ListQueues(**ASKED),
     "list-sites": queries.ListSites(**ASKED),
     "list-pilots": queries.ListPilots(**ASKED, ended=True),
+    "show-pilot": queries.ShowPilot(**ASKED, pilot_id=PILOT),
     "submitted": replies.Submitted(
         command_id=CommandId("c-1"),
         client="cli-7",
@@ -319,23 +334,18 @@ FULL: dict[str, msgspec.Struct] = {
             ),
         ),
     ),
-    "pilots": replies.Pilots(
+    "pilots": replies.Pilots(**ASKED, pilots=(PILOT_LINE,)),
+    "pilot-detail": replies.PilotDetail(
         **ASKED,
-        pilots=(
-            replies.PilotLine(
-                pilot_id=PILOT,
-                site="glasgow",
-                ce="ce01",
-                vo="lhcb",
-                state="Running",
-                slots=8,
-                busy=5,
-                jobs_done=31,
-                submitted_at=AT,
-                seen_at=LATER,
-                reason="8 jobs wait",
-            ),
-        ),
+        pilot=PILOT_LINE,
+        dispatcher="slurm",
+        reference="4711",
+        started_at=AT,
+        ended_at=LATER,
+        word="Failed: node_fail",
+        word_at=LATER,
+        cause="NODE_LOST",
+        output="lost its node\n",
     ),
     "advertise": ads.Advertise(element=ELEMENT, advertised_at=AT, lifetime_seconds=180.0),
     "withdraw": ads.Withdraw(site="glasgow", ce="ce01", advertised_at=AT),
@@ -557,6 +567,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "list-queues": queries.ListQueues(query_id="q-1"),
     "list-sites": queries.ListSites(query_id="q-1"),
     "list-pilots": queries.ListPilots(query_id="q-1"),
+    "show-pilot": queries.ShowPilot(query_id="q-1", pilot_id=PILOT),
     "submitted": replies.Submitted(command_id=CommandId("c-1"), client="", ids=()),
     "values-kept": replies.ValuesKept(command_id=CommandId("c-1/0/0"), client=""),
     "refused": replies.Refused(reply_to="c-1", client="", code="NOT_ALLOWED", message="no"),
@@ -574,6 +585,18 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "queues": replies.Queues(**ASKED, queues=()),
     "sites": replies.Sites(**ASKED, sites=()),
     "pilots": replies.Pilots(**ASKED, pilots=()),
+    "pilot-detail": replies.PilotDetail(
+        **ASKED,
+        pilot=PILOT_LINE,
+        dispatcher="slurm",
+        reference=None,
+        started_at=None,
+        ended_at=None,
+        word=None,
+        word_at=None,
+        cause=None,
+        output=None,
+    ),
     "advertise": ads.Advertise(
         element=ComputingElement(site="local", ce="local", slots=2, max_cpu_time=3_600), advertised_at=AT
     ),
@@ -784,6 +807,33 @@ GROWN: dict[str, msgspec.Struct] = {
         attempts=(),
         history=(),
         reason_text="no pilot runs at the 1 computing element that could run it",
+    ),
+    "job-detail.holders": replies.JobDetail(
+        **ASKED,
+        job=LINE,
+        array_index=None,
+        description={"executable": "./sim"},
+        attempts=(ATTEMPT,),
+        history=(HISTORY,),
+        holders=(
+            replies.HolderLine(
+                pilot_id=PILOT,
+                site="glasgow",
+                ce="ce01",
+                dispatcher="slurm",
+                reference="4711",
+                state="Failed",
+                submitted_at=AT,
+                started_at=AT,
+                seen_at=AT,
+                ended_at=LATER,
+                reason="node_fail",
+                word="Failed: node_fail",
+                word_at=LATER,
+                cause="NODE_LOST",
+            ),
+        ),
+        lease=replies.LeaseLine(epoch=2, pilot_id=PILOT, phase="accepted", expires_at=LATER),
     ),
     "job-why.tiers": replies.JobWhy(
         **ASKED,

@@ -34,6 +34,12 @@ COMMANDS = (
     (JOBS, "wait", "jobs:wait", "Wait until jobs have ended."),
     (JOBS, "why", "why:why", "Say why a job is where it is."),
     (JOBS, "logs", "logs:logs", "Show what happened to a job, and what it printed."),
+    (
+        JOBS,
+        "timeline",
+        "timeline:timeline",
+        "Show what happened to a job in the order of time, and who saw it.",
+    ),
     (JOBS, "output", "outputs:output", "Fetch the files that jobs kept."),
     (ORDERS, "kill", "orders:kill", "Kill jobs."),
     (ORDERS, "hold", "orders:hold", "Keep waiting jobs from starting until they are released."),

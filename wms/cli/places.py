@@ -1,19 +1,21 @@
 """`wms sites`, `wms queues`, `wms pilots`: what there is to run on, what waits, and who serves."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from wms.cli.discover import Sought, discover
 from wms.cli.options import USUAL, Common, Flag
-from wms.cli.printing import show_json, show_table
+from wms.cli.printing import note, show_json, show_output, show_table
 from wms.cli.quantities import since, span
 from wms.cli.session import OK, with_client
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from wms.client import Client
-    from wms.messages.replies import PilotLine, QueueLine, SiteLine
+    from wms.messages.replies import PilotDetail, PilotLine, QueueLine, SiteLine
 
 NOWHERE = Sought()
 SITES = ("SITE", "CE", "KIND", "SLOTS>", "PILOTS>", "RUNNING>", "TAGS", "MAX CPU>", "ADVERTISED>", "NOTICE")
@@ -66,20 +68,29 @@ def queues(*, common: Common = USUAL) -> int:
     return with_client(common, work)
 
 
-def pilots(*, ended: Flag = False, common: Common = USUAL) -> int:
-    """List the pilots that serve jobs now.
+def pilots(
+    *, ended: Flag = False, output: Annotated[str, Parameter(show_default=False)] = "", common: Common = USUAL
+) -> int:
+    """List the pilots that serve jobs now, or show one with what it printed.
+
+    What a pilot printed is fetched from its computing element some seconds after its end.
 
     For example:
       wms pilots
       wms pilots --ended --json
+      wms pilots --output p-0123456789abcdef
 
     Parameters
     ----------
     ended
         Those that have ended, too.
+    output
+        The pilot of which to show all that is known, and the end of what it printed.
     """
 
     async def work(client: "Client") -> int:
+        if output:
+            return await _show_pilot(client, output, common)
         found = await client.pilots(ended=ended)
         if common.json:
             show_json(found)
@@ -88,6 +99,35 @@ def pilots(*, ended: Flag = False, common: Common = USUAL) -> int:
         return OK
 
     return with_client(common, work)
+
+
+async def _show_pilot(client: "Client", pilot_id: str, common: Common) -> int:
+    found = await client.pilot(pilot_id)
+    if common.json:
+        show_json(found)
+        return OK
+    show_table(PILOTS, pilot_rows([found.pilot]))
+    for line in _known_of(found):
+        note(line)
+    if found.output is None:
+        note(
+            "what it printed was not fetched yet"
+            if found.ended_at
+            else "what it prints is fetched after its end"
+        )
+    else:
+        show_output(found.output)
+    return OK
+
+
+def _known_of(found: "PilotDetail") -> "Iterator[str]":
+    if found.reference:
+        yield f"{found.dispatcher} calls it {found.reference}"
+    if found.word_at is not None:
+        cause = f" ({found.cause})" if found.cause else ""
+        yield f"{found.dispatcher} said of it at {found.word_at:%Y-%m-%d %H:%M:%S}: {found.word}{cause}"
+    if found.ended_at is not None:
+        yield f"it ended at {found.ended_at:%Y-%m-%d %H:%M:%S}"
 
 
 def _now() -> "datetime":

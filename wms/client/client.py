@@ -242,6 +242,11 @@ class Client:
         query = asked.ListPilots(query_id=_id(), client=self._exchange.client, ended=ended)
         return (await self._ask(query, replies.Pilots)).pilots
 
+    async def pilot(self, pilot_id: str) -> replies.PilotDetail:
+        """Return a pilot whole, with what it printed if that was fetched. Raises Rejected for one that is not, or not yours to see."""
+        query = asked.ShowPilot(query_id=_id(), client=self._exchange.client, pilot_id=pilot_id)
+        return await self._ask(query, replies.PilotDetail)
+
     async def shares(self) -> tuple[replies.ShareLine, ...]:
         """Return what the groups of your VO are entitled to, of all VOs if you administer them, and how they stand."""
         query = asked.ListShares(query_id=_id(), client=self._exchange.client)

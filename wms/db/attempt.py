@@ -104,6 +104,14 @@ async def expired(tx: Transaction, limit: int) -> list[JobId]:
     return [row["job_id"] for row in await tx.fetch(SQL["expired"], limit)]
 
 
+async def clock_set(tx: Transaction, step_seconds: float, longest_seconds: float) -> None:
+    """Let leases end when they would have, had nobody set the database's clock by `step_seconds`.
+
+    However many say so, it is done once: a lease that was moved runs again, and ends within `longest_seconds`.
+    """
+    await tx.execute(SQL["clock_set"], step_seconds, longest_seconds)
+
+
 async def of_pilots(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[JobId]:
     """Return the jobs that these pilots hold."""
     return [row["job_id"] for row in await tx.fetch(SQL["of_pilots"], pilot_ids)]

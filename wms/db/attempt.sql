@@ -45,11 +45,18 @@ from ended;
 select a.job_id, a.epoch
 from ended_attempt a join unnest($1::bigint[], $2::integer[], $3::text[]) as t(job_id, epoch, pilot_id)
     on a.job_id = t.job_id and a.epoch = t.epoch and a.pilot_id = t.pilot_id
-where a.outcome in ('done', 'failed', 'killed') or (a.outcome = 'lost' and a.reason not in ('LEASE_EXPIRED', 'OFFER_EXPIRED'));
+where a.outcome in ('done', 'failed', 'killed') or (
+    a.outcome = 'lost' and a.reason not in ('LEASE_EXPIRED', 'OFFER_EXPIRED', 'PILOT_DIED', 'NODE_LOST', 'PILOT_FORGOTTEN')
+);
 
 -- name: expired
 -- Jobs whose lease has run out, oldest first.
 select job_id from lease where expires_at <= now() order by expires_at limit $1;
+
+-- name: clock_set
+-- The clock was set by so many seconds: leases that ran when it was end when they would have.
+update lease set expires_at = expires_at + make_interval(secs => $1) where ($1 > 0 and expires_at <= now())
+    or ($1 < 0 and expires_at > now() + make_interval(secs => $2));
 
 -- name: of_pilots
 -- The jobs that these pilots hold.

@@ -1,6 +1,6 @@
 """Pilots in the database: about to be sent, sent, seen, ended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import asyncpg
@@ -8,7 +8,8 @@ import msgspec
 
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.ids import PilotId
+from wms.ids import JobId, PilotId
+from wms.job.reasons import Code
 
 SQL = load(__file__)
 
@@ -30,6 +31,8 @@ class Pilot(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     age: float
     """Seconds since it was written down, by the database's clock."""
+    silent: float | None
+    """Seconds since it last spoke; None of one that never did."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,10 +74,29 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     reference: str | None = None
     reason: str = ""
+    cause: Code | None = None
+    """What became of it, if it did not end by itself."""
+
+
+class Fate(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a pilot that does not renew its leases."""
+
+    pilot_id: PilotId
+    site: str
+    ce: str
+    dispatcher: str
+    state: str
+    ended: bool
+    seen_at: datetime | None
+    """When it last spoke itself."""
+    word: str | None
+    """What its element said of it last, and when."""
+    word_at: datetime | None
+    cause: str | None
 
 
 async def seen(tx: Transaction, pilots: Sequence[Seen]) -> None:
-    """Write what pilots said; each at most once."""
+    """Write what pilots said; each at most once. One that was lost from sight, and speaks, is back."""
     if pilots:
         await tx.execute(SQL["seen"], *_columns(pilots))
 
@@ -102,7 +124,7 @@ LAST_BREATH_SECONDS = 5.0
 
 
 async def hurry_leases(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
-    """End soon what these pilots hold: they are dead."""
+    """End soon what these pilots hold: they were seen to end. Of one lost from sight the leases run their time."""
     if pilot_ids:
         await tx.execute(SQL["hurry_leases"], pilot_ids, LAST_BREATH_SECONDS)
 
@@ -123,6 +145,23 @@ async def keep_outputs(tx: Transaction, outputs: Mapping[PilotId, str]) -> None:
         # Postgres keeps no NUL in a text.
         texts = [text.replace("\0", "") for text in outputs.values()]
         await tx.execute(SQL["keep_outputs"], list(outputs), texts)
+
+
+async def fates(tx: Transaction, pilot_ids: Collection[PilotId]) -> dict[PilotId, Fate]:
+    """Return what is known of pilots."""
+    if not pilot_ids:
+        return {}
+    return {row["pilot_id"]: Fate(**row) for row in await tx.fetch(SQL["fates"], sorted(pilot_ids))}
+
+
+async def of_job(tx: Transaction, job_id: JobId) -> list[asyncpg.Record]:
+    """Return the pilots that a job was given to, in order."""
+    return await tx.fetch(SQL["of_job"], job_id)
+
+
+async def one(tx: Transaction, pilot_id: PilotId) -> asyncpg.Record | None:
+    """Return a pilot whole, with what it printed."""
+    return await tx.fetchrow(SQL["one"], pilot_id)
 
 
 async def listed(tx: Transaction, limit: int, *, ended: bool) -> list[asyncpg.Record]:

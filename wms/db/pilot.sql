@@ -1,14 +1,18 @@
 -- name: seen
--- What pilots said of themselves.
+-- What pilots said of themselves. One that its element had only lost from sight is back.
 update pilot p
 set seen_at = now(), started_at = coalesce(p.started_at, now()), slots = s.slots, busy = s.busy,
     jobs_done = p.jobs_done + s.done,
-    state = case when p.ended_at is not null then p.state
+    state = case when p.ended_at is not null and not s.back then p.state
                  when s.state = 'ended' then 'Done' when s.state = 'draining' then 'Draining' else 'Running' end,
-    ended_at = case when s.state = 'ended' then coalesce(p.ended_at, now()) else p.ended_at end,
+    ended_at = case when s.state = 'ended' then coalesce(p.ended_at, now()) when not s.back then p.ended_at end,
+    cause = case when not s.back then p.cause end,
     reason = case when s.reason = '' then p.reason else s.reason end
-from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[])
-    as s(pilot_id, state, slots, busy, done, reason)
+from (
+    select u.*, coalesce(o.cause in ('NODE_LOST', 'PILOT_FORGOTTEN'), false) as back
+    from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[])
+        as u(pilot_id, state, slots, busy, done, reason) join pilot o using (pilot_id)
+) s
 where p.pilot_id = s.pilot_id;
 
 -- name: insert
@@ -32,14 +36,15 @@ update pilot p
 set state = case when p.state in ('Running', 'Draining') and u.state in ('Submitted', 'Waiting') then p.state else u.state end,
     reference = coalesce(u.reference, p.reference),
     reason = case when u.reason = '' then p.reason else u.reason end,
+    word = concat_ws(': ', u.state, nullif(u.reason, '')), word_at = now(), cause = u.cause,
     ended_at = case when u.state in ('Done', 'Failed', 'Aborted') then now() end
-from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as u(pilot_id, state, reference, reason)
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as u(pilot_id, state, reference, reason, cause)
 where p.pilot_id = u.pilot_id and p.ended_at is null;
 
 -- name: alive
 -- Pilots that have not ended.
 select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, submitted_at, seen_at, reason,
-    extract(epoch from now() - submitted_at)::float8 as age
+    extract(epoch from now() - submitted_at)::float8 as age, extract(epoch from now() - seen_at)::float8 as silent
 from pilot where ended_at is null order by submitted_at;
 
 -- name: unfetched
@@ -57,3 +62,19 @@ update pilot p set output = o.output from unnest($1::text[], $2::text[]) as o(pi
 select pilot_id, site, ce, vo, dispatcher, state, slots, busy, jobs_done, submitted_at, started_at, seen_at, ended_at, reason
 from pilot where $2 or ended_at is null
 order by ended_at is not null, submitted_at desc limit $1;
+
+-- name: fates
+-- What is known of these pilots: their own last words, their elements' and what became of them.
+select pilot_id, site, ce, dispatcher, state, ended_at is not null as ended, seen_at, word, word_at, cause
+from pilot where pilot_id = any ($1::text[]);
+
+-- name: of_job
+-- The pilots that a job was given to, in order, with what they and their elements said of them.
+select pilot_id, site, ce, dispatcher, reference, state, submitted_at, started_at, seen_at, ended_at, reason, word, word_at, cause
+from pilot where pilot_id in (select a.pilot_id from attempt a where a.job_id = $1) order by submitted_at, pilot_id;
+
+-- name: one
+-- A pilot whole, with what it printed.
+select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, jobs_done, submitted_at, started_at, seen_at, ended_at,
+    reason, word, word_at, cause, output
+from pilot where pilot_id = $1;

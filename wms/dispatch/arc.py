@@ -9,6 +9,7 @@ before it had brought them is failed by A-REX after ten minutes.
 """
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
@@ -17,11 +18,15 @@ from wms.dispatch.port import OUTPUT_LIMIT, Order, Output, Request, Sighting, ba
 from wms.dispatch.script import pilot_script
 from wms.errors import shown
 from wms.ids import PilotId
+from wms.job.reasons import Code
 
 JOBS_AT_ONCE = 200
 """In one call."""
 FILES = ("pilot.sh", "config.toml", "token")
 """What a job is brought; the token last, for with it the job is whole."""
+
+NODE_FAILURE = re.compile(r"\bnode.?fail", re.IGNORECASE)
+"""So A-REX puts it that its batch system has lost the node, in words alone."""
 
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
@@ -163,7 +168,13 @@ class ArcDispatcher:
             code = str(end.activity.get("ExitCode") or "0")
             state = "Failed" if state == "Done" and code != "0" else state
             why = "" if state == "Done" else await self._why(rest, pilot_id, end, code)
-        return Sighting(pilot_id=pilot_id, state=state, reference=self._jobs[pilot_id], reason=why)
+        return Sighting(
+            pilot_id=pilot_id,
+            state=state,
+            reference=self._jobs[pilot_id],
+            reason=why,
+            lost=Code.NODE_LOST if state == "Failed" and NODE_FAILURE.search(why) else None,
+        )
 
     async def _why(self, rest: ArcRest, pilot_id: PilotId, end: Answer, code: str) -> str:
         errors = end.activity.get("Error", "")
@@ -203,4 +214,6 @@ def _failed(pilot_id: PilotId, reason: str) -> Sighting:
 
 
 def _lost(pilot_id: PilotId) -> Sighting:
-    return Sighting(pilot_id=pilot_id, state="Aborted", reason="ARC knows no such job")
+    return Sighting(
+        pilot_id=pilot_id, state="Aborted", reason="ARC knows no such job", lost=Code.PILOT_FORGOTTEN
+    )

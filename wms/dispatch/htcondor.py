@@ -19,6 +19,7 @@ from wms.dispatch.port import Order, Output, Request, Sighting, batches, last_li
 from wms.dispatch.script import pilot_script
 from wms.errors import Unavailable, shown
 from wms.ids import PilotId
+from wms.job.reasons import Code
 
 JOBS_AT_ONCE = 100
 HELD_SECONDS = 600
@@ -183,7 +184,9 @@ class HTCondorDispatcher:
 
     def _lost(self, pilot_id: PilotId) -> Sighting:
         self._places.drop_token(pilot_id)
-        return Sighting(pilot_id=pilot_id, state="Aborted", reason="HTCondor knows no such job")
+        return Sighting(
+            pilot_id=pilot_id, state="Aborted", reason="HTCondor knows no such job", lost=Code.PILOT_FORGOTTEN
+        )
 
 
 def _state(ad: Mapping[str, Any]) -> State:

@@ -11,6 +11,7 @@ import msgspec
 
 from wms.errors import Unavailable
 from wms.ids import PilotId
+from wms.job.reasons import Code
 
 OUTPUT_LIMIT = 16_384
 """Bytes of what a pilot printed that are worth fetching: its end."""
@@ -50,6 +51,13 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
     reference: str | None = None
     """The middleware's own name for it."""
     reason: str = ""
+    lost: Literal[Code.NODE_LOST, Code.PILOT_FORGOTTEN] | None = None
+    """Why nobody saw it end, though it counts as ended: it may work on where its element cannot see it."""
+
+    @property
+    def cause(self) -> Code | None:
+        """What became of one that did not end by itself; None of any other."""
+        return (self.lost or Code.PILOT_DIED) if self.state in ("Failed", "Aborted") else None
 
     @property
     def ended(self) -> bool:
@@ -74,7 +82,7 @@ class Dispatcher(Protocol):
         """
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
-        """Return what is known of pilots; one that was never sent, or is forgotten, comes back as Aborted.
+        """Return what is known of pilots; one that was never sent, or is forgotten, comes back as Aborted, and `lost`.
 
         One of which nothing certain can be said just now is left out.
         """

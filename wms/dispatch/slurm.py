@@ -22,6 +22,7 @@ from wms.dispatch.port import Order, Output, Request, Sighting, batches, last_li
 from wms.dispatch.script import pilot_script
 from wms.errors import Unavailable
 from wms.ids import PilotId
+from wms.job.reasons import Code
 
 log = structlog.get_logger()
 
@@ -51,11 +52,14 @@ OURS = {
 
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
+NODE_FAILURES = ("NODE_FAIL", "BOOT_FAIL")
+"""Slurm has lost the node; whether what ran there does so still, it cannot know."""
+
 STATES: Mapping[str, State] = {
     **dict.fromkeys(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"), "Waiting"),
     **dict.fromkeys(("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"), "Running"),
     "COMPLETED": "Done",
-    **dict.fromkeys(("FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "PREEMPTED"), "Failed"),
+    **dict.fromkeys(("FAILED", "TIMEOUT", "OUT_OF_MEMORY", *NODE_FAILURES, "DEADLINE", "PREEMPTED"), "Failed"),
     **dict.fromkeys(("CANCELLED", "REVOKED"), "Aborted"),
 }  # fmt: skip
 """Slurm's states in the port's words; one that is not here belongs to a job that lives."""
@@ -175,8 +179,15 @@ class SlurmDispatcher:
         state = STATES.get(job.state, "Running")
         if _is_over(job):
             self._places.drop_token(pilot_id)
+        # What it left tells that it ended before its node was lost.
+        if job.state in NODE_FAILURES and (told := self._by_exit_code(pilot_id)) is not None:
+            return told
         return Sighting(
-            pilot_id=pilot_id, state=state, reference=job.number, reason=self._why(pilot_id, state, job)
+            pilot_id=pilot_id,
+            state=state,
+            reference=job.number,
+            reason=self._why(pilot_id, state, job),
+            lost=Code.NODE_LOST if job.state in NODE_FAILURES else None,
         )
 
     def _why(self, pilot_id: PilotId, state: str, job: _Job) -> str:
@@ -210,7 +221,9 @@ class SlurmDispatcher:
 
     def _lost(self, pilot_id: PilotId) -> Sighting:
         self._places.drop_token(pilot_id)
-        return Sighting(pilot_id=pilot_id, state="Aborted", reason="Slurm knows no such job")
+        return Sighting(
+            pilot_id=pilot_id, state="Aborted", reason="Slurm knows no such job", lost=Code.PILOT_FORGOTTEN
+        )
 
     async def _accounts(self, pilot_ids: Sequence[PilotId]) -> dict[PilotId, _Job] | None:
         """Return what Slurm's accounts say of jobs; None if they could not be asked just now."""

@@ -31,6 +31,9 @@ class Code(StrEnum):
     OFFER_EXPIRED = "OFFER_EXPIRED"
     OFFER_DECLINED = "OFFER_DECLINED"
     LEASE_EXPIRED = "LEASE_EXPIRED"
+    PILOT_DIED = "PILOT_DIED"
+    NODE_LOST = "NODE_LOST"
+    PILOT_FORGOTTEN = "PILOT_FORGOTTEN"
     TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
     KILLED_BY_USER = "KILLED_BY_USER"
     HELD_BY_USER = "HELD_BY_USER"
@@ -49,6 +52,10 @@ ADVICE: dict[Code, str] = {
     Code.DISK_LIMIT: "ask for more with --disk, or write less",
     Code.INPUT_FAILED: "the input sandbox could not be fetched or unpacked: submit it again",
     Code.OUTPUT_FAILED: "the outputs could not be stored: is the output sandbox within its limit?",
+    Code.LEASE_EXPIRED: "its pilot fell silent: `wms timeline` shows what was heard of it last, and of whom",
+    Code.PILOT_DIED: "its pilot ended under it: `wms timeline` shows what the element said, `wms pilots --output` what it printed",
+    Code.NODE_LOST: "the site lost the node that it ran on: `wms timeline` shows when it was heard of last",
+    Code.PILOT_FORGOTTEN: "the element knows nothing of its pilot any more: `wms timeline` shows when it was heard of last",
     Code.TOO_MANY_ATTEMPTS: "every attempt was lost: `wms logs` shows where; `wms reschedule` tries again",
 }
 
@@ -82,11 +89,18 @@ class Reason(msgspec.Struct, frozen=True):
     text: str = ""
 
 
+LOST_WITH_PILOT = frozenset({Code.PILOT_DIED, Code.NODE_LOST, Code.PILOT_FORGOTTEN})
+"""What an element says of a pilot that is no more: it saw it end, it lost its node, or it knows of no such job.
+
+Only the first is certain: on a node that is out of sight, and in a batch system that forgets, a pilot may work on.
+"""
+
 RETRYABLE = frozenset(
     {
         Code.OFFER_EXPIRED,
         Code.OFFER_DECLINED,
         Code.LEASE_EXPIRED,
+        *LOST_WITH_PILOT,
         Code.PILOT_STOPPED,
         Code.AGENT_ERROR,
     }

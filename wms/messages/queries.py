@@ -83,6 +83,12 @@ class ListPilots(Query, frozen=True, kw_only=True, tag="list-pilots"):
     ended: bool = False
 
 
+class ShowPilot(Query, frozen=True, kw_only=True, tag="show-pilot"):
+    """One pilot whole, with what it printed."""
+
+    pilot_id: Short
+
+
 class ListShares(Query, frozen=True, kw_only=True, tag="list-shares"):
     """What groups are entitled to, and how they stand."""
 
@@ -101,6 +107,7 @@ Asked = (
     | ListQueues
     | ListSites
     | ListPilots
+    | ShowPilot
     | ListShares
     | ListLimits
 )

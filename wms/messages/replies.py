@@ -120,6 +120,38 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     output_bytes: int | None
 
 
+class HolderLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot that a job was given to: what it said of itself, and what its element said of it."""
+
+    pilot_id: str
+    site: str
+    ce: str
+    dispatcher: str
+    reference: str | None
+    """What its element calls it."""
+    state: str
+    submitted_at: datetime
+    started_at: datetime | None
+    """When it was heard of first, and last."""
+    seen_at: datetime | None
+    ended_at: datetime | None
+    reason: str
+    word: str | None
+    """What its element said of it last, and when."""
+    word_at: datetime | None
+    cause: str | None
+    """What became of it, if it did not end by itself."""
+
+
+class LeaseLine(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds a job now, and until when unless the lease is renewed."""
+
+    epoch: int
+    pilot_id: str
+    phase: str
+    expires_at: datetime
+
+
 class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
     """One move of a job."""
 
@@ -189,6 +221,9 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True, tag="job-detail"):
     history: tuple[HistoryLine, ...]
     reason_text: str = ""
     """Of a waiting job why it waits, as was last found."""
+    holders: tuple[HolderLine, ...] = ()
+    """The pilots of its attempts."""
+    lease: LeaseLine | None = None
 
 
 class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -322,6 +357,26 @@ class Pilots(msgspec.Struct, frozen=True, kw_only=True, tag="pilots"):
     pilots: tuple[PilotLine, ...]
 
 
+class PilotDetail(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-detail"):
+    """Answers ShowPilot."""
+
+    query_id: str
+    client: str
+    pilot: PilotLine
+    dispatcher: str
+    reference: str | None
+    """What its element calls it."""
+    started_at: datetime | None
+    ended_at: datetime | None
+    word: str | None
+    """What its element said of it last, and when."""
+    word_at: datetime | None
+    cause: str | None
+    """What became of it, if it did not end by itself."""
+    output: str | None
+    """The end of what it printed; None as long as it was not fetched, which is some time after its end."""
+
+
 class Ruled(msgspec.Struct, frozen=True, kw_only=True, tag="ruled"):
     """A rule holds from now on; matchers apply it within seconds."""
 
@@ -406,6 +461,7 @@ Reply = (
     | Queues
     | Sites
     | Pilots
+    | PilotDetail
     | Ruled
     | Shares
     | LimitList

@@ -1,0 +1,108 @@
+"""`wms timeline`: what happened to a job in the order of time, and who saw it: services, its pilots, their elements, its lease."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from cyclopts import Parameter
+
+from wms.cli.options import USUAL, Common
+from wms.cli.printing import show_json, show_table
+from wms.cli.session import OK, with_client
+
+if TYPE_CHECKING:
+    from wms.client import Client
+    from wms.messages.replies import Attempt, HistoryLine, HolderLine, JobDetail
+
+COLUMNS = ("TIME", "ATTEMPT>", "WHO", "WHAT")
+SOURCES = {"job_manager": "job manager", "job_agent": "job agent"}
+
+
+class Entry(NamedTuple):
+    """Something that was seen: when, of which attempt (0: of none), by whom, and what."""
+
+    at: datetime
+    attempt: int
+    who: str
+    what: str
+
+
+def timeline(job: Annotated[int, Parameter(help="The job's id")], /, *, common: Common = USUAL) -> int:
+    """Show what happened to a job in the order of time, and who saw it.
+
+    Its moves with their reasons; of each attempt the pilot, where it was, when it was heard of first and last, what its computing element said of it, and how long the lease holds.
+
+    For example:
+      wms timeline 17
+      wms timeline 17 --json
+    """
+
+    async def work(client: "Client") -> int:
+        entries = told(await client.show(job))
+        if common.json:
+            for each in entries:
+                show_json(each._asdict())
+        else:
+            show_table(COLUMNS, [_row(each) for each in entries])
+        return OK
+
+    return with_client(common, work)
+
+
+def told(detail: "JobDetail") -> list[Entry]:
+    """Return what is known of a job, in the order of time."""
+    pilots = {each.pilot_id: each for each in detail.holders}
+    found = [_move(each) for each in detail.history]
+    first: dict[str, int] = {}
+    for attempt in detail.attempts:
+        found += _of_attempt(attempt)
+        first.setdefault(attempt.pilot_id, attempt.epoch)
+    for pilot_id, epoch in first.items():
+        if pilot_id in pilots:
+            found += _of_pilot(pilots[pilot_id], epoch)
+    if detail.lease is not None:
+        lease = detail.lease
+        what = f"the lease of pilot {lease.pilot_id} ends, unless it is renewed"
+        found.append(Entry(lease.expires_at, lease.epoch, "job manager", what))
+    return sorted(found, key=lambda each: each.at)
+
+
+def _move(line: "HistoryLine") -> Entry:
+    why = f"{line.reason}: {line.text}" if line.text else line.reason
+    return Entry(line.at, line.epoch, SOURCES.get(line.source, line.source), f"{line.state}  {why}")
+
+
+def _of_attempt(attempt: "Attempt") -> Iterator[Entry]:
+    who = f"pilot {attempt.pilot_id}"
+    if attempt.accepted_at is not None:
+        where = f"took the job under a lease at {attempt.site}/{attempt.ce}"
+        yield Entry(attempt.accepted_at, attempt.epoch, who, where)
+    if attempt.ended_at is not None:
+        why = ": ".join(word for word in (attempt.reason, attempt.reason_text) if word)
+        yield Entry(
+            attempt.ended_at, attempt.epoch, "job manager", f"the attempt ended, {attempt.outcome}  {why}"
+        )
+
+
+def _of_pilot(pilot: "HolderLine", epoch: int) -> Iterator[Entry]:
+    who, element = f"pilot {pilot.pilot_id}", f"{pilot.dispatcher} {pilot.site}/{pilot.ce}"
+    called = f", there called {pilot.reference}" if pilot.reference else ""
+    yield Entry(pilot.submitted_at, epoch, "pilot submitter", f"sent {who} to {element}{called}")
+    if pilot.started_at is not None:
+        yield Entry(pilot.started_at, epoch, who, "spoke for the first time")
+    if pilot.seen_at is not None and pilot.seen_at != pilot.started_at:
+        yield Entry(pilot.seen_at, epoch, who, "spoke last")
+    if pilot.word is not None and pilot.word_at is not None:
+        cause = f"  {pilot.cause}" if pilot.cause else ""
+        yield Entry(pilot.word_at, epoch, element, f"said of {who}: {pilot.word}{cause}")
+    if pilot.ended_at is not None and not pilot.cause:
+        yield Entry(pilot.ended_at, epoch, who, "ended")
+
+
+def _row(each: Entry) -> tuple[object, ...]:
+    return (
+        f"{each.at:%Y-%m-%d %H:%M:%S}.{each.at.microsecond // 1000:03}",
+        each.attempt or "",
+        each.who,
+        each.what,
+    )
