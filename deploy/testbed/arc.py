@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from deploy.testbed.certificates import Authority, Credential, proxy
-from deploy.testbed.daemons import TestbedError, environment, free_ports, run, wait_until
+from deploy.testbed.daemons import TestbedError, environment, free_ports, kill, marked, run, wait_until
 from deploy.testbed.issuer import Issuer
 
-READY_SECONDS = 30.0
+READY_SECONDS = 90.0
 SCRIPTS = Path("/usr/share/arc")
 TRUSTED = Path("/etc/grid-security/certificates")
 """Where A-REX looks for who vouches for an issuer of tokens, whatever its configuration says."""
@@ -105,9 +105,22 @@ class ArcElement:
         """Start the issuer, A-REX and its web service, and wait until it tells of itself."""
         self._prepare()
         self._fast_start_script()
+        self.start_daemons()
+
+    def start_daemons(self) -> None:
+        """Start A-REX and its web service as they were prepared, and wait until they answer."""
         for script in (self.place / "run" / "arex-start", SCRIPTS / "arc-arex-ws-start"):
             run([str(script)], self._environment(), within=READY_SECONDS)
         wait_until(f"information from {self.url}", self._tells, READY_SECONDS)
+
+    def kill_daemons(self) -> None:
+        """Kill A-REX and its web service; what they submitted runs on."""
+        daemons = marked(self._root, "arched")
+        if not daemons:
+            raise TestbedError("A-REX does not run")
+        kill(daemons)
+        for name in ("arex.pid", "arex-ws.pid"):
+            (self.place / "run" / name).unlink(missing_ok=True)
 
     def forget(self) -> None:
         """Take back what was put outside of our directory."""

@@ -4,6 +4,7 @@ The mark is the testbed's directory, so that no process of anybody else's, nor o
 whatever number it has.
 """
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -69,6 +70,18 @@ def end(processes: Iterable[psutil.Process], *, grace: float) -> None:
         _signal(process.kill)
     if stubborn := _still_there(asked, 5.0):
         raise TestbedError(f"not ended: {', '.join(map(str, stubborn))}")
+
+
+def kill(processes: Iterable[psutil.Process]) -> None:
+    """Kill processes and all their descendants, as the loss of their machine would, and wait until they are gone."""
+    doomed: list[psutil.Process] = []
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            doomed += [process, *process.children(recursive=True)]
+    for process in doomed:
+        _signal(process.kill)
+    if stubborn := _still_there(doomed, 5.0):
+        raise TestbedError(f"not killed: {', '.join(map(str, stubborn))}")
 
 
 def _signal(act: Callable[[], None]) -> None:

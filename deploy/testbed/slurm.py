@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import psutil
 
-from deploy.testbed.daemons import TestbedError, environment, free_ports, run, wait_until
+from deploy.testbed.daemons import TestbedError, environment, free_ports, kill, marked, run, wait_until
 
 READY_SECONDS = 15.0
 IDLE_STATES = "idle,mix,alloc"
@@ -51,7 +51,7 @@ ReturnToService=2
 KillWait=5
 MinJobAge={remembered}
 SlurmctldTimeout=30
-SlurmdTimeout=60
+SlurmdTimeout={patience}
 TreeWidth=65533
 GresTypes=gpu
 DefMemPerCPU=100
@@ -67,12 +67,16 @@ GRES = "NodeName={node} Name=gpu File=/dev/null\nNodeName={node} Name=gpu File=/
 
 
 class Shape(NamedTuple):
-    """How a cluster is made; the controller forgets a job `remembered` seconds after its end."""
+    """How a cluster is made.
+
+    The controller forgets a job `remembered` seconds after its end, and gives a node up that is silent for `patience` seconds.
+    """
 
     nodes: int = 2
     cores: int = 4
     memory_mb: int = 8_000
     remembered: int = 300
+    patience: int = 60
 
 
 class SlurmCluster:
@@ -104,8 +108,27 @@ class SlurmCluster:
         self._start_munge()
         self.run("slurmctld", "-f", str(self.configuration))
         for node in self.nodes:
-            self.run("slurmd", "-f", str(self.configuration), "-N", node)
+            self.start_node(node)
         wait_until(f"the nodes of {self.name}", self._ready, READY_SECONDS)
+
+    def start_node(self, node: str) -> None:
+        """Start the daemon of a node, which takes up again what still runs there."""
+        self.run("slurmd", "-f", str(self.configuration), "-N", node)
+
+    def kill_daemon(self, node: str) -> None:
+        """Kill the daemon of a node; its jobs run on."""
+        daemons = [each for each in marked(self._root, "slurmd") if node in each.cmdline()]
+        if not daemons:
+            raise TestbedError(f"{node} has no daemon")
+        kill(daemons)
+
+    def lose_node(self, node: str) -> None:
+        """Kill the daemon of a node and all that runs there, so that nobody is left who could tell of it."""
+        self.kill_daemon(node)
+        there = [each for each in self._orphans() if each.environ().get("SLURMD_NODENAME") == node]
+        # Their keepers first, who would tell how they ended; and what has left the batch system's own processes, too.
+        keepers = {parent for each in there if (parent := each.parent()) and parent.name() == "slurmstepd"}
+        kill([*keepers, *there])
 
     def empty(self, within: float = 10.0) -> None:
         """Cancel all jobs and wait for their end: they would outlive the daemons of their nodes."""
@@ -154,6 +177,7 @@ class SlurmCluster:
                 munge=self._munge_socket,
                 place=self.place,
                 remembered=self.shape.remembered,
+                patience=self.shape.patience,
                 cores=self.shape.cores,
                 memory=self.shape.memory_mb,
                 nodes="\n".join(self._node_lines(ports)),

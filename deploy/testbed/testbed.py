@@ -15,8 +15,8 @@ SITES = "sites.json"
 PROGRAMS = {**packages.SLURM, **packages.ARC}
 """What must be installed for all of it."""
 
-CLUSTERS = {"alpha": Shape(nodes=3, cores=4), "beta": Shape(nodes=2, cores=8, remembered=5)}
-"""The second forgets soon what has ended: what then becomes of a job can only be told by other means."""
+CLUSTERS = {"alpha": Shape(nodes=3, cores=4), "beta": Shape(nodes=2, cores=8, remembered=5, patience=20)}
+"""The second forgets soon what has ended, and soon gives up a node: what becomes of a job is then told by other means."""
 
 IN_ORDER = (("arched",), ("slurmctld",), ("slurmd", "slurmstepd"), ("munged",))
 """A controller that loses its nodes first waits for them; munge must be there to the last."""
@@ -31,6 +31,13 @@ class Testbed:
         self.root = root.absolute()
         self.clusters = {name: SlurmCluster(self.root, name, shape) for name, shape in CLUSTERS.items()}
         self.arc = ArcElement(self.root, self.clusters["alpha"].configuration, ("main", "short"))
+
+    @classmethod
+    def at(cls, root: Path) -> "Testbed":
+        """Return the one that runs below `root`, whoever started it: parts of it may be killed and started again."""
+        testbed = cls(root)
+        testbed.arc.url = json.loads((root / SITES).read_text())["arc"]["url"]
+        return testbed
 
     def up(self) -> None:
         """Start everything, afresh if something of it runs still. Raises TestbedError, and leaves nothing running."""
