@@ -69,7 +69,7 @@ async def test_a_job_runs_through_a_jump_of_its_nodes_clock_under_one_lease(
 
     async def renewed() -> bool:
         (now,) = await place.sql("select expires_at from lease")
-        return now["expires_at"] >= before["expires_at"] + timedelta(seconds=LEASE_SECONDS)
+        return bool(now["expires_at"] >= before["expires_at"] + timedelta(seconds=LEASE_SECONDS))
 
     await eventually(renewed, within=60)
     go_on.touch()

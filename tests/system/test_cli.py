@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from tests.system.place import Place, owner, place
@@ -161,3 +162,35 @@ async def test_nobody_answers(shell: Shell) -> None:
     (shell.data / "client.toml").write_text("\n".join(['[kafka]\nbootstrap = "127.0.0.1:9"', *toml[4:]]))
     assert await shell.run("jobs", "--timeout", "1", "--json") == 75
     assert json.loads(shell.out)["error"]["code"] == "UNAVAILABLE"
+
+
+async def test_what_happened_to_a_job_is_told_with_who_saw_it(shell: Shell) -> None:
+    assert await shell.run("submit", "--", "true") == 0
+    job = shell.out.strip()
+    assert await shell.run("kill", job, "--reason", "enough") == 0
+    assert await shell.run("timeline", job) == 0
+    lines = shell.out.splitlines()
+    assert lines[0].split() == ["TIME", "ATTEMPT", "WHO", "WHAT"]
+    assert " user " in lines[-1]
+    assert lines[-1].endswith("Killed  KILLED_BY_USER: enough")
+    assert await shell.run("timeline", job, "--json") == 0
+    told = [json.loads(line) for line in shell.out.splitlines()]
+    assert [each["at"] for each in told] == sorted(each["at"] for each in told)
+
+
+async def test_a_pilot_is_shown_with_what_it_printed(place: Place, shell: Shell) -> None:
+    assert await shell.run("pilots", "--output", "p-none") == 3
+    assert "there is no pilot p-none" in shell.err
+    connection = await asyncpg.connect(place.postgres)
+    try:
+        await connection.execute(
+            "insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, state, ended_at, word, word_at, cause, output)"
+            " values ('p-old', 'A', 'ce', $1, 'slurm', 1, 'Failed', now(), 'Failed: exit code 1', now(), 'PILOT_DIED', $2)",
+            *("atlas", "my last words\n"),
+        )
+    finally:
+        await connection.close()
+    assert await shell.run("pilots", "--output", "p-old") == 0
+    assert shell.out.endswith("my last words\n")
+    assert "Failed: exit code 1 (PILOT_DIED)" in shell.err
+    assert (await shell.json("pilots", "--output", "p-old"))["output"] == "my last words\n"

@@ -14,7 +14,7 @@ from wms.cli.timeline import told
 from wms.client import Client, JobDescription
 from wms.embedded.system import System
 
-pytestmark = [pytest.mark.testbed, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.testbed, pytest.mark.timeout(600)]
 
 LEASES = {"WMS_LEASE__LEASE_SECONDS": "20", "WMS_LEASE__OFFER_SECONDS": "10"}
 
@@ -44,7 +44,7 @@ async def test_a_job_whose_node_vanished_ends_on_another_node_under_another_pilo
             )
         )
         (job_id,) = submitted.job_ids()
-        await eventually(mark.exists, within=90)
+        await eventually(mark.exists, within=180)
         ((first,),) = await rows(url, "select pilot_id from lease")
         node = beta.run("squeue", "-h", "-n", first, "-o", "%N").strip()
         beta.lose_node(node)

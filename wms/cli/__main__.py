@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from wms.cli.session import BAD_INPUT, FAULT, INTERRUPTED, NOT_ALLOWED, OK, UNAVAILABLE
 
 STDIN = "/dev/stdin"
-_NOT_ALLOWED = ("NO_SUCH_JOB", "NOT_ALLOWED", "NOT_AN_OPERATOR", "NO_TOKEN", "KEY_EXPOSED", "KEY_UNREADABLE")
+_NOT_ALLOWED = (
+    "NO_SUCH_JOB",
+    "NO_SUCH_PILOT",
+    "NOT_ALLOWED",
+    "NOT_AN_OPERATOR",
+    "NO_TOKEN",
+    "KEY_EXPOSED",
+    "KEY_UNREADABLE",
+)
 
 
 def main() -> None:
