@@ -1,6 +1,7 @@
 """Wires the job manager."""
 
 import time
+from functools import partial
 
 from services.job_manager.admission import Admission
 from services.job_manager.commands import Commands, on_refused
@@ -22,15 +23,17 @@ async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
     admission = Admission(host.db)
     await admission.refresh()
-    taking = Commands(config.queues.cpu_segments, Foresight(config.queues.cpu_segments), admission)
+    segments = config.queues.cpu_segments
+    taking = Commands(segments, Foresight(segments), admission)
     host.consume(
         "commands", commands.TOPIC, commands.Command, taking.handle, on_refused=on_refused, batch=256, lanes=2
     )
     half_life = config.usage.half_life_hours
-    answering = Queries(config.queues.cpu_segments, half_life)
+    answering = Queries(segments, half_life)
     host.consume("queries", asked.TOPIC, asked.Asked, answering.handle, on_refused=on_query_refused)
     reported = Reports(config.lease, half_life)
     host.consume("reports", reports.TOPIC, reports.FromAgent, reported.handle, lanes=2)
+    host.every("canaries", 1.0, partial(taking.canaries.look, host.db))
     host.every("waiting-limits", 2.0, admission.refresh)
     host.every("leases", 1.0, Leases(host.db, config.lease, time.monotonic).sweep)
     host.every("reasons", 2.0, Reasons(host.db).look)

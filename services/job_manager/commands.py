@@ -5,6 +5,7 @@ from itertools import groupby
 from services.job_manager import control, lists, rules
 from services.job_manager.admission import Admission
 from services.job_manager.answers import refuse
+from services.job_manager.canaries import Canaries
 from services.job_manager.foresight import Foresight
 from services.job_manager.submissions import Submissions
 from wms.auth.principal import Principal
@@ -19,6 +20,7 @@ class Commands:
 
     def __init__(self, segments: tuple[int, ...], foresight: Foresight, admission: Admission) -> None:
         self.submissions = Submissions(segments, foresight, admission)
+        self.canaries = Canaries(self.submissions)
 
     async def handle(self, tx: Transaction, batch: list[Delivery[Command]]) -> None:
         """Carry out what users ask."""
@@ -40,7 +42,7 @@ class Commands:
         elif isinstance(message, Control):
             await control.carry_out(tx, principal, message)
         else:
-            await rules.carry_out(tx, principal, message)
+            await rules.carry_out(tx, principal, message, self.canaries)
 
 
 async def on_refused(tx: Transaction, message: Command, fault: Rejected, claimed: str) -> None:

@@ -35,6 +35,8 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
     """The same for a job that its owner has removed."""
     submissions_seconds: Seconds = 30 * DAY
     """For so long a submission that is sent again is known as the same. No longer than jobs are kept."""
+    pilots_seconds: Seconds = 90 * DAY
+    """After its end a pilot is forgotten; the attempts that it made stay with their jobs."""
     dead_letters_seconds: Seconds = 90 * DAY
     """Of those that were handled after all; the others stay."""
     offsets_seconds: Seconds = 90 * DAY

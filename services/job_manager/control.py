@@ -11,11 +11,11 @@ from wms.db import block, job, selection, submission
 from wms.db.database import Transaction
 from wms.db.selection import Page
 from wms.db.submission import Taken
-from wms.ids import JobId
+from wms.ids import CommandId, JobId
 from wms.job.block import Block, Range
 from wms.job.job import Job, Stop, ordered
 from wms.messages import replies
-from wms.messages.commands import Control
+from wms.messages.commands import Control, Selector
 from wms.messages.site_inbox import Kill, inbox
 
 BATCH = 2_000
@@ -43,6 +43,13 @@ async def carry_out(tx: Transaction, principal: Principal, control: Control) -> 
         taken = Taken(control.command_id, digest, msgspec.json.encode(answer).decode())
         await submission.take(tx, principal.owner, [taken])
     tx.send(replies.inbox(principal.owner), control.client, answer)
+
+
+async def kill(tx: Transaction, ids: Sequence[JobId], reason: str) -> None:
+    """Kill jobs of the system's own, which are in no sweep."""
+    if ids:
+        order = Control(command_id=CommandId("system"), action="kill", selector=Selector(), reason=reason)
+        await _order(tx, ids, order, _Done())
 
 
 async def _carry_out(tx: Transaction, principal: Principal, control: Control) -> replies.Controlled:

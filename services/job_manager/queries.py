@@ -6,7 +6,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from services.job_manager import standing, why
+from services.job_manager import sites, standing, why
 from services.job_manager.answers import refuse
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
@@ -22,7 +22,6 @@ from wms.lease import Lease
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.site_inbox import Peek, inbox
-from wms.why.notices import Fate, notices
 
 QUEUES_LIMIT = 500
 PILOTS_LIMIT = 1_000
@@ -182,30 +181,6 @@ async def _list_queues(tx: Transaction, principal: Principal, query: asked.ListQ
     return replies.Queues(query_id=query.query_id, client=query.client, queues=queues)
 
 
-async def _list_sites(tx: Transaction, _: Principal, query: asked.ListSites) -> replies.Sites:
-    fates = await view.fates(tx)
-    sites = tuple(_site(row, fates.get((row["site"], row["ce"]), Fate())) for row in await view.sites(tx))
-    return replies.Sites(query_id=query.query_id, client=query.client, sites=sites)
-
-
-def _site(row: asyncpg.Record, fate: Fate) -> replies.SiteLine:
-    said = msgspec.json.decode(row["element"])
-    since = (row["allowed"], row["matched"], row["sent"])
-    element = view.element_of(row["element"])
-    return replies.SiteLine(
-        site=row["site"],
-        ce=row["ce"],
-        dispatcher=said.get("dispatcher", ""),
-        advertised_at=row["advertised_at"],
-        expires_at=row["expires_at"],
-        fresh=row["fresh"],
-        ad=said,
-        pilots=row["pilots"],
-        running_jobs=row["running_jobs"],
-        notices=tuple(each.text() for each in notices(element, *since, fate, fresh=row["fresh"])),
-    )
-
-
 async def _list_pilots(tx: Transaction, principal: Principal, query: asked.ListPilots) -> replies.Pilots:
     rows = await pilot.listed(tx, PILOTS_LIMIT, ended=query.ended)
     lines = tuple(_pilot(row) for row in rows if _may_see_pilot(principal, row))
@@ -248,7 +223,9 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ShowJob: _show_job,
     asked.PeekJob: _peek_job,
     asked.ListQueues: _list_queues,
-    asked.ListSites: _list_sites,
+    asked.ListSites: sites.list_sites,
+    asked.ShowSite: sites.show_site,
+    asked.ListPlans: sites.list_plans,
     asked.ListPilots: _list_pilots,
     asked.ShowPilot: _show_pilot,
     asked.ListLimits: standing.list_limits,

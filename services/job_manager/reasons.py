@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import structlog
 
-from wms.db import limit, queue, task_queue, wait_reason
+from wms.db import ce_state, limit, queue, task_queue, wait_reason
 from wms.db.database import Database, Transaction
 from wms.db.queue import Waiting
 from wms.db.wait_reason import Told, WaitReason
@@ -91,7 +91,12 @@ class Reasons:
         limits = Limits(limit.holding(await limit.said(tx)))
         closed = limits.full(await limit.all_counts(tx))
         standings = self._survey.standings(
-            jobs, weights, await wait_reason.known(tx), await wait_reason.crews(tx), closed
+            jobs,
+            weights,
+            await wait_reason.known(tx),
+            await wait_reason.crews(tx),
+            closed,
+            await ce_state.avoided(tx),
         )
         found = {tq_id: standings[self._numbers[tq_id]] for tq_id in waiting}
         return {tq_id: (at, judge(at)) for tq_id, at in found.items()}

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from services.job_manager.config import RetentionSettings
-from wms.db import retention
+from wms.db import pilot, retention
 from wms.db.database import Database, Transaction
 from wms.db.retention import Ages, Look
 
@@ -46,6 +46,7 @@ class Retention:
             "jobs": await self._batches(self._jobs),
             "sweeps": await self._sweeps(),
             "jobs_of_sweeps": await self._batches(lambda tx: retention.forget_rows(tx, BATCH)),
+            "pilots": await self._batches(self._pilots),
         }
         async with self._db.transaction() as tx:
             counts["dead_letters"] = await retention.forget_dead_letters(tx, settings.dead_letters_seconds)
@@ -70,6 +71,12 @@ class Retention:
         look = await retention.forget_jobs(tx, self._after_job, BATCH, self._ages)
         self._after_job = look.last or 0
         return look.forgotten or (-1 if look.last else 0)
+
+    async def _pilots(self, tx: Transaction) -> int:
+        forgotten = await pilot.forget(tx, self._settings.pilots_seconds, BATCH)
+        if forgotten:
+            await retention.mark(tx, "pilot", self._settings.pilots_seconds)
+        return forgotten
 
     async def _sweeps(self) -> int:
         async with self._db.transaction() as tx:

@@ -1,11 +1,13 @@
-"""What administrators order while the system runs: shares and limits. What they set holds until they reset it."""
+"""What administrators order while the system runs: shares, limits, sites. What they set holds until they reset it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 import msgspec
 
+from services.job_manager import sites
 from services.job_manager.answers import refuse
+from services.job_manager.canaries import Canaries
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import limit, share, submission
@@ -13,14 +15,21 @@ from wms.db.database import Transaction
 from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.messages import replies
-from wms.messages.commands import DropLimit, ResetShare, Rule, SetLimit, SetShare
+from wms.messages.commands import DropLimit, ResetShare, Rule, RuleSite, SetLimit, SetShare
 from wms.taskqueue.shares import GroupShare, VoGroup
 
 Said: TypeAlias = str
 """What holds from now on, in words."""
 
 
-async def carry_out(tx: Transaction, principal: Principal, rule: Rule) -> None:
+class Ruled(msgspec.Struct, frozen=True):
+    """What an order came to."""
+
+    said: Said
+    jobs: tuple[int, ...] = ()
+
+
+async def carry_out(tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries) -> None:
     """Carry out one order, once however often it comes, and answer it."""
     owner = principal.owner
     before = (await submission.taken(tx, owner, [rule.command_id])).get(rule.command_id)
@@ -30,22 +39,34 @@ async def carry_out(tx: Transaction, principal: Principal, rule: Rule) -> None:
         refuse(tx, owner, rule.command_id, rule.client, fault)
         return
     try:
-        said = msgspec.json.decode(before.answer, type=str) if before else await _rule(tx, principal, rule)
+        ruled = _decoded(before.answer) if before else await _rule(tx, principal, rule, canaries)
     except Rejected as fault:
         refuse(tx, owner, rule.command_id, rule.client, fault)
         return
     if before is None:
-        taken = Taken(rule.command_id, digest, msgspec.json.encode(said).decode())
+        taken = Taken(rule.command_id, digest, msgspec.json.encode(ruled).decode())
         await submission.take(tx, owner, [taken])
     answer = replies.Ruled(
-        command_id=rule.command_id, client=rule.client, said=said, repeated=before is not None
+        command_id=rule.command_id,
+        client=rule.client,
+        said=ruled.said,
+        repeated=before is not None,
+        jobs=ruled.jobs,
     )
     tx.send(replies.inbox(owner), rule.client, answer)
 
 
-async def _rule(tx: Transaction, principal: Principal, rule: Rule) -> Said:
+def _decoded(answer: str) -> Ruled:
+    """Return what an order came to when it came before; words alone are what versions before wrote."""
+    found = msgspec.json.decode(answer, type=str | Ruled)
+    return Ruled(found) if isinstance(found, str) else found
+
+
+async def _rule(tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries) -> Ruled:
+    if isinstance(rule, RuleSite):
+        return Ruled(*await sites.carry_out(tx, principal, rule, canaries))
     carry_out: Callable[[Transaction, Principal, Any], Awaitable[Said]] = _RULES[type(rule)]
-    return await carry_out(tx, principal, rule)
+    return Ruled(await carry_out(tx, principal, rule))
 
 
 async def _set_share(tx: Transaction, principal: Principal, rule: SetShare) -> Said:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import asyncpg
 
-from wms.db import limit, queue, task_queue, view, wait_reason
+from wms.db import ce_state, limit, queue, task_queue, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.queue import QueueNow
 from wms.job.job import Job
@@ -14,6 +14,7 @@ from wms.messages import replies
 from wms.messages.queries import WhyJob
 from wms.site import ComputingElement, Resource
 from wms.taskqueue.allowance import notice
+from wms.taskqueue.canary import is_canary
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Count, Counts, Held, Limits, all_jobs, held
 from wms.taskqueue.selection import Mismatch, Negative
@@ -61,7 +62,8 @@ async def _explain_waiting(
 ) -> replies.JobWhy:
     requirements = (await task_queue.read(tx, [found.tq_id]))[found.tq_id]
     places = await view.places(tx, requirements.vo)
-    said = verdicts(requirements, places, await _limits(tx, requirements, places))
+    against = (*await _avoided(tx), *await _limits(tx, requirements, places))
+    said = verdicts(requirements, places, against)
     fates = await view.fates(tx)
     now = await queue.read(tx, found.tq_id)
     face = standing(requirements, said, chance=await wait_reason.chance(tx, found.tq_id))
@@ -82,6 +84,19 @@ async def _explain_waiting(
         forecast=_forecast(found, now) if face.fitting > face.held else None,
         relaxations=tuple(told(requirements, each) for each in openings(requirements, said, segments)),
     )
+
+
+async def _avoided(tx: Transaction) -> tuple[Negative, ...]:
+    """Return which elements are avoided, as a condition beside the clauses."""
+    known = await ce_state.read(tx)
+
+    def shut(asked: Requirements, at: Resource) -> Mismatch | None:
+        health = ce_state.of(known, at.site, at.grid_ce)
+        if not health.avoided or is_canary(asked):
+            return None
+        return Mismatch("CE_AVOIDED", f"avoid {at.site}/{at.grid_ce}: {health.text()}")
+
+    return (shut,) if known else ()
 
 
 async def _limits(

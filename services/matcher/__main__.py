@@ -2,6 +2,7 @@
 
 import gc
 import time
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -12,9 +13,11 @@ from services.matcher.feed import Feed
 from services.matcher.gate import Gate
 from services.matcher.matching import Matching
 from services.matcher.rules import Rules
+from services.matcher.standing import Standing
 from services.matcher.watch import Watch
 from wms.messages import ads as ad_messages
 from wms.messages import requests
+from wms.runtime.every import Every
 from wms.runtime.host import Host, serve
 from wms.taskqueue.index import QueueIndex
 
@@ -37,7 +40,13 @@ async def build(host: Host, config: Config) -> None:
     )
     host.add(feed)
     feed.on_opened = gate.open
-    feed.on_rules_changed = host.every("rules", RULES_SECONDS, rules.refresh).wake
+    standing = Standing(host.db, index)
+    await standing.refresh()
+    by_rule = (
+        host.every("rules", RULES_SECONDS, rules.refresh),
+        host.every("standing", RULES_SECONDS, standing.refresh),
+    )
+    feed.on_rules_changed = partial(_wake, by_rule)
     host.every("reconcile", 30.0, feed.reconcile)
     watch = Watch(host.db, index, matching.by_queue, config.matching.draw, host.instance_id)
     host.every("watch", 1.0, watch.look)
@@ -47,6 +56,11 @@ async def build(host: Host, config: Config) -> None:
     host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)
     host.show("waiting", lambda: len(index))
     host.show("matched", lambda: matching.matched)
+
+
+def _wake(loops: Iterable[Every]) -> None:
+    for each in loops:
+        each.wake()
 
 
 async def _take_part(host: Host, index: QueueIndex, matching: Matching) -> None:

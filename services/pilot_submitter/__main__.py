@@ -5,6 +5,7 @@ from pathlib import Path
 
 from services.pilot_submitter.config import Config
 from services.pilot_submitter.following import Following
+from services.pilot_submitter.health import Watch
 from services.pilot_submitter.making import PilotMaker
 from services.pilot_submitter.provisioning import Provisioning
 from services.pilot_submitter.wiring import doors_of
@@ -20,6 +21,7 @@ async def build(host: Host, config: Config) -> None:
     following = Following(host.db, doors, silent_seconds=config.pilots.silent_seconds)
     provisioning = Provisioning(host.db, doors, maker, Caps(pilots=config.pilots.most), following)
     host.every("provide", config.pilots.plan_every_seconds, provisioning.provide)
+    host.every("health", 2.0, Watch(host.db, doors, config.health).look)
     host.every("follow", config.pilots.plan_every_seconds, following.follow)
     host.every("fetch outputs", 5.0, following.fetch_outputs)
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from wms.provisioning.health import Terms
 from wms.runtime.config import Count, Seconds, Section, ServiceConfig
 
 
@@ -101,6 +102,7 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
 
     pilots: PilotSettings
     sandboxes: SandboxSettings
+    health: Terms = Terms()
     slurm: list[SlurmSettings] = []
     arc: list[ArcSettings] = []
     htcondor: list[HTCondorSettings] = []

@@ -4,19 +4,23 @@ A door that cannot be reached, or behind which pilots die without ever having be
 with every failure; meanwhile pilots are planned for the next best elements.
 """
 
+import asyncio
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import structlog
 
 from wms.backoff import delays
 from wms.dispatch.port import Dispatcher, Request
+from wms.errors import Unavailable
+from wms.ids import PilotId
 from wms.site import ComputingElement
 
 log = structlog.get_logger()
 
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 600.0
+CANCEL_SECONDS = 60.0
 
 Place: TypeAlias = tuple[str, str]
 """A site and one of its computing elements."""
@@ -34,6 +38,11 @@ class Patience:
     def over(self) -> bool:
         """Whether the last pause is over."""
         return self._clock() >= self._not_before
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the pause lasts."""
+        return max(0.0, self._not_before - self._clock())
 
     def failed(self) -> float:
         """Begin the next pause, longer than the last; return how long it is. Failures within a pause are one."""
@@ -74,6 +83,13 @@ class Door:
         self._followed_at = float("-inf")
         self._reach = Patience(clock)
         self._trust = Patience(clock)
+        self.why_shut = ""
+        """What was the matter the last time that it was shut."""
+
+    @property
+    def pause_seconds(self) -> float:
+        """For how long no pilots are sent."""
+        return max(self._reach.seconds_left, self._trust.seconds_left)
 
     @property
     def is_local(self) -> bool:
@@ -126,7 +142,18 @@ class Door:
     def _pause(self, patience: Patience, what: str, why: str) -> None:
         if patience.over:
             site, ce = self.place
+            self.why_shut = f"{what}: {why}"
             log.warning(what, site=site, ce=ce, reason=why, pause_seconds=round(patience.failed(), 1))
+
+    async def cancel(self, pilot_ids: Sequence[PilotId]) -> bool:
+        """End pilots; return whether they were told."""
+        try:
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await self.dispatcher.cancel(pilot_ids)
+        except (Unavailable, TimeoutError) as error:
+            self.unreachable(str(error) or f"no answer within {CANCEL_SECONDS:g} s")
+            return False
+        return True
 
     def served(self) -> None:
         """Note that a pilot there was seen at work."""
@@ -140,6 +167,14 @@ class Doors:
         self._local = local
         self._clock = clock
         self._doors = {door.place: door for door in doors}
+
+    def shut(self) -> list[Door]:
+        """Return the doors through which no pilots are sent just now."""
+        return [door for door in self._doors.values() if not door.open]
+
+    def has(self, place: Place) -> bool:
+        """Tell whether there is a door to an element."""
+        return place in self._doors
 
     def to(self, site: str, ce: str, kind: str) -> Door | None:
         """Return the door to an element of a kind of dispatcher; None if there is none of that kind."""

@@ -23,6 +23,10 @@ class PilotMaker:
         self._log_level = config.log.level
         self._key = key
 
+    def lifetime_seconds(self, door: Door) -> float:
+        """Return after how long a pilot takes no more jobs."""
+        return door.terms.lifetime_seconds or self._pilots.lifetime_seconds
+
     def order(self, sent: Sent, element: ComputingElement, door: Door) -> Order:
         """Return the order for one pilot: bound by its token to itself, its site, its element and its VO."""
         claims = Claims(
@@ -35,7 +39,7 @@ class PilotMaker:
             site=sent.site,
             ce=sent.ce,
         )
-        lifetime = door.terms.lifetime_seconds or self._pilots.lifetime_seconds
+        lifetime = self.lifetime_seconds(door)
         token = mint(self._key, claims, lifetime * 2, clock.timestamp())
         return Order(
             pilot_id=sent.pilot_id,

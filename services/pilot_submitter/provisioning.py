@@ -9,30 +9,38 @@ import random
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import structlog
 from msgspec.structs import replace
 
-from services.pilot_submitter.doors import Doors, Place
+from services.pilot_submitter.doors import Door, Doors, Place
 from services.pilot_submitter.following import Following
 from services.pilot_submitter.making import PilotMaker
-from wms.db import ad, job, limit, pilot, queue, task_queue
+from wms.db import ad, canary, ce_plan, ce_state, job, limit, pilot, queue, task_queue
 from wms.db.database import Database, Transaction
 from wms.db.pilot import Pilot, Sent
 from wms.errors import Unavailable
 from wms.ids import PilotId, TaskQueueId
-from wms.provisioning.demand import Waiting
-from wms.provisioning.plan import Caps, Pilots, Plan, plan
+from wms.provisioning.demand import Avoided, Waiting
+from wms.provisioning.health import State
+from wms.provisioning.leeway import Leeway, concerned
+from wms.provisioning.plan import Caps, Decision, Pilots, Plan, plan
 from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.limits import Limits
 
 log = structlog.get_logger()
 
 SEND_SECONDS = 60.0
 """An element that takes longer to take pilots is as good as away."""
+FREE_SECONDS = 0.05
 SHARE_OF_TIME = 20
-"""Planning for many queues takes time: it pauses so many times what it took, to use a twentieth of the database."""
+"""Planning for many queues takes time, ours and the database's: it pauses for so many times what it took of ours beyond that.
+
+Processor time, so that a busy machine delays no pilot any longer.
+"""
 
 
 class Provisioning:
@@ -50,26 +58,37 @@ class Provisioning:
         self._requirements: dict[TaskQueueId, Requirements] = {}
         self._not_before = 0.0
         self._said: tuple[str, ...] = ()
+        self._written: dict[Place, Decision] | None = None
 
     async def provide(self) -> None:
         """Make one plan and carry it out."""
         if time.monotonic() < self._not_before:
             return
-        began = time.monotonic()
+        began = time.process_time()
         with self._following.sending() as names:
             async with self._db.transaction() as tx:
                 sent, elements = await self._planned(tx, names) if await pilot.may_plan(tx) else ([], {})
-            self._not_before = time.monotonic() + SHARE_OF_TIME * (time.monotonic() - began - 0.05)
+            took = time.process_time() - began
+            self._not_before = time.monotonic() + SHARE_OF_TIME * (took - FREE_SECONDS)
             await self._send_all(sent, elements)
 
     async def _planned(
         self, tx: Transaction, names: set[PilotId]
     ) -> tuple[list[Sent], dict[Place, ComputingElement]]:
-        elements = {(each.site, each.ce): each for each in await ad.fresh(tx) if self._is_open(each)}
-        alive = await pilot.alive(tx)
-        bounded = _bounded(elements, alive, await limit.pilots_left(tx))
-        decided = plan(await self._waiting(tx), bounded, _groups(alive), self._caps, self._rng)
+        elements = {(each.site, each.ce): each for each in await ad.fresh(tx) if self._door(each)}
+        waiting, alive, left = await self._waiting(tx), await pilot.alive(tx), await limit.pilots_left(tx)
+        shortest = min((each.requirements.cpu_segment for each in waiting), default=0)
+        decided = plan(
+            waiting,
+            _bounded(elements, alive, left),
+            _groups(alive, shortest),
+            self._caps,
+            self._rng,
+            leeway=await _leeway(tx, waiting, elements),
+            avoided=await self._avoided(tx, elements, left),
+        )
         self._say(decided)
+        await self._write(tx, decided)
         sent = [
             Sent(
                 pilot_id=PilotId(f"p-{uuid.uuid4().hex[:16]}"),
@@ -79,6 +98,7 @@ class Provisioning:
                 dispatcher=elements[order.site, order.ce].dispatcher,
                 slots=elements[order.site, order.ce].slots_per_pilot,
                 reason=order.reasons[0] if order.reasons else "",
+                lifetime_seconds=self._lifetime(elements[order.site, order.ce]),
             )
             for order in decided.orders
             for _ in range(order.count)
@@ -89,9 +109,42 @@ class Provisioning:
         await pilot.insert(tx, sent)
         return sent, elements
 
-    def _is_open(self, element: ComputingElement) -> bool:
-        door = self._doors.to(element.site, element.ce, element.dispatcher)
-        return door is not None and door.open
+    def _door(self, element: ComputingElement) -> Door | None:
+        return self._doors.to(element.site, element.ce, element.dispatcher)
+
+    def _lifetime(self, element: ComputingElement) -> float:
+        door = self._door(element)
+        return self._maker.lifetime_seconds(door) if door else 0.0
+
+    async def _avoided(
+        self, tx: Transaction, elements: Mapping[Place, ComputingElement], left: Mapping[Place, int]
+    ) -> dict[Place, Avoided]:
+        """Return the elements that are to get no pilots, or those for canaries alone."""
+        known = await ce_state.read(tx)
+        tried = {(each.site, each.ce) for each in await canary.out(tx)}
+        found = {}
+        for place, element in elements.items():
+            health, door = ce_state.of(known, *place), self._door(element)
+            if door is not None and not door.open:
+                found[place] = Avoided("BACKOFF", f"backing-off: {door.why_shut}")
+            elif health.avoided:
+                found[place] = Avoided(_CODES[health.state], health.text(), place in tried)
+            elif left.get(place, 1) <= 0:
+                found[place] = Avoided("LIMIT", "its ad lets no more pilots come")
+        return found
+
+    async def _write(self, tx: Transaction, decided: Plan) -> None:
+        """Write down what was decided, as far as it is news."""
+        now = {(each.site, each.ce): each for each in decided.decisions}
+        before = self._written or {}
+        await ce_plan.write(tx, [each for place, each in now.items() if before.get(place) != each])
+        if self._written is None or before.keys() != now.keys():
+            await ce_plan.keep_only(tx, now.keys())
+        tx.on_failure(self._forget_written)
+        self._written = now
+
+    def _forget_written(self) -> None:
+        self._written = None
 
     async def _waiting(self, tx: Transaction) -> list[Waiting]:
         watched = await queue.waiting(tx)
@@ -159,29 +212,47 @@ def _bounded(
     there = Counter((each.site, each.ce) for each in alive)
     return [
         each
-        if place not in left
+        if left.get(place, 0) <= 0
         else replace(each, max_pilots=min(each.pilot_limit, there[place] + left[place]))
         for place, each in elements.items()
-        if left.get(place, 1) > 0
     ]
 
 
-def _groups(alive: Iterable[Pilot]) -> list[Pilots]:
+_CODES: Mapping[State, Literal["QUARANTINE", "BANNED", "DRAINING"]] = {
+    "quarantined": "QUARANTINE",
+    "probing": "QUARANTINE",
+    "banned": "BANNED",
+    "draining": "DRAINING",
+}
+
+
+async def _leeway(tx: Transaction, waiting: Sequence[Waiting], places: Iterable[Place]) -> Leeway:
+    """Return what limits let start of what waits."""
+    limits = Limits(limit.holding(await limit.said(tx)))
+    if not limits:
+        return Leeway()
+    keys = concerned(limits, [each.requirements for each in waiting], list(places))
+    return Leeway(limits, await limit.counts(tx, keys))
+
+
+def _groups(alive: Iterable[Pilot], shortest: float) -> list[Pilots]:
     groups: dict[tuple[str, str, str], list[Pilot]] = {}
     for each in alive:
         groups.setdefault((each.site, each.ce, each.vo), []).append(each)
-    return [_group(place, pilots) for place, pilots in groups.items()]
+    return [_group(place, pilots, shortest) for place, pilots in groups.items()]
 
 
-def _group(place: tuple[str, str, str], pilots: Sequence[Pilot]) -> Pilots:
-    count: Callable[..., int] = lambda *states: sum(each.state in states for each in pilots)  # noqa: E731 - a word for four uses
+def _group(place: tuple[str, str, str], pilots: Sequence[Pilot], shortest: float) -> Pilots:
+    states = Counter(each.state for each in pilots)
+    serving = [each for each in pilots if each.state == "Running" and not each.ends_before(shortest)]
+    running = states["Running"] + states["Draining"]
     return Pilots(
         site=place[0],
         ce=place[1],
         vo=place[2],
-        submitted=count("Submitting", "Submitted"),
-        waiting=count("Waiting"),
-        running=count("Running", "Draining"),
-        ending=count("Draining"),
-        idle_slots=sum(max(0, each.slots - each.busy) for each in pilots if each.state == "Running"),
+        submitted=states["Submitting"] + states["Submitted"],
+        waiting=states["Waiting"],
+        running=running,
+        ending=running - len(serving),
+        idle_slots=sum(max(0, each.slots - each.busy) for each in serving),
     )

@@ -253,3 +253,18 @@ async def test_history_there_was_is_kept_by_the_migration(empty_database: str) -
 def test_submissions_are_not_kept_longer_than_jobs() -> None:
     with pytest.raises(ValueError, match="submissions_seconds"):
         RetentionSettings(submissions_seconds=31 * DAY)
+
+
+async def test_pilots_that_ended_long_ago_go_and_their_attempts_stay(database: str) -> None:
+    async with world(database) as place:
+        (job_id,) = await done(place)
+        await age(place, 100, job_id)
+        await place.sql("update pilot set ended_at = now() - interval '99 d', state = 'Done'")
+        await place.sql(
+            "insert into pilot (pilot_id, site, ce, vo, dispatcher, slots) values ('p-2', 'A', 'ce', 'lhcb', 'local', 1)"
+        )
+        await forget(place)
+        assert [row["pilot_id"] for row in await place.sql("select pilot_id from pilot")] == ["p-2"]
+        assert len(await place.attempts(job_id)) == 1
+        report = await audit(database)
+        assert report.ok, report.text(brief=True)

@@ -13,6 +13,7 @@ from services.pilot_submitter.following import Following
 from services.pilot_submitter.making import PilotMaker
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services.world import World
+from tests.services.world import pilot as named
 from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.db import pilot
@@ -169,3 +170,24 @@ async def test_of_an_element_that_is_away_no_pilot_is_taken_for_dead(site: Site)
     await site.world.sql("update pilot set submitted_at = now() - interval '2 h'")
     await following.follow()
     assert await site.pilots() == [("first", "Submitting")]
+
+
+async def test_a_pilot_that_ends_sooner_than_any_job_needs_is_no_supply(site: Site) -> None:
+    provisioning, _ = site.build(first=site.dispatcher(LocalDispatcher, "first", ENDS))
+    await site.advertise("first")
+    await site.world.sql(
+        "update ad set element = element || '{\"slots\": 4, \"max_pilots\": 4}' where ce = 'first'"
+    )
+    who = msgspec.structs.replace(named("p-old"), ce="first")
+    await site.world.add_pilot(who, slots=2)
+    await site.world.sql("update pilot set dispatcher = 'slurm', state = 'Running', started_at = now()")
+    await site.world.submitted(cpu_time=400)
+    await provisioning.provide()
+    assert await site.pilots() == [("first", "Running")], "it has room, and all the time there is"
+    await site.world.sql("update pilot set lifetime_seconds = 86400, started_at = now() - interval '86000 s'")
+    await provisioning.provide()
+    assert len(await site.pilots()) == 2, "it ends in 400 s, and jobs ask for up to 500"
+    (row,) = await site.world.sql("select lifetime_seconds from pilot where pilot_id <> 'p-old'")
+    assert row["lifetime_seconds"] == PilotSettings(directory="", keys="").lifetime_seconds
+    (plan,) = await site.world.sql("select decision ->> 'ending' as ending from ce_plan")
+    assert plan["ending"] == "1"

@@ -25,6 +25,7 @@ from services.matcher.feed import Feed
 from services.matcher.gate import Gate
 from services.matcher.matching import Matching
 from services.matcher.rules import Rules
+from services.matcher.standing import Standing
 from services.matcher.watch import Watch
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
@@ -87,6 +88,7 @@ class World:
         clock = itertools.count().__next__
         self.admission = Admission(db)
         self._commands = Commands(DEFAULT_SEGMENTS, Foresight(DEFAULT_SEGMENTS, clock), self.admission)
+        self.canaries = self._commands.canaries
         self._reports = Reports(self.terms)
         self.clock_set = 0.0
         """By how many seconds somebody set the database's clock on, as a sweep sees it."""
@@ -99,6 +101,7 @@ class World:
         """What the matcher's monotonic clock says."""
         self.gate = Gate(self.index, lambda: self.now)
         self.rules = Rules(db, self.index, self.gate, lambda: self.now)
+        self.standing = Standing(db, self.index)
         self._matching = Matching(self.index, self.gate, self.terms, 1.0, np.random.default_rng(1))
         self._watch = Watch(db, self.index, self._matching.by_queue, "dirac", "test-matcher")
         self._posted: list[Parcel] = []

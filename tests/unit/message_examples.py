@@ -9,6 +9,7 @@ from wms.ids import CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQ
 from wms.job.reasons import Code
 from wms.job.state import Event, State
 from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
+from wms.provisioning.plan import Decision, Share
 from wms.site import ComputingElement, Resource
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Key, Limit
@@ -96,6 +97,50 @@ REQUIREMENTS = Requirements(
     tags=("gpu", "ssd"),
     min_ram_mb=4_000,
     requirements="other.Load < 2.0",
+)
+QUARANTINED_LINE = replies.SiteLine(
+    site="glasgow",
+    ce="ce01",
+    dispatcher="slurm",
+    advertised_at=AT,
+    expires_at=LATER,
+    fresh=True,
+    ad={"slots": 64},
+    pilots=1,
+    running_jobs=0,
+    notices=("avoid: 4 of 5 pilots died unseen within the hour",),
+    state="quarantined",
+    until=LATER,
+    reason="it eats jobs: 9 of 10 attempts failed within 30 s, and they are of 4 owners",
+    said_by="pilot_submitter",
+)
+PLAN_LINE = replies.PlanLine(
+    decided_at=AT,
+    decision=Decision(
+        site="glasgow",
+        ce="ce01",
+        ordered=2,
+        reasons=("2 of VO lhcb: 16 jobs wait that no pilot there is could take, 8 a pilot",),
+        submitted=1,
+        waiting=2,
+        running=5,
+        idle_slots=3,
+        ending=1,
+        room=7,
+        shares=(
+            Share(
+                vo="lhcb",
+                cpu_segment=50_000,
+                processors=1,
+                wanted=40,
+                taken=11,
+                sent=2,
+                elsewhere=16,
+                held="NO_ROOM",
+                why="full: 8 of 8 pilots",
+            ),
+        ),
+    ),
 )
 PLAIN_REQUIREMENTS = Requirements(
     owner="bob", owner_group="user", vo="local", setup="default", cpu_segment=500
@@ -528,6 +573,49 @@ FULL: dict[str, msgspec.Struct] = {
         ),
     ),
     "list-shares": queries.ListShares(**ASKED),
+    "rule-site": commands.RuleSite(
+        command_id=CommandId("c-9"),
+        action="ban",
+        site="glasgow",
+        ce="ce01",
+        reason="jobs lose their files",
+        client="cli-7",
+    ),
+    "element-state": events.ElementState(
+        site="glasgow",
+        ce="ce01",
+        at=AT,
+        event="eat",
+        state="quarantined",
+        until=LATER,
+        reason="it eats jobs: 9 of 10 attempts failed within 30 s, and they are of 4 owners",
+        said_by="pilot_submitter",
+    ),
+    "show-site": queries.ShowSite(**ASKED, site="glasgow", ce="ce01"),
+    "list-plans": queries.ListPlans(**ASKED),
+    "site-detail": replies.SiteDetail(
+        **ASKED,
+        elements=(QUARANTINED_LINE,),
+        moves=(
+            replies.SiteMove(
+                at=AT,
+                site="glasgow",
+                ce="ce01",
+                before="healthy",
+                event="eat",
+                state="quarantined",
+                reason="it eats jobs",
+                said_by="pilot_submitter",
+            ),
+        ),
+        canaries=(
+            replies.CanaryLine(
+                job_id=1050, site="glasgow", ce="ce01", sent_at=AT, asked_by="ops", outcome="Failed"
+            ),
+        ),
+        plans=(PLAN_LINE,),
+    ),
+    "plans": replies.Plans(**ASKED, plans=(PLAN_LINE,)),
     "ruled": replies.Ruled(
         command_id=CommandId("c-5"),
         client="cli-7",
@@ -674,6 +762,12 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "list-limits": queries.ListLimits(query_id="q"),
     "limit-list": replies.LimitList(query_id="q", client="", limits=(), counts=()),
     "list-shares": queries.ListShares(query_id="q"),
+    "rule-site": commands.RuleSite(command_id=CommandId("c"), action="test", site="local"),
+    "element-state": events.ElementState(site="local", ce="", at=AT, event="unban", state="healthy"),
+    "show-site": queries.ShowSite(query_id="q", site="local"),
+    "list-plans": queries.ListPlans(query_id="q"),
+    "site-detail": replies.SiteDetail(query_id="q", client="", elements=()),
+    "plans": replies.Plans(query_id="q", client="", plans=()),
     "ruled": replies.Ruled(command_id=CommandId("c"), client="", said=""),
     "shares": replies.Shares(query_id="q", client="", shares=()),
 }
@@ -693,6 +787,10 @@ GROWN: dict[str, msgspec.Struct] = {
                 job_id=JobId(1), epoch=Epoch(1), text="the node does not do: other.GPUNumber >= 1 is false"
             ),
         ),
+    ),
+    "sites.state": replies.Sites(**ASKED, sites=(QUARANTINED_LINE,)),
+    "ruled.jobs": replies.Ruled(
+        command_id=CommandId("c-9"), client="cli-7", said="canaries are out: 1050 at ce01", jobs=(1050,)
     ),
     "advertise.attributes": ads.Advertise(
         element=ComputingElement(site="glasgow", ce="ce01", slots=64, max_cpu_time=172_800),

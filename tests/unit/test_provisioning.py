@@ -9,10 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.taskqueue_strategies import asks
-from wms.provisioning.demand import Waiting, gather, reach
+from wms.provisioning.demand import Avoided, Waiting, gather, reach
+from wms.provisioning.leeway import ARRIVAL_SECONDS, Leeway
 from wms.provisioning.plan import Caps, Pilots, Plan, plan
 from wms.site import ComputingElement
+from wms.taskqueue.canary import OWNER as CANARY
 from wms.taskqueue.grouping import processor_tags
+from wms.taskqueue.limits import Count, Key, Limit, Limits
 
 
 def element(ce: str = "ce0", **fields: Any) -> ComputingElement:
@@ -256,3 +259,92 @@ def test_never_more_than_work_room_and_cap(queues, shapes, pilots, cap):
     for vo in "vw":
         jobs = sum(q.jobs for q in queues if q.requirements.vo == vo)
         assert sum(order.count for order in made.orders if order.vo == vo) <= jobs
+
+
+# --- what limits hold back, and what is avoided -----------------------------------------------------------
+
+
+def limited(*limits: Limit, **running: int) -> Leeway:
+    counts = {Key("A", "", "owner", owner): Count(running=jobs) for owner, jobs in running.items()}
+    return Leeway(Limits(limits), counts)
+
+
+def of_owner(owner: str, most: int) -> Limit:
+    return Limit(site="A", attribute="owner", value=owner, most=most)
+
+
+def test_pilots_are_sent_only_for_what_the_limits_let_start():
+    made = plan([Waiting(asks(), 50)], elements(3), leeway=limited(of_owner("*", 5), o=3))
+    assert sum(order.count for order in made.orders) == 2
+    assert made.decisions[0].shares[0].held == "LIMIT"
+    assert "owner=o at A" in made.decisions[0].shares[0].why
+
+
+def test_a_limit_on_one_owner_leaves_the_others_their_pilots():
+    queues = [Waiting(asks(owner="ann"), 10), Waiting(asks(owner="bob"), 4)]
+    made = plan(queues, elements(1, slots=50), leeway=limited(of_owner("ann", 0)))
+    assert counts(made) == {"ce0": 4}
+
+
+def test_what_a_limit_holds_back_at_one_site_goes_to_another():
+    ads = [element("here"), element("there", site="B")]
+    made = plan([Waiting(asks(), 8)], ads, leeway=limited(of_owner("*", 3)))
+    assert sum(counts(made).values()) == 8
+    assert counts(made)["here"] <= 3
+
+
+def test_pilots_under_way_use_up_what_the_limits_let_start():
+    made = plan([Waiting(asks(), 50)], [element()], [under_way(waiting=2)], leeway=limited(of_owner("*", 3)))
+    assert counts(made) == {"ce0": 1}
+
+
+def test_a_rate_counts_what_it_will_let_through_until_a_pilot_is_there():
+    rate = Limit(kind="rate", site="A", attribute="owner", value="*", most=1, per_second=0.1)
+    made = plan([Waiting(asks(), 50)], [element(slots=100)], leeway=limited(rate))
+    assert counts(made) == {"ce0": 1 + ARRIVAL_SECONDS * 0.1}
+
+
+@pytest.mark.parametrize("code", ["BACKOFF", "QUARANTINE", "BANNED", "DRAINING"])
+def test_an_avoided_element_gets_no_pilots_and_the_next_gets_them(code):
+    shut = {("A", "ce0"): Avoided(code, "it eats jobs")}
+    made = plan([Waiting(asks(), 4)], elements(2), [under_way("ce0", running=3, idle_slots=3)], avoided=shut)
+    assert counts(made) == {"ce0": 0, "ce1": 4}
+    assert (made.decisions[0].shares[0].held, made.decisions[0].shares[0].why) == (code, "it eats jobs")
+
+
+def canary_of(ce: str) -> Waiting:
+    return Waiting(asks(owner=CANARY, sites=("A",), grid_ces=(ce,)), 1)
+
+
+def test_an_avoided_element_that_is_tried_gets_one_pilot_for_its_canary():
+    shut = {("A", "ce0"): Avoided("QUARANTINE", "it eats jobs", canaries=True)}
+    made = plan([Waiting(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)
+    assert counts(made) == {"ce0": 1}
+    shut = {("A", "ce0"): Avoided("QUARANTINE", "it eats jobs")}
+    assert counts(plan([Waiting(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)) == {"ce0": 0}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 30)), max_size=5),
+    st.lists(
+        st.tuples(st.sampled_from("abc*"), st.integers(0, 20)), max_size=3, unique_by=lambda each: each[0]
+    ),
+    st.integers(1, 4),
+    st.sets(st.integers(0, 3)),
+)
+@settings(max_examples=150, deadline=None)
+def test_never_more_than_the_limits_let_start_nor_than_demand_and_nothing_where_it_is_avoided(
+    queued, limits, number, shut
+):
+    """A property: single-slot pilots never exceed the jobs that may start, nor the room, nor go where nothing is to go."""
+    queues = [Waiting(asks(owner=owner), jobs) for owner, jobs in queued]
+    said = dict(limits)
+    avoided = {("A", f"ce{n}"): Avoided("BANNED", "") for n in shut}
+    leeway = limited(*(of_owner(value, most) for value, most in limits))
+    made = plan(queues, elements(number, slots=7), leeway=leeway, avoided=avoided)
+    waiting = {owner: sum(jobs for each, jobs in queued if each == owner) for owner, _ in queued}
+    bounds = {owner: [said[value] for value in (owner, "*") if value in said] for owner in waiting}
+    let = sum(min([jobs, *bounds[owner]]) for owner, jobs in waiting.items())
+    open_ = sum(f"ce{n}" not in {ce for _, ce in avoided} for n in range(number))
+    assert sum(order.count for order in made.orders) == min(let, 7 * open_)
+    assert all(not each.ordered for each in made.decisions if (each.site, each.ce) in avoided)

@@ -239,7 +239,9 @@ where b.state = 'Waiting' and t.removed_at is not null;
 -- of: attempt
 select format('job %s, epoch %s: at %s/%s with pilot %s, which is of %s/%s', a.job_id, a.epoch, a.site, a.ce, a.pilot_id,
               coalesce(p.site, 'nowhere'), coalesce(p.ce, 'nothing'))
-from attempt a left join pilot p using (pilot_id) where (a.site, a.ce) is distinct from (p.site, p.ce);
+from attempt a left join pilot p using (pilot_id)
+where (a.site, a.ce) is distinct from (p.site, p.ce)
+  and not (p.pilot_id is null and a.offered_at < coalesce((select before from forgotten where what = 'pilot'), '-infinity'));
 
 -- rule: a limit's counter is the number of leases that it counts
 -- invariant: 10

@@ -47,6 +47,7 @@ COMMANDS = (
     (ORDERS, "reschedule", "orders:reschedule", "Run jobs again from the beginning."),
     (ORDERS, "rm", "orders:remove", "Delete jobs."),
     (LOOK, "sites", "places:sites", "List the computing elements that advertise themselves."),
+    (LOOK, "site", "site:site", "Show a site, ban, drain or unban it, or test it with a job."),
     (LOOK, "queues", "places:queues", "List the task queues."),
     (LOOK, "pilots", "places:pilots", "List the pilots that serve jobs now."),
     (LOOK, "shares", "shares:shares", "Show or set what groups are entitled to."),

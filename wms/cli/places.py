@@ -15,11 +15,26 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from wms.client import Client
-    from wms.messages.replies import PilotDetail, PilotLine, QueueLine, SiteLine
+    from wms.messages.replies import PilotDetail, PilotLine, PlanLine, QueueLine, SiteLine
 
 NOWHERE = Sought()
-SITES = ("SITE", "CE", "KIND", "SLOTS>", "PILOTS>", "RUNNING>", "TAGS", "MAX CPU>", "ADVERTISED>", "NOTICE")
+SITES = (
+    "SITE",
+    "CE",
+    "KIND",
+    "STATE",
+    "SLOTS>",
+    "PILOTS>",
+    "RUNNING>",
+    "TAGS",
+    "MAX CPU>",
+    "ADVERTISED>",
+    "NOTICE",
+)
 QUEUES = ("QUEUE>", "WAITING>", "OWNER", "GROUP", "VO", "CPU>", "REQUIREMENTS")
+PLANS = (
+    "ELEMENT", "COMING>", "IDLE>", "ENDING>", "WORK", "WANTED>", "TAKEN>", "ELSEWHERE>", "SENT>", "HELD BY", "WHY",
+)  # fmt: skip
 PILOTS = ("PILOT", "SITE", "CE", "VO", "STATE", "SLOTS>", "BUSY>", "DONE>", "SENT>", "SEEN>", "WHY")
 
 
@@ -69,21 +84,29 @@ def queues(*, common: Common = USUAL) -> int:
 
 
 def pilots(
-    *, ended: Flag = False, output: Annotated[str, Parameter(show_default=False)] = "", common: Common = USUAL
+    *,
+    ended: Flag = False,
+    why: Flag = False,
+    output: Annotated[str, Parameter(show_default=False)] = "",
+    common: Common = USUAL,
 ) -> int:
-    """List the pilots that serve jobs now, or show one with what it printed.
+    """List the pilots that serve jobs now, say why so many are sent where, or show one with what it printed.
 
     What a pilot printed is fetched from its computing element some seconds after its end.
 
     For example:
       wms pilots
       wms pilots --ended --json
+      wms pilots --why
       wms pilots --output p-0123456789abcdef
 
     Parameters
     ----------
     ended
         Those that have ended, too.
+    why
+        What was last decided of each computing element, by class of work: jobs that wait and could run there, those that pilots there
+        take up, those that pilots elsewhere do, pilots sent, and what held more back.
     output
         The pilot of which to show all that is known, and the end of what it printed.
     """
@@ -91,6 +114,8 @@ def pilots(
     async def work(client: "Client") -> int:
         if output:
             return await _show_pilot(client, output, common)
+        if why:
+            return await _show_plans(client, common)
         found = await client.pilots(ended=ended)
         if common.json:
             show_json(found)
@@ -99,6 +124,15 @@ def pilots(
         return OK
 
     return with_client(common, work)
+
+
+async def _show_plans(client: "Client", common: Common) -> int:
+    plans = await client.plans()
+    if common.json:
+        show_json(plans)
+    else:
+        show_table(PLANS, plan_rows(plans), empty="nothing was planned: no element advertises itself")
+    return OK
 
 
 async def _show_pilot(client: "Client", pilot_id: str, common: Common) -> int:
@@ -130,6 +164,21 @@ def _known_of(found: "PilotDetail") -> "Iterator[str]":
         yield f"it ended at {found.ended_at:%Y-%m-%d %H:%M:%S}"
 
 
+def plan_rows(found: "Sequence[PlanLine]") -> list[tuple[object, ...]]:
+    """Return the rows of a table of decisions: one for each class of work at an element, or one that says why none."""
+    rows: list[tuple[object, ...]] = []
+    for line in found:
+        each = line.decision
+        there = (f"{each.site}/{each.ce}", each.submitted + each.waiting, each.idle_slots, each.ending)
+        if not each.shares:
+            rows.append((*there, "-", 0, 0, 0, 0, "-", "; ".join(each.reasons)))
+        for share in each.shares:
+            work = f"{share.vo}, {span(share.cpu_segment)}, {share.processors} cores"
+            numbers = (share.wanted, share.taken, share.elsewhere, share.sent)
+            rows.append((*there, work, *numbers, share.held or "-", share.why))
+    return rows
+
+
 def _now() -> "datetime":
     from wms.runtime import clock
 
@@ -144,6 +193,7 @@ def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
             each.site,
             each.ce,
             each.dispatcher,
+            each.state,
             each.ad.get("slots", "-"),
             each.pilots,
             each.running_jobs,

@@ -237,6 +237,16 @@ class Client:
         query = asked.ListSites(query_id=_id(), client=self._exchange.client)
         return (await self._ask(query, replies.Sites)).sites
 
+    async def site(self, site: str, ce: str = "") -> replies.SiteDetail:
+        """Return a site, or one element of it: how it is, how it came so, its canaries, what the planner decides of it."""
+        query = asked.ShowSite(query_id=_id(), client=self._exchange.client, site=site, ce=ce)
+        return await self._ask(query, replies.SiteDetail)
+
+    async def plans(self) -> tuple[replies.PlanLine, ...]:
+        """Return what the planner of pilots last decided of each computing element, and why."""
+        query = asked.ListPlans(query_id=_id(), client=self._exchange.client)
+        return (await self._ask(query, replies.Plans)).plans
+
     async def pilots(self, *, ended: bool = False) -> tuple[replies.PilotLine, ...]:
         """Return the pilots, the living first; with `ended` the others too."""
         query = asked.ListPilots(query_id=_id(), client=self._exchange.client, ended=ended)
@@ -349,6 +359,20 @@ class Client:
         return await self._rule(
             ordered.DropLimit(command_id=CommandId(_id()), kind=kind, key=key, reset=reset, client=client)
         )
+
+    async def rule_site(
+        self, action: Literal["ban", "unban", "drain", "test"], site: str, ce: str = "", reason: str = ""
+    ) -> replies.Ruled:
+        """Order this of a site, or of one element; the answer says what holds now, of a test which canaries are out."""
+        rule = ordered.RuleSite(
+            command_id=CommandId(_id()),
+            action=action,
+            site=site,
+            ce=ce,
+            reason=reason,
+            client=self._exchange.client,
+        )
+        return await self._exchange.ask(ordered.TOPIC, rule.command_id, rule, replies.Ruled, self.timeout)
 
     async def _rule(self, rule: ordered.Rule) -> str:
         answer = await self._exchange.ask(ordered.TOPIC, rule.command_id, rule, replies.Ruled, self.timeout)

@@ -33,6 +33,15 @@ class Pilot(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since it was written down, by the database's clock."""
     silent: float | None
     """Seconds since it last spoke; None of one that never did."""
+    lifetime_seconds: float | None = None
+    ran_seconds: float | None = None
+    """Since its start."""
+
+    def ends_before(self, seconds: float) -> bool:
+        """Tell whether it takes no more jobs within so long, or within half of its life where that is shorter."""
+        if not self.lifetime_seconds or self.ran_seconds is None:
+            return False
+        return self.lifetime_seconds - self.ran_seconds < min(seconds, self.lifetime_seconds / 2)
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +63,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     dispatcher: str
     slots: int
     reason: str = ""
+    lifetime_seconds: float | None = None
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,6 +177,11 @@ async def one(tx: Transaction, pilot_id: PilotId) -> asyncpg.Record | None:
 async def listed(tx: Transaction, limit: int, *, ended: bool) -> list[asyncpg.Record]:
     """Return pilots for people to look at."""
     return await tx.fetch(SQL["all"], limit, ended)
+
+
+async def forget(tx: Transaction, age: float, limit: int) -> int:
+    """Forget some pilots that ended so many seconds ago; return how many."""
+    return await tx.execute(SQL["forget"], age, limit)
 
 
 def _columns(rows: Sequence[msgspec.Struct]) -> list[list[object]]:

@@ -17,10 +17,10 @@ where p.pilot_id = s.pilot_id;
 
 -- name: insert
 -- Pilots that are about to be sent, under ids that we chose: a crash finds them again.
-insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, reason)
-select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.reason
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[])
-    as p(pilot_id, site, ce, vo, dispatcher, slots, reason);
+insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime_seconds)
+select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.reason, p.lifetime
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::double precision[])
+    as p(pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime);
 
 -- name: may_plan
 -- Whether this transaction is the one that plans now.
@@ -44,7 +44,8 @@ where p.pilot_id = u.pilot_id and p.ended_at is null;
 -- name: alive
 -- Pilots that have not ended.
 select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, submitted_at, seen_at, reason,
-    extract(epoch from now() - submitted_at)::float8 as age, extract(epoch from now() - seen_at)::float8 as silent
+    extract(epoch from now() - submitted_at)::float8 as age, extract(epoch from now() - seen_at)::float8 as silent,
+    lifetime_seconds, extract(epoch from now() - started_at)::float8 as ran_seconds
 from pilot where ended_at is null order by submitted_at;
 
 -- name: unfetched
@@ -78,3 +79,9 @@ from pilot where pilot_id in (select a.pilot_id from attempt a where a.job_id = 
 select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, jobs_done, submitted_at, started_at, seen_at, ended_at,
     reason, word, word_at, cause, output
 from pilot where pilot_id = $1;
+
+-- name: forget
+-- Forget pilots that ended so many seconds ago.
+delete from pilot where pilot_id = any (array(
+    select pilot_id from pilot where ended_at < now() - make_interval(secs => $1) order by ended_at limit $2
+));

@@ -44,8 +44,13 @@ async def forget_submissions(tx: Transaction, age: float, limit: int) -> int:
     """Forget which commands were taken so long ago; return how many. One that comes again is then taken again."""
     found = await tx.execute(SQL["submissions"], age, limit)
     if found:
-        await tx.execute(SQL["mark"], "submission", age)
+        await mark(tx, "submission", age)
     return found
+
+
+async def mark(tx: Transaction, what: str, age: float) -> None:
+    """Remember that what is older was forgotten on purpose, lest it be missed."""
+    await tx.execute(SQL["mark"], what, age)
 
 
 async def forget_jobs(tx: Transaction, after: int, limit: int, ages: Ages) -> Look:

@@ -112,5 +112,21 @@ class DropLimit(msgspec.Struct, frozen=True, kw_only=True, tag="drop-limit"):
     client: Short = ""
 
 
-Rule = SetShare | ResetShare | SetLimit | DropLimit
+class RuleSite(msgspec.Struct, frozen=True, kw_only=True, tag="rule-site"):
+    """What operators want of a site, or of one element of it, from now on.
+
+    `ban`, `drain`: no pilots and no work go there, and what runs goes on to its end; of a ban, pilots that have not begun are
+    called back. `unban`: it is as any other again. `test`: a canary tries it now.
+    """
+
+    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    action: Literal["ban", "unban", "drain", "test"]
+    site: Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+    ce: Annotated[str, msgspec.Meta(max_length=255)] = ""
+    """Empty: the site with all its elements."""
+    reason: Annotated[str, msgspec.Meta(max_length=500)] = ""
+    client: Short = ""
+
+
+Rule = SetShare | ResetShare | SetLimit | DropLimit | RuleSite
 Command = Submit | AddValues | Control | Rule

@@ -73,7 +73,23 @@ class SweepMoved(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-moved"):
     text: str = ""
 
 
-Fact = JobEvent | JobsMoved | JobsQueued | SweepMoved | WaitReason
+class ElementState(msgspec.Struct, frozen=True, kw_only=True, tag="element-state"):
+    """A computing element, or with `ce` empty a whole site, is another way now. Key: `ce-<site>-<ce>`."""
+
+    site: str
+    ce: str
+    at: datetime
+    event: str
+    """One of `wms.provisioning.health.EVENTS`."""
+    state: str
+    """One of `wms.provisioning.health.STATES`."""
+    until: datetime | None = None
+    reason: str = ""
+    said_by: str = ""
+    """An operator, or the service that judged."""
+
+
+Fact = JobEvent | JobsMoved | JobsQueued | SweepMoved | WaitReason | ElementState
 
 LANES = 4
 """As many as the topic has partitions."""

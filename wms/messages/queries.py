@@ -77,6 +77,17 @@ class ListSites(Query, frozen=True, kw_only=True, tag="list-sites"):
     """The sites and computing elements that advertise themselves now."""
 
 
+class ShowSite(Query, frozen=True, kw_only=True, tag="show-site"):
+    """A site, or one element of it, whole: how it is, how it came so, its canaries, and what the planner decides of it."""
+
+    site: Short
+    ce: Short = ""
+
+
+class ListPlans(Query, frozen=True, kw_only=True, tag="list-plans"):
+    """What the planner last decided of each element, and why."""
+
+
 class ListPilots(Query, frozen=True, kw_only=True, tag="list-pilots"):
     """The pilots, alive ones first."""
 
@@ -110,4 +121,6 @@ Asked = (
     | ShowPilot
     | ListShares
     | ListLimits
+    | ShowSite
+    | ListPlans
 )

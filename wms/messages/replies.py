@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from wms.ids import CommandId, slug
+from wms.provisioning.plan import Decision
 from wms.taskqueue.limits import Limit
 from wms.why.forecast import Forecast
 from wms.why.relaxation import Relaxation
@@ -323,6 +324,11 @@ class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
     running_jobs: int
     notices: tuple[str, ...] = ()
     """What keeps jobs and pilots from it: "suppress: 40 of 40 jobs (MaxJobs)"; likewise "delay" and "avoid"."""
+    state: str = "healthy"
+    """One of `wms.provisioning.health.STATES`, its site's where that is avoided as a whole."""
+    until: datetime | None = None
+    reason: str = ""
+    said_by: str = ""
 
 
 class Sites(msgspec.Struct, frozen=True, kw_only=True, tag="sites"):
@@ -385,6 +391,8 @@ class Ruled(msgspec.Struct, frozen=True, kw_only=True, tag="ruled"):
     said: str
     """What holds, in words."""
     repeated: bool = False
+    jobs: tuple[int, ...] = ()
+    """Of a test, the canaries that are out."""
 
 
 class ShareLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -447,6 +455,56 @@ class LimitList(msgspec.Struct, frozen=True, kw_only=True, tag="limit-list"):
     counts: tuple[CountLine, ...]
 
 
+class SiteMove(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of how an element, or with `ce` empty its site, is."""
+
+    at: datetime
+    site: str
+    ce: str
+    before: str
+    event: str
+    state: str
+    reason: str
+    said_by: str
+
+
+class CanaryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A job by which an element was tried; `outcome` is empty while it is out."""
+
+    job_id: int
+    site: str
+    ce: str
+    sent_at: datetime
+    asked_by: str
+    outcome: str
+
+
+class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What the planner last decided of an element, and since when."""
+
+    decided_at: datetime
+    decision: Decision
+
+
+class SiteDetail(msgspec.Struct, frozen=True, kw_only=True, tag="site-detail"):
+    """Answers ShowSite; histories are newest first, at most a hundred of each."""
+
+    query_id: str
+    client: str
+    elements: tuple[SiteLine, ...]
+    moves: tuple[SiteMove, ...] = ()
+    canaries: tuple[CanaryLine, ...] = ()
+    plans: tuple[PlanLine, ...] = ()
+
+
+class Plans(msgspec.Struct, frozen=True, kw_only=True, tag="plans"):
+    """Answers ListPlans."""
+
+    query_id: str
+    client: str
+    plans: tuple[PlanLine, ...]
+
+
 Reply = (
     Submitted
     | ValuesKept
@@ -465,4 +523,6 @@ Reply = (
     | Ruled
     | Shares
     | LimitList
+    | SiteDetail
+    | Plans
 )

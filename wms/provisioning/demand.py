@@ -5,15 +5,19 @@ A pilot serves its whole VO, so queues that differ only in owner are one kind of
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wms.provisioning.health import Place
+from wms.provisioning.leeway import Leeway
 from wms.site import ComputingElement, Resource
+from wms.taskqueue.canary import is_canary
 from wms.taskqueue.grouping import Requirements, processors_needed
+from wms.taskqueue.limits import Key
 from wms.taskqueue.selection import OF_NAMES, Mismatch, failing_parts, fits, parts, refusal
 
 _EXAMPLES = 3
@@ -26,6 +30,19 @@ class Waiting(Struct, frozen=True):
     jobs: int
 
 
+class Avoided(NamedTuple):
+    """Why no work goes to an element for now, and whether canaries do."""
+
+    code: Literal["LIMIT", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"]
+    why: str
+    canaries: bool = False
+
+
+_NOWHERE: Mapping[Place, Avoided] = {}
+_NO_KEYS: Mapping[int, tuple[Key, ...]] = {}
+_NOT_AVOIDED: Mapping[int, Avoided] = {}
+
+
 class Kind(NamedTuple):
     """Work that the same pilots could do: its jobs are counted once, whatever the number of elements they may run on."""
 
@@ -33,7 +50,11 @@ class Kind(NamedTuple):
     jobs: int
     processors: int
     elements: tuple[int, ...]
-    """Numbers of the elements, in the order given, that it may run on."""
+    """Numbers of the elements, in the order given, that it may run on now."""
+    keys: Mapping[int, tuple[Key, ...]] = _NO_KEYS
+    """By number of an element: what counts it there."""
+    avoided: Mapping[int, Avoided] = _NOT_AVOIDED
+    """The elements that it may run on, but for what is the matter with them."""
 
 
 class Unservable(Struct, frozen=True, kw_only=True):
@@ -158,17 +179,51 @@ def obstacles(requirements: Requirements, element: ComputingElement) -> list[Mis
     return Wanted(requirements).obstacles(element)
 
 
-def gather(waiting: Iterable[Waiting], elements: Sequence[ComputingElement]) -> Demand:
+def gather(
+    waiting: Iterable[Waiting],
+    elements: Sequence[ComputingElement],
+    leeway: Leeway | None = None,
+    avoided: Mapping[Place, Avoided] = _NOWHERE,
+) -> Demand:
     """Put waiting work together by kind and find where each may run. Faulty ads serve nothing."""
+    leeway = leeway or Leeway()
     jobs: Counter[Requirements] = Counter()
     for queue in waiting:
         if queue.jobs > 0:
-            jobs[replace(queue.requirements, owner="", owner_group="")] += queue.jobs
+            jobs[_kind_of(queue.requirements, leeway)] += queue.jobs
     demand = Demand([], [], [Counter() for _ in elements])
     sound = {number: element for number, element in enumerate(elements) if element.fault() is None}
     for requirements, number in jobs.items():
         _add_kind(demand, requirements, number, sound)
+    if avoided or leeway:
+        demand.kinds[:] = [_open(kind, elements, leeway, avoided) for kind in demand.kinds]
     return demand
+
+
+def _kind_of(requirements: Requirements, leeway: Leeway) -> Requirements:
+    """Return what the work asks for, without whose it is, unless that makes a difference."""
+    if leeway.by_owner or is_canary(requirements):
+        return requirements
+    return replace(requirements, owner="", owner_group="")
+
+
+def _open(
+    kind: Kind,
+    elements: Sequence[ComputingElement],
+    leeway: Leeway,
+    avoided: Mapping[Place, Avoided],
+) -> Kind:
+    """Return a kind of work with the elements that it may run on for now."""
+    shut = {
+        number: found
+        for number in kind.elements
+        if (found := avoided.get((elements[number].site, elements[number].ce)))
+        and not (found.canaries and is_canary(kind.requirements))
+    }
+    open_ = tuple(number for number in kind.elements if number not in shut)
+    keys = {number: leeway.keys(kind.requirements, elements[number]) for number in open_}
+    said = {number: each for number, each in keys.items() if each}
+    return kind._replace(elements=open_, keys=said, avoided=shut)
 
 
 def _add_kind(

@@ -4,23 +4,26 @@ A limit that is reached closes a pair of attribute and value; it opens again whe
 queue is kept back when any pair that is closed there is one of its own, whatever the others say.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wms.site import Resource
+from wms.taskqueue.canary import is_canary
 from wms.taskqueue.grouping import Requirements
 
 Attribute = Literal["owner", "owner_group", "vo", "setup", "job_type", "tag", "any"]
-Pair = tuple[Attribute, str]
-"""An attribute and its value; ("any", "") stands for every job."""
+Pair = tuple[Attribute | Literal["work"], str]
+"""An attribute and its value; ("any", "") stands for every job, ("work", "") for every one but canaries."""
+WORK: Pair = ("work", "")
+"""Closed where a computing element is avoided."""
 Mask = NDArray[np.bool_]
 
 _NOTHING: frozenset[Pair] = frozenset()
 
-_VALUES: dict[Attribute, Callable[[Requirements], tuple[str, ...]]] = {
+_VALUES: dict[Attribute | Literal["work"], Callable[[Requirements], tuple[str, ...]]] = {
     "owner": lambda r: (r.owner,),
     "owner_group": lambda r: (r.owner_group,),
     "vo": lambda r: (r.vo,),
@@ -28,6 +31,7 @@ _VALUES: dict[Attribute, Callable[[Requirements], tuple[str, ...]]] = {
     "job_type": lambda r: r.job_types,
     "tag": lambda r: r.tags,
     "any": lambda _: ("",),
+    "work": lambda r: () if is_canary(r) else ("",),
 }
 
 
@@ -52,10 +56,11 @@ class Closed:
 
     def __init__(self) -> None:
         self._places: dict[tuple[str, str], frozenset[Pair]] = {}
+        self._avoided: dict[tuple[str, str], str] = {}
         self.reset()
 
     def __bool__(self) -> bool:
-        return bool(self._places)
+        return bool(self._places or self._avoided)
 
     def reset(self) -> None:
         """Forget the slots, not what is closed."""
@@ -75,15 +80,25 @@ class Closed:
         self._places.pop((site, ce), None)
         if found:
             self._places[site, ce] = found
-        in_use = frozenset[Pair]().union(*self._places.values())
+        in_use = frozenset({WORK}).union(*self._places.values())
         self._masks = {pair: mask for pair, mask in self._masks.items() if pair in in_use}
+
+    def avoid(self, places: Mapping[tuple[str, str], str]) -> None:
+        """Say which places are avoided from now on, and why: all of a site where no computing element is named."""
+        self._avoided = dict(places)
 
     def at(self, site: str, ce: str) -> frozenset[Pair]:
         """Return what is closed for a resource there: by its computing element and by the site as a whole."""
-        if not self._places:
+        if not self:
             return _NOTHING
-        whole = self._places.get((site, ""), _NOTHING)
-        return whole | self._places.get((site, ce), _NOTHING) if ce else whole
+        closed = self._places.get((site, ""), _NOTHING)
+        if ce:
+            closed |= self._places.get((site, ce), _NOTHING)
+        return closed | {WORK} if self._why_avoided(site, ce) is not None else closed
+
+    def _why_avoided(self, site: str, ce: str) -> str | None:
+        whole = self._avoided.get((site, ""))
+        return self._avoided.get((site, ce)) if whole is None else whole
 
     def slots(self, site: str, ce: str) -> Mask | None:
         """Return by slot which queues are kept back there; None when nothing is closed."""
@@ -100,7 +115,10 @@ class Closed:
 
     def detail(self, resource: Resource, slot: int) -> str:
         """Return in words by what a slot is kept back from a resource."""
-        name, value = min(self.at(resource.site, resource.grid_ce) & pairs(self._requirements[slot]))
+        here = self.at(resource.site, resource.grid_ce) & pairs(self._requirements[slot])
+        if WORK in here:
+            return self._why_avoided(resource.site, resource.grid_ce) or ""
+        name, value = min(here)
         return f"no more jobs of {name} {value!r} may start at {resource.site} now"
 
     def _mask(self, pair: Pair) -> Mask:

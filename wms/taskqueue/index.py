@@ -201,6 +201,10 @@ class QueueIndex:
         """
         self._closed.close(site, ce, pairs)
 
+    def avoid(self, places: Mapping[tuple[str, str], str]) -> None:
+        """Say which sites (no computing element) and elements get canaries alone from the next draw on, and why."""
+        self._closed.avoid(places)
+
     def closed(self, site: str, ce: str = "") -> frozenset[Pair]:
         """Return what is closed for a resource there, by its site and by its computing element."""
         return self._closed.at(site, ce)

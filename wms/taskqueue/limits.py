@@ -159,6 +159,11 @@ class Limits:
     def __bool__(self) -> bool:
         return bool(self._said)
 
+    @property
+    def attributes(self) -> frozenset[Attribute]:
+        """By what jobs are told apart."""
+        return frozenset(attribute for _, _, attribute in self._said)
+
     def concerning(self, requirements: Requirements, site: str, ce: str) -> Bounds:
         """Return the keys that count such a job at such a place, with what holds of each."""
         found: dict[Key, Bound] = {}

@@ -25,6 +25,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
+_NOWHERE: Mapping[tuple[str, str], str] = {}
+
+
 class Known(NamedTuple):
     """A computing element that advertises itself (`fresh`) or did within memory."""
 
@@ -130,19 +133,24 @@ class Survey:
         for group in self._groups():
             group.append(requirements)
 
-    def standings(
+    def standings(  # noqa: PLR0917 - what waits, what there is, and what is shut
         self,
         waiting: Ints,
         weights: Floats,
         known: Sequence[Known],
         crews: Mapping[tuple[str, str, str], Crew],
         closed: Mapping[tuple[str, str], Iterable[Pair]],
+        avoided: Mapping[tuple[str, str], str] = _NOWHERE,
     ) -> list[Standing]:
         """Return the standing of every queue by number.
 
-        `crews` are by site, element and VO; `closed` is what limits keep out, by site and element, "" for a whole site.
+        `crews` are by site, element and VO; `closed` is what limits keep out, by site and element, "" for a whole site;
+        likewise `avoided` what is the matter with places that get no work.
         """
         self._close(closed)
+        self._closed.avoid(
+            {place: f"avoid {'/'.join(filter(None, place))}: {why}" for place, why in avoided.items()}
+        )
         sums = _Sums(self.requirements, waiting, weights)
         reached = self._all_reached(known)
         for each, here in zip(known, reached, strict=True):

@@ -22,9 +22,9 @@ class Standing(NamedTuple):
     fitting: int = 0
     """Fresh ones that could."""
     held: int = 0
-    """Those of them where a limit holds the jobs back."""
+    """Those of them where a limit holds the jobs back, or that are avoided."""
     limit: str = ""
-    """One such limit, in words."""
+    """One such limit, or what is the matter, in words."""
     pilots: int = 0
     """Pilots that run and take jobs where the jobs fit and nothing holds them."""
     coming: int = 0
@@ -86,7 +86,8 @@ def judge(at: Standing) -> Judgement:
         return Judgement(Wait.IMPOSSIBLE_NOW, f"{_none(at.fresh, 'advertised now')} could run it; {others}")
     if at.held == at.fitting:
         return Judgement(
-            Wait.HELD_BY_LIMIT, f"{_elements(at.fitting)} could run it, and a limit holds at each: {at.limit}"
+            Wait.HELD_BY_LIMIT,
+            f"{_elements(at.fitting)} could run it, and each holds it back now: {at.limit}",
         )
     return _judge_open(at, _elements(at.fitting - at.held))
 

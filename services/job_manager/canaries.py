@@ -1,0 +1,91 @@
+"""Canaries: small jobs of the system's own, submitted as any others, by which a computing element is tried.
+
+Each is for one element alone, is tried once, and does what nearly every payload needs: it starts a shell, writes a file
+in its directory and reads it again, and finds the usual tools. What it prints stays with it, as with any job.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+import structlog
+
+from services.job_manager import control
+from services.job_manager.submissions import Submissions
+from wms.db import canary
+from wms.db.database import Database, Transaction
+from wms.ids import CommandId, JobId
+from wms.jobdesc.description import JobDescription
+from wms.messages.commands import Submit
+from wms.site import ComputingElement
+from wms.taskqueue.canary import GROUP, OWNER
+
+log = structlog.get_logger()
+
+SCRIPT = """set -eu
+echo "canary $WMS_JOB_ID of $WMS_PILOT at $WMS_SITE on $(uname -n), $(date -u)"
+dd if=/dev/zero of=canary.block bs=65536 count=16 2>/dev/null
+test "$(wc -c < canary.block)" -eq 1048576
+echo "$WMS_JOB_ID" > canary.name
+test "$(cat canary.name)" = "$WMS_JOB_ID"
+rm canary.block canary.name
+df -Pk . | tail -n 1
+"""
+CPU_SECONDS, WALL_SECONDS = 60, 300
+
+
+def description(element: ComputingElement) -> JobDescription:
+    """Return a canary for an element: what it must ask for to be let in there, and nothing else."""
+    return JobDescription(
+        executable="/bin/sh",
+        arguments=("-c", SCRIPT),
+        name=f"canary {element.site}/{element.ce}",
+        cpu_time=CPU_SECONDS,
+        wall_time=WALL_SECONDS,
+        sites=(element.site,),
+        grid_ces=(element.ce,),
+        tags=element.required_tags,
+        job_type=element.job_types[0] if element.job_types else "User",
+        setup=element.setup or "default",
+        priority=10,
+        max_attempts=1,
+    )
+
+
+class Canaries:
+    """Sends canaries. Any number of instances may run: one looks at a time."""
+
+    def __init__(self, submissions: Submissions) -> None:
+        self._submissions = submissions
+
+    async def look(self, db: Database) -> None:
+        """Send canaries to the elements that are to be tried, and kill those that were given up."""
+        async with db.transaction() as tx:
+            if not await canary.may_look(tx):
+                return
+            for each in await canary.wanted(tx):
+                await self.send(tx, await canary.elements(tx, each.site, each.ce), each.vo, "")
+            await control.kill(tx, await canary.overdue(tx), "the canary did not come back in time")
+
+    async def send(
+        self, tx: Transaction, elements: Iterable[ComputingElement], vo: str, asked_by: str
+    ) -> list[JobId]:
+        """Submit a canary for each element where none is out; return those that are out there now."""
+        out = {(each.site, each.ce): each.job_id for each in await canary.out(tx)}
+        for element in elements:
+            place = (element.site, element.ce)
+            if place not in out:
+                out[place] = await self._submit(tx, element, vo)
+                await canary.insert(tx, out[place], *place, asked_by)
+                log.info("canary sent", site=place[0], ce=place[1], job=out[place], asked_by=asked_by)
+        return [out[element.site, element.ce] for element in elements]
+
+    async def _submit(self, tx: Transaction, element: ComputingElement, vo: str) -> JobId:
+        if element.vos and vo not in element.vos:
+            vo = element.vos[0]
+        now = await tx.now()
+        submit = Submit(
+            command_id=CommandId(f"canary-{element.site}-{element.ce}-{now.timestamp():.6f}"),
+            jobs=(msgspec.Raw(msgspec.json.encode(description(element))),),
+        )
+        ((first, _),) = await self._submissions.place(tx, (OWNER, GROUP, vo), submit)
+        return JobId(first)

@@ -1,0 +1,174 @@
+"""What operators order of sites and elements - ban, unban, drain, test - and what they are told of them."""
+
+from typing import Any, NoReturn
+
+import asyncpg
+import msgspec
+
+from services.job_manager.canaries import Canaries
+from wms.auth.policy import allowed
+from wms.auth.principal import Principal
+from wms.db import canary, ce_plan, ce_state, view
+from wms.db.database import Transaction
+from wms.errors import Rejected
+from wms.messages import queries as asked
+from wms.messages import replies
+from wms.messages.commands import RuleSite
+from wms.provisioning.health import Event, Health, Move, Place, Terms
+from wms.why.notices import Fate, notices
+
+HISTORY = 100
+TERMS = Terms()
+"""What operators order has no pause: these only bound how long a canary is out, which the pilot submitter judges."""
+
+
+async def carry_out(
+    tx: Transaction, principal: Principal, rule: RuleSite, canaries: Canaries
+) -> tuple[str, tuple[int, ...]]:
+    """Carry out one order; return what holds now in words, and the canaries that are out. Rejected: see the codes."""
+    if not allowed(principal, "administer", "", "", ""):
+        raise Rejected("NOT_ALLOWED", "you have no right to rule sites", "operators have: right operator")
+    if not await canary.is_known(tx, rule.site, rule.ce):
+        name = _name((rule.site, rule.ce))
+        raise Rejected("NO_SUCH_SITE", f"nothing was ever heard of {name}", "`wms sites` lists all")
+    match rule.action:
+        case "ban" | "drain":
+            return await _close(tx, principal, rule), ()
+        case "unban":
+            return await _open(tx, principal, rule), ()
+        case "test":
+            return await _test(tx, principal, rule, canaries)
+
+
+async def _close(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
+    assert rule.action in ("ban", "drain")
+    if not rule.reason.strip():
+        raise Rejected("NO_REASON", f"a {rule.action} says why", "give --reason")
+    place = (rule.site, rule.ce)
+    event: Event = "ban" if rule.action == "ban" else "drain"
+    after = await ce_state.move(tx, place, Move(event, rule.reason, principal.owner), TERMS)
+    assert after is not None, "every state has these moves"
+    return f"{_name(place)} is {after.text()}"
+
+
+async def _open(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
+    """Let an element be as any other; of a site all that was banned or drained there."""
+    known = await ce_state.read(tx)
+    named = (rule.site, rule.ce)
+    places = [named] if rule.ce else [place for place in known if place[0] == rule.site]
+    shut = [place for place in places if _may_open(known.get(place, Health()), by_name=place == named)]
+    whole = known.get((rule.site, ""), Health())
+    if rule.ce and whole.avoided:
+        raise Rejected("SITE_CLOSED", f"{rule.site} as a whole is {whole.text()}", f"unban {rule.site}")
+    if not shut:
+        raise Rejected(
+            "NOT_SET", f"{_name(named)} is not banned, drained or quarantined", "`wms sites` tells"
+        )
+    for place in shut:
+        await ce_state.move(tx, place, Move("unban", rule.reason, principal.owner), TERMS)
+    return f"{', '.join(map(_name, shut))} {'is' if len(shut) == 1 else 'are'} healthy"
+
+
+def _may_open(health: Health, *, by_name: bool) -> bool:
+    return health.state in ("banned", "draining") or (by_name and health.avoided)
+
+
+async def _test(
+    tx: Transaction, principal: Principal, rule: RuleSite, canaries: Canaries
+) -> tuple[str, tuple[int, ...]]:
+    elements = await canary.elements(tx, rule.site, rule.ce)
+    if not elements:
+        name = _name((rule.site, rule.ce))
+        raise Rejected("NO_AD", f"{name} does not advertise itself now", "is its advertiser running?")
+    for element in elements:
+        reason = rule.reason or "an operator wants to know"
+        await ce_state.move(tx, (element.site, element.ce), Move("probe", reason, principal.owner), TERMS)
+    jobs = await canaries.send(tx, elements, principal.vo, principal.owner)
+    names = ", ".join(f"{job} at {each.ce}" for job, each in zip(jobs, elements, strict=True))
+    return f"canaries are out: {names}", tuple(jobs)
+
+
+def _name(place: Place) -> str:
+    return "/".join(filter(None, place))
+
+
+# --- what people are told ------------------------------------------------------------------------------
+
+
+async def list_sites(tx: Transaction, _: Principal, query: asked.ListSites) -> replies.Sites:
+    """Return the elements that advertise themselves, or did of late."""
+    return replies.Sites(query_id=query.query_id, client=query.client, sites=await _lines(tx))
+
+
+async def show_site(tx: Transaction, _: Principal, query: asked.ShowSite) -> replies.SiteDetail:
+    """Return a site, or one element, with how it came to be as it is."""
+    place = (query.site, query.ce)
+    elements = tuple(each for each in await _lines(tx) if _is_of(each, place))
+    moves = await ce_state.moves(tx, *place, HISTORY)
+    if not elements and not moves:
+        _no_such(place)
+    return replies.SiteDetail(
+        query_id=query.query_id,
+        client=query.client,
+        elements=elements,
+        moves=tuple(replies.SiteMove(**msgspec.structs.asdict(each)) for each in moves),
+        canaries=tuple(
+            replies.CanaryLine(**msgspec.structs.asdict(each))
+            for each in await canary.of_place(tx, *place, HISTORY)
+        ),
+        plans=tuple(each for each in await _plans(tx, query.site) if _is_of(each.decision, place)),
+    )
+
+
+def _no_such(place: Place) -> NoReturn:
+    raise Rejected("NO_SUCH_SITE", f"nothing is known of {_name(place)}", "`wms sites` lists all")
+
+
+def _is_of(each: Any, place: Place) -> bool:
+    return bool(each.site == place[0] and place[1] in ("", each.ce))
+
+
+async def list_plans(tx: Transaction, _: Principal, query: asked.ListPlans) -> replies.Plans:
+    """Return what the planner last decided of each element."""
+    return replies.Plans(query_id=query.query_id, client=query.client, plans=tuple(await _plans(tx)))
+
+
+async def _plans(tx: Transaction, site: str = "") -> list[replies.PlanLine]:
+    return [
+        replies.PlanLine(decided_at=each.decided_at, decision=each.decision)
+        for each in await ce_plan.read(tx, site)
+    ]
+
+
+async def _lines(tx: Transaction) -> tuple[replies.SiteLine, ...]:
+    known, fates = await ce_state.read(tx), await view.fates(tx)
+    return tuple(
+        _line(
+            row,
+            ce_state.of(known, row["site"], row["ce"]),
+            fates.get((row["site"], row["ce"]), Fate()),
+        )
+        for row in await view.sites(tx)
+    )
+
+
+def _line(row: asyncpg.Record, health: Health, fate: Fate) -> replies.SiteLine:
+    said = msgspec.json.decode(row["element"])
+    since = (row["allowed"], row["matched"], row["sent"])
+    element = view.element_of(row["element"])
+    return replies.SiteLine(
+        site=row["site"],
+        ce=row["ce"],
+        dispatcher=said.get("dispatcher", ""),
+        advertised_at=row["advertised_at"],
+        expires_at=row["expires_at"],
+        fresh=row["fresh"],
+        ad=said,
+        pilots=row["pilots"],
+        running_jobs=row["running_jobs"],
+        notices=tuple(each.text() for each in notices(element, *since, fate, fresh=row["fresh"])),
+        state=health.state,
+        until=health.until,
+        reason=health.reason,
+        said_by=health.said_by,
+    )

@@ -1,0 +1,30 @@
+"""Keeps fresh which computing elements are avoided: their pilots get canaries alone."""
+
+import structlog
+
+from wms.db import ce_state
+from wms.db.database import Database
+from wms.provisioning.health import Place
+from wms.taskqueue.index import QueueIndex
+
+log = structlog.get_logger()
+
+
+class Standing:
+    """How elements are, as the database says, told to one index."""
+
+    def __init__(self, db: Database, index: QueueIndex) -> None:
+        self._db = db
+        self._index = index
+        self._avoided: dict[Place, str] = {}
+
+    async def refresh(self) -> None:
+        """Read which elements are avoided now, and let it hold from the next draw on."""
+        async with self._db.transaction() as tx:
+            avoided = await ce_state.avoided(tx)
+        if avoided != self._avoided:
+            self._avoided = avoided
+            self._index.avoid(avoided)
+            log.info(
+                "elements avoided", elements={"/".join(filter(None, at)): why for at, why in avoided.items()}
+            )

@@ -1,0 +1,126 @@
+"""Watches how computing elements do: which eat jobs, what canaries found, which doors are shut; and says so to everyone.
+
+One instance judges at a time. Canaries are sent by the job manager, through the path of all jobs, where an element is
+probing or an operator wants to know.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+import structlog
+
+from services.pilot_submitter.doors import Door, Doors
+from wms.db import canary, ce_state, pilot
+from wms.db.canary import Canary
+from wms.db.database import Database, Transaction
+from wms.db.pilot import Pilot
+from wms.ids import PilotId
+from wms.job.state import ENDED
+from wms.provisioning.health import Event, Health, Move, Place, Terms, judge, wants_probe
+
+log = structlog.get_logger()
+
+US = "pilot_submitter"
+
+
+class Watch:
+    """Judges elements by what became of jobs, canaries and pilots there."""
+
+    def __init__(self, db: Database, doors: Doors, terms: Terms) -> None:
+        self._db = db
+        self._doors = doors
+        self._terms = terms
+        self._withdrawn: set[PilotId] = set()
+
+    async def look(self) -> None:
+        """Look how elements do, write down what changed, and call back pilots from those that are banned."""
+        async with self._db.transaction() as tx:
+            if not await ce_state.may_judge(tx):
+                return
+            await self._judge(tx)
+            await self._read_canaries(tx)
+            known = await ce_state.read(tx)
+            await self._probe(tx, known)
+            await self._tell_doors(tx, known)
+            unwanted = await self._unwanted(tx, known)
+        await self._withdraw(unwanted)
+
+    @staticmethod
+    async def _unwanted(tx: Transaction, known: dict[Place, Health]) -> list[Pilot]:
+        """Return the pilots that have not begun where an operator wants none, but for those that canaries wait for."""
+        banned = [place for place, health in known.items() if health.state == "banned"]
+        if not banned:
+            return []
+        tried = {(each.site, each.ce) for each in await canary.out(tx)}
+        return [
+            each
+            for each in await pilot.alive(tx)
+            if each.state in ("Submitted", "Waiting")
+            and (each.site, each.ce) not in tried
+            and ce_state.of(known, each.site, each.ce).state == "banned"
+        ]
+
+    async def _judge(self, tx: Transaction) -> None:
+        suspects = await ce_state.suspects(tx, self._terms)
+        if not suspects:
+            return
+        for verdict in judge(await ce_state.tried(tx, self._terms), self._terms):
+            if (verdict.site, verdict.ce) in suspects:
+                await self._move(tx, (verdict.site, verdict.ce), "eat", verdict.reason)
+
+    async def _read_canaries(self, tx: Transaction) -> None:
+        for each in await canary.out(tx):
+            if outcome := self._outcome(each):
+                await canary.close(tx, each.job_id, outcome)
+                event: Event = "release" if outcome == "Done" else "relapse"
+                why = f"canary {each.job_id} {_WHAT[outcome]}"
+                await self._move(tx, (each.site, each.ce), event, why)
+
+    def _outcome(self, each: Canary) -> canary.Outcome | None:
+        if each.state == "Done":
+            return "Done"
+        if each.state is None or each.state in ENDED:
+            return "Killed" if each.state == "Killed" else "Failed"
+        return "late" if each.age > self._terms.probe_seconds else None
+
+    async def _probe(self, tx: Transaction, known: dict[Place, Health]) -> None:
+        now = await tx.now()
+        for place, health in known.items():
+            if wants_probe(health, now):
+                await self._move(tx, place, "probe", health.reason)
+
+    async def _tell_doors(self, tx: Transaction, known: dict[Place, Health]) -> None:
+        """Write down which doors are shut; they open by themselves."""
+        shut = {door.place: door for door in self._doors.shut()}
+        for place, door in shut.items():
+            if known.get(place, Health()).state == "healthy":
+                pause = timedelta(seconds=door.pause_seconds)
+                await self._move(tx, place, "fail", door.why_shut, pause)
+        for place, health in known.items():
+            if health.state == "backing-off" and place not in shut and self._doors.has(place):
+                await self._move(tx, place, "recover", "it is tried again")
+
+    async def _move(
+        self, tx: Transaction, place: Place, event: Event, why: str, pause: timedelta | None = None
+    ) -> None:
+        after = await ce_state.move(tx, place, Move(event, why, US, pause), self._terms)
+        if after is not None:
+            log.warning("element", site=place[0], ce=place[1], move=event, state=after.state, reason=why)
+
+    async def _withdraw(self, pilots: Iterable[Pilot]) -> None:
+        by_door: dict[Door, list[PilotId]] = {}
+        for each in pilots:
+            door = self._doors.to(each.site, each.ce, each.dispatcher)
+            if door is not None and each.pilot_id not in self._withdrawn:
+                by_door.setdefault(door, []).append(each.pilot_id)
+        for door, names in by_door.items():
+            if await door.cancel(names):
+                self._withdrawn.update(names)
+
+
+_WHAT = {
+    "Done": "came back well",
+    "Failed": "failed",
+    "Killed": "was killed",
+    "late": "did not come back in time",
+}

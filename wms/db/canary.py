@@ -1,0 +1,96 @@
+"""Canaries in the database: which are out, where, for whom, and what became of them."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import JobId
+from wms.job.state import ENDED
+from wms.site import ComputingElement
+
+SQL = load(__file__)
+
+Outcome = Literal["Done", "Failed", "Killed", "late"]
+
+
+class Canary(msgspec.Struct, frozen=True, kw_only=True):
+    """One that is out."""
+
+    job_id: JobId
+    site: str
+    ce: str
+    asked_by: str
+    state: str | None
+    """Its job's; None when that is gone."""
+    age: float
+    """Seconds."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """An element that is to be tried; `vo` is empty where no pilot ever went."""
+
+    site: str
+    ce: str
+    vo: str
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """A canary as people see it; `outcome` is empty while it is out."""
+
+    job_id: JobId
+    site: str
+    ce: str
+    sent_at: datetime
+    asked_by: str
+    outcome: str
+
+
+async def insert(tx: Transaction, job_id: JobId, site: str, ce: str, asked_by: str) -> None:
+    """Write down a canary that is on its way."""
+    await tx.execute(SQL["insert"], job_id, site, ce, asked_by)
+
+
+async def out(tx: Transaction) -> list[Canary]:
+    """Return the canaries that are out."""
+    return [Canary(**row) for row in await tx.fetch(SQL["open"])]
+
+
+async def close(tx: Transaction, job_id: JobId, outcome: Outcome) -> None:
+    """Write down what became of a canary."""
+    await tx.execute(SQL["close"], job_id, outcome)
+
+
+async def wanted(tx: Transaction) -> list[Wanted]:
+    """Return the elements that are being tried and have no canary out."""
+    return [Wanted(**row) for row in await tx.fetch(SQL["wanted"])]
+
+
+async def of_place(tx: Transaction, site: str, ce: str, limit: int) -> list[Sent]:
+    """Return the last canaries of an element, or of all of a site, newest first."""
+    return [Sent(**row) for row in await tx.fetch(SQL["of_place"], site, ce, limit)]
+
+
+async def elements(tx: Transaction, site: str, ce: str) -> list[ComputingElement]:
+    """Return an element, or all of a site, that advertise themselves now."""
+    rows = await tx.fetch(SQL["elements"], site, ce)
+    return [msgspec.json.decode(row["element"], type=ComputingElement) for row in rows]
+
+
+async def may_look(tx: Transaction) -> bool:
+    """Return whether nobody else sends canaries now; holds until the transaction ends."""
+    alone: bool = await tx.fetchval(SQL["may_look"])
+    return alone
+
+
+async def overdue(tx: Transaction) -> list[JobId]:
+    """Return canaries that were given up and whose jobs are there still."""
+    return [row["job_id"] for row in await tx.fetch(SQL["overdue"], sorted(ENDED))]
+
+
+async def is_known(tx: Transaction, site: str, ce: str) -> bool:
+    """Return whether anything was ever heard of a site, or of an element of it."""
+    known: bool = await tx.fetchval(SQL["is_known"], site, ce)
+    return known

@@ -1,0 +1,99 @@
+"""How computing elements are, in the database: what holds of each, every move that led there, and what jobs met there."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import asyncpg
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.share import tell_changed
+from wms.db.sql import load
+from wms.messages import events
+from wms.provisioning.health import Health, Move, Place, Terms, Tried, apply
+from wms.taskqueue import canary
+
+SQL = load(__file__)
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of how an element, or with no element a site, is."""
+
+    at: datetime
+    site: str
+    ce: str
+    before: str
+    event: str
+    state: str
+    reason: str
+    said_by: str
+
+
+async def read(tx: Transaction) -> dict[Place, Health]:
+    """Return how elements are, and with no element sites; who is not there is healthy."""
+    return {(row["site"], row["ce"]): _health(row) for row in await tx.fetch(SQL["read"])}
+
+
+def _health(row: asyncpg.Record) -> Health:
+    return Health(**{name: row[name] for name in Health.__struct_fields__})
+
+
+def of(known: Mapping[Place, Health], site: str, ce: str) -> Health:
+    """Return how an element is: as its site, where that is avoided as a whole."""
+    whole = known.get((site, ""), Health())
+    return whole if whole.avoided else known.get((site, ce), Health())
+
+
+async def avoided(tx: Transaction) -> dict[Place, str]:
+    """Return the places that get no work, and why."""
+    return {place: health.text() for place, health in (await read(tx)).items() if health.avoided}
+
+
+async def move(tx: Transaction, place: Place, moved: Move, terms: Terms) -> Health | None:
+    """Let something happen to an element, write it down, tell it; None when that leaves it as it is."""
+    row = await tx.fetchrow(SQL["lock"], *place)
+    assert row is not None
+    before = _health(row)
+    now = await tx.now()
+    after = apply(before, moved, now, terms)
+    if after is None:
+        return None
+    told = (after.since, after.until, after.reason, after.said_by, after.relapses)
+    await tx.execute(SQL["write"], *place, after.state, *told, before.state, moved.event)
+    fact = events.ElementState(
+        site=place[0],
+        ce=place[1],
+        at=now,
+        event=moved.event,
+        state=after.state,
+        until=after.until,
+        reason=after.reason,
+        said_by=after.said_by,
+    )
+    tx.send(events.TOPIC, f"ce-{place[0]}-{place[1]}", fact)
+    if before.avoided or after.avoided:
+        tell_changed(tx)
+    return after
+
+
+async def moves(tx: Transaction, site: str, ce: str, limit: int) -> list[Moved]:
+    """Return what was said of an element, or of a site and all its elements, newest first."""
+    return [Moved(**row) for row in await tx.fetch(SQL["moves"], site, ce, limit)]
+
+
+async def may_judge(tx: Transaction) -> bool:
+    """Return whether nobody else judges elements now; holds until the transaction ends."""
+    alone: bool = await tx.fetchval(SQL["may_judge"])
+    return alone
+
+
+async def suspects(tx: Transaction, terms: Terms) -> set[Place]:
+    """Return the elements that are in use, and where enough attempts failed at once of late to look closer."""
+    rows = await tx.fetch(SQL["suspects"], terms.window_seconds, terms.quick_seconds, terms.failures)
+    return {(row["site"], row["ce"]) for row in rows}
+
+
+async def tried(tx: Transaction, terms: Terms) -> list[Tried]:
+    """Return what became of attempts of late, everywhere, but those of canaries."""
+    rows = await tx.fetch(SQL["tried"], terms.window_seconds, terms.quick_seconds, canary.OWNER)
+    return [Tried(**row) for row in rows]

@@ -1,0 +1,51 @@
+-- name: read
+-- How all elements are of which anything was said.
+select site, ce, state, since, until, reason, said_by, relapses from ce_state order by site, ce;
+
+-- name: lock
+-- How an element is, kept from changing; healthy ones have a row from the first time on that something is said of them.
+insert into ce_state (site, ce, state) values ($1, $2, 'healthy')
+on conflict (site, ce) do update set site = excluded.site
+returning state, since, until, reason, said_by, relapses;
+
+-- name: write
+-- How an element is from now on, and that it came so.
+with written as (
+    update ce_state set state = $3, since = $4, until = $5, reason = $6, said_by = $7, relapses = $8
+    where site = $1 and ce = $2
+)
+insert into ce_move (site, ce, before, event, state, reason, said_by) values ($1, $2, $9, $10, $3, $6, $7);
+
+-- name: moves
+-- What was said of a site or an element, newest first; of a site with what was said of its elements.
+select at, site, ce, before, event, state, reason, said_by from ce_move
+where site = $1 and ($2 = '' or ce in ('', $2)) order by ce_move_id desc limit $3;
+
+-- name: may_judge
+-- Whether this transaction is the one that judges elements now.
+select pg_try_advisory_xact_lock(7105);
+
+-- name: suspects
+-- Elements where so many attempts failed at once of late, since they were last set free.
+select a.site, a.ce
+from ended_attempt a left join ce_state s on s.site = a.site and s.ce = a.ce
+where a.outcome in ('failed', 'lost') and a.ended_at - coalesce(a.started_at, a.accepted_at) < interval '60 s'
+  and a.ended_at > now() - make_interval(secs => $1)
+  and a.ended_at - coalesce(a.started_at, a.accepted_at) < make_interval(secs => $2)
+  and (s.state is null or s.state in ('healthy', 'backing-off') and (s.state <> 'healthy' or a.ended_at > s.since))
+group by a.site, a.ce having count(*) >= $3;
+
+-- name: tried
+-- What became of late of the attempts of all kinds of work that suspects had, there and elsewhere.
+with of_late as (
+    select a.site, a.ce, j.tq_id, a.outcome,
+           a.outcome in ('failed', 'lost')
+               and a.ended_at - coalesce(a.started_at, a.accepted_at) < make_interval(secs => $2) as quick
+    from ended_attempt a join job j using (job_id) left join ce_state s on s.site = a.site and s.ce = a.ce
+    where a.ended_at > now() - make_interval(secs => $1) and a.outcome in ('done', 'failed', 'lost')
+      and a.accepted_at is not null and (s.state is distinct from 'healthy' or a.ended_at > s.since) and j.owner <> $3
+)
+select o.site, o.ce, o.tq_id as queue, md5((q.requirements - 'owner' - 'owner_group')::text) as kind, q.owner,
+       count(*) as ended, count(*) filter (where o.quick) as quick
+from of_late o join task_queue q using (tq_id)
+group by o.site, o.ce, o.tq_id, q.requirements, q.owner;

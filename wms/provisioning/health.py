@@ -1,0 +1,220 @@
+"""The health of computing elements: whether pilots and work go there, as a table; and the judgement of what jobs met there.
+
+An element that cannot be reached, or that loses pilots, is left alone for a while (backing-off). One that eats jobs - they
+fail there within seconds, one after the other, the faster the more it is given - is *quarantined*: it gets no work, only
+now and then a *canary*, a small job of the system's own. While one is out the element is probing; when it comes back well
+the element is healthy, when not it is left alone twice as long. An operator may ban an element, or drain it.
+
+That a job fails at once may be the job's own fault. So failures speak against an element only where others do not tell
+otherwise: what fails elsewhere as often does not count, and what nobody tried elsewhere counts only if it is of several
+owners. (HTCondor's black holes are judged by rate alone, and one user's broken jobs take away all machines.)
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
+
+from msgspec import Meta, Struct
+
+State: TypeAlias = Literal["healthy", "backing-off", "quarantined", "probing", "banned", "draining"]
+Event: TypeAlias = Literal["fail", "recover", "eat", "probe", "release", "relapse", "ban", "unban", "drain"]
+STATES: Final[tuple[State, ...]] = get_args(State)
+EVENTS: Final[tuple[Event, ...]] = get_args(Event)
+
+Place: TypeAlias = tuple[str, str]
+"""A site and one of its computing elements, or "" for all of them."""
+
+MOVES: Final[Mapping[State, Mapping[Event, State]]] = {
+    "healthy": {"fail": "backing-off", "eat": "quarantined", "ban": "banned", "drain": "draining"},
+    "backing-off": {
+        "fail": "backing-off",
+        "recover": "healthy",
+        "eat": "quarantined",
+        "ban": "banned",
+        "drain": "draining",
+    },
+    "quarantined": {"probe": "probing", "unban": "healthy", "ban": "banned", "drain": "draining"},
+    "probing": {
+        "release": "healthy",
+        "relapse": "quarantined",
+        "unban": "healthy",
+        "ban": "banned",
+        "drain": "draining",
+    },
+    "banned": {"unban": "healthy", "ban": "banned", "drain": "draining"},
+    "draining": {"unban": "healthy", "ban": "banned", "drain": "draining"},
+}
+"""What follows from what; an event that is not here leaves the element as it is."""
+
+AVOIDED: Final[frozenset[State]] = frozenset({"quarantined", "probing", "banned", "draining"})
+"""States in which pilots there get no work, and no pilots are sent but for canaries."""
+
+Seconds = Annotated[float, Meta(gt=0, le=1e9)]
+
+
+class Terms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When an element is taken for one that eats jobs, and how it is tried again."""
+
+    window_seconds: Seconds = 600.0
+    """Attempts that ended so long ago are looked at."""
+    quick_seconds: Seconds = 30.0
+    """What fails sooner after its start fails at once."""
+    failures: Annotated[int, Meta(ge=1)] = 5
+    """So many at least, that speak against the element."""
+    share: Annotated[float, Meta(gt=0, le=1)] = 0.8
+    """So large a part of all attempts there."""
+    owners: Annotated[int, Meta(ge=1)] = 3
+    """Of so many owners, unless jobs of the same kind do better elsewhere."""
+    first_pause_seconds: Seconds = 60.0
+    """After so long a quarantined element gets a canary; after each that failed twice as long."""
+    longest_pause_seconds: Seconds = 14_400.0
+    probe_seconds: Seconds = 900.0
+    """A canary that has not come back by then has failed."""
+
+    def pause(self, relapses: int) -> timedelta:
+        """Return how long an element is left alone after so many canaries that failed."""
+        seconds = self.first_pause_seconds * 2 ** min(relapses, 64)
+        return timedelta(seconds=min(seconds, self.longest_pause_seconds))
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """How an element is, since when and why, who said so, and until when it is left as it is (None: until told)."""
+
+    state: State = "healthy"
+    since: datetime | None = None
+    until: datetime | None = None
+    reason: str = ""
+    said_by: str = ""
+    relapses: int = 0
+    """Canaries that failed, one after the other."""
+
+    @property
+    def avoided(self) -> bool:
+        """Whether it gets no work."""
+        return self.state in AVOIDED
+
+    def text(self) -> str:
+        """Return it in words."""
+        why = f": {self.reason}" if self.reason else ""
+        return f"{self.state}{f' by {self.said_by}' if self.said_by else ''}{why}"
+
+
+class Move(NamedTuple):
+    """What happened to an element; `pause` is how long it is left alone, where the event does not say it by itself."""
+
+    event: Event
+    reason: str = ""
+    said_by: str = ""
+    pause: timedelta | None = None
+
+
+def apply(health: Health, move: Move, now: datetime, terms: Terms) -> Health | None:
+    """Return how an element is after a move; None when it stays as it is."""
+    after = MOVES[health.state].get(move.event)
+    if after is None:
+        return None
+    relapses = health.relapses + 1 if move.event == "relapse" else health.relapses
+    if after in ("healthy", "backing-off"):
+        relapses = 0
+    return Health(
+        state=after,
+        since=now if after != health.state else health.since,
+        until=_until(after, relapses, move.pause, now, terms),
+        reason=move.reason,
+        said_by=move.said_by,
+        relapses=relapses,
+    )
+
+
+def _until(
+    state: State, relapses: int, pause: timedelta | None, now: datetime, terms: Terms
+) -> datetime | None:
+    match state:
+        case "quarantined":
+            return now + terms.pause(relapses)
+        case "probing":
+            return now + timedelta(seconds=terms.probe_seconds)
+        case "backing-off":
+            return now + (pause or timedelta())
+        case _:
+            return None
+
+
+def wants_probe(health: Health, now: datetime) -> bool:
+    """Tell whether an element has been left alone for long enough."""
+    return health.state == "quarantined" and health.until is not None and now >= health.until
+
+
+class Tried(NamedTuple):
+    """What became of the attempts of one task queue on one element of late."""
+
+    site: str
+    ce: str
+    queue: int
+    kind: str
+    """The same for queues whose jobs ask for the same, whoever owns them."""
+    owner: str
+    ended: int
+    """All that ended there, but those that were killed or withdrawn."""
+    quick: int
+    """Those that failed at once."""
+
+
+class Verdict(NamedTuple):
+    """An element that eats jobs, and why we think so."""
+
+    site: str
+    ce: str
+    reason: str
+
+
+class _Toll(NamedTuple):
+    ended: int
+    quick: int
+
+    @property
+    def rate(self) -> float:
+        return self.quick / self.ended if self.ended else 0.0
+
+
+def judge(tried: Iterable[Tried], terms: Terms) -> list[Verdict]:
+    """Return the elements that eat jobs, by what became of the attempts of late."""
+    all_ = list(tried)
+    everywhere = _tolls(all_)
+    at: dict[Place, list[Tried]] = {}
+    for each in all_:
+        at.setdefault((each.site, each.ce), []).append(each)
+    found = (_judged(place, each, everywhere, terms) for place, each in sorted(at.items()))
+    return [verdict for verdict in found if verdict]
+
+
+def _tolls(tried: Iterable[Tried]) -> dict[str, _Toll]:
+    ended, quick = Counter[str](), Counter[str]()
+    for each in tried:
+        ended[each.kind] += each.ended
+        quick[each.kind] += each.quick
+    return {kind: _Toll(ended[kind], quick[kind]) for kind in ended}
+
+
+def _judged(
+    place: Place, tried: list[Tried], everywhere: Mapping[str, _Toll], terms: Terms
+) -> Verdict | None:
+    excused, proven = set(), False
+    for kind, here in _tolls(tried).items():
+        elsewhere = _Toll(everywhere[kind].ended - here.ended, everywhere[kind].quick - here.quick)
+        if elsewhere.ended and here.quick:
+            if elsewhere.rate >= here.rate / 2:
+                excused.add(kind)
+            else:
+                proven = True
+    blamed = [each for each in tried if each.kind not in excused]
+    toll = _Toll(sum(each.ended for each in blamed), sum(each.quick for each in blamed))
+    owners = {each.owner for each in blamed if each.quick}
+    if toll.quick < terms.failures or toll.rate < terms.share:
+        return None
+    if not proven and len(owners) < terms.owners:
+        return None
+    whose = "the same kinds do well elsewhere" if proven else f"they are of {len(owners)} owners"
+    reason = f"it eats jobs: {toll.quick} of {toll.ended} attempts failed within {terms.quick_seconds:g} s, and {whose}"
+    return Verdict(*place, reason)

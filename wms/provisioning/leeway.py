@@ -1,0 +1,67 @@
+"""What the limits on running jobs still let start, key by key: nobody needs a pilot for a job that a limit holds back."""
+
+from collections.abc import Collection, Iterable
+
+from wms.site import ComputingElement
+from wms.taskqueue.canary import is_canary
+from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.limits import Bound, Count, Counts, Key, Limits, room, tokens
+
+ARRIVAL_SECONDS = 30.0
+"""A pilot that is sent now asks for work later: a rate will have let more through by then."""
+
+
+class Leeway:
+    """The limits with how far each key is, used up as jobs are given places."""
+
+    def __init__(self, limits: Limits | None = None, counts: Counts | None = None) -> None:
+        self._limits = limits or Limits()
+        self._counts: Counts = counts or {}
+        self._left: dict[Key, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._limits)
+
+    @property
+    def by_owner(self) -> bool:
+        """Whether some limit tells owners, or their groups, apart."""
+        return bool(self._limits.attributes & {"owner", "owner_group"})
+
+    def keys(self, requirements: Requirements, element: ComputingElement) -> tuple[Key, ...]:
+        """Return what counts such jobs on an element."""
+        if not self._limits or is_canary(requirements):
+            return ()
+        bounds = self._limits.concerning(requirements, element.site, element.ce)
+        for key, bound in bounds.items():
+            if key not in self._left:
+                self._left[key] = _room(bound, self._counts.get(key, Count()))
+        return tuple(bounds)
+
+    def left(self, keys: tuple[Key, ...], most: int) -> int:
+        """Return how many jobs, `most` at most, may start under all of these keys."""
+        return min((self._left[key] for key in keys), default=most)
+
+    def take(self, keys: tuple[Key, ...], jobs: int) -> None:
+        """Let jobs have places."""
+        for key in keys:
+            self._left[key] -= jobs
+
+    def fullest(self, keys: tuple[Key, ...]) -> str:
+        """Return in words the key that lets the fewest through."""
+        key = min(keys, key=self._left.__getitem__)
+        return key.text()
+
+
+def concerned(limits: Limits, work: Iterable[Requirements], places: Collection[tuple[str, str]]) -> set[Key]:
+    """Return all the keys that count some of the work somewhere."""
+    return {
+        key for requirements in work for place in places for key in limits.concerning(requirements, *place)
+    }
+
+
+def _room(bound: Bound, count: Count) -> int:
+    """Return how many jobs a key lets start until a pilot that is sent now is there."""
+    if bound.burst is None:
+        return room(bound, count)
+    coming = int(tokens(bound, count) + bound.per_second * ARRIVAL_SECONDS)
+    return min(coming, room(bound._replace(burst=None), count))
