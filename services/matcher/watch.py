@@ -12,8 +12,9 @@ from wms.taskqueue.index import QueueIndex
 from wms.why.forecast import Level
 
 SHARE_OF_TIME = 50
-LONGEST_REST_SECONDS = 7.0
-"""Less than after what others take this one to be silent."""
+"""A look rests for so many times the processor time that it took: that of the wall would let a busy machine delay pilots."""
+LONGEST_REST_SECONDS = 3.0
+"""Less than after what others take this one to be silent, and little enough for pilots to be on their way within five."""
 WEIGHT_STEP = 0.02
 """A weight that changed by less than this part of it is not written anew."""
 
@@ -36,8 +37,9 @@ class Watch:
         """Write what changed since the last look; after a long one rest, to use little of the time."""
         began = time.monotonic()
         if began >= self._not_before:
+            before = time.process_time()
             await self.write()
-            took = time.monotonic() - began
+            took = time.process_time() - before
             self._not_before = began + min(SHARE_OF_TIME * took, LONGEST_REST_SECONDS)
 
     async def write(self) -> None:

@@ -311,10 +311,10 @@ async def told_by(one: World) -> event_log.Told:
 def test_every_kind_of_fact_is_read_from_the_log() -> None:
     """Those that tell no move of a job are passed over."""
     for union in (FULL, MINIMAL):
-        for tag in ("job-event", "jobs-moved", "jobs-queued", "sweep-moved", "wait-reason"):
+        for tag in ("job-event", "jobs-moved", "jobs-queued", "sweep-moved", "wait-reason", "element-state"):
             event_log._note(event_log.Told(), msgspec.json.decode(encode(union[tag])))
     assert {str(kind.__struct_config__.tag) for kind in get_args(Fact)} == {
-        "job-event", "jobs-moved", "jobs-queued", "sweep-moved", "wait-reason",
+        "job-event", "jobs-moved", "jobs-queued", "sweep-moved", "wait-reason", "element-state",
     }  # fmt: skip
 
 
