@@ -40,7 +40,7 @@ async def test_a_job_whose_node_vanished_ends_on_another_node_under_another_pilo
                 executable="/bin/sh",
                 arguments=("-c", waits, "sh", str(mark)),
                 sites=("beta",),
-                cpu_time=2_000,
+                cpu_time=60,
             )
         )
         (job_id,) = submitted.job_ids()
