@@ -53,6 +53,11 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     drain_seconds: Seconds = 3_600.0
     """What its jobs then have left before the element ends them: the wall time asked for is the sum of the two."""
     follow_every_seconds: Seconds = 10.0
+    mapping: dict[str, str] = {}
+    """Rules by which what jobs require of hosts is asked for, above the built-in ones: an attribute and an option,
+    `GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"`."""
+    software: str = ""
+    """A directory on the nodes whose entries are the names of their runtime environments; empty: as the element's ad says."""
     attributes: dict[str, str] = {}
     """Options of the middleware's own: of `sbatch`, relations of xRSL for ARC, commands of HTCondor's submit description."""
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 import structlog
 
 from wms.backoff import delays
+from wms.dispatch.mapping import HostMapping
 from wms.dispatch.port import Dispatcher, Request
 from wms.errors import Unavailable
 from wms.ids import PilotId
@@ -67,6 +68,9 @@ class Terms(NamedTuple):
     constraint: str = ""
     gres: str = ""
     attributes: Mapping[str, str] = {}
+    mapping: HostMapping | None = None
+    """How hosts are asked for there; None: not at all."""
+    software: str = ""
     follow_every_seconds: float = 0.0
 
 

@@ -7,7 +7,7 @@ from wms.auth.principal import Right
 from wms.auth.token import Claims, mint
 from wms.bus.kafka import Settings as KafkaSettings
 from wms.db.pilot import Sent
-from wms.dispatch.port import Order
+from wms.dispatch.port import Order, Request
 from wms.files import to_toml
 from wms.runtime import clock
 from wms.site import ComputingElement
@@ -27,7 +27,15 @@ class PilotMaker:
         """Return after how long a pilot takes no more jobs."""
         return door.terms.lifetime_seconds or self._pilots.lifetime_seconds
 
-    def order(self, sent: Sent, element: ComputingElement, door: Door) -> Order:
+    def order(
+        self,
+        sent: Sent,
+        element: ComputingElement,
+        door: Door,
+        *,
+        request: Request | None = None,
+        ad: str = "",
+    ) -> Order:
         """Return the order for one pilot: bound by its token to itself, its site, its element and its VO."""
         claims = Claims(
             kind="pilot",
@@ -46,12 +54,12 @@ class PilotMaker:
             site=sent.site,
             ce=sent.ce,
             slots=sent.slots,
-            config=self._config(sent, element, door, lifetime),
+            config=self._config(sent, element, door, lifetime, ad),
             token=token,
-            request=door.request(element),
+            request=door.request(element) if request is None else request,
         )
 
-    def _config(self, sent: Sent, element: ComputingElement, door: Door, lifetime: float) -> str:
+    def _config(self, sent: Sent, element: ComputingElement, door: Door, lifetime: float, ad: str) -> str:
         # Where its token and its jobs are, its dispatcher tells it: it knows the place.
         return to_toml(
             {
@@ -76,6 +84,8 @@ class PilotMaker:
                     "required_tags": list(element.required_tags),
                     "job_types": list(element.job_types),
                     "pilot_type": element.pilot_type,
+                    "ad": ad,
+                    "software": door.terms.software,
                 },
                 "sandboxes": {"url": door.terms.sandboxes_url or self._sandboxes},
                 "kafka": {

@@ -15,6 +15,7 @@ from typing import Literal
 import structlog
 from msgspec.structs import replace
 
+from services.pilot_submitter.asking import Asking
 from services.pilot_submitter.doors import Door, Doors, Place
 from services.pilot_submitter.following import Following
 from services.pilot_submitter.making import PilotMaker
@@ -54,6 +55,7 @@ class Provisioning:
         self._maker = maker
         self._caps = caps
         self._following = following
+        self._asking = Asking(doors)
         self._rng = random.Random().random
         self._requirements: dict[TaskQueueId, Requirements] = {}
         self._not_before = 0.0
@@ -104,6 +106,8 @@ class Provisioning:
             for _ in range(order.count)
         ]
         sent = await _let_come(tx, sent)
+        if sent:
+            sent = self._asking.share(sent, waiting, elements, await ad.matchable(tx), alive)
         # Who is written down and not yet sent must not be taken for dead.
         names.update(each.pilot_id for each in sent)
         await pilot.insert(tx, sent)
@@ -176,7 +180,16 @@ class Provisioning:
     async def _send(self, element: ComputingElement, sent: Sequence[Sent]) -> None:
         door = self._doors.to(element.site, element.ce, element.dispatcher)
         assert door is not None, "planned for an open door"
-        orders = [self._maker.order(each, element, door) for each in sent]
+        orders = [
+            self._maker.order(
+                each,
+                element,
+                door,
+                request=self._asking.request(each.pilot_id, door, element),
+                ad=self._asking.ad(element),
+            )
+            for each in sent
+        ]
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 sightings = await door.dispatcher.send(orders)

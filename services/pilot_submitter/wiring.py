@@ -16,6 +16,7 @@ from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import Element
 from wms.dispatch.htcondor import HTCondorDispatcher, Pool
 from wms.dispatch.local import LocalDispatcher, agent_argv
+from wms.dispatch.mapping import HostMapping, Kind
 from wms.dispatch.port import Dispatcher
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.errors import Rejected
@@ -52,13 +53,15 @@ def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: Terms) -> Do
     return Door((settings.site, settings.ce), dispatcher, time.monotonic, terms)
 
 
-def _terms(kind: str, settings: ElementSettings) -> Terms:
+def _terms(kind: Kind, settings: ElementSettings) -> Terms:
     return Terms(
         kind=kind,
         lifetime_seconds=settings.lifetime_seconds,
         wall_seconds=int(settings.lifetime_seconds + settings.drain_seconds),
         sandboxes_url=settings.sandboxes_url,
         attributes=settings.attributes,
+        mapping=HostMapping(kind, settings.mapping),
+        software=settings.software,
         follow_every_seconds=settings.follow_every_seconds,
     )
 

@@ -112,7 +112,7 @@ class HostMapping:
         self._rules |= {_key(key): self._rule(key, text) for key, text in (own or {}).items()}
         names = {_key(key)[0] for key in own or {}} | {_key(key)[0] for key in BUILT_IN[kind]}
         policies = {name for name in names if not name.startswith(("gluehost", "gpu"))}
-        self.forwarded = names - (policies - {_key(key)[0] for key in own or {}})
+        self.forwarded = frozenset(names - (policies - {_key(key)[0] for key in own or {}}))
         """What is asked of hosts even if the element's ad decides it: ours about hosts, and all that the site named itself."""
 
     def ask(self, base: Request, bounds: Iterable[Bound]) -> Asked:

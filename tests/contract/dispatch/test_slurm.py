@@ -8,7 +8,11 @@ import pytest
 from tests.contract.dispatch.grounds import ENDS, FAILS, SHELL, WAITS, SlurmGround, look, order, over, seen
 from tests.middleware import Sites
 from tests.waiting import eventually
+from wms.classad.ad import Ad
+from wms.classad.expression import Expression
+from wms.dispatch.mapping import HostMapping
 from wms.dispatch.port import Request
+from wms.provisioning.host_requirements import host_requirements
 
 pytestmark = pytest.mark.testbed
 
@@ -123,3 +127,23 @@ async def test_while_the_accounts_cannot_be_read_nothing_is_said_of_what_is_only
 ) -> None:
     tools = fake_sacct(slurm.place, "echo 'Unable to connect to database' >&2; exit 1")
     assert await slurm.dispatcher(tools=tools).follow([order().pilot_id]) == []
+
+
+async def test_the_host_that_a_job_requires_is_asked_of_slurm_and_the_pilot_runs_there(
+    slurm: SlurmGround,
+) -> None:
+    software = "GlueHostApplicationSoftwareRunTimeEnvironment"
+    wanted = Expression.parse(
+        f'other.GlueHostMainMemoryRAMSize >= 200 && member("avx512", other.{software}) && other.Wall > 60'
+    )
+    mapping = HostMapping("slurm", {software: "--constraint={value}"})
+    told = Ad.of({"GlueHostMainMemoryRAMSize": 100, software: [], "Wall": 120})
+    asked = mapping.ask(Request(), host_requirements(wanted, told, mapping.forwarded).bounds)
+    assert not asked.unasked
+    dispatcher = slurm.dispatcher(partition="main")
+    pilot = order(ENDS, request=asked.request)
+    (sent,) = await dispatcher.send([pilot])
+    job = slurm.sites.run("alpha", "scontrol", "-o", "show", "job", str(sent.reference))
+    assert "MinMemoryNode=200M" in job
+    assert "Features=avx512" in job
+    assert (await over(slurm, dispatcher, pilot.pilot_id)).state == "Done"
