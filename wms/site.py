@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 from msgspec.structs import force_setattr
 
 WILDCARD = "any"
@@ -193,3 +193,37 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
             tags=self.tags,
             required_tags=self.required_tags,
         )
+
+
+class AdvertisedResource(Resource, frozen=True, kw_only=True, cache_hash=True):
+    """A resource, and the ClassAd of its computing element, as canonical text: who asks cannot say that itself."""
+
+    ad: str = ""
+
+
+class AdvertisedElement(ComputingElement, frozen=True, kw_only=True, cache_hash=True):
+    """A computing element, and the ClassAd that goes with it, as canonical text."""
+
+    ad: str = ""
+
+    def pilot_resource(self, *, vo: str) -> Resource:
+        """Return the resource with the element's ad."""
+        return with_ad(super().pilot_resource(vo=vo), self.ad)
+
+
+def with_ad(resource: Resource, ad: str) -> AdvertisedResource:
+    """Return a resource with the ad of its element, whatever ad it had."""
+    fields = structs.asdict(resource) | {"ad": ad}
+    return AdvertisedResource(**fields)
+
+
+def plain(resource: Resource) -> Resource:
+    """Return a resource without names of its place and without an ad: equal for all of one kind."""
+    fields = structs.asdict(resource) | {"site": "", "grid_ce": ""}
+    fields.pop("ad", None)
+    return Resource(**fields)
+
+
+def ad_of(described: Resource | ComputingElement) -> str:
+    """Return the text of the ad that goes with a resource or an element; empty if none does."""
+    return described.ad if isinstance(described, AdvertisedResource | AdvertisedElement) else ""

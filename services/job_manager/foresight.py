@@ -3,13 +3,17 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
+from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from wms.db import wait_reason
 from wms.db.database import Transaction
 from wms.job.reasons import Wait
 from wms.messages.replies import Foreseen
 from wms.provisioning.demand import Wanted
-from wms.site import ComputingElement
+from wms.site import AdvertisedElement, ComputingElement
+from wms.taskqueue.ads import combined
 from wms.taskqueue.grouping import Requirements
 from wms.why.relaxation import openings, told
 from wms.why.survey import Known, fixed
@@ -22,6 +26,9 @@ TOLD = 10
 """So many distinct obstacles of one submission are told."""
 
 
+Steady: TypeAlias = tuple[ComputingElement, str]
+
+
 class Foresight:
     """Looks at what could ever run jobs, and at what could now; `clock` tells monotonic seconds."""
 
@@ -32,7 +39,10 @@ class Foresight:
         self._places: list[Place] = []
         self._known: list[Known] = []
         self._at_site: dict[str, list[ComputingElement]] = {}
+        self._steady: set[tuple[Steady, bool]] = set()
         self._runs: dict[Requirements, bool] = {}
+        self._asking: list[Requirements] = []
+        """Those of them that look at ads."""
         self._obstacles: dict[Requirements, Foreseen] = {}
 
     async def look(self, tx: Transaction) -> None:
@@ -48,8 +58,20 @@ class Foresight:
             for each in known:
                 if each.fresh:
                     self._at_site.setdefault(each.element.site, []).append(each.element)
+            self._forget(known)
+
+    def _forget(self, known: Iterable[Known]) -> None:
+        """Forget what was found out: of jobs without requirements only what more than numbers in ads has changed."""
+        steady = {(_steady(each.element), each.fresh) for each in known}
+        if steady != self._steady:
+            self._steady = steady
             self._runs.clear()
             self._obstacles.clear()
+            return
+        for wanted in [each for each in self._asking if each in self._runs]:
+            del self._runs[wanted]
+            self._obstacles.pop(wanted, None)
+        self._asking.clear()
 
     def foresee(self, wanted: Mapping[Requirements, int]) -> tuple[Foreseen, ...]:
         """Return what keeps jobs from running anywhere now or ever, by what so many of them require each."""
@@ -61,6 +83,8 @@ class Foresight:
         if runs is None:
             if len(self._runs) >= REMEMBERED:
                 self._runs.clear()
+            if wanted.requirements:
+                self._asking.append(wanted)
             runs = self._runs[wanted] = not contradiction(wanted) and self._is_reached(wanted)
         return runs
 
@@ -85,6 +109,14 @@ class Foresight:
                 self._obstacles.clear()
             self._obstacles[wanted] = found
         return found
+
+
+def _steady(element: ComputingElement) -> Steady:
+    """Return what of an element all jobs are judged by: not the attributes of its ad, but what it requires by them."""
+    if not isinstance(element, AdvertisedElement):
+        return element, ""
+    required = combined(element.ad, ()).requirements
+    return replace(element, ad=""), required.text if required else ""
 
 
 def _counted(foreseen: Foreseen, jobs: int) -> Foreseen:

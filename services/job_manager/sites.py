@@ -8,7 +8,7 @@ import msgspec
 from services.job_manager.canaries import Canaries
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
-from wms.db import canary, ce_plan, ce_state, view
+from wms.db import ad, canary, ce_plan, ce_state, view
 from wms.db.database import Transaction
 from wms.errors import Rejected
 from wms.messages import queries as asked
@@ -155,7 +155,7 @@ async def _lines(tx: Transaction) -> tuple[replies.SiteLine, ...]:
 def _line(row: asyncpg.Record, health: Health, fate: Fate) -> replies.SiteLine:
     said = msgspec.json.decode(row["element"])
     since = (row["allowed"], row["matched"], row["sent"])
-    element = view.element_of(row["element"])
+    element = ad.element_of(row["element"])
     return replies.SiteLine(
         site=row["site"],
         ce=row["ce"],

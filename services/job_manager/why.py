@@ -1,6 +1,7 @@
 """Why a job is where it is, by the functions that matcher and planner themselves decide with."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import asyncpg
 
@@ -18,6 +19,7 @@ from wms.taskqueue.canary import is_canary
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Count, Counts, Held, Limits, all_jobs, held
 from wms.taskqueue.selection import Mismatch, Negative
+from wms.taskqueue.wants import job_rank
 from wms.why.forecast import Forecast, forecast
 from wms.why.notices import Fate, avoidance
 from wms.why.relaxation import openings, told
@@ -25,6 +27,9 @@ from wms.why.tier import judge, standing
 from wms.why.verdict import Place, Verdict, failures, verdicts
 
 CES_LIMIT = 200
+
+Fates: TypeAlias = Mapping[tuple[str, str], Fate]
+"""By site and computing element."""
 
 
 async def explain_job(
@@ -77,7 +82,7 @@ async def _explain_waiting(
         summary=text,
         advice=WAIT_ADVICE.get(code, ""),
         ahead=max(0, now.waiting - 1) if now else None,
-        elements=tuple(_told(each, fates) for each in sorted(said, key=_nearness)[:CES_LIMIT]),
+        elements=_elements(requirements, said, fates),
         elements_total=len(said),
         elements_fitting=face.fitting,
         failing=failures(each for each in said if each.place.fresh),
@@ -134,12 +139,27 @@ def _forecast(found: Job, now: QueueNow | None) -> Forecast | None:
     return forecast(found.job_id, found.user_priority, now.levels, now.served, now.law)
 
 
-def _nearness(verdict: Verdict) -> tuple[bool, int, int, int]:
-    place = verdict.place
-    return (not place.fresh, len(verdict.failing), -place.free_slots, -place.element.slots)
+def _elements(
+    requirements: Requirements, said: Sequence[Verdict], fates: Fates
+) -> tuple[replies.CeVerdict, ...]:
+    """Return the verdicts of the nearest elements; of those that fit the job's own rank goes before their free slots."""
+    ranks = {id(each): _rank(requirements, each) for each in said} if requirements.rank else {}
+
+    def nearness(verdict: Verdict) -> tuple[bool, int, float, int, int]:
+        place, rank = verdict.place, ranks.get(id(verdict)) or 0.0
+        return (not place.fresh, len(verdict.failing), -rank, -place.free_slots, -place.element.slots)
+
+    nearest = sorted(said, key=nearness)[:CES_LIMIT]
+    return tuple(_told(each, ranks.get(id(each)), fates) for each in nearest)
 
 
-def _told(verdict: Verdict, fates: Mapping[tuple[str, str], Fate]) -> replies.CeVerdict:
+def _rank(requirements: Requirements, verdict: Verdict) -> float | None:
+    if not verdict.fits:
+        return None
+    return job_rank(requirements, verdict.place.element.pilot_resource(vo=requirements.vo))
+
+
+def _told(verdict: Verdict, rank: float | None, fates: Fates) -> replies.CeVerdict:
     place = verdict.place
     avoid = avoidance(fates.get((place.element.site, place.element.ce), Fate()))
     return replies.CeVerdict(
@@ -154,4 +174,5 @@ def _told(verdict: Verdict, fates: Mapping[tuple[str, str], Fate]) -> replies.Ce
         coming=place.coming,
         slots=place.slots,
         avoid=avoid.text() if avoid else "",
+        rank=rank,
     )

@@ -21,6 +21,8 @@ from wms.runtime.every import Every
 from wms.runtime.host import Host, serve
 from wms.taskqueue.index import QueueIndex
 
+ADS_SECONDS = 2.0
+"""How late what an element advertises anew is matched by at most."""
 RULES_SECONDS = 5.0
 """How late rules are applied at most, should the word of their change be lost."""
 
@@ -31,7 +33,9 @@ async def build(host: Host, config: Config) -> None:
     gate = Gate(index, time.monotonic)
     rules = Rules(host.db, index, gate, time.monotonic, config.usage.half_life_hours)
     feed = Feed(host.db, host.kafka, index)
+    elements = ads.Elements(host.db, index)
     await feed.load()
+    await elements.refresh()
     await rules.declare(config.matching.shares, config.matching.limits)
     # What was loaded lives long: the collector need not look at it again and again.
     gc.freeze()
@@ -53,6 +57,7 @@ async def build(host: Host, config: Config) -> None:
     host.consume("requests", requests.TOPIC, requests.Request, matching.handle, lanes=2)
     host.every("part", 1.0, partial(_take_part, host, index, matching))
     host.consume("ads", ad_messages.TOPIC, ad_messages.Ad, ads.handle)
+    host.every("elements", ADS_SECONDS, elements.refresh)
     host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)
     host.show("waiting", lambda: len(index))
     host.show("matched", lambda: matching.matched)

@@ -1,4 +1,7 @@
-"""Handles `wms.resource.ads`: what sites say of themselves, if their token may speak for them."""
+"""Handles `wms.resource.ads`: what sites say of themselves, if their token may speak for them; and lets the index know.
+
+One matcher reads an ad and stores it; all go by what is stored.
+"""
 
 from collections.abc import Iterable
 
@@ -10,10 +13,13 @@ from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import ad, limit
 from wms.db.database import Database, Transaction
-from wms.db.limit import Allowed
+from wms.db.limit import Allowed, Place
 from wms.errors import Rejected
 from wms.messages.ads import Ad, Advertise, Withdraw
+from wms.site import ad_of
+from wms.taskqueue.ads import advertised as ad_text
 from wms.taskqueue.allowance import allowance, with_rule
+from wms.taskqueue.index import QueueIndex
 
 log = structlog.get_logger()
 
@@ -58,6 +64,7 @@ def read(advertised: Advertise) -> Heard:
     """Part what an ad says of its counts from what it demands of jobs. Raises Rejected for what cannot be read."""
     element, requirements = with_rule(advertised.element, advertised.attributes, advertised.requirements)
     said = msgspec.structs.replace(advertised, element=element, requirements=requirements)
+    ad_text(said.attributes, said.expressions, said.requirements, said.rank)
     return Heard(said, allowance(element, advertised.attributes))
 
 
@@ -77,6 +84,25 @@ def _age(heard: Heard) -> float:
 
 def _may(principal: Principal | None, site: str) -> bool:
     return principal is not None and may_advertise(principal, site)
+
+
+class Elements:
+    """Leads an index's ads of computing elements: as they are stored, until they expire."""
+
+    def __init__(self, db: Database, index: QueueIndex) -> None:
+        self._db = db
+        self._index = index
+        self._told: dict[Place, str] = {}
+
+    async def refresh(self) -> None:
+        """Tell the index what changed."""
+        async with self._db.transaction() as tx:
+            there = {(each.site, each.ce): ad_of(each) for each in await ad.fresh(tx)}
+        for place in self._told.keys() | there.keys():
+            text = there.get(place, "")
+            if text != self._told.get(place, ""):
+                self._index.advertise(*place, text)
+        self._told = there
 
 
 class Expiry:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from services.advertiser.advertising import Advertising, Publisher
 from services.advertiser.config import Offered
@@ -23,13 +23,14 @@ from wms.auth.token import Claims, Verifier, mint
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Message
 from wms.bus.topics import find
+from wms.classad.ad import Ad as ClassAd
 from wms.db import ad
 from wms.embedded.broker import Broker
 from wms.errors import Rejected, Unavailable
 from wms.glue.glue1 import ComputingElement as Glue
 from wms.messages.ads import TOPIC, Ad, Advertise
 from wms.messages.wire import Codec
-from wms.site import ComputingElement
+from wms.site import AdvertisedElement, ComputingElement, ad_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -209,12 +210,13 @@ async def test_an_ad_comes_into_the_database_with_what_expressions_may_look_at(
     principal = site.verifier.verify(message.token, time.time())
     async with the_world.db.transaction() as tx:
         await matcher_ads.handle(tx, [Delivery(principal, CODEC.decode(message.payload))])
-        [matchable] = [each for each in await ad.matchable(tx) if each.site == site.name]
         [element] = [each for each in await ad.fresh(tx) if each.site == site.name]
-    assert element == site.told.seen[0].offer
-    assert matchable.attributes["GlueCEStateFreeJobSlots"] == 5
-    assert matchable.requirements == "(other.Urgent)"
-    assert "AuthorizationCheck" in matchable.expressions
+    offer = site.told.seen[0].offer
+    assert element == AdvertisedElement(**asdict(offer), ad=ad_of(element))
+    told = ClassAd.parse(ad_of(element))
+    assert str(told.expression("GlueCEStateFreeJobSlots")) == "5"
+    assert str(told.requirements) == "other.urgent"
+    assert "AuthorizationCheck" in told
 
 
 async def test_a_token_for_the_sites_of_an_index_is_believed_of_these_alone(
@@ -245,9 +247,8 @@ async def test_an_ad_expires_and_a_newer_one_replaces_all_of_an_older(the_world:
         await ad.store(tx, [first])
         await ad.store(tx, [second])
         await ad.store(tx, [first])
-        [found] = await ad.matchable(tx)
-    assert (found.attributes, found.rank, found.requirements) == ({"B": 2}, "", "")
+        [found] = await ad.fresh(tx)
+    assert ad_of(found) == "[b = 2]"
     await the_world.sql("update ad set expires_at = now() - interval '1 s'")
     async with the_world.db.transaction() as tx:
-        assert not await ad.matchable(tx)
         assert not await ad.fresh(tx)

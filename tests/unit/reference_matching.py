@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+import classad2
+
 from wms.site import Resource
 from wms.taskqueue.grouping import Requirements
 
 WHERE = ("sites", "banned_sites", "min_ram_mb")
 FIELDS = (
     "owner", "owner_group", "vo", "setup", "cpu_segment", "submit_pools", "pilot_types", "grid_ces", "grid_middlewares",
-    "platforms", "job_types", "tags", "requirements",
+    "platforms", "job_types", "tags", "requirements", "rank", "attributes",
 )  # fmt: skip
 
 
@@ -50,7 +52,7 @@ def bad(resource):
     return not set(resource.required_tags) <= tags_of(resource)
 
 
-def fits(tq: Requirements, resource: Resource) -> bool:  # noqa: C901 - the text, clause after clause
+def fits(tq: Requirements, resource: Resource, ads=None) -> bool:  # noqa: C901 - the text, clause after clause
     if bad(resource):
         return False
     if tq.setup != resource.setup or tq.cpu_segment > resource.cpu_time or tq.vo != resource.vo:
@@ -77,7 +79,58 @@ def fits(tq: Requirements, resource: Resource) -> bool:  # noqa: C901 - the text
         return False
     if not set(tq.tags) <= tags_of(resource) or not set(resource.required_tags) <= set(tq.tags):
         return False
-    return tq.min_ram_mb <= resource.memory_mb
+    if tq.min_ram_mb > resource.memory_mb:
+        return False
+    job, element = job_ad(tq), resource_ad(resource, ads)
+    if tq.requirements and evaluated(tq.requirements, job, element) is not True:
+        return False
+    said = site_says(resource, ads, "requirements")
+    return not said or evaluated(said, element, job) is True
+
+
+# --- both sides: the library's own evaluation of two ads that look at each other ------------------
+
+
+def job_ad(tq):
+    ad = classad2.ClassAd(tq.attributes or "[]")
+    ad["Owner"], ad["OwnerGroup"], ad["VirtualOrganisation"] = tq.owner, tq.owner_group, tq.vo
+    ad["CPUTime"], ad["Tags"] = tq.cpu_segment, list(tq.tags)
+    if tq.job_types:
+        ad["JobType"] = tq.job_types[0]
+    if tq.min_ram_mb:
+        ad["MinRAM"] = tq.min_ram_mb
+        ad["ImageSize"] = 1024 * tq.min_ram_mb
+    return ad
+
+
+def resource_ad(resource, ads):
+    ad = classad2.ClassAd()
+    for name, text in site_says(resource, ads, "attributes", {}).items():
+        ad[name] = classad2.ExprTree(of_library(text))
+    for name, said in (("Site", resource.site), ("GridCE", resource.grid_ce), ("MaxRAM", resource.memory_mb)):
+        if said:
+            ad[name] = said
+    ad["Tags"] = list(resource.tags)
+    return ad
+
+
+def site_says(resource, ads, what, nothing=""):
+    """What the ad of the resource's element says, of tables by site and element."""
+    return (ads or {}).get((resource.site, resource.grid_ce), {}).get(what, nothing)
+
+
+def of_library(text):
+    return text.replace("other.", "TARGET.").replace("my.", "MY.")
+
+
+def evaluated(text, own, other):
+    return classad2.ExprTree(of_library(text)).eval(own, other)
+
+
+def rank(tq, resource, ads):
+    said = site_says(resource, ads, "rank")
+    found = evaluated(said, resource_ad(resource, ads), job_ad(tq)) if said else 0
+    return found if type(found) in (int, float, bool) else 0
 
 
 # --- section 5 and running limits -----------------------------------------------------------------
@@ -179,11 +232,13 @@ def by_random(things, weight: Callable[[int], float], rng: random.Random, law="d
     return sorted(things, key=key)
 
 
-def candidates(queues: dict[int, Queue], resource, shares) -> dict[int, float]:
+def candidates(queues: dict[int, Queue], resource, shares, ads=None) -> dict[int, float]:
     """Return the queues to draw from, with their weights."""
-    fitting = [tq for tq, queue in queues.items() if queue.jobs and fits(queue.requirements, resource)]
+    fitting = [tq for tq, queue in queues.items() if queue.jobs and fits(queue.requirements, resource, ads)]
     highest = max((queues[tq].requirements.cpu_segment for tq in fitting), default=0)
     fitting = [tq for tq in fitting if queues[tq].requirements.cpu_segment == highest]
+    liked = {tq: rank(queues[tq].requirements, resource, ads) for tq in fitting}
+    fitting = [tq for tq in fitting if liked[tq] == max(liked.values())]
     return weights(queues, shares, fitting)
 
 

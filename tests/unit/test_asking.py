@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from services.pilot_submitter.asking import Asking
 from services.pilot_submitter.doors import Door, Doors, Terms
@@ -12,13 +13,26 @@ from wms.dispatch.mapping import HostMapping
 from wms.dispatch.port import Request
 from wms.ids import PilotId
 from wms.provisioning.demand import Waiting
-from wms.site import ComputingElement
+from wms.site import AdvertisedElement
+from wms.taskqueue.ads import advertised
 from wms.taskqueue.grouping import Requirements
 
-ELEMENT = ComputingElement(site="A", ce="ce", slots=8, max_cpu_time=1_000, dispatcher="slurm", memory_mb=100)
 PLACE = ("A", "ce")
 SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"
-TOLD = {"GlueHostMainMemoryRAMSize": 4_000, "GlueCEPolicyMaxCPUTime": 1_500, SOFTWARE: ["avx512"]}
+TOLD: dict[str, Any] = {
+    "GlueHostMainMemoryRAMSize": 4_000,
+    "GlueCEPolicyMaxCPUTime": 1_500,
+    SOFTWARE: ["avx512"],
+}
+ELEMENT = AdvertisedElement(
+    site="A",
+    ce="ce",
+    slots=8,
+    max_cpu_time=1_000,
+    dispatcher="slurm",
+    memory_mb=100,
+    ad=advertised(TOLD, {}, "", ""),
+)
 WANTED = f'other.GlueHostMainMemoryRAMSize >= 200 && member("avx512", other.{SOFTWARE}) && other.GlueCEPolicyMaxCPUTime > 60'
 
 

@@ -290,3 +290,39 @@ def test_the_extremes_of_a_list_are_as_wrong_as_the_whole(values: list[str], whe
 
     assert wrong(few) == wrong(whole)
     assert len(few.parameters["x"]) <= 3
+
+
+def test_expressions_are_read_and_the_place_of_a_fault_is_named() -> None:
+    fine = JobDescription(
+        executable="x",
+        requirements="other.Disks > 2",
+        rank="-other.Load",
+        attributes={"A": (1, 2.5, "b", True)},
+    )
+    assert validate(fine) == []
+    wrong = JobDescription(executable="x", requirements="other.Disks >", rank="time()")
+    assert [(each.place, each.message) for each in validate(wrong)] == [
+        ("requirements", "line 1, column 14: the text ends too early"),
+        ("rank", "line 1, column 1: there is no function time here"),
+    ]
+    assert [
+        each.place for each in validate(JobDescription(executable="x", requirements="1+" * 9_000 + "1"))
+    ] == ["requirements"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "place"),
+    [
+        ({"Owner": "bob"}, "attributes.Owner"),
+        ({"a": 1, "A": 2}, "attributes.A"),
+        ({"a": float("inf")}, "attributes.a"),
+        ({"a": 2**63}, "attributes.a"),
+        ({"a": "half \ud800"}, "attributes.a"),
+        ({"a b": 1}, "attributes.a b"),
+        ({f"a{n}": "x" * 500 for n in range(40)}, "attributes"),
+    ],
+)
+def test_attributes_are_values_that_the_description_does_not_say_already(
+    attributes: dict[str, Any], place: str
+) -> None:
+    assert [each.place for each in validate(JobDescription(executable="x", attributes=attributes))] == [place]

@@ -50,6 +50,19 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
+def attributes(words: Sequence[str]) -> dict[str, Any]:
+    """Return the names and values of `NAME=VALUE` words: truths and numbers as such, all else as texts."""
+    return {name: _plain(value) for name, value in pairs(words, "--attribute").items()}
+
+
+def _plain(said: str) -> bool | int | float | str:
+    try:
+        value = msgspec.json.decode(said, type=bool | int | float)
+    except msgspec.DecodeError:
+        return said
+    return value
+
+
 def _from_flags(fields: Mapping[str, Any]) -> list[JobDescription]:
     try:
         return read_entries([("", None, fields)])
@@ -71,6 +84,7 @@ _FLAGS = {
     "output_sandbox": "--output",
     "input_sandbox": "--input",
     "parameters": "--parameter",
+    "attributes": "--attribute",
     "success_exit_codes": "--success-exit-code",
     "executable": "the program",
     "arguments": "the arguments",
@@ -88,6 +102,8 @@ def _over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescripti
     mixed = dict(flags)
     if "environment" in mixed:
         mixed["environment"] = {**description.environment, **mixed["environment"]}
+    if "attributes" in mixed:
+        mixed["attributes"] = {**description.attributes, **mixed["attributes"]}
     for name, value in mixed.items():
         if isinstance(value, list):
             mixed[name] = tuple(value)

@@ -46,6 +46,9 @@ def submit(
     banned_site: Annotated[Many | None, _in(WHERE)] = None,
     ce: Annotated[Many | None, _in(WHERE)] = None,
     job_type: Annotated[str | None, _in(WHERE)] = None,
+    requirements: Annotated[str | None, _in(WHERE)] = None,
+    rank: Annotated[str | None, _in(WHERE)] = None,
+    attribute: Annotated[Many | None, _in(WHERE)] = None,
     input: Annotated[Many | None, _in(FILES, name=("--input", "-i"), consume_multiple=True)] = None,  # noqa: A002
     output: Annotated[Many | None, _in(FILES, name=("--output", "-o"))] = None,
     stdout_limit: Annotated[Bytes | None, _in(FILES)] = None,
@@ -71,6 +74,7 @@ def submit(
       wms submit --param file=a.txt,b.txt -- wc -l {file}
       wms submit --param file=@files.txt --param seed=@seeds.txt --name 'fit {file}' -- ./fit {file} {seed}
       wms submit --strict --memory 64G --tag gpu -- ./train
+      wms submit --requirements 'other.GlueCEPolicyMaxCPUTime > 60' --rank other.GlueCEStateFreeJobSlots -- ./prog
       wms submit jobs.toml
       generate | wms submit - --id nightly-17 --json
 
@@ -106,6 +110,12 @@ def submit(
         Only at these computing elements. May be repeated.
     job_type
         The type of the jobs, which sites may refuse.
+    requirements
+        A ClassAd expression that must be true of the resource, whose attributes are other.NAME: Site, Tags, MaxRAM, what its site advertises.
+    rank
+        A ClassAd expression: pilots go rather where its number is greater.
+    attribute
+        NAME=VALUE that the expressions of sites may look at; true, false and numbers are such, all else is a text. May be repeated.
     input
         Files and directories to send along; relative ones keep their path.
     output
@@ -147,6 +157,9 @@ def submit(
         "banned_sites": banned_site,
         "grid_ces": ce,
         "job_type": job_type,
+        "requirements": requirements,
+        "rank": rank,
+        "attributes": describing.attributes(attribute or NO_WORDS),
         "output_sandbox": output,
         "stdout_limit": stdout_limit,
         "stderr_limit": stderr_limit,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from wms.client import Client, Selector
     from wms.messages.replies import CeVerdict, JobWhy
 
-COLUMNS = ("SITE", "CE", "FITS", "PILOTS>", "FREE>", "WHY")
+COLUMNS = ("SITE", "CE", "FITS", "PILOTS>", "FREE>", "RANK>", "WHY")
 
 
 def why(
@@ -115,6 +115,7 @@ def _show_elements(shown: "tuple[CeVerdict, ...]", total: int) -> None:
             "yes" if each.fits else "no",
             each.pilots,
             each.free_slots,
+            "" if each.rank is None else f"{each.rank:g}",
             "; ".join(
                 (
                     *(() if each.fresh else ("does not advertise now",)),

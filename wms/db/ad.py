@@ -1,16 +1,22 @@
 """Ads in the database: stored, replaced by newer ones, known for a while after they expire."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+import asyncpg
 import msgspec
 
+from wms.classad.value import ERROR
 from wms.db.database import Transaction
 from wms.db.limit import Place
 from wms.db.sql import load
+from wms.errors import Rejected
 from wms.messages.ads import Advertise, Withdraw
-from wms.site import ComputingElement
+from wms.site import AdvertisedElement, ComputingElement
+from wms.taskqueue.ads import advertised
 
 SQL = load(__file__)
 
@@ -27,6 +33,11 @@ class Matchable(msgspec.Struct, frozen=True, kw_only=True):
     expressions: dict[str, str]
     requirements: str
     rank: str
+
+
+_KNOWN_MOST = 50_000
+_known: dict[tuple[str, str, datetime], ComputingElement] = {}
+"""Elements by when their ads came: an ad that did not come anew says what it said."""
 
 
 class _Row(NamedTuple):
@@ -108,9 +119,48 @@ async def forget_expired(tx: Transaction) -> int:
 
 
 async def fresh(tx: Transaction) -> list[ComputingElement]:
-    """Return the elements that advertise themselves now."""
+    """Return the elements that advertise themselves now, with their ads where these say anything."""
     rows = await tx.fetch(SQL["fresh"])
-    return [msgspec.json.decode(row["element"], type=ComputingElement) for row in rows]
+    return list((await elements(tx, rows)).values())
+
+
+async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[Place, ComputingElement]:
+    """Return the elements of rows with `site`, `ce` and `received_at`, in their order; those that are gone meanwhile are not."""
+    names = [(row["site"], row["ce"], row["received_at"]) for row in rows]
+    found = {name[:2]: _known.get(name) for name in names}
+    missing = [place for place, element in found.items() if element is None]
+    if missing:
+        if len(_known) > _KNOWN_MOST:
+            _known.clear()
+        columns = [place[0] for place in missing], [place[1] for place in missing]
+        for row in await tx.fetch(SQL["elements"], *columns):
+            name = row["site"], row["ce"], row["received_at"]
+            found[name[:2]] = _known[name] = _element(row)
+    return {place: element for place, element in found.items() if element is not None}
+
+
+def _element(row: asyncpg.Record) -> ComputingElement:
+    element = element_of(row["element"])
+    text = _text(row["attributes"], row["expressions"], row["requirements"], row["rank"])
+    return AdvertisedElement(**msgspec.structs.asdict(element), ad=text) if text else element
+
+
+# Ads come anew all the time and seldom say anything new.
+@lru_cache(maxsize=10_000)
+def element_of(text: str) -> ComputingElement:
+    """Return the computing element of an ad's JSON, without what else its ad says."""
+    return msgspec.json.decode(text, type=ComputingElement)
+
+
+@lru_cache(maxsize=4_096)
+def _text(attributes: str, expressions: str, requirements: str, rank: str) -> str:
+    """Return the ad's canonical text; of one that can be read no more the text of one that wants nothing."""
+    try:
+        return advertised(
+            msgspec.json.decode(attributes), msgspec.json.decode(expressions), requirements, rank
+        )
+    except Rejected:
+        return advertised({"Requirements": ERROR}, {}, "", "")
 
 
 async def matchable(tx: Transaction) -> list[Matchable]:

@@ -34,8 +34,14 @@ returning a.site, a.ce;
 delete from ad where expires_at < now() - make_interval(days => $1);
 
 -- name: fresh
--- The elements that advertise themselves now.
-select element::text as element from ad where expires_at > now() order by site, ce;
+-- The elements that advertise themselves now, by when their ads came.
+select site, ce, received_at from ad where expires_at > now() order by site, ce;
+
+-- name: elements
+-- What the ads of these computing elements say.
+select a.site, a.ce, a.received_at, a.element::text as element, a.attributes::text as attributes,
+       a.expressions::text as expressions, a.requirements, a.rank
+from unnest($1::text[], $2::text[]) as w(site, ce) join ad a using (site, ce);
 
 -- name: matchable
 -- What the elements that advertise themselves now tell to expressions, and their own.

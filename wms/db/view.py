@@ -1,23 +1,17 @@
 """What people look at: one job whole, queues, sites. Reads only."""
 
-from collections.abc import Sequence
-from datetime import datetime
-from functools import lru_cache
-
 import asyncpg
 import msgspec
 
 from wms.auth.policy import Scope
+from wms.db import ad
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId
-from wms.site import ComputingElement
 from wms.why.notices import Fate
 from wms.why.verdict import Place
 
 SQL = load(__file__)
-
-KNOWN_MOST = 50_000
 
 
 async def description(tx: Transaction, job_id: JobId) -> tuple[int | None, dict[str, str], str]:
@@ -52,7 +46,7 @@ async def queues(tx: Transaction, scope: Scope, limit: int, *, watched: bool) ->
 async def places(tx: Transaction, vo: str) -> list[Place]:
     """Return every computing element within memory, with the pilots that a VO has there."""
     rows = await tx.fetch(SQL["places"], vo)
-    elements = await _elements(tx, rows)
+    elements = await ad.elements(tx, rows)
     return [
         Place(
             element=elements[row["site"], row["ce"]],
@@ -65,36 +59,6 @@ async def places(tx: Transaction, vo: str) -> list[Place]:
         for row in rows
         if (row["site"], row["ce"]) in elements
     ]
-
-
-_known: dict[tuple[str, str, datetime], ComputingElement] = {}
-"""Elements by when their ads came: an ad that did not come anew says what it said."""
-
-
-async def _elements(
-    tx: Transaction, rows: Sequence[asyncpg.Record]
-) -> dict[tuple[str, str], ComputingElement]:
-    unknown = [row for row in rows if (row["site"], row["ce"], row["received_at"]) not in _known]
-    found = {
-        (row["site"], row["ce"]): _known[row["site"], row["ce"], row["received_at"]]
-        for row in rows
-        if (row["site"], row["ce"], row["received_at"]) in _known
-    }
-    if unknown:
-        if len(_known) > KNOWN_MOST:
-            _known.clear()
-        sites, ces = [row["site"] for row in unknown], [row["ce"] for row in unknown]
-        for row in await tx.fetch(SQL["elements"], sites, ces):
-            element = element_of(row["element"])
-            found[row["site"], row["ce"]] = _known[row["site"], row["ce"], row["received_at"]] = element
-    return found
-
-
-# Ads come anew all the time and seldom say anything new.
-@lru_cache(maxsize=10_000)
-def element_of(text: str) -> ComputingElement:
-    """Return the computing element of an ad's JSON."""
-    return msgspec.json.decode(text, type=ComputingElement)
 
 
 async def fates(tx: Transaction) -> dict[tuple[str, str], Fate]:

@@ -77,8 +77,3 @@ with there as (
 select a.site, a.ce, a.received_at, a.expires_at > now() as fresh, coalesce(t.running, 0) as running,
        coalesce(t.coming, 0) as coming, coalesce(t.slots, 0) as slots, coalesce(t.free_slots, 0) as free_slots
 from ad a left join there t using (site, ce) order by a.site, a.ce;
-
--- name: elements
--- The ads of these computing elements.
-select a.site, a.ce, a.received_at, a.element::text as element
-from unnest($1::text[], $2::text[]) as w(site, ce) join ad a using (site, ce);

@@ -5,9 +5,9 @@ from collections.abc import Collection, Sequence
 import asyncpg
 import msgspec
 
+from wms.db import ad
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.db.view import element_of
 from wms.ids import JobId, TaskQueueId
 from wms.job.reasons import Wait
 from wms.why.survey import Crew, Known
@@ -40,7 +40,9 @@ async def may_look(tx: Transaction) -> bool:
 
 async def known(tx: Transaction) -> list[Known]:
     """Return every computing element within memory."""
-    return [Known(element_of(row["element"]), row["fresh"]) for row in await tx.fetch(SQL["known"])]
+    rows = {(row["site"], row["ce"]): row for row in await tx.fetch(SQL["known"])}
+    found = await ad.elements(tx, list(rows.values()))
+    return [Known(element, rows[place]["fresh"]) for place, element in found.items()]
 
 
 async def crews(tx: Transaction) -> dict[tuple[str, str, str], Crew]:

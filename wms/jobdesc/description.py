@@ -1,10 +1,16 @@
 """The one job description: every language is read into it, and every service knows a job by it alone."""
 
 import hashlib
+from typing import TypeAlias
 
 import msgspec
 
 MIB = 1024 * 1024
+
+
+Plain: TypeAlias = bool | int | float | str
+Attribute: TypeAlias = Plain | tuple[Plain, ...]
+"""What a job tells of itself to the expressions of sites."""
 
 
 class SandboxRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,6 +57,12 @@ class JobDescription(
     pilot_types: tuple[str, ...] = ()
     submit_pools: tuple[str, ...] = ()
     setup: str = "default"
+    requirements: str = ""
+    """A ClassAd expression that must be true of the resource: `other.GlueCEPolicyMaxCPUTime > 60`."""
+    rank: str = ""
+    """A ClassAd expression: pilots go rather where its number is greater."""
+    attributes: dict[str, Attribute] = {}
+    """What the expressions of sites may look at, besides what this description says of itself; values alone."""
 
     priority: int = 1
     """0 to 10, among the jobs of one owner; 0 is almost never, 10 almost always first."""

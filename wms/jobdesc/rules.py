@@ -8,7 +8,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from wms.errors import shown
+from wms.classad.expression import Expression
+from wms.classad.tokens import checked
+from wms.errors import Rejected, shown
 from wms.jobdesc.description import SandboxRef
 
 Finding: TypeAlias = tuple[str, str, str]
@@ -166,6 +168,56 @@ def _all_fine(values: Sequence[Any], limit: int) -> bool:
     except TypeError:
         return False  # one is no text
     return max(map(len, values)) <= limit and whole.isprintable()
+
+
+def expression(limit: int) -> Rule:
+    """Make the rule of ClassAd expressions; nothing at all is none."""
+
+    def rule(value: object) -> Sequence[Finding]:
+        if not isinstance(value, str):
+            return _no_text(value)
+        if len(value) > limit:
+            return [_length(len(value), 0, limit)]
+        try:
+            if value:
+                Expression.parse(value)
+        except Rejected as fault:
+            return [("", fault.message, fault.remedy)]
+        return FINE
+
+    return rule
+
+
+def attribute(items: int) -> Rule:
+    """Make the rule of values that a ClassAd can have: truths, numbers, texts, and lists of so many of them at most."""
+    listed = many(_plain, items)
+
+    def rule(value: object) -> Sequence[Finding]:
+        return listed(value) if isinstance(value, list | tuple) else _plain(value)
+
+    return rule
+
+
+def _plain(value: object) -> Sequence[Finding]:
+    match value:
+        case bool():
+            return FINE
+        case int() if -(2**63) <= value < 2**63:
+            return FINE
+        case float() if value - value == 0.0:
+            return FINE
+        case str():
+            return _classad_text(value)
+        case _:
+            return [("", f"must be a truth, a number or a text, not {brief(value)}", "")]
+
+
+def _classad_text(value: str) -> Sequence[Finding]:
+    try:
+        checked(value, "")
+    except Rejected as fault:
+        return [("", fault.message, fault.remedy)]
+    return FINE
 
 
 def table(key_rule: Rule, value_rule: Rule, limit: int) -> Rule:

@@ -42,6 +42,18 @@ _PARAMETER = rules.word(
     64, r"(?!n$)[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, and not n, which is the index"
 )
 _TIME = rules.number(1, YEAR, "seconds")
+_EXPRESSION = rules.expression(16_384)
+ATTRIBUTES_LIMIT = 16_384
+"""Characters of all own attributes and their values."""
+_ATTRIBUTE = rules.word(
+    255, r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, and no digit at the beginning"
+)
+TOLD = {
+    "owner": "", "ownergroup": "", "virtualorganisation": "", "setup": "setup", "jobtype": "job_type",
+    "cputime": "cpu_time", "numberofprocessors": "processors", "minram": "memory_mb", "imagesize": "memory_mb",
+    "tags": "tags", "requirements": "requirements", "rank": "rank",
+}  # fmt: skip
+"""Attributes of a job's ad, in lower case, that are filled from its description, by what; empty: from its token."""
 
 RULES: dict[str, Rule] = {
     "executable": rules.line(4_096, least=1),
@@ -62,6 +74,9 @@ RULES: dict[str, Rule] = {
     "pilot_types": _NAMES,
     "submit_pools": _NAMES,
     "setup": _NAME,
+    "requirements": _EXPRESSION,
+    "rank": _EXPRESSION,
+    "attributes": rules.table(_ATTRIBUTE, rules.attribute(100), 100),
     "priority": rules.number(0, 10),
     "max_attempts": rules.number(1, 100),
     "input_sandbox": rules.many(rules.sandbox(1024 * MIB), 100),
@@ -80,7 +95,7 @@ _PLAIN_LINES = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*+(?:\n[A-Za-z0-9][A-Za-z0-
 
 # Jobs come by the thousand that differ in what they are told, not in what they require: the rest is looked at once a kind.
 _OWN = ("arguments", "environment", "name", "priority")
-_SHARED = attrgetter(*(name for name in RULES if name not in {*_OWN, "array", "parameters"}))
+_SHARED = attrgetter(*(name for name in RULES if name not in {*_OWN, "array", "parameters", "attributes"}))
 PLAIN_LIMIT = 8_192
 Kind: TypeAlias = tuple[tuple[object, ...], tuple[type, ...]]
 _good_kinds: set[Kind | None] = set()
@@ -124,7 +139,7 @@ def validate(description: JobDescription, place: str = "") -> list[Problem]:
 
 def _kind(description: JobDescription) -> Kind | None:
     """Return what a description has in common with others of its kind, with the types: 1 equals True, but is none."""
-    if type(description.environment) is not dict:
+    if type(description.environment) is not dict or description.attributes:
         return None
     values = (*_SHARED(description), tuple(description.environment))
     kind = (values, tuple(map(type, values)))
@@ -199,6 +214,21 @@ def _site_conflicts(description: JobDescription) -> Iterator[Finding]:
     if description.sites and description.banned_sites:
         for site in sorted(set(description.sites) & set(description.banned_sites))[:10]:
             yield (".banned_sites", f'"{site}" is also in sites', "take it out of one of them")
+
+
+def _told_attributes(description: JobDescription) -> Iterator[Finding]:
+    seen = set[str]()
+    for name in description.attributes:
+        key = name.lower()
+        if key in TOLD:
+            remedy = f"say {TOLD[key]} instead" if TOLD[key] else "leave it out: the token says it"
+            yield below(f"attributes.{name}", "is filled from the description", remedy)
+        elif key in seen:
+            yield below(f"attributes.{name}", "is given twice: case means nothing", "keep one of them")
+        seen.add(key)
+    size = len(str(description.attributes)) if description.attributes else 0
+    if size > ATTRIBUTES_LIMIT:
+        yield (".attributes", f"are {size:,} characters together, more than {ATTRIBUTES_LIMIT:,}", "say less")
 
 
 def _unequal_lists(description: JobDescription) -> Iterator[Finding]:
@@ -285,6 +315,7 @@ def _climbing_values(description: JobDescription) -> Iterator[Finding]:
 
 _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
     _site_conflicts,
+    _told_attributes,
     _unequal_lists,
     _large_parameters,
     _large_texts,

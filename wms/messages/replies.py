@@ -248,6 +248,8 @@ class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Of the pilots that run."""
     avoid: str = ""
     """Why other elements are better for now, though the job may run there."""
+    rank: float | None = None
+    """What the job's own rank says of it, if the job has one and fits."""
 
 
 class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):

@@ -14,13 +14,17 @@ from msgspec.structs import replace
 
 from wms.provisioning.health import Place
 from wms.provisioning.leeway import Leeway
-from wms.site import ComputingElement, Resource
+from wms.site import AdvertisedElement, ComputingElement, Resource, plain
+from wms.taskqueue.ads import combined
 from wms.taskqueue.canary import is_canary
 from wms.taskqueue.grouping import Requirements, processors_needed
 from wms.taskqueue.limits import Key
-from wms.taskqueue.selection import OF_NAMES, Mismatch, failing_parts, fits, parts, refusal
+from wms.taskqueue.selection import OF_ADS, OF_NAMES, Mismatch, failing_parts, fits, parts, refusal
 
 _EXAMPLES = 3
+_OF_PLACE = OF_NAMES.keys() | OF_ADS
+"""The clauses that look at what is an element's own."""
+_WHOSE = frozenset({"owner", "ownergroup"})
 
 
 class Waiting(Struct, frozen=True):
@@ -58,7 +62,7 @@ class Kind(NamedTuple):
 
 
 class Unservable(Struct, frozen=True, kw_only=True):
-    """Work that no advertised element can do, and why each cannot. Owner and group are left blank in it."""
+    """Work that no advertised element can do, and why each cannot. Owner and group are blank unless an expression may look."""
 
     requirements: Requirements
     jobs: int
@@ -129,8 +133,8 @@ class Wanted:
         if since is not None:
             self._ways = [(way, part) for way, part in self._ways if part != way.part(since)]
             asked = [(clause, part) for clause, part in asked if part != clause.part(since)]
-        self._by_name = [each for each in asked if each[0].name in OF_NAMES]
-        self._by_kind = [each for each in asked if each[0].name not in OF_NAMES]
+        self._by_name = [each for each in asked if each[0].name in _OF_PLACE]
+        self._by_kind = [each for each in asked if each[0].name not in _OF_PLACE]
         self._kinds: dict[int, list[Mismatch]] = {}
 
     def obstacles(self, element: ComputingElement) -> list[Mismatch]:
@@ -155,7 +159,7 @@ class Pilot(NamedTuple):
     resource: Resource
     refused: Mismatch | None
     kind: int
-    """The same number for resources that differ only in the names of their site and element."""
+    """The same number for resources that differ only in the names of their site and element, and in its ad."""
 
 
 # Ads come anew all the time and seldom say anything new.
@@ -163,7 +167,7 @@ class Pilot(NamedTuple):
 def pilot_at(element: ComputingElement, vo: str) -> Pilot:
     """Return what a generic pilot of a VO would offer at an element."""
     resource = element.pilot_resource(vo=vo)
-    return Pilot(resource, refusal(resource), _kind(replace(resource, site="", grid_ce="")))
+    return Pilot(resource, refusal(resource), _kind(plain(resource)))
 
 
 @lru_cache(maxsize=20_000)
@@ -188,9 +192,10 @@ def gather(
     """Put waiting work together by kind and find where each may run. Faulty ads serve nothing."""
     leeway = leeway or Leeway()
     jobs: Counter[Requirements] = Counter()
+    whose = leeway.by_owner or asks_whose(elements)
     for queue in waiting:
         if queue.jobs > 0:
-            jobs[_kind_of(queue.requirements, leeway)] += queue.jobs
+            jobs[kind_of(queue.requirements, asks_whose=whose)] += queue.jobs
     demand = Demand([], [], [Counter() for _ in elements])
     sound = {number: element for number, element in enumerate(elements) if element.fault() is None}
     for requirements, number in jobs.items():
@@ -200,9 +205,9 @@ def gather(
     return demand
 
 
-def _kind_of(requirements: Requirements, leeway: Leeway) -> Requirements:
-    """Return what the work asks for, without whose it is, unless that makes a difference."""
-    if leeway.by_owner or is_canary(requirements):
+def kind_of(requirements: Requirements, *, asks_whose: bool = False) -> Requirements:
+    """Return what the work asks for, without whose it is, unless limits or expressions may make a difference by that."""
+    if asks_whose or requirements.requirements or is_canary(requirements):
         return requirements
     return replace(requirements, owner="", owner_group="")
 
@@ -224,6 +229,18 @@ def _open(
     keys = {number: leeway.keys(kind.requirements, elements[number]) for number in open_}
     said = {number: each for number, each in keys.items() if each}
     return kind._replace(elements=open_, keys=said, avoided=shut)
+
+
+def asks_whose(elements: Iterable[ComputingElement]) -> bool:
+    """Tell whether the requirements of any element look at whose a job is."""
+    return any(map(_asks_whose, elements))
+
+
+def _asks_whose(element: ComputingElement) -> bool:
+    if not isinstance(element, AdvertisedElement):
+        return False
+    required = combined(element.ad, ()).requirements
+    return required is not None and not _WHOSE.isdisjoint(required.other)
 
 
 def _add_kind(

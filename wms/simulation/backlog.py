@@ -1,10 +1,9 @@
 """The backlog: what waits by kind of work, and where each kind may run, which is looked for once."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
-from msgspec.structs import replace
-
-from wms.provisioning.demand import Kind, Unservable, Waiting, gather
+from wms.provisioning.demand import Kind, Unservable, Waiting, asks_whose, gather, kind_of
 from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements, processors_needed
 
@@ -32,11 +31,12 @@ class Backlog:
         asked = list(dict.fromkeys(asked))
         found = gather([Waiting(each, 1) for each in asked], elements)
         kinds = {kind.requirements: kind for kind in found.kinds}
+        own = partial(kind_of, asks_whose=asks_whose(elements))
         self.unservable: dict[Requirements, Unservable] = {
             each.requirements: each for each in found.unservable
         }
         self.queues = [
-            Queue(number, each, kinds.get(_kind(each)) or Kind(_kind(each), 0, 1, ()))
+            Queue(number, each, kinds.get(own(each)) or Kind(own(each), 0, 1, ()))
             for number, each in enumerate(asked, 1)
         ]
         self.by_requirements = {queue.requirements: queue for queue in self.queues}
@@ -69,7 +69,3 @@ class Backlog:
             for queue in self.queues
             if queue.jobs and queue.kind.requirements in self.unservable
         ]
-
-
-def _kind(requirements: Requirements) -> Requirements:
-    return replace(requirements, owner="", owner_group="")

@@ -6,142 +6,38 @@ such bits, and one that has come since a few more verdicts. Resources that diffe
 """
 
 from collections.abc import Callable, Hashable
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from wms.site import Resource, offered_processor_tags
+from wms.classad.expression import Expression
+from wms.site import Resource
+from wms.taskqueue.columns import Bits, Column, DemandColumn, Mask, column_of
+from wms.taskqueue.faces import Face, Faces, Place
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.growing import Growing
 from wms.taskqueue.mentioned import Mentioned
 from wms.taskqueue.pool import Market, Pools, Sight
-from wms.taskqueue.selection import CLAUSES, CPU_TIME, Clause, refusal
+from wms.taskqueue.selection import CLAUSES, CPU_TIME, refusal
 
-Mask = NDArray[np.bool_]
-Bits = NDArray[np.uint8]
-
-_KEPT_VERDICTS = 4096
 _KEPT_NAMES = 65_536
 _REFUSED = -1
-
-_LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
-    "setup": lambda r: r.setup,
-    "vo": lambda r: r.vo,
-    "owner": lambda r: r.generic or (r.owner_group, r.owner, r.job_sharing),
-    "pilot type": lambda r: r.pilot_type,
-    "site": lambda r: r.site,
-    "banned site": lambda r: r.site,
-    "grid CE": lambda r: r.grid_ce,
-    "platform": lambda r: r.platforms,
-    "job type": lambda r: r.job_types,
-    "banned job type": lambda r: r.banned_job_types,
-    "tags": lambda r: (r.tags, r.processors),
-    "required tags": lambda r: r.required_tags,
-    "memory": lambda r: r.memory_mb,
-    "node": lambda r: r.unfit,
-}
-"""By the clause's name, what it looks at of a resource; of a clause that is not here all."""
-
-
-_MEMBERSHIP = {"pilot type", "site", "banned site", "grid CE"}
-"""These look for one value in a list of names, so that all lists without it are alike but for the empty one."""
-_OTHERS = ("\0",)
-
-
-def _whole(resource: Resource) -> Hashable:
-    return resource
-
-
-class Verdicts:
-    """What one clause says of the queues for one value of a resource: a bit for each slot."""
-
-    __slots__ = ("_by_part", "_clause", "_resource", "bits", "judged", "parts")
-
-    def __init__(self, clause: Clause, resource: Resource) -> None:
-        self._clause = clause
-        self._resource = resource
-        self._by_part = bytearray()
-        self.parts = 0
-        self.judged = 0
-        self.bits: Bits | None = None
-        """None while all fit."""
-
-    def follow(self, parts: list[Any], numbers: Growing) -> None:
-        """Judge what came since the last time."""
-        by_part = self._by_part
-        by_part += self._judge(parts, self.parts)
-        self.parts = len(parts)
-        if self.bits is not None or 0 in by_part:
-            known = self.judged & ~7 if self.bits is not None else 0
-            fresh = np.frombuffer(bytes(by_part), dtype=np.uint8)[numbers.values[known:]]
-            packed = np.packbits(fresh, bitorder="little")
-            self.bits = packed if self.bits is None else np.concatenate([self.bits[: known >> 3], packed])
-        self.judged = numbers.length
-
-    def _judge(self, parts: list[Any], start: int) -> bytes:
-        holds, resource = self._clause.holds, self._resource
-        if self._clause.name == "tags":
-            offered = offered_processor_tags(resource.processors).union(resource.tags)
-            return bytes(map(offered.issuperset, parts[start:]))
-        if self._clause.name not in _MEMBERSHIP:
-            return bytes(holds(part, resource) for part in parts[start:])
-        # Thousands of lists of sites, and few of them name this one.
-        naming_none, naming_others = holds((), resource), holds(_OTHERS, resource)
-        value: Any = _LOOKS_AT[self._clause.name](resource)
-        return bytes(
-            holds(part, resource) if value in part else naming_others if part else naming_none
-            for part in parts[start:]
-        )
-
-
-class Column:
-    """One clause over all queues: the distinct parts it looks at, and which of them each queue has."""
-
-    __slots__ = ("_looks_at", "_numbers", "_verdicts", "clause", "numbers", "parts")
-
-    def __init__(self, clause: Clause) -> None:
-        self.clause = clause
-        self.parts: list[Hashable] = []
-        self.numbers = Growing(np.int32)
-        self._numbers: dict[Hashable, int] = {}
-        self._looks_at = _LOOKS_AT.get(clause.name, _whole)
-        self._verdicts: dict[Hashable, Verdicts] = {}
-
-    def append(self, requirements: Requirements) -> None:
-        """Add the next queue."""
-        part = self.clause.part(requirements)
-        number = self._numbers.setdefault(part, len(self.parts))
-        if number == len(self.parts):
-            self.parts.append(part)
-        self.numbers.append(number)
-
-    def bits(self, resource: Resource) -> Bits | None:
-        """Return by slot, a bit each, which queues fit a resource by this clause; None when all do."""
-        value = self._looks_at(resource)
-        verdicts = self._verdicts.get(value)
-        if verdicts is None:
-            if len(self._verdicts) >= _KEPT_VERDICTS:
-                self._verdicts.clear()
-            verdicts = self._verdicts[value] = Verdicts(self.clause, resource)
-        if verdicts.parts < len(self.parts) or verdicts.judged < self.numbers.length:
-            verdicts.follow(self.parts, self.numbers)
-        return verdicts.bits
-
-    def judged(self, resource: Resource) -> Mask:
-        """Judge the distinct parts."""
-        holds = self.clause.holds
-        return np.fromiter((holds(part, resource) for part in self.parts), dtype=np.bool_)
+LEVELS = 256
+"""A resource tells so many ranks of jobs apart; what is below the last of them, counted from the highest, is one."""
 
 
 class View:
     """The queues that one kind of resource fits, a bit for each slot, and what it sees of the pools that it draws from."""
 
-    __slots__ = ("_market", "_sights", "fit", "judged", "resource")
+    __slots__ = ("_face", "_levels", "_market", "_pools", "_sights", "fit", "judged", "resource")
 
-    def __init__(self, resource: Resource, market: Market) -> None:
+    def __init__(self, resource: Resource, face: Face | None, market: Market) -> None:
         self.resource = resource
+        self._face = face
+        self._levels: list[bytes] = []
+        """The queues that fit by the resource's rank of their jobs, highest first; none where it likes all alike."""
+        self._pools = 0
         self.fit = b""
         self.judged = 0
         self._market = market
@@ -149,20 +45,45 @@ class View:
 
     def judge(self, columns: list[Column], slots: int) -> None:
         """Judge the queues that came since the last time."""
-        gathered = [bits for column in columns if (bits := column.bits(self.resource)) is not None]
+        face = self._face
+        gathered = [bits for column in columns if (bits := column.bits(self.resource, face)) is not None]
         if gathered:
             self.fit = np.bitwise_and.reduce(gathered).tobytes()
         else:
             self.fit = b"\xff" * ((slots + 7) >> 3)
         self.judged = slots
+        if face is not None and face.rank is not None:
+            self._rank(columns, face, face.rank)
+
+    def _rank(self, columns: list[Column], face: Face, rank: Expression) -> None:
+        ranks = next(each for each in columns if isinstance(each, DemandColumn)).ranks(face, rank)
+        self._levels = _levels(np.frombuffer(self.fit, dtype=np.uint8), ranks)
+        self._pools = 0
 
     def sights(self) -> list[Sight]:
         """Return what it sees of its pools, highest CPU segment first."""
         pools = self._market.pools
-        if len(pools) != len(self._sights):
-            known = {sight.pool: sight for sight in self._sights}
-            self._sights = [known.get(pool) or Sight(pool) for pool in pools]
+        if len(pools) != self._pools:
+            self._pools = len(pools)
+            if self._levels:
+                self._sights = [Sight(pool, level) for pool in pools for level in self._levels]
+            else:
+                known = {sight.pool: sight for sight in self._sights}
+                self._sights = [known.get(pool) or Sight(pool) for pool in pools]
         return self._sights
+
+
+def _levels(fit: Bits, ranks: NDArray[np.float64]) -> list[bytes]:
+    """Return the bits of the queues that fit and have one rank, highest first; nothing where there is but one."""
+    fits = np.unpackbits(fit, count=len(ranks), bitorder="little").astype(np.bool_)
+    values = np.unique(ranks[fits])[::-1]
+    if len(values) < 2:
+        return []
+    least = values[min(len(values), LEVELS) - 1]
+    return [
+        np.packbits(fits & (ranks == value if value > least else ranks <= least), bitorder="little").tobytes()
+        for value in values[:LEVELS].tolist()
+    ]
 
 
 class ClauseCount(Struct, frozen=True, kw_only=True):
@@ -207,7 +128,8 @@ class Fitting:
     def __init__(self, pools: Pools, *, cached: int) -> None:
         self._cached = cached
         self._pools = pools
-        self._columns = [Column(clause) for clause in CLAUSES]
+        self._faces = Faces()
+        self._columns = [column_of(clause, self._faces) for clause in CLAUSES]
         self._segments = Growing(np.int64)
         self._mentioned = Mentioned()
         self._version = 0
@@ -216,11 +138,16 @@ class Fitting:
         self._lately: dict[Resource, int] = {}
         """Of resources that come again as they are, whose hash is known."""
         self._views: dict[int, View] = {}
+        self._at_place: dict[Place, list[Resource]] = {}
+        """Of those lately, the ones at elements whose ads are known."""
 
     def append(self, requirements: Requirements) -> None:
         """Add the queue of the next slot."""
+        looked = self._faces.version
         for column in self._columns:
             column.append(requirements)
+        if looked != self._faces.version:
+            self._forget()
         self._segments.append(requirements.cpu_segment)
         self._mentioned.add(requirements)
 
@@ -240,31 +167,53 @@ class Fitting:
             view.judge(self._columns, self._segments.length)
         return view
 
+    def advertise(self, place: Place, ad: str) -> None:
+        """Take the ad of a computing element, as canonical text, from the next draw on; empty when it is gone."""
+        known = self._faces.knows(place)
+        if self._faces.advertise(place, ad):
+            if known:
+                for resource in self._at_place.pop(place, ()):
+                    self._lately.pop(resource, None)
+            else:
+                self._lately.clear()
+                self._at_place.clear()
+
+    def seen(self, resource: Resource) -> Resource:
+        """Return a resource with the ad of its element, where one is known."""
+        return self._faces.seen(resource)
+
     def _number_of_name(self, resource: Resource) -> int:
         if len(self._lately) > _KEPT_NAMES:
             self._lately.clear()
-        name = _name(resource, self._mentioned.memory(resource.memory_mb))
+            self._at_place.clear()
+        place = resource.site, resource.grid_ce
+        if self._faces.knows(place):
+            self._at_place.setdefault(place, []).append(resource)
+        face = self._faces.number(resource)
+        name = (face, *_name(resource, self._mentioned.memory(resource.memory_mb)))
         number = self._names.get(name)
         if number is None:
-            number = self._names[name] = self._number(resource)
+            number = self._names[name] = self._number(resource, face)
         return number
 
-    def _number(self, resource: Resource) -> int:
+    def _number(self, resource: Resource, face: int) -> int:
         """Number the kinds of resource, for a number is looked up in less time than a kind."""
         if refusal(resource):
             return _REFUSED
-        return self._numbers.setdefault(self._mentioned.kind(resource), len(self._numbers))
+        return self._numbers.setdefault((face, self._mentioned.kind(resource)), len(self._numbers))
 
     def _new_view(self, resource: Resource) -> View:
         if len(self._views) >= self._cached:
             del self._views[next(iter(self._views))]
-        return View(resource, self._pools.market(resource))
+        seen = self._faces.seen(resource)
+        return View(seen, self._faces.of(seen), self._pools.market(resource))
 
     def _forget(self) -> None:
         self._version = self._mentioned.version
         self._numbers.clear()
         self._names.clear()
         self._lately.clear()
+        self._at_place.clear()
         self._views.clear()
 
     def failures(
@@ -280,9 +229,11 @@ class Fitting:
         """
         left = jobs > 0
         counts = []
+        resource = self._faces.seen(resource)
+        face = self._faces.of(resource)
         for column in self._columns:
             numbers = column.numbers.values
-            failed = left & ~column.judged(resource)[numbers]
+            failed = left & ~column.judged(resource, face)[numbers]
             if failed.any():
                 part = column.parts[numbers[int(failed.argmax())]]
                 example = column.clause.detail(part, resource)
@@ -307,7 +258,7 @@ def _count(clause: str, failed: Mask, jobs: NDArray[np.int64], example: str) -> 
     )
 
 
-def _name(resource: Resource, memory: int) -> Hashable:
+def _name(resource: Resource, memory: int) -> tuple[Hashable, ...]:
     """All that the clauses look at, but for the CPU time."""
     return (
         resource.site, resource.grid_ce, resource.setup, resource.vo, resource.pilot_type, memory,

@@ -22,7 +22,8 @@ _PROCESSORS = re.compile(r"([1-9][0-9]{0,3})Processors")
 class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_hash=True):
     """What a job asks of the place it runs at, and whose it is: one task queue for each distinct value.
 
-    `cpu_segment` in seconds; `min_ram_mb` in MB, 0 for none; `requirements` the canonical text of a ClassAd expression.
+    `cpu_segment` in seconds; `min_ram_mb` in MB, 0 for none. `requirements` and `rank` are canonical texts of ClassAd
+    expressions, `attributes` that of an ad: what the job says of itself besides. All three are empty where there is none.
     The tuples are sets: order and duplicates are lost on construction. A list that holds "any" names nothing.
     """
 
@@ -42,6 +43,8 @@ class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_
     tags: tuple[str, ...] = ()
     min_ram_mb: int = 0
     requirements: str = ""
+    rank: str = ""
+    attributes: str = ""
 
     def __post_init__(self) -> None:
         canonical(

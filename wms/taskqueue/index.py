@@ -174,6 +174,14 @@ class QueueIndex:
             self._close_gaps()
         return dropped
 
+    def advertise(self, site: str, ce: str, ad: str) -> None:
+        """Take the ad of a computing element, as canonical text, from the next draw on; empty when it is gone.
+
+        Its requirements and those of the jobs are both true of what is drawn for a resource there; of the queues of the
+        highest CPU segment only those are drawn from that its rank likes most.
+        """
+        self._fitting.advertise((site, ce), ad)
+
     def set_shares(self, groups: Mapping[VoGroup, GroupShare]) -> None:
         """Give all groups these shares, from the next draw on; one that is not named has the default."""
         changed = [
@@ -493,7 +501,10 @@ class QueueIndex:
             pool = sight.pool
             if pool.segment > cpu_time or sight.empty == pool.tier.arrivals:
                 continue
-            slot = pool.draw(sight, fit, chance)
+            if sight.level is None:
+                slot = pool.draw(sight, fit, chance)
+            else:
+                slot = pool.draw(sight, sight.level if fit is view.fit else sight.among(fit), chance)
             if slot >= 0:
                 return slot
             if fit is view.fit:

@@ -2,6 +2,8 @@
 
 from functools import lru_cache
 
+from wms.classad.ad import Ad
+from wms.classad.expression import Expression
 from wms.jobdesc.description import JobDescription
 from wms.taskqueue.grouping import Requirements, key, processor_tags, segment
 
@@ -14,7 +16,7 @@ def requirements_of(
     """Return the requirements that the job shares its task queue with others by."""
     return _requirements(
         (owner, owner_group, vo, description.setup, description.job_type),
-        segment(description.cpu_time, segments),
+        (segment(description.cpu_time, segments), description.processors, description.memory_mb or 0),
         (
             description.submit_pools,
             description.pilot_types,
@@ -24,21 +26,36 @@ def requirements_of(
             description.platforms,
             description.tags,
         ),
-        description.processors,
-        description.memory_mb or 0,
+        _expressions(description),
     )
+
+
+def _expressions(description: JobDescription) -> tuple[str, str, str]:
+    """Return the canonical texts: one queue for jobs that differ in spaces, brackets and the case of names alone."""
+    wanted, rank, attributes = description.requirements, description.rank, description.attributes
+    if not (wanted or rank or attributes):
+        return _NONE
+    return (
+        Expression.parse(wanted).text if wanted else "",
+        Expression.parse(rank).text if rank else "",
+        Ad.of(attributes).text if attributes else "",
+    )
+
+
+_NONE = ("", "", "")
 
 
 # Jobs come by the thousand and differ in what they do, not in what they require.
 @lru_cache(maxsize=10_000)
 def _requirements(
     names: tuple[str, str, str, str, str],
-    cpu_segment: int,
+    amounts: tuple[int, int, int],
     sets: tuple[Names, ...],
-    processors: int,
-    memory_mb: int,
+    expressions: tuple[str, str, str],
 ) -> Requirements:
     owner, owner_group, vo, setup, job_type = names
+    cpu_segment, processors, memory_mb = amounts
+    wanted, rank, attributes = expressions
     submit_pools, pilot_types, sites, banned_sites, grid_ces, platforms, tags = sets
     return Requirements(
         owner=owner,
@@ -55,6 +72,9 @@ def _requirements(
         job_types=(job_type,),
         tags=(*tags, *processor_tags(processors)),
         min_ram_mb=memory_mb,
+        requirements=wanted,
+        rank=rank,
+        attributes=attributes,
     )
 
 

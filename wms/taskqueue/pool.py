@@ -241,11 +241,13 @@ class Sight:
     """What one kind of resource sees of a pool."""
 
     __slots__ = (
-        "_classes", "_numbers", "arrivals", "empty", "fit", "missed", "pool", "slots", "surveys",
+        "_classes", "_numbers", "arrivals", "empty", "fit", "level", "missed", "pool", "slots", "surveys",
     )  # fmt: skip
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, level: bytes | None = None) -> None:
         self.pool = pool
+        self.level = level
+        """Only these queues, by their bits, are drawn from; None for all that fit."""
         self.empty = -1
         """It found nothing in the pool when so many queues had arrived."""
         self.surveys = 0
@@ -256,6 +258,11 @@ class Sight:
         self.slots = np.empty(0, dtype=np.int32)
         """Those that fitted and had jobs when so many queues had arrived."""
         self._classes = self._numbers = np.empty(0, dtype=np.intp)
+
+    def among(self, fit: bytes) -> bytes:
+        """Return which of these are of its level."""
+        assert self.level is not None
+        return (np.frombuffer(self.level, dtype=np.uint8) & np.frombuffer(fit, dtype=np.uint8)).tobytes()
 
     def look(self, fit: bytes, weighing: Weighing) -> None:
         """Find the queues that fit and have jobs."""

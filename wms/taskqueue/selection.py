@@ -11,8 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wms.site import Resource, is_wild
+from wms.taskqueue.ads import words
 from wms.taskqueue.grouping import Requirements, processors_needed
 from wms.taskqueue.node import refuses
+from wms.taskqueue.wants import asked, job_says, job_wants, site_says, site_wants
 
 
 class Mismatch(Struct, frozen=True):
@@ -61,6 +63,8 @@ def _listed(values: Sequence[str], most: int = 5) -> str:
     more = len(values) - most
     return ", ".join(values[:most]) + (f" and {more} more" if more > 0 else "")
 
+
+OF_JOBS_AD, OF_SITES_AD = "requirements", "site requirements"
 
 CLAUSES = (
     Clause(
@@ -149,10 +153,12 @@ CLAUSES = (
     ),
     Clause(
         "node",
-        lambda r: r.requirements,
-        lambda wanted, at: not refuses(at.unfit, wanted),
-        lambda wanted, _: f"the pilot looked at its node, and it is not {wanted}",
+        lambda r: (r.requirements, r.attributes),
+        lambda wanted, at: not refuses(at.unfit, *wanted),
+        lambda wanted, _: f"the pilot looked at its node, and it is not {wanted[0]}",
     ),
+    Clause(OF_JOBS_AD, asked, job_wants, job_says),
+    Clause(OF_SITES_AD, words, site_wants, site_says),
 )
 """All clauses but the CPU time, which the index keeps apart because the choice goes by CPU segment."""
 
@@ -167,6 +173,9 @@ _ALL = (*CLAUSES, CPU_TIME)
 
 OF_NAMES = {"site": "site", "banned site": "site", "grid CE": "grid_ce"}
 """The clauses that look at a name of a resource's place, and which; no other does, and they look at nothing else."""
+
+OF_ADS = frozenset({OF_JOBS_AD, OF_SITES_AD})
+"""The clauses that look at ads."""
 
 Parts = list[tuple[Clause, Hashable]]
 

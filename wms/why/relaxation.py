@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wms.errors import shown
 from wms.provisioning.demand import Wanted
 from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements, processor_tags, processors_needed
+from wms.taskqueue.selection import OF_JOBS_AD
+from wms.taskqueue.wants import terms_of, without_failing
 from wms.why.verdict import Place, Verdict, room
 
 MOST = 5
@@ -112,7 +115,9 @@ def _candidates(
     alike: dict[Any, list[ComputingElement]] = {}
     fields = [field for name in names if name in _RELAX for field in _RELAX[name].fields]
     for place in places:
-        alike.setdefault(tuple(getattr(place.element, field) for field in fields), []).append(place.element)
+        alike.setdefault(tuple(getattr(place.element, field, "") for field in fields), []).append(
+            place.element
+        )
     slots: dict[Requirements, int] = {}
     for elements in alike.values():
         changed = relaxed(requirements, names, elements[0], segments)
@@ -123,9 +128,16 @@ def _candidates(
     return sorted({*by_change[:1], *by_change[-1:], *widest}, key=_boldness)
 
 
-def _boldness(changed: Requirements) -> tuple[int, int, int, int]:
-    """Less memory, less time and fewer tags are the bolder change."""
-    return (-changed.min_ram_mb, -changed.cpu_segment, -processors_needed(changed), -len(changed.tags))
+def _boldness(changed: Requirements) -> tuple[int, int, int, int, int]:
+    """Less memory, less time, fewer tags and fewer conjuncts are the bolder change."""
+    terms = len(terms_of(changed))
+    return (
+        -changed.min_ram_mb,
+        -changed.cpu_segment,
+        -processors_needed(changed),
+        -len(changed.tags),
+        -terms,
+    )
 
 
 def relaxed(
@@ -182,6 +194,11 @@ def _memory(requirements: Requirements, element: ComputingElement, _: Segments) 
     return replace(requirements, min_ram_mb=element.memory_mb)
 
 
+def _conjuncts(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements | None:
+    """What its ad does not meet is left out, and all else that is required stays."""
+    return without_failing(requirements, element.pilot_resource(vo=requirements.vo))
+
+
 def _cpu_time(
     requirements: Requirements, element: ComputingElement, segments: Segments
 ) -> Requirements | None:
@@ -200,11 +217,12 @@ _RELAX: dict[str, Relax] = {
     "tags": Relax(_tags, ("tags", "cores_per_pilot")),
     "required tags": Relax(_required_tags, ("required_tags",)),
     "memory": Relax(_memory, ("memory_mb",)),
+    OF_JOBS_AD: Relax(_conjuncts, ("site", "ce", "ad")),
     "CPU time": Relax(_cpu_time, ("max_cpu_time",)),
     "submit pool": _without("submit_pools"),
     "grid middleware": _without("grid_middlewares"),
 }
-"""How a clause is relaxed. Whose a job is, and the VOs that an element serves, are nobody's to relax."""
+"""How a clause is relaxed. Whose a job is, the VOs that an element serves and what it requires are nobody's to relax."""
 
 
 # --- in words --------------------------------------------------------------------------------------------------------
@@ -249,6 +267,8 @@ def changes(before: Requirements, after: Requirements) -> list[str]:
         said.append(f"setup {after.setup} instead of {before.setup}")
     if before.job_types != after.job_types:
         said.append(f"job-type {_listed(after.job_types)} instead of {_listed(before.job_types)}")
+    gone = [each for each in terms_of(before) if each not in terms_of(after)]
+    said += [f"requirements without {shown(each, 200)}" for each in gone]
     for option, field in _SETS.items():
         said += _less(option, getattr(before, field), getattr(after, field))
     # That it is more than one follows from the number, where that is said.

@@ -13,11 +13,13 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wms.provisioning.demand import WAYS, Way, pilot_at
-from wms.site import ComputingElement
+from wms.site import ComputingElement, Resource, plain
 from wms.taskqueue.closed import Closed, Pair
+from wms.taskqueue.columns import column_of
+from wms.taskqueue.faces import Faces
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.growing import Growing
-from wms.taskqueue.selection import CLAUSES, CPU_TIME, OF_NAMES, Clause
+from wms.taskqueue.selection import CLAUSES, CPU_TIME, OF_ADS, OF_NAMES, Clause
 from wms.why.tier import Standing, contradiction
 
 Mask = NDArray[np.bool_]
@@ -84,8 +86,8 @@ class _Group:
 
     def append(self, requirements: Requirements) -> None:
         self._count += 1
-        for column in self._columns:
-            column.append(requirements)
+        for each in self._columns:
+            each.append(requirements)
 
     def mask(self, place: Any) -> Mask:
         """Return by queue whether all of the clauses hold."""
@@ -107,6 +109,29 @@ class _Group:
         self._masks, self._in_use = self._in_use, {}
 
 
+class _Ads:
+    """The clauses that look at ads, judged as the matcher does."""
+
+    def __init__(self) -> None:
+        self._faces = Faces()
+        self._columns = [column_of(each, self._faces) for each in CLAUSES if each.name in OF_ADS]
+        self._count = 0
+
+    def append(self, requirements: Requirements) -> None:
+        self._count += 1
+        for each in self._columns:
+            each.append(requirements)
+
+    def mask(self, resource: Resource) -> Mask:
+        """Return by queue whether both sides want each other."""
+        found = np.ones(self._count, dtype=np.bool_)
+        face = self._faces.of(resource)
+        for each in self._columns:
+            if (bits := each.bits(resource, face)) is not None:
+                found &= np.unpackbits(bits, count=self._count, bitorder="little").astype(np.bool_)
+        return found
+
+
 class Survey:
     """Task queues by number, in the order they came, and which elements they reach; the verdicts are remembered."""
 
@@ -120,9 +145,9 @@ class Survey:
             for name in sorted(set(OF_NAMES.values()))
         ]
         self._by_kind = _Group(
-            [each for each in clauses if each.name not in OF_NAMES],
-            lambda at: replace(at, site="", grid_ce=""),
+            [each for each in clauses if each.name not in OF_NAMES and each.name not in OF_ADS], plain
         )
+        self._ads = _Ads()
         self._closed = Closed()
         self._closed_at: set[tuple[str, str]] = set()
 
@@ -130,6 +155,7 @@ class Survey:
         """Give the next number to a queue."""
         self.requirements.append(requirements)
         self._closed.append(requirements)
+        self._ads.append(requirements)
         for group in self._groups():
             group.append(requirements)
 
@@ -185,7 +211,7 @@ class Survey:
         if element.fault() is not None:
             return np.zeros(len(self.requirements), dtype=np.bool_)
         resource = pilot_at(fixed(element), "any VO").resource
-        reached = self._ways.mask(element) & self._by_kind.mask(resource)
+        reached = self._ways.mask(element) & self._by_kind.mask(resource) & self._ads.mask(resource)
         for group in self._by_name:
             reached &= group.mask(resource)
         return reached

@@ -1,0 +1,124 @@
+"""Both sides' expressions from a submission and an advertisement to a match, and to what users are told of them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from services.matcher import ads
+from tests.services.world import World, pilot, user
+from wms.auth.principal import Principal
+from wms.bus.consumer import Delivery
+from wms.ids import CommandId
+from wms.messages import replies
+from wms.messages.ads import Advertise
+from wms.messages.commands import Submit
+from wms.messages.queries import WhyJob
+from wms.site import ComputingElement
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ELEMENT = ComputingElement(site="A", ce="ce", setup="default", slots=4, max_cpu_time=10**6, memory_mb=4_000)
+
+
+def site_principal(site: str = "A") -> Principal:
+    return Principal(
+        kind="site", owner="admin", group="site", vo="", rights=frozenset(), site=site, token_id="t", expires_at=4e9
+    )  # fmt: skip
+
+
+async def advertise(world: World, **said: Any) -> None:
+    message = Advertise(element=ELEMENT, advertised_at=datetime.now(UTC), **said)
+    async with world.db.transaction() as tx:
+        await ads.handle(tx, [Delivery(site_principal(), message)])
+
+
+async def match(world: World, site: str = "A") -> list[int]:
+    """What a pilot at a site is given, by the ads that are known now."""
+    await ads.Elements(world.db, world.index).refresh()
+    return [job_id for job_id, _ in await world.match(pilot(f"p-{site}", site=site))]
+
+
+async def why(world: World, job_id: int) -> replies.JobWhy:
+    reply = await world.ask(user(), WhyJob(query_id="q", job_id=job_id))
+    assert isinstance(reply, replies.JobWhy), reply
+    return reply
+
+
+async def test_a_job_goes_where_the_ad_of_the_pilots_element_is_as_it_requires(the_world: World) -> None:
+    [job_id] = await the_world.submitted(requirements="other.Disks > my.Needs", attributes={"Needs": 2})
+    assert not await match(the_world)
+    await advertise(the_world, attributes={"Disks": 3})
+    # By the site and element of the token: at another site the same element's name is another's.
+    assert not await match(the_world, "B")
+    assert await match(the_world) == [job_id]
+
+
+async def test_a_site_gets_the_jobs_that_it_requires_and_likes_most(the_world: World) -> None:
+    others = await the_world.submitted(2, job_type="Test")
+    [plain] = await the_world.submitted(attributes={"Urgency": 1})
+    [urgent] = await the_world.submitted(attributes={"Urgency": 7})
+    await advertise(the_world, requirements='other.JobType != "Test"', rank="other.Urgency")
+    assert await match(the_world) == [urgent]
+    assert await match(the_world) == [plain]
+    assert not await match(the_world)
+    await advertise(the_world)
+    assert set(await match(the_world)) < set(others)
+
+
+async def test_what_has_expired_is_looked_at_no_more(the_world: World) -> None:
+    await the_world.submitted(requirements="other.Disks > 2")
+    await advertise(the_world, attributes={"Disks": 3})
+    elements = ads.Elements(the_world.db, the_world.index)
+    await elements.refresh()
+    await the_world.sql("update ad set expires_at = now() - interval '1 s'")
+    await elements.refresh()
+    assert not await the_world.match(pilot("p-A"))
+
+
+async def test_an_ad_whose_expressions_cannot_be_read_is_refused(the_world: World) -> None:
+    await advertise(the_world, attributes={"Disks": 3})
+    await advertise(the_world, attributes={"Disks": 4}, requirements="other.Owner ==")
+    [row] = await the_world.sql("select attributes->'Disks' as disks from ad")
+    assert row["disks"] == "3"
+
+
+async def test_why_names_the_conjunct_of_either_side_and_what_would_do(the_world: World) -> None:
+    wanted: dict[str, Any] = {"requirements": 'other.Disks > 5 && other.Site == "A"', "rank": "other.Disks"}
+    [job_id] = await the_world.submitted(**wanted)
+    await advertise(the_world, attributes={"Disks": 3})
+    said = await why(the_world, job_id)
+    assert said.code == "NEVER_POSSIBLE"
+    [element] = said.elements
+    assert element.clauses == ("requirements: other.disks > 5 is false where other.disks = 3",)
+    [relaxation] = said.relaxations
+    assert relaxation.changes == ("requirements without other.disks > 5",)
+    assert relaxation.slots == 4
+    await advertise(the_world, attributes={"Disks": 9}, requirements='other.Owner == "bob"')
+    [element] = (await why(the_world, job_id)).elements
+    assert element.clauses == ('site requirements: other.owner == "bob" is false where other.owner = "ann"',)
+    assert element.rank is None
+    await advertise(the_world, attributes={"Disks": 9})
+    assert [each.rank for each in (await why(the_world, job_id)).elements] == [9.0]
+
+
+async def test_what_no_ad_can_meet_is_foreseen_at_the_submission(the_world: World) -> None:
+    await advertise(the_world, attributes={"Disks": 3})
+    foreseen = await the_world.submit({"requirements": "other.Disks > 5"})
+    assert "requirements without other.disks > 5" in foreseen.warnings[0]
+    job = msgspec.Raw(b'{"executable":"/bin/true","requirements":"other.Disks > 5"}')
+    [refused] = await the_world.command(
+        user(), Submit(command_id=CommandId("strict"), jobs=(job,), strict=True)
+    )
+    assert isinstance(refused, replies.Refused)
+    await advertise(the_world, attributes={"Disks": 6})
+    assert not (await the_world.submit({"requirements": "other.Disks > 5"})).warnings
+
+
+async def test_jobs_that_differ_in_how_a_requirement_is_written_share_a_queue(the_world: World) -> None:
+    texts = ("other.Disks>2 && other.a", "TARGET.disks > 2&&(OTHER.A)", "other.Disks > 3 && other.a")
+    job_ids = [job_id for text in texts for job_id in await the_world.submitted(requirements=text)]
+    rows = await the_world.sql("select tq_id from job where job_id = any ($1) order by job_id", job_ids)
+    first, same, other = (row["tq_id"] for row in rows)
+    assert first == same != other

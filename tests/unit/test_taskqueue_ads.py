@@ -1,0 +1,243 @@
+"""Matching on both sides: the index, the clauses and the survey against the library's own evaluation of two ads."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit import reference_matching as reference
+from tests.unit.taskqueue_strategies import asks, new_index, offers
+from wms.classad.expression import Expression
+from wms.classad.match import satisfied
+from wms.provisioning.demand import Waiting, gather
+from wms.site import AdvertisedElement, with_ad
+from wms.taskqueue import wishes
+from wms.taskqueue.ads import advertised
+from wms.taskqueue.selection import fits
+from wms.why.survey import Known, Survey
+
+PLACE = ("A", "c")
+
+JOBS = [
+    "", "", "other.a > 1", 'other.b == "x" && other.a > 1', "other.missing =?= undefined", "other.a",
+    'other.open && other.b == "x"', "other.open || other.a == 0", "my.own > other.a", 'my.Owner == "o" && other.a',
+    'other.Site == "A"', "other.MaxRAM >= 1000 && other.open", "true", "other.a > 1 || other.c", "false",
+]  # fmt: skip
+SITES = [
+    "", "", 'other.Owner == "o"', "other.MinRAM > 500", "other.own > 1", "my.a > 1", 'member("gpu", other.Tags)',
+    "other.ImageSize =?= undefined || my.MaxRAM > 1000", "other.own", "true", "other.CPUTime > 1000 && my.c",
+]  # fmt: skip
+RANKS = ["", "", "other.own", "-other.CPUTime", 'other.Owner == "o"', "other.missing", "my.a"]
+OPEN = ["other.own > 1", 'other.Owner == "p"', "my.a > 1 && other.CPUTime > 1000"]
+
+
+def canonical(text: str) -> str:
+    return Expression.parse(text).text if text else ""
+
+
+def site(**said: Any) -> dict[str, Any]:
+    return {"attributes": {}, "requirements": "", "rank": "", **said}
+
+
+def text_of(said: dict[str, Any]) -> str:
+    return advertised({}, said["attributes"], said["requirements"], said["rank"])
+
+
+queues = st.builds(
+    lambda wanted, own, **fields: asks(
+        requirements=canonical(wanted), attributes=f"[own = {own}]" if own is not None else "", **fields
+    ),
+    st.sampled_from(JOBS),
+    st.sampled_from([None, None, 1, 2]),
+    owner=st.sampled_from(["o", "p"]),
+    cpu_segment=st.sampled_from([500, 5_000]),
+    min_ram_mb=st.sampled_from([0, 0, 1_000]),
+    tags=st.sampled_from([(), ("gpu",)]),
+)
+sites = st.builds(
+    lambda a, b, c, looks_back, requirements, rank: site(
+        attributes={"a": a, "b": b, "c": c, "open": looks_back}, requirements=requirements, rank=rank
+    ),
+    st.sampled_from(["0", "1", "2", "2.5"]),
+    st.sampled_from(['"x"', '"y"']),
+    st.sampled_from(["true", "false", "1", '"t"']),
+    st.sampled_from(OPEN),
+    st.sampled_from(SITES),
+    st.sampled_from(RANKS),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    asked=st.lists(queues, min_size=1, max_size=8),
+    later=st.lists(queues, max_size=3),
+    said=st.lists(sites, min_size=1, max_size=4),
+    memory=st.sampled_from([0, 1_500]),
+)
+def test_what_fits_is_what_the_library_says_whatever_ads_come_and_go(
+    asked: Any, later: Any, said: Any, memory: int
+) -> None:
+    index = new_index()
+    resource = offers(site="A", grid_ce="c", memory_mb=memory, tags=("gpu",), cpu_time=10**6)
+    all_asked = list(dict.fromkeys([*asked, *later]))
+    for number, each in enumerate(all_asked[: len(dict.fromkeys(asked))]):
+        index.add_queue(number, each)
+    for n, there in enumerate([*said, site()]):
+        if n == 1:
+            for number, each in enumerate(all_asked):
+                index.add_queue(number, each)
+        index.advertise(*PLACE, text_of(there))
+        known = list(index.queue_ids())
+        wanted = {number for number in known if reference.fits(all_asked[number], resource, {PLACE: there})}
+        assert fitting(index, resource) == wanted
+        seen = with_ad(resource, text_of(there))
+        assert {number for number in known if fits(all_asked[number], seen) is None} == wanted
+        assert surveyed([all_asked[number] for number in known], seen) == [n in wanted for n in known]
+
+
+def fitting(index: Any, resource: Any) -> set[int]:
+    """The queues that jobs are drawn from, each with one job, until there are none."""
+    for number in index.queue_ids():
+        index.add(number, 1.0, [number + 1])
+    picks = index.select(resource, 1_000, np.random.default_rng(1))
+    found = {pick.tq_id for pick in picks}
+    left = {number for number in index.queue_ids() if index.count(number)}
+    told = index.why_nothing(resource)
+    assert sum(each.queues for each in told.failed) == len(left)
+    index.discard(*(number + 1 for number in left))
+    return found
+
+
+def surveyed(asked: list[Any], seen: Any) -> list[bool]:
+    survey = Survey()
+    for each in asked:
+        survey.append(each)
+    element = AdvertisedElement(
+        site="A",
+        ce="c",
+        setup="s",
+        slots=1,
+        max_cpu_time=10**6,
+        memory_mb=seen.memory_mb,
+        tags=seen.tags,
+        ad=seen.ad,
+    )
+    ones = np.ones(len(asked))
+    standings = survey.standings(ones.astype(np.int64), ones, [Known(element, fresh=True)], {}, {})
+    return [each.fitting == 1 for each in standings]
+
+
+ASKED = {
+    1: asks(attributes="[own = 3]"),
+    2: asks(owner="p", attributes="[own = 3]"),
+    3: asks(owner="q", attributes="[own = 3]", job_types=("t",)),
+    4: asks(attributes="[own = 9]", min_ram_mb=10),
+    5: asks(attributes="[own = 1]"),
+    6: asks(),
+}
+
+
+def ranked(rank: str) -> tuple[Any, dict[int, reference.Queue], dict[Any, Any]]:
+    index = new_index()
+    there = site(rank=rank)
+    index.advertise(*PLACE, text_of(there))
+    found = {}
+    for number, wanted in ASKED.items():
+        index.add_queue(number, wanted)
+        jobs = {100 * number + n: 1.0 for n in range(number)}
+        index.add(number, 1.0, jobs)
+        found[number] = reference.Queue(wanted, jobs)
+    return index, found, {PLACE: there}
+
+
+@pytest.mark.parametrize("rank", ["other.own", "-other.own", "other.missing", "other.own > 2"])
+def test_the_draw_is_among_those_that_the_resource_likes_most(rank: str) -> None:
+    index, found, ads = ranked(rank)
+    resource = offers(site="A", grid_ce="c", memory_mb=100, cpu_time=10**6)
+    rng = np.random.default_rng(2)
+    while heavy := reference.candidates(found, resource, {}, ads):
+        [pick] = index.select(resource, 1, rng)
+        assert pick.tq_id in heavy
+        del found[pick.tq_id].jobs[pick.job_id]
+    assert not index.select(resource, 1, rng)
+
+
+def test_among_equals_in_rank_the_draw_is_the_reference_s() -> None:
+    index, found, ads = ranked("other.own == 3")
+    resource = offers(site="A", grid_ce="c", memory_mb=100, cpu_time=10**6)
+    heavy = reference.candidates(found, resource, {}, ads)
+    assert set(heavy) == {1, 2, 3}
+    rng, literal_rng = np.random.default_rng(3), random.Random(4)
+    ours = Counter[int]()
+    for _ in range(3_000):
+        picks = index.select(resource, 1, rng)
+        ours[picks[0].tq_id] += 1
+        index.restore(picks)
+    literal = Counter(reference.draw(found, heavy, literal_rng)[1] for _ in range(3_000))
+    assert reference.homogeneity([ours[n] for n in (1, 2, 3)], [literal[n] for n in (1, 2, 3)]) > 0.001
+
+
+def test_what_is_closed_is_passed_over_by_rank_as_well() -> None:
+    index, _, _ = ranked("other.own")
+    resource = offers(site="A", grid_ce="c", memory_mb=100, cpu_time=10**6)
+    index.close("A", [("owner", "o")])
+    picks = index.select(resource, 10, np.random.default_rng(5))
+    assert {pick.tq_id for pick in picks} == {2, 3}
+
+
+def test_an_expression_is_evaluated_once_for_what_it_sees(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def counting(expression: Any, *ads: Any) -> bool:
+        seen.append(expression.text)
+        return satisfied(expression, *ads)
+
+    monkeypatch.setattr(wishes, "satisfied", counting)
+    index = new_index()
+    for n in range(20):
+        index.add_queue(n, asks(owner=f"o{n}", requirements="other.a > 1 && other.b > 1"))
+        index.add(n, 1.0, [n + 1])
+    rng = np.random.default_rng(1)
+    for n in range(50):
+        index.advertise("A", f"c{n % 5}", advertised({"a": 2, "b": n // 25, "elsewhere": n}, {}, "", ""))
+        index.select(offers(site="A", grid_ce=f"c{n % 5}"), 1, rng)
+    assert Counter(seen) == {"true": 1, "other.a > 1": 1, "other.b > 1": 2}
+
+
+def test_ads_that_nobody_looks_at_make_no_kinds_of_resources() -> None:
+    index = new_index()
+    index.add_queue(1, asks())
+    for n in range(50):
+        index.advertise("A", f"c{n}", advertised({"a": n}, {}, "", "3"))
+        index.select(offers(site="A", grid_ce=f"c{n}"), 1, np.random.default_rng(1))
+    assert len(index._fitting._views) == 1
+
+
+# --- words, and where pilots go --------------------------------------------------------------------
+
+
+def test_a_mismatch_names_the_conjunct_and_what_it_saw() -> None:
+    text = advertised({"a": 1}, {}, 'other.Owner == "p"', "")
+    failed = fits(asks(requirements='other.a > 1 && other.Site == "A"'), with_ad(offers(site="A"), text))
+    assert failed is not None
+    assert (failed.clause, failed.detail) == ("requirements", "other.a > 1 is false where other.a = 1")
+    failed = fits(asks(), with_ad(offers(), text))
+    assert failed is not None
+    assert failed.detail == 'other.owner == "p" is false where other.owner = "o"'
+
+
+def test_pilots_are_planned_by_both_sides_and_by_whose_work_it_is_where_that_matters() -> None:
+    def element(ce: str, requirements: str) -> AdvertisedElement:
+        text = advertised({"a": 1}, {}, requirements, "")
+        return AdvertisedElement(site="A", ce=ce, setup="s", slots=1, max_cpu_time=10**6, ad=text)
+
+    work = [Waiting(asks(owner=owner), 1) for owner in ("o", "p")]
+    work += [Waiting(asks(owner=owner, requirements="other.a == 2"), 1) for owner in ("o", "p")]
+    demand = gather(work, [element("c", ""), element("d", 'other.Owner == "o"')])
+    assert {(kind.requirements.owner, kind.elements) for kind in demand.kinds} == {("o", (0, 1)), ("p", (0,))}
+    assert sum(each.jobs for each in demand.unservable) == 2
+    assert gather(work[:2], [element("c", "")]).kinds[0].jobs == 2

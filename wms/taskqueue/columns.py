@@ -1,0 +1,205 @@
+"""Columns: what each clause says of all queues, judged once for each distinct part, a bit for each slot.
+
+What one clause says is kept by the value of the resource that it looks at: its site, its tags, ... Clauses over ads look at
+the resource's face.
+"""
+
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wms.classad.expression import Expression
+from wms.site import Resource, offered_processor_tags
+from wms.taskqueue.faces import Face, Faces
+from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.growing import Growing
+from wms.taskqueue.selection import OF_JOBS_AD, OF_SITES_AD, Clause
+from wms.taskqueue.wishes import Demands, Wishes
+
+Mask: TypeAlias = NDArray[np.bool_]
+Bits: TypeAlias = NDArray[np.uint8]
+
+_KEPT_VERDICTS = 4096
+
+_LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
+    "setup": lambda r: r.setup,
+    "vo": lambda r: r.vo,
+    "owner": lambda r: r.generic or (r.owner_group, r.owner, r.job_sharing),
+    "pilot type": lambda r: r.pilot_type,
+    "site": lambda r: r.site,
+    "banned site": lambda r: r.site,
+    "grid CE": lambda r: r.grid_ce,
+    "platform": lambda r: r.platforms,
+    "job type": lambda r: r.job_types,
+    "banned job type": lambda r: r.banned_job_types,
+    "tags": lambda r: (r.tags, r.processors),
+    "required tags": lambda r: r.required_tags,
+    "memory": lambda r: r.memory_mb,
+    "node": lambda r: r.unfit,
+}
+"""By the clause's name, what it looks at of a resource; of a clause that is not here all."""
+
+
+_MEMBERSHIP = {"pilot type", "site", "banned site", "grid CE"}
+"""These look for one value in a list of names, so that all lists without it are alike but for the empty one."""
+_OTHERS = ("\0",)
+
+
+def _whole(resource: Resource) -> Hashable:
+    return resource
+
+
+class Verdicts:
+    """What one clause says of the queues for one value of a resource: a bit for each slot.
+
+    `judge` tells of the parts from one on whether the clause holds for them, a byte each.
+    """
+
+    __slots__ = ("_by_part", "_judge", "bits", "judged", "parts")
+
+    def __init__(self, judge: Callable[[int], bytes]) -> None:
+        self._judge = judge
+        self._by_part = bytearray()
+        self.parts = 0
+        self.judged = 0
+        self.bits: Bits | None = None
+        """None while all fit."""
+
+    def follow(self, parts: int, numbers: Growing) -> None:
+        """Judge what came since the last time."""
+        by_part = self._by_part
+        by_part += self._judge(self.parts)
+        self.parts = parts
+        if self.bits is not None or 0 in by_part:
+            known = self.judged & ~7 if self.bits is not None else 0
+            fresh = np.frombuffer(bytes(by_part), dtype=np.uint8)[numbers.values[known:]]
+            packed = np.packbits(fresh, bitorder="little")
+            self.bits = packed if self.bits is None else np.concatenate([self.bits[: known >> 3], packed])
+        self.judged = numbers.length
+
+
+class Column:
+    """One clause over all queues: the distinct parts it looks at, and which of them each queue has."""
+
+    def __init__(self, clause: Clause) -> None:
+        self.clause = clause
+        self.parts: list[Hashable] = []
+        self.numbers = Growing(np.int32)
+        self._numbers: dict[Hashable, int] = {}
+        self._looks_at = _LOOKS_AT.get(clause.name, _whole)
+        self._verdicts: dict[Hashable, Verdicts] = {}
+
+    def append(self, requirements: Requirements) -> None:
+        """Add the next queue."""
+        part = self.clause.part(requirements)
+        number = self._numbers.setdefault(part, len(self.parts))
+        if number == len(self.parts):
+            self.parts.append(part)
+            self._learn(part)
+        self.numbers.append(number)
+
+    def bits(self, resource: Resource, _: Face | None, /) -> Bits | None:
+        """Return by slot, a bit each, which queues fit a resource by this clause; None when all do."""
+        return self._kept(self._looks_at(resource), partial(self._judge, resource))
+
+    def judged(self, resource: Resource, _: Face | None, /) -> Mask:
+        """Judge the distinct parts."""
+        holds = self.clause.holds
+        return np.fromiter((holds(part, resource) for part in self.parts), dtype=np.bool_)
+
+    def _learn(self, part: Any) -> None:
+        """Take in a part that is new."""
+
+    def _kept(self, value: Hashable, judge: Callable[[int], bytes]) -> Bits | None:
+        verdicts = self._verdicts.get(value)
+        if verdicts is None:
+            if len(self._verdicts) >= _KEPT_VERDICTS:
+                self._verdicts.clear()
+            verdicts = self._verdicts[value] = Verdicts(judge)
+        if verdicts.parts < len(self.parts) or verdicts.judged < self.numbers.length:
+            verdicts.follow(len(self.parts), self.numbers)
+        return verdicts.bits
+
+    def _judge(self, resource: Resource, start: int) -> bytes:
+        holds, parts = self.clause.holds, cast("list[Any]", self.parts[start:])
+        if self.clause.name == "tags":
+            offered = offered_processor_tags(resource.processors).union(resource.tags)
+            return bytes(map(offered.issuperset, parts))
+        if self.clause.name not in _MEMBERSHIP:
+            return bytes(holds(part, resource) for part in parts)
+        # Thousands of lists of sites, and few of them name this one.
+        naming_none, naming_others = holds((), resource), holds(_OTHERS, resource)
+        value = self._looks_at(resource)
+        return bytes(
+            holds(part, resource) if value in part else naming_others if part else naming_none
+            for part in parts
+        )
+
+
+class WishColumn(Column):
+    """The requirements of jobs, over the faces of resources."""
+
+    def __init__(self, clause: Clause, faces: Faces) -> None:
+        super().__init__(clause)
+        self._faces = faces
+        self._wishes = Wishes()
+
+    def _learn(self, part: Any) -> None:
+        self._wishes.append(part)
+        if part is not None:
+            self._faces.look(self._wishes.looked)
+
+    def bits(self, _: Resource, face: Face | None, /) -> Bits | None:
+        """Return by slot which queues' requirements are true; None when all are."""
+        return None if face is None else self._kept(face.number, partial(self._judge_face, face))
+
+    def judged(self, _: Resource, face: Face | None, /) -> Mask:
+        """Judge the distinct parts."""
+        return _all(self.parts) if face is None else self._wishes.verdicts(face, 0)
+
+    def _judge_face(self, face: Face, start: int) -> bytes:
+        return self._wishes.verdicts(face, start).tobytes() if start < len(self.parts) else b""
+
+
+class DemandColumn(Column):
+    """The requirements of resources' ads, over the jobs of queues; and how well they like these."""
+
+    def __init__(self, clause: Clause) -> None:
+        super().__init__(clause)
+        self._demands = Demands(self.parts)
+
+    def bits(self, _: Resource, face: Face | None, /) -> Bits | None:
+        """Return by slot which queues a resource wants; None when all."""
+        if face is None or face.requirements is None:
+            return None
+        return self._kept(face.requirements.text, partial(self._judge_face, face, face.requirements))
+
+    def judged(self, _: Resource, face: Face | None, /) -> Mask:
+        """Judge the distinct parts."""
+        if face is None or face.requirements is None:
+            return _all(self.parts)
+        return self._demands.verdicts(face.requirements, face, 0)
+
+    def ranks(self, face: Face, rank: Expression) -> NDArray[np.float64]:
+        """Return by slot how well a resource likes a queue's jobs."""
+        found: NDArray[np.float64] = self._demands.ranks(rank, face)[self.numbers.values]
+        return found
+
+    def _judge_face(self, face: Face, requirements: Expression, start: int) -> bytes:
+        if start == len(self.parts):
+            return b""
+        return self._demands.verdicts(requirements, face, start).tobytes()
+
+
+def column_of(clause: Clause, faces: Faces) -> Column:
+    """Return an empty column of a clause."""
+    if clause.name == OF_JOBS_AD:
+        return WishColumn(clause, faces)
+    return DemandColumn(clause) if clause.name == OF_SITES_AD else Column(clause)
+
+
+def _all(parts: list[Hashable]) -> Mask:
+    return np.ones(len(parts), dtype=np.bool_)

@@ -1,0 +1,100 @@
+"""Whether a job and a resource want each other, how well, and why not: their expressions over each other's ads."""
+
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from wms.classad.ad import Ad
+from wms.classad.explain import Conjunct, explain
+from wms.classad.expression import Expression
+from wms.classad.match import evaluate, satisfied
+from wms.classad.tree import chain
+from wms.site import Resource, ad_of
+from wms.taskqueue.ads import Words, conjuncts, job_ad, resource_ad, site_ad, wish, words
+from wms.taskqueue.grouping import Requirements
+
+Asked: TypeAlias = tuple[str, Words] | None
+"""A job's requirements and what they may look at in its own ad; None where it has none."""
+
+_TOLD = 3
+
+
+def asked(requirements: Requirements) -> Asked:
+    """Return what a queue's jobs ask of a resource's ad."""
+    return (requirements.requirements, words(requirements)) if requirements.requirements else None
+
+
+def job_wants(part: Asked, at: Resource) -> bool:
+    """Tell whether a job's requirements are true of a resource."""
+    return part is None or satisfied(wish(*part), resource_ad(at), job_ad(part[1]))
+
+
+def site_wants(job: Words, at: Resource) -> bool:
+    """Tell whether the requirements of a resource's ad are true of a job, rules of counters aside."""
+    if not site_ad(ad_of(at)).demands:
+        return True
+    ad = resource_ad(at)
+    return ad.requirements is None or satisfied(ad.requirements, job_ad(job, ad.requirements.other), ad)
+
+
+def job_says(part: Asked, at: Resource) -> str:
+    """Return in words which conjuncts of a job's requirements are not true of a resource, and what they saw."""
+    return _listed(
+        [] if part is None else _failing(Expression.parse(part[0]), job_ad(part[1]), resource_ad(at))
+    )
+
+
+def site_says(job: Words, at: Resource) -> str:
+    """Return in words which conjuncts of a resource's requirements are not true of a job, and what they saw."""
+    ad = resource_ad(at)
+    required = ad.expression("requirements")
+    return _listed([] if required is None else _failing(required, ad, job_ad(job)))
+
+
+def without_failing(requirements: Requirements, at: Resource) -> Requirements | None:
+    """Return what is asked without the conjuncts that are not true of a resource; None if none fails."""
+    part = asked(requirements)
+    if part is None:
+        return None
+    whole = Expression.parse(part[0])
+    met = [each.met for each in explain(whole, resource_ad(at), job_ad(part[1]))]
+    kept = [term for term, is_met in zip(conjuncts(whole), met, strict=True) if is_met]
+    if all(met):
+        return None
+    return replace(requirements, requirements=Expression(chain("&&", kept)).text if kept else "")
+
+
+def terms_of(requirements: Requirements) -> list[str]:
+    """Return the conjuncts of what a queue's jobs require of a resource's ad, as canonical texts."""
+    text = requirements.requirements
+    return [Expression(term).text for term in conjuncts(Expression.parse(text))] if text else []
+
+
+def job_rank(requirements: Requirements, at: Resource) -> float | None:
+    """Return how well a job likes a resource, by its Rank; what is no number counts as 0. None if it does not care."""
+    if not requirements.rank:
+        return None
+    return number(wish(requirements.rank, words(requirements)), resource_ad(at), job_ad(words(requirements)))
+
+
+def site_rank(requirements: Requirements, at: Resource) -> float:
+    """Return how well a resource likes a job, by its ad's Rank; 0 where it does not care."""
+    if not site_ad(ad_of(at)).demands:
+        return 0.0
+    ad = resource_ad(at)
+    return 0.0 if ad.rank is None else number(ad.rank, job_ad(words(requirements), ad.rank.other), ad)
+
+
+def number(rank: Expression, other: Ad, own: Ad) -> float:
+    """Return the number that a rank is over another ad; what is none counts as 0."""
+    found = evaluate(rank, other, own)
+    return float(found) if isinstance(found, int | float) and found == found else 0.0  # noqa: PLR0124 - not a number
+
+
+def _failing(required: Expression, own: Ad, other: Ad) -> list[Conjunct]:
+    return [each for each in explain(required, other, own) if not each.met]
+
+
+def _listed(failing: list[Conjunct]) -> str:
+    more = len(failing) - _TOLD
+    return "; ".join(map(str, failing[:_TOLD])) + (f"; and {more} more" if more > 0 else "")
