@@ -12,7 +12,8 @@ from wms.classad.ad import Given
 from wms.ids import Epoch, JobId
 from wms.messages.site_inbox import OfferedJob
 from wms.runtime.pilot_config import PilotConfig
-from wms.site import Resource
+from wms.site import Resource, with_ad
+from wms.taskqueue.ads import advertised
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.node import NOTHING_EVALUATED, wish
 from wms.taskqueue.selection import fits
@@ -102,7 +103,8 @@ def test_what_failed_is_told_with_requests_so_that_it_is_not_offered_again() -> 
     here.fault(job("other.GlueHostMainMemoryRAMSize > 10"))
     wanted = "other.gluehostmainmemoryramsize > 2000"
     assert here.unfit == (wish(wanted),)
-    told = Resource(setup="", vo="v", cpu_time=10, unfit=here.unfit)
+    ad = advertised({"GlueHostMainMemoryRAMSize": 4_000}, {}, "", "")
+    told = with_ad(Resource(setup="", vo="v", cpu_time=10, unfit=here.unfit), ad)
     asked = Requirements(owner="a", owner_group="g", vo="v", setup="", cpu_segment=1)
     refused = fits(msgspec.structs.replace(asked, requirements=wanted), told)
     assert refused is not None
