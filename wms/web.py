@@ -35,7 +35,9 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
             if self.proxy_file:
                 context.load_cert_chain(self.proxy_file)
         except (OSError, ssl.SSLError) as error:
-            raise Unavailable(f"{self.proxy_file or self.authorities}: {error}") from None
+            raise Unavailable(
+                f"our credential cannot be read: {self.proxy_file or self.authorities}: {error}"
+            ) from None
         return context
 
     def bearer(self) -> dict[str, str]:
@@ -45,7 +47,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return {"Authorization": f"Bearer {Path(self.token_file).read_text('ascii').strip()}"}
         except (OSError, ValueError) as error:
-            raise Unavailable(f"{self.token_file}: {error}") from None
+            raise Unavailable(f"our credential cannot be read: {self.token_file}: {error}") from None
 
 
 async def body(answer: aiohttp.ClientResponse, limit: int) -> bytes:
