@@ -49,7 +49,12 @@ COMMANDS = (
     (LOOK, "sites", "places:sites", "List the computing elements that advertise themselves."),
     (LOOK, "site", "site:site", "Show a site, ban, drain or unban it, or test it with a job."),
     (LOOK, "queues", "places:queues", "List the task queues."),
-    (LOOK, "pilots", "places:pilots", "List the pilots that serve jobs now."),
+    (
+        LOOK,
+        "pilots",
+        "places:pilots",
+        "List the pilots, say why so many are sent where, or show what one printed.",
+    ),
     (LOOK, "shares", "shares:shares", "Show or set what groups are entitled to."),
     (LOOK, "limits", "limits:limits", "Show or set limits on running and waiting jobs."),
     (LOOK, "top", "top:top", "Watch jobs, services, sites and pilots, live."),

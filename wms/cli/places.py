@@ -90,7 +90,7 @@ def pilots(
     output: Annotated[str, Parameter(show_default=False)] = "",
     common: Common = USUAL,
 ) -> int:
-    """List the pilots that serve jobs now, say why so many are sent where, or show one with what it printed.
+    """List the pilots, say why so many are sent where, or show what one printed.
 
     What a pilot printed is fetched from its computing element some seconds after its end.
 
