@@ -16,8 +16,7 @@ API = "rest/1.0"
 CALL_SECONDS = 60.0
 CONNECTIONS = 8
 ANSWER_LIMIT = 64 * 1024 * 1024
-READ_LIMIT = 64 * 1024 * 1024
-"""Of a file no more is read to come to its end."""
+"""Of a file no more is read to come to its end, either."""
 
 
 class Element(NamedTuple):
@@ -102,8 +101,8 @@ class ArcRest:
     async def ask(self, action: str, jobs: Sequence[str]) -> list[Answer]:
         """Have one thing done to jobs, or told of them; the answers are in their order."""
         wanted = [{"id": job} for job in jobs]
-        body = msgspec.json.encode({"job": wanted[0] if len(wanted) == 1 else wanted})
-        return _answers(await self._call("POST", f"jobs?action={action}", body, "application/json"))
+        named = msgspec.json.encode({"job": wanted[0] if len(wanted) == 1 else wanted})
+        return _answers(await self._call("POST", f"jobs?action={action}", named))
 
     async def put(self, job: str, name: str, content: str) -> None:
         """Write a file into a job's session directory."""
@@ -116,7 +115,7 @@ class ArcRest:
             async with self._asked("GET", f"jobs/{job}/session/{name}") as answer:
                 async for some in answer.content.iter_chunked(limit):
                     end, read = (end + some)[-limit:], read + len(some)
-                    if read > READ_LIMIT:
+                    if read > ANSWER_LIMIT:
                         break
         except _Refused:
             return ""
@@ -145,10 +144,10 @@ class _Refused(Unavailable):
     """It answered, but not with what was asked for."""
 
 
-def _answers(body: bytes) -> list[Answer]:
+def _answers(document: bytes) -> list[Answer]:
     """Return what is said of each job: A-REX says it as an object for one, as a list for many, as nothing for none."""
     try:
-        told = msgspec.json.decode(body).get("job", []) if body.strip() else []
+        told = msgspec.json.decode(document).get("job", []) if document.strip() else []
         return [
             Answer(int(each.get("status-code", 200)), str(each.get("reason", "")), each)
             for each in (told if isinstance(told, list) else [told])

@@ -101,15 +101,12 @@ class HTCondorDispatcher:
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
         """Read the ends of what came back with the jobs."""
-        read = await asyncio.to_thread(lambda: [(each, self._places.output(each)) for each in pilot_ids])
-        return [Output(pilot_id=pilot_id, text=text) for pilot_id, text in read if text]
+        return await asyncio.to_thread(self._places.outputs, pilot_ids)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
         """Remove the directories of pilots that ended long ago, whether named or not."""
-        for pilot_id in pilot_ids:
-            self._places.drop_token(pilot_id)
         alive = await self._query("condor_q", "WmsPilot =!= undefined")
-        await asyncio.to_thread(self._places.tidy, alive.__contains__)
+        await asyncio.to_thread(self._places.forget, pilot_ids, alive.__contains__)
 
     # --- sending ----------------------------------------------------------------------------------
 

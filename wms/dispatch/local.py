@@ -53,14 +53,13 @@ class LocalDispatcher:
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
         """Read the ends of their logs."""
-        read = await asyncio.to_thread(lambda: [(each, self._places.output(each)) for each in pilot_ids])
-        return [Output(pilot_id=pilot_id, text=text) for pilot_id, text in read if text]
+        return await asyncio.to_thread(self._places.outputs, pilot_ids)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
         """Remove the directories of pilots that ended long ago, whether named or not."""
-        for pilot_id in pilot_ids:
-            self._places.drop_token(pilot_id)
-        await asyncio.to_thread(self._places.tidy, lambda pilot_id: self._process(pilot_id) is not None)
+        await asyncio.to_thread(
+            self._places.forget, pilot_ids, lambda pilot_id: self._process(pilot_id) is not None
+        )
 
     async def alive(self) -> list[PilotId]:
         """Return the pilots whose processes live, whoever started them."""

@@ -2,10 +2,10 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from wms.dispatch.port import OUTPUT_LIMIT, Order
+from wms.dispatch.port import OUTPUT_LIMIT, Order, Output
 from wms.files import write_secret
 from wms.ids import PilotId
 
@@ -44,6 +44,11 @@ class Places:
         except OSError:
             return ""
 
+    def outputs(self, pilot_ids: Iterable[PilotId]) -> list[Output]:
+        """Return the ends of what pilots printed; those that left nothing are left out."""
+        read = ((pilot_id, self.output(pilot_id)) for pilot_id in pilot_ids)
+        return [Output(pilot_id=pilot_id, text=text) for pilot_id, text in read if text]
+
     def drop_token(self, pilot_id: PilotId) -> None:
         """Take the token of a pilot that has ended, should it not have taken it itself."""
         (self.of(pilot_id) / "token").unlink(missing_ok=True)
@@ -55,8 +60,10 @@ class Places:
         found = sorted(self.directory.iterdir(), key=_changed_at, reverse=True)
         return [PilotId(place.name) for place in found]
 
-    def tidy(self, is_alive: Callable[[PilotId], bool]) -> None:
-        """Remove all but the latest directories of pilots that do not live."""
+    def forget(self, pilot_ids: Iterable[PilotId], is_alive: Callable[[PilotId], bool]) -> None:
+        """Take the tokens of pilots that have ended, and remove all but the latest directories of any that do not live."""
+        for pilot_id in pilot_ids:
+            self.drop_token(pilot_id)
         ended = [pilot_id for pilot_id in self.known() if not is_alive(pilot_id)]
         for pilot_id in ended[KEPT_DIRECTORIES:]:
             shutil.rmtree(self.of(pilot_id), ignore_errors=True)
