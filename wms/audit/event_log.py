@@ -12,6 +12,7 @@ import msgspec
 from aiokafka import AIOKafkaConsumer
 
 from wms.audit.report import Check
+from wms.db.columns import dense
 
 TOPIC = "wms.job.events"
 QUIET_SECONDS = 1.5
@@ -115,11 +116,11 @@ async def checks(connection: asyncpg.Connection, told: Told) -> tuple[Check, str
     """Hold the log against the history, and say in a note how much of the history it still tells."""
     found: list[str] = []
     if told.moves:
-        found += [row[0] for row in await connection.fetch(UNTRUE, *_columns(told.moves))]
+        found += [row[0] for row in await connection.fetch(UNTRUE, *dense(told.moves))]
     if told.births:
-        found += [row[0] for row in await connection.fetch(UNBORN, *_columns(told.births))]
+        found += [row[0] for row in await connection.fetch(UNBORN, *dense(told.births))]
     if told.together:
-        found += [row[0] for row in await connection.fetch(UNTRUE_OF_SWEEPS, *_columns(told.together))]
+        found += [row[0] for row in await connection.fetch(UNTRUE_OF_SWEEPS, *dense(told.together))]
     check = Check(
         name="what the event log tells has happened",
         invariant=11,
@@ -128,7 +129,3 @@ async def checks(connection: asyncpg.Connection, told: Told) -> tuple[Check, str
     )
     distinct = len({move[:2] for move in told.moves})
     return check, f"the event log tells {distinct:,} moves, {len(told.moves) - distinct:,} of them again"
-
-
-def _columns(rows: list[Any]) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)]

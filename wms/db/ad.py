@@ -10,6 +10,7 @@ import asyncpg
 import msgspec
 
 from wms.classad.value import ERROR
+from wms.db.columns import dense
 from wms.db.database import Transaction
 from wms.db.limit import Place
 from wms.db.sql import load
@@ -66,18 +67,14 @@ class _Row(NamedTuple):
 
 
 async def store(tx: Transaction, ads: Sequence[Advertise]) -> set[Place]:
-    """Store the newest ad of each element; return the elements whose newest it is, whatever it says.
+    """Store ads, of no element two; return the elements whose newest it is, whatever it says.
 
     An ad that says nothing new only renews its life.
     """
-    newest: dict[Place, _Row] = {}
-    for each in sorted(ads, key=lambda ad: ad.advertised_at):
-        newest[each.element.site, each.element.ce] = _row(each)
-    if not newest:
-        return set()
-    renewed = await _write(tx, SQL["renew"], newest, _Row.said_again)
+    rows = {(each.element.site, each.element.ce): _row(each) for each in ads}
+    renewed = await _write(tx, SQL["renew"], rows, _Row.said_again)
     return renewed | await _write(
-        tx, SQL["store"], {place: newest[place] for place in newest.keys() - renewed}, _Row.columns
+        tx, SQL["store"], {place: rows[place] for place in rows.keys() - renewed}, _Row.columns
     )
 
 
@@ -87,7 +84,7 @@ async def _write(
     if not rows:
         return set()
     values = [(*place, *columns(rows[place])) for place in sorted(rows)]
-    found = await tx.fetch(statement, *(list(column) for column in zip(*values, strict=True)))
+    found = await tx.fetch(statement, *dense(values))
     return {(row["site"], row["ce"]) for row in found}
 
 

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import asyncpg
 import msgspec
 
+from wms.db.columns import dense
 from wms.db.database import Transaction
 from wms.db.share import tell_changed
 from wms.db.sql import load
@@ -113,7 +114,7 @@ async def reset(tx: Transaction, kind: Kind, key: Key) -> bool:
 async def write_file(tx: Transaction, limits: Iterable[Limit]) -> None:
     """Write down what the file says, all of it, and tell the matchers if it is news."""
     rows = [(each.kind, *each.key, each.most, each.per_second) for each in limits]
-    columns = _columns(rows, 7)
+    columns = dense(rows, 7)
     dropped = await tx.execute(SQL["drop_file"], *columns)
     written = await tx.execute(SQL["write_file"], *columns)
     if dropped or written:
@@ -125,7 +126,7 @@ async def lock(tx: Transaction, keys: AbstractSet[Key], *, wait: bool) -> dict[K
 
     Whoever holds some counters already must not wait for others: without `wait` those that are busy are left out.
     """
-    columns = _columns(sorted(keys), 4)
+    columns = dense(sorted(keys), 4)
     statement = SQL["lock"] if wait else SQL["lock_free"]
     found = {_key(row): _locked(row) for row in await tx.fetch(statement, *columns)}
     if wait and len(found) < len(keys):
@@ -135,7 +136,7 @@ async def lock(tx: Transaction, keys: AbstractSet[Key], *, wait: bool) -> dict[K
 
 
 async def _make(tx: Transaction, keys: Collection[Key]) -> None:
-    await tx.execute(SQL["make"], *_columns(sorted(keys), 4))
+    await tx.execute(SQL["make"], *dense(sorted(keys), 4))
 
 
 def _locked(row: asyncpg.Record) -> Locked:
@@ -159,7 +160,7 @@ async def settle(  # noqa: PLR0917 - what was, what was taken, what is left
         for key, each in locked.items()
     ]
     numbers = [",".join(str(locked[key].counter_id) for key in keys) for keys in claimed.values()]
-    await tx.execute(SQL["settle"], *_columns(rows, 5), list(claimed), numbers)
+    await tx.execute(SQL["settle"], *dense(rows, 5), list(claimed), numbers)
 
 
 def _filled(locked: Locked, left: Count) -> datetime | None:
@@ -178,7 +179,7 @@ async def give_back(tx: Transaction, counted: Iterable[int]) -> None:
 
 async def counts(tx: Transaction, keys: Collection[Key]) -> dict[Key, Count]:
     """Return how far these keys are; one that was never counted is not there."""
-    return {_key(row): _count(row) for row in await tx.fetch(SQL["counts"], *_columns(sorted(keys), 4))}
+    return {_key(row): _count(row) for row in await tx.fetch(SQL["counts"], *dense(sorted(keys), 4))}
 
 
 async def all_counts(tx: Transaction) -> dict[Key, Count]:
@@ -198,7 +199,7 @@ async def advertise(tx: Transaction, ads: Mapping[Place, Allowed]) -> None:
     if limited:
         await _make(tx, limited)
     places = sorted(ads)
-    columns = _columns([(*place, ads[place].allowed, ads[place].lifetime_seconds) for place in places], 4)
+    columns = dense([(*place, ads[place].allowed, ads[place].lifetime_seconds) for place in places], 4)
     rows = await tx.fetch(SQL["advertise"], *columns)
     if opened := tuple(all_jobs(row["site"], row["ce"]) for row in rows if row["awaited"]):
         tx.send(changes.TOPIC, "", changes.Opened(keys=opened))
@@ -209,7 +210,7 @@ async def advertise(tx: Transaction, ads: Mapping[Place, Allowed]) -> None:
 async def end_ads(tx: Transaction, places: Collection[Place]) -> None:
     """Let nothing more come to elements that went away, if they had stated a limit."""
     if places:
-        await tx.execute(SQL["end_ads"], *_columns(sorted(places), 2))
+        await tx.execute(SQL["end_ads"], *dense(sorted(places), 2))
 
 
 async def advertising(tx: Transaction) -> set[Place]:
@@ -219,7 +220,7 @@ async def advertising(tx: Transaction) -> set[Place]:
 
 async def advertising_among(tx: Transaction, places: Collection[Place]) -> set[Place]:
     """Return those of some elements whose ads state a limit."""
-    rows = await tx.fetch(SQL["advertising_among"], *_columns(sorted(places), 2))
+    rows = await tx.fetch(SQL["advertising_among"], *dense(sorted(places), 2))
     return {(row["site"], row["ce"]) for row in rows}
 
 
@@ -230,7 +231,7 @@ async def pilots_left(tx: Transaction) -> dict[Place, int]:
 
 async def count_pilots(tx: Transaction, wanted: Mapping[Place, int]) -> dict[Place, int]:
     """Count pilots that are about to be written down; return how many may be, of elements whose ads state a limit."""
-    columns = _columns([(*place, wanted[place]) for place in sorted(wanted)], 3)
+    columns = dense([(*place, wanted[place]) for place in sorted(wanted)], 3)
     return {(row["site"], row["ce"]): row["granted"] for row in await tx.fetch(SQL["count_pilots"], *columns)}
 
 
@@ -252,18 +253,14 @@ async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[Key]]) -
         for each, keys in missing.items()
         if each.job_id in free
     ]
-    await tx.execute(SQL["count_in"], *_columns(told, 3))
+    await tx.execute(SQL["count_in"], *dense(told, 3))
 
 
 async def counters(tx: Transaction, keys: Collection[Key]) -> dict[Key, int]:
     """Return the numbers of these keys' counters."""
-    rows = await tx.fetch(SQL["counters"], *_columns(sorted(keys), 4))
+    rows = await tx.fetch(SQL["counters"], *dense(sorted(keys), 4))
     return {_key(row): row["counter_id"] for row in rows}
 
 
 def _key(row: asyncpg.Record) -> Key:
     return Key(row["site"], row["ce"], row["attribute"], row["value"])
-
-
-def _columns(rows: Collection[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]

@@ -6,6 +6,7 @@ from datetime import datetime
 import asyncpg
 import msgspec
 
+from wms.db.columns import dense
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, PilotId
@@ -108,19 +109,19 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
 async def seen(tx: Transaction, pilots: Sequence[Seen]) -> None:
     """Write what pilots said; each at most once. One that was lost from sight, and speaks, is back."""
     if pilots:
-        await tx.execute(SQL["seen"], *_columns(pilots))
+        await tx.execute(SQL["seen"], *dense(map(msgspec.structs.astuple, pilots)))
 
 
 async def insert(tx: Transaction, pilots: Sequence[Sent]) -> None:
     """Write down pilots before they are sent."""
     if pilots:
-        await tx.execute(SQL["insert"], *_columns(pilots))
+        await tx.execute(SQL["insert"], *dense(map(msgspec.structs.astuple, pilots)))
 
 
 async def update(tx: Transaction, pilots: Sequence[Followed]) -> None:
     """Write what the dispatcher says of pilots."""
     if pilots:
-        await tx.execute(SQL["update"], *_columns(pilots))
+        await tx.execute(SQL["update"], *dense(map(msgspec.structs.astuple, pilots)))
 
 
 async def may_plan(tx: Transaction) -> bool:
@@ -182,7 +183,3 @@ async def listed(tx: Transaction, limit: int, *, ended: bool) -> list[asyncpg.Re
 async def forget(tx: Transaction, age: float, limit: int) -> int:
     """Forget some pilots that ended so many seconds ago; return how many."""
     return await tx.execute(SQL["forget"], age, limit)
-
-
-def _columns(rows: Sequence[msgspec.Struct]) -> list[list[object]]:
-    return [list(column) for column in zip(*(msgspec.structs.astuple(row) for row in rows), strict=True)]
