@@ -111,12 +111,9 @@ async def show_site(tx: Transaction, _: Principal, query: asked.ShowSite) -> rep
         query_id=query.query_id,
         client=query.client,
         elements=elements,
-        moves=tuple(replies.SiteMove(**msgspec.structs.asdict(each)) for each in moves),
-        canaries=tuple(
-            replies.CanaryLine(**msgspec.structs.asdict(each))
-            for each in await canary.of_place(tx, *place, HISTORY)
-        ),
-        plans=tuple(each for each in await _plans(tx, query.site) if _is_of(each.decision, place)),
+        moves=tuple(moves),
+        canaries=tuple(await canary.of_place(tx, *place, HISTORY)),
+        plans=tuple(each for each in await ce_plan.read(tx, query.site) if _is_of(each.decision, place)),
     )
 
 
@@ -130,14 +127,7 @@ def _is_of(each: Any, place: Place) -> bool:
 
 async def list_plans(tx: Transaction, _: Principal, query: asked.ListPlans) -> replies.Plans:
     """Return what the planner last decided of each element."""
-    return replies.Plans(query_id=query.query_id, client=query.client, plans=tuple(await _plans(tx)))
-
-
-async def _plans(tx: Transaction, site: str = "") -> list[replies.PlanLine]:
-    return [
-        replies.PlanLine(decided_at=each.decided_at, decision=each.decision)
-        for each in await ce_plan.read(tx, site)
-    ]
+    return replies.Plans(query_id=query.query_id, client=query.client, plans=tuple(await ce_plan.read(tx)))
 
 
 async def _lines(tx: Transaction) -> tuple[replies.SiteLine, ...]:

@@ -1,6 +1,5 @@
 """Canaries in the database: which are out, where, for whom, and what became of them."""
 
-from datetime import datetime
 from typing import Literal
 
 import msgspec
@@ -9,6 +8,7 @@ from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId
 from wms.job.state import ENDED
+from wms.messages.replies import CanaryLine
 from wms.site import ComputingElement
 
 SQL = load(__file__)
@@ -37,17 +37,6 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     vo: str
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
-    """A canary as people see it; `outcome` is empty while it is out."""
-
-    job_id: JobId
-    site: str
-    ce: str
-    sent_at: datetime
-    asked_by: str
-    outcome: str
-
-
 async def insert(tx: Transaction, job_id: JobId, site: str, ce: str, asked_by: str) -> None:
     """Write down a canary that is on its way."""
     await tx.execute(SQL["insert"], job_id, site, ce, asked_by)
@@ -68,9 +57,9 @@ async def wanted(tx: Transaction) -> list[Wanted]:
     return [Wanted(**row) for row in await tx.fetch(SQL["wanted"])]
 
 
-async def of_place(tx: Transaction, site: str, ce: str, limit: int) -> list[Sent]:
+async def of_place(tx: Transaction, site: str, ce: str, limit: int) -> list[CanaryLine]:
     """Return the last canaries of an element, or of all of a site, newest first."""
-    return [Sent(**row) for row in await tx.fetch(SQL["of_place"], site, ce, limit)]
+    return [CanaryLine(**row) for row in await tx.fetch(SQL["of_place"], site, ce, limit)]
 
 
 async def elements(tx: Transaction, site: str, ce: str) -> list[ComputingElement]:

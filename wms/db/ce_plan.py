@@ -1,23 +1,16 @@
 """What the planner last decided of each computing element, in the database: for people who ask why."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
 
 import msgspec
 
 from wms.db.database import Transaction
 from wms.db.sql import load
+from wms.messages.replies import PlanLine
 from wms.provisioning.health import Place
 from wms.provisioning.plan import Decision
 
 SQL = load(__file__)
-
-
-class Planned(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision, and since when the planner comes to it."""
-
-    decided_at: datetime
-    decision: Decision
 
 
 async def write(tx: Transaction, decisions: Sequence[Decision]) -> None:
@@ -33,9 +26,9 @@ async def keep_only(tx: Transaction, places: Collection[Place]) -> None:
     await tx.execute(SQL["keep_only"], [site for site, _ in places], [ce for _, ce in places])
 
 
-async def read(tx: Transaction, site: str = "") -> list[Planned]:
+async def read(tx: Transaction, site: str = "") -> list[PlanLine]:
     """Return what was last decided of each element, or of those of one site."""
     return [
-        Planned(decided_at=row["decided_at"], decision=msgspec.json.decode(row["decision"], type=Decision))
+        PlanLine(decided_at=row["decided_at"], decision=msgspec.json.decode(row["decision"], type=Decision))
         for row in await tx.fetch(SQL["read"], site)
     ]

@@ -1,32 +1,18 @@
 """How computing elements are, in the database: what holds of each, every move that led there, and what jobs met there."""
 
 from collections.abc import Mapping
-from datetime import datetime
 
 import asyncpg
-import msgspec
 
 from wms.db.database import Transaction
 from wms.db.share import tell_changed
 from wms.db.sql import load
 from wms.messages import events
+from wms.messages.replies import SiteMove
 from wms.provisioning.health import Health, Move, Place, Terms, Tried, apply
 from wms.taskqueue import canary
 
 SQL = load(__file__)
-
-
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """One change of how an element, or with no element a site, is."""
-
-    at: datetime
-    site: str
-    ce: str
-    before: str
-    event: str
-    state: str
-    reason: str
-    said_by: str
 
 
 async def read(tx: Transaction) -> dict[Place, Health]:
@@ -76,9 +62,9 @@ async def move(tx: Transaction, place: Place, moved: Move, terms: Terms) -> Heal
     return after
 
 
-async def moves(tx: Transaction, site: str, ce: str, limit: int) -> list[Moved]:
+async def moves(tx: Transaction, site: str, ce: str, limit: int) -> list[SiteMove]:
     """Return what was said of an element, or of a site and all its elements, newest first."""
-    return [Moved(**row) for row in await tx.fetch(SQL["moves"], site, ce, limit)]
+    return [SiteMove(**row) for row in await tx.fetch(SQL["moves"], site, ce, limit)]
 
 
 async def may_judge(tx: Transaction) -> bool:
