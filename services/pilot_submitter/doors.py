@@ -6,8 +6,8 @@ with every failure; meanwhile pilots are planned for the next best elements.
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import structlog
 
@@ -15,16 +15,34 @@ from wms.backoff import delays
 from wms.dispatch.mapping import HostMapping
 from wms.dispatch.port import Dispatcher, Request
 from wms.errors import Unavailable
-from wms.ids import PilotId
 from wms.site import ComputingElement
 
 log = structlog.get_logger()
 
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 600.0
-CANCEL_SECONDS = 60.0
+ANSWER_SECONDS = 60.0
+"""An element that takes longer to take pilots, to tell of them or to end them is as good as away."""
 
 Place: TypeAlias = tuple[str, str]
 """A site and one of its computing elements."""
+
+T = TypeVar("T")
+
+
+class Sent(Protocol):
+    """What is known of a pilot that went through a door."""
+
+    @property
+    def site(self) -> str: ...  # noqa: D102 - as its name says
+
+    @property
+    def ce(self) -> str: ...  # noqa: D102
+
+    @property
+    def dispatcher(self) -> str: ...  # noqa: D102
+
+
+S = TypeVar("S", bound=Sent)
 
 
 class Patience:
@@ -149,15 +167,14 @@ class Door:
             self.why_shut = f"{what}: {why}"
             log.warning(what, site=site, ce=ce, reason=why, pause_seconds=round(patience.failed(), 1))
 
-    async def cancel(self, pilot_ids: Sequence[PilotId]) -> bool:
-        """End pilots; return whether they were told."""
+    async def ask(self, asked: Awaitable[T]) -> T | None:
+        """Return what its dispatcher answers, None if it is away: then it is left alone for a while."""
         try:
-            async with asyncio.timeout(CANCEL_SECONDS):
-                await self.dispatcher.cancel(pilot_ids)
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await asked
         except (Unavailable, TimeoutError) as error:
-            self.unreachable(str(error) or f"no answer within {CANCEL_SECONDS:g} s")
-            return False
-        return True
+            self.unreachable(str(error) or f"no answer within {ANSWER_SECONDS:g} s")
+            return None
 
     def served(self) -> None:
         """Note that a pilot there was seen at work."""
@@ -186,3 +203,11 @@ class Doors:
         if door is None and kind == "local":
             door = self._doors[site, ce] = Door((site, ce), self._local, self._clock, Terms())
         return door if door is not None and door.terms.kind == kind else None
+
+    def behind(self, pilots: Iterable[S]) -> dict[Door, list[S]]:
+        """Return the pilots by the doors that they went through, those of doors that are there still."""
+        found: dict[Door, list[S]] = {}
+        for each in pilots:
+            if (door := self.to(each.site, each.ce, each.dispatcher)) is not None:
+                found.setdefault(door, []).append(each)
+        return found

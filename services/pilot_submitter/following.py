@@ -11,13 +11,10 @@ from wms.db import pilot
 from wms.db.database import Database
 from wms.db.pilot import Ended, Followed, Pilot
 from wms.dispatch.port import Sighting
-from wms.errors import Unavailable
 from wms.ids import PilotId
 
 log = structlog.get_logger()
 
-FOLLOW_SECONDS = 60.0
-"""An element that takes longer to tell of pilots is as good as away."""
 ARRIVING_SECONDS = 60.0
 """What another instance wrote down so recently may be on its way still, though its element does not know it."""
 SETTLED_SECONDS = 20.0
@@ -58,19 +55,13 @@ class Following:
         """Look how the pilots do behind every door that is due, and write down what is new."""
         async with self._db.transaction() as tx:
             alive = await pilot.alive(tx)
-        by_door: dict[Door, list[Pilot]] = {}
-        for each in alive:
-            door = self._doors.to(each.site, each.ce, each.dispatcher)
-            if door is not None and door.due and not any(each.pilot_id in names for names in self._sending):
-                by_door.setdefault(door, []).append(each)
-        await asyncio.gather(*(self._follow(door, pilots) for door, pilots in by_door.items()))
+        arrived = [each for each in alive if not any(each.pilot_id in names for names in self._sending)]
+        by_door = self._doors.behind(arrived)
+        await asyncio.gather(*(self._follow(door, pilots) for door, pilots in by_door.items() if door.due))
 
     async def _follow(self, door: Door, pilots: Sequence[Pilot]) -> None:
-        try:
-            async with asyncio.timeout(FOLLOW_SECONDS):
-                sightings = await door.dispatcher.follow([each.pilot_id for each in pilots])
-        except (Unavailable, TimeoutError) as error:
-            door.unreachable(str(error) or f"no answer within {FOLLOW_SECONDS:g} s")
+        sightings = await door.ask(door.dispatcher.follow([each.pilot_id for each in pilots]))
+        if sightings is None:
             return
         door.followed()
         known = {each.pilot_id: each for each in pilots}
@@ -105,25 +96,18 @@ class Following:
             ended = await pilot.unfetched(
                 tx, within=ASKED_FOR_SECONDS, since=self._settled_seconds, limit=OUTPUTS_AT_ONCE
             )
-        by_door: dict[Door, list[Ended]] = {}
-        for each in ended:
-            door = self._doors.to(each.site, each.ce, each.dispatcher)
-            if door is not None and door.reachable:
-                by_door.setdefault(door, []).append(each)
-        fetched = await asyncio.gather(*(self._fetch(door, pilots) for door, pilots in by_door.items()))
+        by_door = {door: some for door, some in self._doors.behind(ended).items() if door.reachable}
+        fetched = await asyncio.gather(
+            *(door.ask(self._fetch(door, pilots)) for door, pilots in by_door.items())
+        )
         return len(ended) == OUTPUTS_AT_ONCE and any(fetched)
 
     async def _fetch(self, door: Door, pilots: Sequence[Ended]) -> bool:
         names = [each.pilot_id for each in pilots]
-        try:
-            async with asyncio.timeout(FOLLOW_SECONDS):
-                found = {each.pilot_id: each.text for each in await door.dispatcher.outputs(names)}
-                async with self._db.transaction() as tx:
-                    await pilot.keep_outputs(tx, {name: found.get(name, "") for name in names})
-                await door.dispatcher.forget(names)
-        except (Unavailable, TimeoutError) as error:
-            door.unreachable(str(error) or f"no answer within {FOLLOW_SECONDS:g} s")
-            return False
+        found = {each.pilot_id: each.text for each in await door.dispatcher.outputs(names)}
+        async with self._db.transaction() as tx:
+            await pilot.keep_outputs(tx, {name: found.get(name, "") for name in names})
+        await door.dispatcher.forget(names)
         return True
 
 

@@ -4,7 +4,7 @@ One instance judges at a time. Canaries are sent by the job manager, through the
 probing or an operator wants to know.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 import structlog
@@ -108,14 +108,13 @@ class Watch:
             log.warning("element", site=place[0], ce=place[1], move=event, state=after.state, reason=why)
 
     async def _withdraw(self, pilots: Iterable[Pilot]) -> None:
-        by_door: dict[Door, list[PilotId]] = {}
-        for each in pilots:
-            door = self._doors.to(each.site, each.ce, each.dispatcher)
-            if door is not None and each.pilot_id not in self._withdrawn:
-                by_door.setdefault(door, []).append(each.pilot_id)
-        for door, names in by_door.items():
-            if await door.cancel(names):
-                self._withdrawn.update(names)
+        asked = [each for each in pilots if each.pilot_id not in self._withdrawn]
+        for door, some in self._doors.behind(asked).items():
+            await door.ask(self._cancel(door, [each.pilot_id for each in some]))
+
+    async def _cancel(self, door: Door, names: Sequence[PilotId]) -> None:
+        await door.dispatcher.cancel(names)
+        self._withdrawn.update(names)
 
 
 _WHAT = {

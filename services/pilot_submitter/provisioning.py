@@ -22,20 +22,17 @@ from services.pilot_submitter.making import PilotMaker
 from wms.db import ad, canary, ce_plan, ce_state, job, limit, pilot, queue, task_queue
 from wms.db.database import Database, Transaction
 from wms.db.pilot import Pilot, Sent
-from wms.errors import Unavailable
 from wms.ids import PilotId, TaskQueueId
 from wms.provisioning.demand import Avoided, Waiting
 from wms.provisioning.health import State
 from wms.provisioning.leeway import Leeway, concerned
-from wms.provisioning.plan import Caps, Decision, Pilots, Plan, plan
+from wms.provisioning.plan import Caps, Decision, Order, Pilots, Plan, plan
 from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Limits
 
 log = structlog.get_logger()
 
-SEND_SECONDS = 60.0
-"""An element that takes longer to take pilots is as good as away."""
 FREE_SECONDS = 0.05
 SHARE_OF_TIME = 20
 """Planning for many queues takes time, ours and the database's: it pauses for so many times what it took of ours beyond that.
@@ -91,21 +88,12 @@ class Provisioning:
         )
         self._say(decided)
         await self._write(tx, decided)
-        sent = [
-            Sent(
-                pilot_id=PilotId(f"p-{uuid.uuid4().hex[:16]}"),
-                site=order.site,
-                ce=order.ce,
-                vo=order.vo,
-                dispatcher=elements[order.site, order.ce].dispatcher,
-                slots=elements[order.site, order.ce].slots_per_pilot,
-                reason=order.reasons[0] if order.reasons else "",
-                lifetime_seconds=self._lifetime(elements[order.site, order.ce]),
-            )
+        ordered = [
+            self._pilot(order, elements[order.site, order.ce])
             for order in decided.orders
             for _ in range(order.count)
         ]
-        sent = await _let_come(tx, sent)
+        sent = await _let_come(tx, ordered)
         if sent:
             sent = self._asking.share(sent, waiting, elements, await ad.matchable(tx), alive)
         # Who is written down and not yet sent must not be taken for dead.
@@ -113,12 +101,21 @@ class Provisioning:
         await pilot.insert(tx, sent)
         return sent, elements
 
+    def _pilot(self, order: Order, element: ComputingElement) -> Sent:
+        door = self._door(element)
+        return Sent(
+            pilot_id=PilotId(f"p-{uuid.uuid4().hex[:16]}"),
+            site=order.site,
+            ce=order.ce,
+            vo=order.vo,
+            dispatcher=element.dispatcher,
+            slots=element.slots_per_pilot,
+            reason=order.reasons[0] if order.reasons else "",
+            lifetime_seconds=self._maker.lifetime_seconds(door) if door else 0.0,
+        )
+
     def _door(self, element: ComputingElement) -> Door | None:
         return self._doors.to(element.site, element.ce, element.dispatcher)
-
-    def _lifetime(self, element: ComputingElement) -> float:
-        door = self._door(element)
-        return self._maker.lifetime_seconds(door) if door else 0.0
 
     async def _avoided(
         self, tx: Transaction, elements: Mapping[Place, ComputingElement], left: Mapping[Place, int]
@@ -178,7 +175,7 @@ class Provisioning:
         await asyncio.gather(*(self._send(elements[place], some) for place, some in by_place.items()))
 
     async def _send(self, element: ComputingElement, sent: Sequence[Sent]) -> None:
-        door = self._doors.to(element.site, element.ce, element.dispatcher)
+        door = self._door(element)
         assert door is not None, "planned for an open door"
         orders = [
             self._maker.order(
@@ -190,13 +187,9 @@ class Provisioning:
             )
             for each in sent
         ]
-        try:
-            async with asyncio.timeout(SEND_SECONDS):
-                sightings = await door.dispatcher.send(orders)
-        except (Unavailable, TimeoutError) as error:
-            # Some may have arrived: whoever follows them finds out.
-            door.unreachable(str(error) or f"no answer within {SEND_SECONDS:g} s")
-            return
+        sightings = await door.ask(door.dispatcher.send(orders))
+        if sightings is None:
+            return  # some may have arrived: whoever follows them finds out
         door.reached()
         if refused := [each for each in sightings if each.ended]:
             door.lost(refused[0].reason)
