@@ -90,9 +90,11 @@ class Node:
 
     def _failing(self, wanted: "Expression", own: "Ad") -> str:
         from wms.classad.explain import explain
+        from wms.classad.expression import Expression
+        from wms.classad.tree import split
 
         ad, measured = self._described
-        terms = zip(_conjuncts(wanted), explain(wanted, ad, own), strict=True)
+        terms = zip(map(Expression, split("&&", wanted.tree)), explain(wanted, ad, own), strict=True)
         return next((str(each) for term, each in terms if not each.met and term.names & measured), "")
 
     @property
@@ -212,12 +214,3 @@ def _own(job: OfferedJob, wishes: _Wishes) -> "Ad":
         "Tags": tuple(wishes.tags),
     }
     return Ad.of({**{name: each for name, each in said.items() if each is not None}, **wishes.attributes})
-
-
-def _conjuncts(wanted: "Expression") -> "list[Expression]":
-    from wms.classad.expression import Expression
-    from wms.classad.tree import Chain
-
-    tree = wanted.tree
-    terms = tree.terms if isinstance(tree, Chain) and tree.operator == "&&" else (tree,)
-    return [Expression(term) for term in terms]

@@ -6,7 +6,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.folding import truth
 from wms.classad.match import NOTHING, evaluate, why_too_costly
-from wms.classad.tree import Chain, Node, Reference, Scope, walk
+from wms.classad.tree import Node, Reference, Scope, split, walk
 from wms.classad.value import ERROR, RecordText, Special, Value
 from wms.classad.writing import literal, write
 from wms.errors import shown
@@ -36,7 +36,7 @@ class Conjunct(Struct, frozen=True, kw_only=True):
 
 def explain(expression: Expression, other: Ad, own: Ad = NOTHING) -> tuple[Conjunct, ...]:
     """Return each conjunct of an expression of `own` with what it is over another ad; all are met if it is true."""
-    terms = _conjuncts(expression.tree)
+    terms = split("&&", expression.tree)
     return tuple(
         _judged(term, other, own, number, alone=len(terms) == 1) for number, term in enumerate(terms)
     )
@@ -60,10 +60,6 @@ def said(value: Value) -> str:
         case Special() | bool() | int() | float() | str():
             text = literal(value)
     return shown(text, _LENGTH)
-
-
-def _conjuncts(tree: Node) -> tuple[Node, ...]:
-    return tree.terms if isinstance(tree, Chain) and tree.operator == "&&" else (tree,)
 
 
 def _judged(term: Node, other: Ad, own: Ad, number: int, *, alone: bool) -> Conjunct:

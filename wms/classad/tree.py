@@ -167,8 +167,13 @@ def chain(operator: str, terms: "list[Node]") -> Node:
     """Return a chain of terms, those of chains of the same operator among them; the one term if there is but one."""
     flat: list[Node] = []
     for term in terms:
-        flat.extend(term.terms if isinstance(term, Chain) and term.operator == operator else (term,))
+        flat.extend(split(operator, term))
     return flat[0] if len(flat) == 1 else Chain(operator, tuple(flat))
+
+
+def split(operator: str, node: Node) -> "tuple[Node, ...]":
+    """Return the terms between which an operator stands, with && the conjuncts; of anything else itself alone."""
+    return node.terms if isinstance(node, Chain) and node.operator == operator else (node,)
 
 
 def walk(node: Node) -> Iterator[Node]:

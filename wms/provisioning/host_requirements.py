@@ -17,7 +17,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import NOTHING
 from wms.classad.reduce import decided, reduce
-from wms.classad.tree import Binary, Call, Chain, Choice, Literal, Node, Reference, Scope, Unary
+from wms.classad.tree import Binary, Call, Chain, Choice, Literal, Node, Reference, Scope, Unary, split
 from wms.classad.writing import literal, write
 
 Relation: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "member"]
@@ -78,8 +78,7 @@ def host_requirements(
     outcome = decided(left)
     if outcome is not None:
         return HostRequirements(left.text, outcome)
-    terms = left.tree.terms if isinstance(left.tree, Chain) and left.tree.operator == "&&" else (left.tree,)
-    found = [(term, _implied(term)) for term in terms]
+    found = [(term, _implied(term)) for term in split("&&", left.tree)]
     bounds = (bound for _, each in found for bound in each.bounds)
     unasked = tuple(Unasked(write(term, lower=True), each.lost) for term, each in found if each.lost)
     return HostRequirements(left.text, possible=True, bounds=tightest(bounds), unasked=unasked)

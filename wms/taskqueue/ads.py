@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from wms.classad.ad import Ad, Given
 from wms.classad.expression import Expression
 from wms.classad.folding import constant
-from wms.classad.tree import Chain, Literal, Node
+from wms.classad.tree import Literal
 from wms.classad.value import ERROR
 from wms.errors import Rejected
 from wms.site import Resource, ad_of
@@ -166,12 +166,6 @@ def site_ad(text: str) -> SiteAd:
     rank = ad.rank
     demands = "requirements" in ad or (rank is not None and not constant(rank.tree))
     return SiteAd(attributes, looks, demands)
-
-
-def conjuncts(expression: Expression) -> tuple[Node, ...]:
-    """Return the terms that must all be true."""
-    tree = expression.tree
-    return tree.terms if isinstance(tree, Chain) and tree.operator == "&&" else (tree,)
 
 
 def described(resource: Resource, names: Iterable[str]) -> Described:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import evaluate
-from wms.classad.tree import Chain, Node, Scope, chain, references
+from wms.classad.tree import Node, Scope, chain, references, split
 from wms.site import ComputingElement
 
 MOST = 1_000
@@ -81,8 +81,7 @@ def with_rule(
 
 
 def _terms(text: str, place: str) -> tuple[Node, ...]:
-    tree = Expression.parse(text, place).tree
-    return tree.terms if isinstance(tree, Chain) and tree.operator == "&&" else (tree,)
+    return split("&&", Expression.parse(text, place).tree)
 
 
 def _unless_usual(element: ComputingElement, terms: list[Node]) -> str:

@@ -8,9 +8,9 @@ from wms.classad.ad import Ad
 from wms.classad.explain import Conjunct, explain
 from wms.classad.expression import Expression
 from wms.classad.match import evaluate, satisfied
-from wms.classad.tree import chain
+from wms.classad.tree import chain, split
 from wms.site import Resource, ad_of
-from wms.taskqueue.ads import Words, conjuncts, job_ad, resource_ad, site_ad, wish, words
+from wms.taskqueue.ads import Words, job_ad, resource_ad, site_ad, wish, words
 from wms.taskqueue.grouping import Requirements
 
 Asked: TypeAlias = tuple[str, Words] | None
@@ -58,7 +58,7 @@ def without_failing(requirements: Requirements, at: Resource) -> Requirements | 
         return None
     whole = Expression.parse(part[0])
     met = [each.met for each in explain(whole, resource_ad(at), job_ad(part[1]))]
-    kept = [term for term, is_met in zip(conjuncts(whole), met, strict=True) if is_met]
+    kept = [term for term, is_met in zip(split("&&", whole.tree), met, strict=True) if is_met]
     if all(met):
         return None
     return replace(requirements, requirements=Expression(chain("&&", kept)).text if kept else "")
@@ -67,7 +67,7 @@ def without_failing(requirements: Requirements, at: Resource) -> Requirements | 
 def terms_of(requirements: Requirements) -> list[str]:
     """Return the conjuncts of what a queue's jobs require of a resource's ad, as canonical texts."""
     text = requirements.requirements
-    return [Expression(term).text for term in conjuncts(Expression.parse(text))] if text else []
+    return [Expression(term).text for term in split("&&", Expression.parse(text).tree)] if text else []
 
 
 def job_rank(requirements: Requirements, at: Resource) -> float | None:

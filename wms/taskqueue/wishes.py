@@ -15,8 +15,8 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.folding import is_truth
 from wms.classad.match import satisfied, satisfied_by
-from wms.classad.tree import Chain, Literal, Scope, chain, references
-from wms.taskqueue.ads import Seen, Words, conjuncts, job_ad, told, wish
+from wms.classad.tree import Chain, Literal, Scope, chain, references, split
+from wms.taskqueue.ads import Seen, Words, job_ad, told, wish
 from wms.taskqueue.faces import Face
 from wms.taskqueue.growing import Growing
 from wms.taskqueue.wants import Asked, number
@@ -123,7 +123,7 @@ def _terms(bound: Expression) -> list[Expression]:
     """Return the conjuncts, each as an expression that is true where the conjunct counts as true."""
     if not isinstance(bound.tree, Chain):
         return [bound]
-    return [_counting(Expression(term)) for term in conjuncts(bound)]
+    return [_counting(Expression(term)) for term in split("&&", bound.tree)]
 
 
 def _counting(term: Expression) -> Expression:
