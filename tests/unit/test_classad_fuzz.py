@@ -22,9 +22,15 @@ from wms.classad.folding import fold, is_truth
 from wms.classad.match import evaluate, satisfied, satisfied_by
 from wms.classad.parsing import parse_expression
 from wms.classad.reduce import decided, reduce
+from wms.classad.tree import Call, walk
 from wms.classad.value import ERROR, UNDEFINED, RecordText
 from wms.classad.writing import write
 from wms.errors import Rejected
+
+WRITING = frozenset(
+    {"string", "strcat", "toupper", "tolower", "strcmp", "stricmp", "versioncmp", "versionge"}
+)
+"""Functions that take a list for its text."""
 
 many = settings(max_examples=100, deadline=None)
 
@@ -50,6 +56,16 @@ def same(one, two):
     if isinstance(one, float) and isinstance(two, float) and math.isnan(one):
         return math.isnan(two)
     return type(one) is type(two) and one == two
+
+
+def texts_of_composites(node, other, own):
+    """Tell whether a text is made of a list or record: it is as that was written, folded or not, and no value to compare."""
+    made = (each for each in walk(node) if isinstance(each, Call) and each.function.lower() in WRITING)
+    return any(
+        isinstance(evaluate(Expression(argument), other, own), tuple | RecordText)
+        for each in made
+        for argument in each.arguments
+    )
 
 
 def read(text):
@@ -132,6 +148,7 @@ def test_canonical_texts_have_the_same_value_and_are_their_own(text, own, other)
 def test_what_is_left_has_the_value_of_the_whole(text, own, other, known) -> None:
     own, whole = Ad.parse(texts.ad_text(own)), Ad.parse(texts.ad_text(other))
     part = Ad.parse(texts.ad_text({name: value for name, value in other.items() if name in known}))
+    assume(not texts_of_composites(read(text).tree, whole, own))
     left = reduce(read(text), part, own)
     value = evaluate(read(text), whole, own)
     assert same(evaluate(left, whole, own), value)
@@ -145,6 +162,7 @@ def test_what_is_left_has_the_value_of_the_whole(text, own, other, known) -> Non
 @given(texts.open_, OPEN_OWN, OPEN_OTHER)
 def test_what_an_open_ad_leaves_has_the_value_of_the_whole(text, own, other) -> None:
     own, other = sound(texts.ad_text(own)), sound(texts.ad_text(other))
+    assume(not texts_of_composites(read(text).tree, other, own))
     assert same(evaluate(reduce(read(text), other, own), other, own), evaluate(read(text), other, own))
 
 
@@ -233,7 +251,8 @@ def main(runs: int) -> None:
 
     import psutil
 
-    seed = random.SystemRandom().randrange(2**32)
+    # Others each time, but where a change is judged: it answers for itself, not for the luck of the draw.
+    seed = 1 if os.environ.get("CI") else random.SystemRandom().randrange(2**32)
     rng = random.Random(seed)
     for number in range(runs):
         text = texts.soup(rng)

@@ -10,7 +10,7 @@ from wms.classad import engine
 from wms.classad.ad import Ad
 from wms.classad.explain import explain, failing
 from wms.classad.expression import Expression
-from wms.classad.limits import NODES, TEXT_BYTES
+from wms.classad.limits import DEPTH, NODES, TEXT_BYTES
 from wms.classad.match import evaluate, matches, rank, satisfied, satisfied_by, wants
 from wms.classad.reduce import decided, reduce
 from wms.classad.value import ERROR, UNDEFINED
@@ -287,6 +287,39 @@ def test_what_is_refused_is_so_with_its_place(text: str, code: str, said: str) -
     assert refused.value.code == f"CLASSAD_{code}"
     assert refused.value.message.startswith("Requirements")
     assert said in refused.value.message
+
+
+def readable(text: str) -> Expression | None:
+    """Return an expression, if it is not nested too deep."""
+    try:
+        return Expression.parse(text)
+    except Rejected as refusal:
+        if refusal.code != "CLASSAD_TOO_DEEP":
+            raise
+        return None
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("!", ""),
+        ("- ", ""),
+        ("-(a+", ")"),
+        ("a[", "]"),
+        ("a?", ":b"),
+        ("a?b:", ""),
+        ("size({", "})"),
+        ("(a && ", ")"),
+        ("(", "?:a)"),
+    ],
+)
+def test_what_is_nested_as_deep_as_may_be_is_written_so_that_it_can_be_read(
+    opening: str, closing: str
+) -> None:
+    deep = [opening * depth + "-5" + closing * depth for depth in range(1, DEPTH + 2)]
+    read = [expression for each in deep if (expression := readable(each)) is not None]
+    assert 20 < len(read) < len(deep)
+    assert [Expression.parse(each.text) for each in read] == read
 
 
 @pytest.mark.parametrize(

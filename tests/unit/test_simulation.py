@@ -138,6 +138,7 @@ def scenarios(draw):
                     most=st.integers(1, 2),
                 ),
                 max_size=2,
+                unique_by=lambda limit: limit.key,
             )
         )
     )

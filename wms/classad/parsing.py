@@ -49,6 +49,9 @@ LEVELS = {
 _SAME = {"=?=": "is", "=!=": "isnt"}
 _UNARY = frozenset("-+!~")
 _LARGEST = 2**63 - 1
+_NESTED = DEPTH + 2
+"""How deep what is read may lie in brackets and behind signs. A tree as deep as is allowed is written with two more than it
+has levels: one for the whole itself, one for the sign of a number."""
 
 
 def parse_expression(text: str, place: str = "") -> Node:
@@ -124,9 +127,7 @@ class _Reader:
         self._records = 0
 
     def expression(self) -> Node:
-        self._depth += 1
-        if self._depth > DEPTH:
-            self._fail(f"more than {DEPTH} levels of brackets and operators in each other", "TOO_DEEP")
+        self._deepen("levels of brackets and operators in each other")
         condition = self._operators(1)
         if self._sign("?"):
             yes = self.expression()
@@ -194,9 +195,7 @@ class _Reader:
         if self._token.kind != "sign" or self._token.text not in _UNARY:
             return self._alternative()
         operator = self._take()
-        self._depth += 1
-        if self._depth > DEPTH:
-            self._fail(f"more than {DEPTH} operators in a row", "TOO_DEEP")
+        self._deepen("operators in a row")
         number = self._token
         operand = (
             self._smallest() if operator.text == "-" and number.text == str(_LARGEST + 1) else self._unary()
@@ -346,6 +345,11 @@ class _Reader:
         if number == float("inf"):
             self._fail("a number above all that can be reckoned with", "OVERFLOW", token)
         return number
+
+    def _deepen(self, what: str) -> None:
+        self._depth += 1
+        if self._depth > _NESTED:
+            self._fail(f"more than {DEPTH} {what}", "TOO_DEEP")
 
     def _sign(self, sign: str) -> bool:
         """Take the sign if it is next."""

@@ -65,7 +65,7 @@ class _Writer:
             case Reference():
                 return self._scopes[node.scope] + self._name(node.name), _POSTFIX
             case Unary():
-                return f"{node.operator}{self(node.operand, _POSTFIX)}", _UNARY
+                return f"{node.operator}{self(node.operand, _UNARY)}", _UNARY
             case Binary():
                 level = LEVELS[node.operator]
                 return f"{self(node.left, level)} {node.operator} {self(node.right, level + 1)}", level
@@ -111,7 +111,7 @@ class _Writer:
         if node.yes is None:
             # It binds closer than all others, which nobody expects: brackets say what is meant.
             return f"{self(node.condition, _POSTFIX)} ?: {self(node.no, _POSTFIX)}"
-        return f"{self(node.condition, _CHOICE + 1)} ? {self(node.yes, _CHOICE + 1)} : {self(node.no)}"
+        return f"{self(node.condition, _CHOICE + 1)} ? {self(node.yes)} : {self(node.no)}"
 
     def _listed(self, nodes: tuple[Node, ...]) -> str:
         return ", ".join(self(each) for each in nodes)

@@ -95,6 +95,15 @@ class Scenario(_Section, frozen=True, kw_only=True):
     pilots: PilotRules = PilotRules()
     sites: tuple[SiteRules, ...] = ()
 
+    def __post_init__(self) -> None:
+        once = set()
+        for limit in self.limits:
+            if (limit.kind, limit.key) in once:
+                raise ValueError(
+                    f"{limit.text()}: there is another limit of this kind on the same jobs; keep one"
+                )
+            once.add((limit.kind, limit.key))
+
     @property
     def groups(self) -> dict[VoGroup, GroupShare]:
         """Return the shares as the index takes them."""
