@@ -195,6 +195,21 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
         )
 
 
+STARTING_SECONDS = 30.0
+"""Of its life a pilot has used so much at most before it first asks for a job."""
+
+
+# Ads come anew all the time, and doors stay what they are.
+@lru_cache(maxsize=20_000)
+def lasting(element: ComputingElement, pilot_seconds: float | None) -> ComputingElement:
+    """Return an element as jobs see it through pilots that live so long: none promises a job more than it has left itself.
+
+    `pilot_seconds` None: nobody said how long they live.
+    """
+    left = element.max_cpu_time if pilot_seconds is None else int(max(0.0, pilot_seconds - STARTING_SECONDS))
+    return element if left >= element.max_cpu_time else structs.replace(element, max_cpu_time=left)
+
+
 class AdvertisedResource(Resource, frozen=True, kw_only=True, cache_hash=True):
     """A resource, and the ClassAd of its computing element, as canonical text: who asks cannot say that itself."""
 

@@ -27,7 +27,7 @@ from wms.provisioning.demand import Avoided, Waiting
 from wms.provisioning.health import State
 from wms.provisioning.leeway import Leeway, concerned
 from wms.provisioning.plan import Caps, Decision, Order, Pilots, Plan, plan
-from wms.site import ComputingElement
+from wms.site import ComputingElement, lasting
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Limits
 
@@ -58,6 +58,8 @@ class Provisioning:
         self._not_before = 0.0
         self._said: tuple[str, ...] = ()
         self._written: dict[Place, Decision] | None = None
+        self._lives: dict[Place, float] = {}
+        """How long pilots live behind the doors to the elements that were last planned for, as it was written down."""
 
     async def provide(self) -> None:
         """Make one plan and carry it out."""
@@ -67,6 +69,8 @@ class Provisioning:
         with self._following.sending() as names:
             async with self._db.transaction() as tx:
                 sent, elements = await self._planned(tx, names) if await pilot.may_plan(tx) else ([], {})
+            if elements:
+                await self._tell_lives(elements)
             took = time.process_time() - began
             self._not_before = time.monotonic() + SHARE_OF_TIME * (took - FREE_SECONDS)
             await self._send_all(sent, elements)
@@ -74,7 +78,11 @@ class Provisioning:
     async def _planned(
         self, tx: Transaction, names: set[PilotId]
     ) -> tuple[list[Sent], dict[Place, ComputingElement]]:
-        elements = {(each.site, each.ce): each for each in await ad.fresh(tx) if self._door(each)}
+        elements = {
+            (each.site, each.ce): lasting(each, self._maker.lifetime_seconds(door))
+            for each in await ad.fresh(tx)
+            if (door := self._door(each))
+        }
         waiting, alive, left = await self._waiting(tx), await pilot.alive(tx), await limit.pilots_left(tx)
         shortest = min((each.requirements.cpu_segment for each in waiting), default=0)
         decided = plan(
@@ -100,6 +108,19 @@ class Provisioning:
         names.update(each.pilot_id for each in sent)
         await pilot.insert(tx, sent)
         return sent, elements
+
+    async def _tell_lives(self, elements: Mapping[Place, ComputingElement]) -> None:
+        """Write down how long pilots live behind doors, as far as it is news: in a transaction that waits for nothing else."""
+        lives = {
+            place: self._maker.lifetime_seconds(door)
+            for place, element in elements.items()
+            if (door := self._door(element))
+        }
+        news = {place: seconds for place, seconds in lives.items() if self._lives.get(place) != seconds}
+        if news:
+            async with self._db.transaction() as tx:
+                await ad.tell_lives(tx, news)
+        self._lives = lives
 
     def _pilot(self, order: Order, element: ComputingElement) -> Sent:
         door = self._door(element)

@@ -12,6 +12,7 @@ from services.pilot_submitter.doors import Door, Doors, Terms
 from services.pilot_submitter.following import Following
 from services.pilot_submitter.making import PilotMaker
 from services.pilot_submitter.provisioning import Provisioning
+from tests.services.test_why import why
 from tests.services.world import World
 from tests.services.world import pilot as named
 from tests.waiting import eventually
@@ -22,6 +23,7 @@ from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Order, Sighting
 from wms.errors import Unavailable
 from wms.ids import PilotId
+from wms.messages import replies
 from wms.provisioning.plan import Caps
 from wms.runtime.config import AuthSettings
 from wms.site import ComputingElement
@@ -58,9 +60,10 @@ class Site:
         config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
         self.maker = PilotMaker(config, load_key(place / "keys" / "pilots.pem"))
 
-    def build(self, **dispatchers: LocalDispatcher) -> tuple[Provisioning, Following]:
+    def build(self, lifetime: float = 0.0, **dispatchers: LocalDispatcher) -> tuple[Provisioning, Following]:
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
-        ways = [Door(("A", ce), each, clock, Terms(kind="slurm")) for ce, each in dispatchers.items()]
+        terms = Terms(kind="slurm", lifetime_seconds=lifetime)
+        ways = [Door(("A", ce), each, clock, terms) for ce, each in dispatchers.items()]
         doors = Doors(LocalDispatcher(self.place / "local", ENDS, {}), clock, ways)
         following = Following(self.world.db, doors, settled_seconds=0.0)
         return Provisioning(self.world.db, doors, self.maker, Caps(pilots=8), following), following
@@ -191,3 +194,41 @@ async def test_a_pilot_that_ends_sooner_than_any_job_needs_is_no_supply(site: Si
     assert row["lifetime_seconds"] == PilotSettings(directory="", keys="").lifetime_seconds
     (plan,) = await site.world.sql("select decision ->> 'ending' as ending from ce_plan")
     assert plan["ending"] == "1"
+
+
+async def test_no_pilot_is_sent_for_work_that_takes_longer_than_it_lives_and_the_user_is_told(
+    site: Site,
+) -> None:
+    world = site.world
+    provisioning, _ = site.build(3_600.0, first=site.dispatcher(LocalDispatcher, "first", ENDS))
+    await site.advertise("first")
+    (long,) = await world.submitted(cpu_time=4_000)
+    for _ in range(2):
+        await provisioning.provide()
+    assert await site.pilots() == [], "its queue has a million seconds, and its pilots an hour"
+    said = await why(world, long)
+    assert said.code == "NEVER_POSSIBLE"
+    assert "none gives a pilot long enough, for it asks for 5,000 s" in said.summary
+    assert "is 3,570 s" in said.summary
+    assert said.relaxations[0].changes == ("cpu-time of at most 500 s instead of 5000",)
+    warned = await world.submit({"cpu_time": 4_000})
+    assert isinstance(warned, replies.Submitted)
+    assert [each.code for each in warned.foreseen] == ["NEVER_POSSIBLE"]
+    assert "is 3,570 s" in warned.foreseen[0].text
+    await world.submitted(cpu_time=400)
+    await provisioning.provide()
+    assert len(await site.pilots()) == 1, "what is short enough has one"
+
+
+async def test_what_a_door_says_of_its_pilots_lives_is_news_once(site: Site) -> None:
+    await site.advertise("first")
+    dispatcher = site.dispatcher(LocalDispatcher, "first", ENDS)
+    for lifetime in (3_600.0, 90_000.0):
+        provisioning, _ = site.build(lifetime, first=dispatcher)
+        for _ in range(2):
+            await provisioning.provide()
+        (row,) = await site.world.sql("select pilot_seconds, xmin::text as written from ad")
+        assert row["pilot_seconds"] == lifetime, "a new configuration is told"
+        await provisioning.provide()
+        (again,) = await site.world.sql("select pilot_seconds, xmin::text as written from ad")
+        assert again == row

@@ -16,7 +16,7 @@ from wms.db.limit import Place
 from wms.db.sql import load
 from wms.errors import Rejected
 from wms.messages.ads import Advertise, Withdraw
-from wms.site import AdvertisedElement, ComputingElement
+from wms.site import AdvertisedElement, ComputingElement, lasting
 from wms.taskqueue.ads import advertised
 
 SQL = load(__file__)
@@ -122,7 +122,10 @@ async def fresh(tx: Transaction) -> list[ComputingElement]:
 
 
 async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[Place, ComputingElement]:
-    """Return the elements of rows with `site`, `ce` and `received_at`, in their order; those that are gone meanwhile are not."""
+    """Return the elements of rows with `site`, `ce`, `received_at` and `pilot_seconds`, as pilots that live so long show them.
+
+    They are in the order of the rows; those that are gone meanwhile are not there.
+    """
     names = [(row["site"], row["ce"], row["received_at"]) for row in rows]
     found = {name[:2]: _known.get(name) for name in names}
     missing = [place for place, element in found.items() if element is None]
@@ -133,7 +136,16 @@ async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[P
         for row in await tx.fetch(SQL["elements"], *columns):
             name = row["site"], row["ce"], row["received_at"]
             found[name[:2]] = _known[name] = _element(row)
-    return {place: element for place, element in found.items() if element is not None}
+    lives = {(row["site"], row["ce"]): row["pilot_seconds"] for row in rows}
+    return {place: lasting(element, lives[place]) for place, element in found.items() if element is not None}
+
+
+async def tell_lives(tx: Transaction, seconds: Mapping[Place, float]) -> None:
+    """Write down how long pilots live that are sent to these elements."""
+    if seconds:
+        await tx.execute(
+            SQL["tell_lives"], *dense([(*place, seconds[place]) for place in sorted(seconds)], 3)
+        )
 
 
 def _element(row: asyncpg.Record) -> ComputingElement:

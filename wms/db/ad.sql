@@ -35,7 +35,16 @@ delete from ad where expires_at < now() - make_interval(days => $1);
 
 -- name: fresh
 -- The elements that advertise themselves now, by when their ads came.
-select site, ce, received_at from ad where expires_at > now() order by site, ce;
+select site, ce, received_at, pilot_seconds from ad where expires_at > now() order by site, ce;
+
+-- name: tell_lives
+-- How long pilots live that are sent to these elements; rows are locked in the order in which ads are stored.
+with held as materialized (
+    select a.site, a.ce, l.seconds
+    from ad a join unnest($1::text[], $2::text[], $3::double precision[]) as l(site, ce, seconds) using (site, ce)
+    order by a.site, a.ce for update of a
+)
+update ad a set pilot_seconds = h.seconds from held h where a.site = h.site and a.ce = h.ce;
 
 -- name: elements
 -- What the ads of these computing elements say.

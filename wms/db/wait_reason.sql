@@ -12,7 +12,7 @@ from pilot where ended_at is null group by site, ce, vo;
 
 -- name: known
 -- Every computing element within memory.
-select site, ce, received_at, expires_at > now() as fresh from ad order by site, ce;
+select site, ce, received_at, pilot_seconds, expires_at > now() as fresh from ad order by site, ce;
 
 -- name: read
 -- Why queues wait, as it was last told.

@@ -139,7 +139,8 @@ class Survey:
         self.requirements: list[Requirements] = []
         self._ways = _Group(WAYS, lambda at: (at.vos, at.submit_pools, at.grid_middleware, at.dispatcher))
         # A pilot is of the queue's own VO: that clause holds by its making.
-        clauses = [each for each in (*CLAUSES, CPU_TIME) if each.name != "vo"]
+        clauses = [each for each in CLAUSES if each.name != "vo"]
+        self._by_time = _Group([CPU_TIME], attrgetter("cpu_time"))
         self._by_name = [
             _Group([each for each in clauses if OF_NAMES.get(each.name) == name], attrgetter(name))
             for name in sorted(set(OF_NAMES.values()))
@@ -179,7 +180,8 @@ class Survey:
         )
         sums = _Sums(self.requirements, waiting, weights)
         reached = self._all_reached(known)
-        for each, here in zip(known, reached, strict=True):
+        for each, (but_time, here) in zip(known, reached, strict=True):
+            sums.add_short(each.element.max_cpu_time, but_time & ~here)
             sums.add(each, here, self._closed.slots(each.element.site, each.element.ce))
             if each.fresh:
                 for vo in sums.vos:
@@ -198,23 +200,24 @@ class Survey:
         return self._closed.detail(element.pilot_resource(vo=""), number)
 
     def _groups(self) -> tuple[_Group, ...]:
-        return (self._ways, self._by_kind, *self._by_name)
+        return (self._ways, self._by_time, self._by_kind, *self._by_name)
 
-    def _all_reached(self, known: Sequence[Known]) -> list[Mask]:
-        """Return which queues reach each element."""
+    def _all_reached(self, known: Sequence[Known]) -> list[tuple[Mask, Mask]]:
+        """Return which queues reach each element but for its CPU time, and which do."""
         reached = [self._reached(each.element) for each in known]
         for group in self._groups():
             group.forget_unused()
         return reached
 
-    def _reached(self, element: ComputingElement) -> Mask:
+    def _reached(self, element: ComputingElement) -> tuple[Mask, Mask]:
         if element.fault() is not None:
-            return np.zeros(len(self.requirements), dtype=np.bool_)
+            nobody = np.zeros(len(self.requirements), dtype=np.bool_)
+            return nobody, nobody
         resource = pilot_at(fixed(element), "any VO").resource
         reached = self._ways.mask(element) & self._by_kind.mask(resource) & self._ads.mask(resource)
         for group in self._by_name:
             reached &= group.mask(resource)
-        return reached
+        return reached, reached & self._by_time.mask(resource)
 
 
 def fixed(element: ComputingElement) -> ComputingElement:
@@ -232,6 +235,8 @@ class _Sums:
         self._segments = np.array([each.cpu_segment for each in requirements], dtype=np.int64)
         count = len(requirements)
         self._could = np.zeros(count, dtype=np.int64)
+        self._longest = np.full(count, -1, dtype=np.int64)
+        """Seconds; -1 where there is no element that CPU time alone keeps the queue from."""
         self._fitting = np.zeros(count, dtype=np.int64)
         self._held = np.zeros(count, dtype=np.int64)
         self._crew = np.zeros((len(Crew._fields), count), dtype=np.int64)
@@ -242,6 +247,10 @@ class _Sums:
         for number, each in enumerate(requirements):
             numbers.setdefault(each.vo, []).append(number)
         self.vos = {vo: np.array(each, dtype=np.int64) for vo, each in numbers.items()}
+
+    def add_short(self, seconds: int, short: Mask) -> None:
+        """Add an element's CPU time for those queues that ask for more, and for nothing else that it has not."""
+        self._longest[short] = np.maximum(self._longest[short], seconds)
 
     def add(self, known: Known, reached: Mask, closed: Mask | None) -> None:
         """Add what an element says."""
@@ -279,7 +288,7 @@ class _Sums:
     ) -> list[Standing]:
         """Return the standing of every queue."""
         rows = zip(
-            self._could.tolist(), self._fitting.tolist(), self._held.tolist(), self._crew.T.tolist(),
+            self._could.tolist(), self._longest.tolist(), self._fitting.tolist(), self._held.tolist(), self._crew.T.tolist(),
             self._expected.tolist(), strict=True,
         )  # fmt: skip
         return [
@@ -288,6 +297,8 @@ class _Sums:
                 known=known,
                 fresh=fresh,
                 could=could,
+                longest=longest if longest >= 0 else None,
+                asked=self._requirements[number].cpu_segment,
                 fitting=fitting,
                 held=held,
                 limit=limit(number, self._held_at[number]) if held else "",
@@ -297,5 +308,5 @@ class _Sums:
                 free_slots=crew[3],
                 chance=min(1.0, expected / crew[3]) if crew[3] else 1.0,
             )
-            for number, (could, fitting, held, crew, expected) in enumerate(rows)
+            for number, (could, longest, fitting, held, crew, expected) in enumerate(rows)
         ]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from wms.job.reasons import Wait
 from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.selection import CPU_TIME
 from wms.why.verdict import Verdict
 
 
@@ -19,6 +20,10 @@ class Standing(NamedTuple):
     """Those that advertise themselves now."""
     could: int = 0
     """Known ones that could run the jobs."""
+    longest: int | None = None
+    """The most seconds that a known one gives a pilot which CPU time alone keeps the jobs from; None where there is none."""
+    asked: int = 0
+    """The seconds that the jobs ask for."""
     fitting: int = 0
     """Fresh ones that could."""
     held: int = 0
@@ -54,6 +59,7 @@ def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: fl
     """Add up what computing elements say."""
     all_ = list(found)
     could = [each for each in all_ if each.fits]
+    short = [each for each in all_ if each.failing and {no.clause for no in each.failing} == {CPU_TIME.name}]
     fitting = [each for each in could if each.place.fresh]
     held = [each for each in fitting if each.held]
     open_ = [each.place for each in fitting if not each.held]
@@ -62,6 +68,8 @@ def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: fl
         known=len(all_),
         fresh=sum(each.place.fresh for each in all_),
         could=len(could),
+        longest=max((each.place.element.max_cpu_time for each in short), default=None),
+        asked=requirements.cpu_segment,
         fitting=len(fitting),
         held=len(held),
         limit=held[0].held[0].detail if held else "",
@@ -80,7 +88,7 @@ def judge(at: Standing) -> Judgement:
     if not at.known:
         return Judgement(Wait.IMPOSSIBLE_NOW, "no computing element advertises itself, nor did one lately")
     if not at.could:
-        return Judgement(Wait.NEVER_POSSIBLE, f"{_none(at.known, 'known')} could ever run it")
+        return Judgement(Wait.NEVER_POSSIBLE, f"{_none(at.known, 'known')} could ever run it{_too_long(at)}")
     if not at.fitting:
         others = f"{_elements(at.could)} that could {_do(at.could)} not advertise now"
         return Judgement(Wait.IMPOSSIBLE_NOW, f"{_none(at.fresh, 'advertised now')} could run it; {others}")
@@ -90,6 +98,13 @@ def judge(at: Standing) -> Judgement:
             f"{_elements(at.fitting)} could run it, and each holds it back now: {at.limit}",
         )
     return _judge_open(at, _elements(at.fitting - at.held))
+
+
+def _too_long(at: Standing) -> str:
+    if at.longest is None:
+        return ""
+    most = f"the most there is where nothing else is in its way is {at.longest:,} s"
+    return f": none gives a pilot long enough, for it asks for {at.asked:,} s and {most}"
 
 
 def _judge_open(at: Standing, where: str) -> Judgement:
