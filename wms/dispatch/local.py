@@ -57,6 +57,9 @@ class LocalDispatcher:
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
         """Remove the directories of pilots that ended long ago, whether named or not."""
+        for pilot_id in pilot_ids:
+            if self._exit_code(pilot_id) is not None:
+                del self._children[pilot_id]
         await asyncio.to_thread(
             self._places.forget, pilot_ids, lambda pilot_id: self._process(pilot_id) is not None
         )
@@ -107,11 +110,9 @@ class LocalDispatcher:
         return Sighting(pilot_id=pilot_id, state="Aborted", reason="no such process")
 
     def _exit_code(self, pilot_id: PilotId) -> int | None:
+        # Told until it is forgotten: whoever looked may have died, or lost the database, before writing it down.
         child = self._children.get(pilot_id)
-        code = child.poll() if child is not None else None
-        if code is not None:
-            del self._children[pilot_id]
-        return code
+        return child.poll() if child is not None else None
 
     def _process(self, pilot_id: PilotId) -> psutil.Process | None:
         place = self._places.of(pilot_id)

@@ -114,6 +114,25 @@ async def test_a_pilot_that_fails_says_why_by_its_last_line(tmp_path: Path) -> N
     assert seen[-1].reason == "exit code 1: no broker answers"
 
 
+async def test_how_a_pilot_ended_is_told_until_it_is_forgotten(tmp_path: Path) -> None:
+    dispatcher = running(FAILS, tmp_path)
+    await dispatcher.send([order("p1")])
+
+    async def failed() -> bool:
+        return (await look(dispatcher, "p1")).state == "Failed"
+
+    await eventually(failed)
+    assert (await look(dispatcher, "p1")).reason == "exit code 1: no broker answers"
+    await dispatcher.forget([PilotId("p1")])
+    assert (await look(dispatcher, "p1")).state == "Aborted"
+
+
+async def test_a_pilot_that_lives_is_not_forgotten(dispatcher: LocalDispatcher) -> None:
+    await dispatcher.send([order("p1")])
+    await dispatcher.forget([PilotId("p1")])
+    assert (await look(dispatcher, "p1")).state == "Running"
+
+
 async def test_the_same_pilot_is_not_started_twice(dispatcher: LocalDispatcher) -> None:
     await dispatcher.send([order("p1")])
     (again,) = await dispatcher.send([order("p1")])
