@@ -127,7 +127,8 @@ class Agent:
             return
         self._reporter.tell_standing()
         try:
-            await asyncio.wait_for(self._reporter.silence(), GOODBYE_SECONDS)
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._reporter.silence()
         except TimeoutError:
             log.warning("ended without the last answer")
 
@@ -147,7 +148,8 @@ class Agent:
         while not self._ended.is_set():
             pause = await self._look_around()
             try:
-                await asyncio.wait_for(self._changed.wait(), max(0.001, pause))
+                async with asyncio.timeout(max(0.001, pause)):
+                    await self._changed.wait()
             except TimeoutError:
                 continue
             finally:

@@ -190,7 +190,8 @@ class Reporter:
     async def _wait(self) -> bool:
         """Return whether something is due, or else that it is time to look who was not answered."""
         try:
-            await asyncio.wait_for(self._due.wait(), RESEND_AFTER_SECONDS / 6)
+            async with asyncio.timeout(RESEND_AFTER_SECONDS / 6):
+                await self._due.wait()
         except TimeoutError:
             return False
         await asyncio.sleep(GATHER_SECONDS)

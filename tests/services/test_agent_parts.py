@@ -1,4 +1,6 @@
-"""Parts of the agent by themselves: the bet on short jobs, the line of those that may start, results in words."""
+"""Parts of the agent by themselves: the bet on short jobs, the line of those that may start, results in words, reports."""
+
+import asyncio
 
 import msgspec
 import pytest
@@ -6,8 +8,10 @@ import pytest
 from services.job_agent.holdings import Holding, Holdings
 from services.job_agent.pace import AHEAD_LIMIT, Pace
 from services.job_agent.payload import Outcome
+from services.job_agent.reporter import Reporter, Standing
 from services.job_agent.results import not_begun, result_of
-from wms.ids import Epoch, JobId
+from wms.errors import Unavailable
+from wms.ids import Epoch, JobId, PilotId
 from wms.job.reasons import Code, Reason
 from wms.messages.site_inbox import OfferedJob
 
@@ -148,3 +152,28 @@ def test_what_no_message_can_hold_is_replaced() -> None:
     assert result.stdout_tail == "a\ufffdb"
     assert result.text == "no file matches *.x, *.x, *.x, *.x, *.x and 2 more; not kept: ?: a link"
     msgspec.json.encode(result)
+
+
+class Nobody:
+    """A link to nobody."""
+
+    async def report(self, report: object) -> None:
+        raise Unavailable("nobody is there")
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_reporting_ends_though_something_falls_due_as_it_is_told_to(steps: int) -> None:
+    reporter = Reporter(Nobody(), PilotId("p"), lambda: Standing("running", 1, 0))  # type: ignore[arg-type]
+    task = asyncio.create_task(reporter.run())
+    await turns(3)
+    reporter.tell_standing()
+    await turns(steps)
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=5)
+    assert done
+    assert task.cancelled()
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)

@@ -113,7 +113,8 @@ async def _broker(settings: "Settings") -> Part:
 
     kafka = Kafka(settings.kafka, "wms-status")
     try:
-        await asyncio.wait_for(kafka.start(), ANSWER_SECONDS)
+        async with asyncio.timeout(ANSWER_SECONDS):
+            await kafka.start()
     except (Unavailable, TimeoutError) as error:
         return Part(name="broker", up=False, note=str(error) or f"no answer at {settings.kafka.bootstrap}")
     finally:
@@ -130,9 +131,8 @@ async def _services(settings: "Settings") -> list[Part]:
     if settings.postgres is None:
         return []
     try:
-        db = await asyncio.wait_for(
-            Database.connect(settings.postgres.url, size=1, application="wms-status"), ANSWER_SECONDS
-        )
+        async with asyncio.timeout(ANSWER_SECONDS):
+            db = await Database.connect(settings.postgres.url, size=1, application="wms-status")
     except (Unavailable, TimeoutError) as error:
         return [Part(name="postgres", up=False, note=str(error) or "no answer")]
     try:

@@ -173,7 +173,8 @@ async def _feed_and_watch(feeding: "Feeding", operator: "Client", tell: Any) -> 
         feeder.cancel()
         await asyncio.wait([feeder])
         with contextlib.suppress(Exception):
-            await asyncio.wait_for(_kill(operator, feeding), 10)
+            async with asyncio.timeout(10):
+                await _kill(operator, feeding)
         raise
 
 

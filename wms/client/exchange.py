@@ -162,7 +162,8 @@ class Exchange:
         while self._line is None or self._line.broken.done():
             self._changed.clear()
             try:
-                await asyncio.wait_for(self._changed.wait(), max(0.0, deadline - time.monotonic()))
+                async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                    await self._changed.wait()
             except TimeoutError:
                 raise self._fault from None
             if self._keeper is not None and self._keeper.done():

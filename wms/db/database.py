@@ -168,7 +168,8 @@ class Database:
     async def close(self) -> None:
         """Close every connection, by force if they do not go."""
         try:
-            await asyncio.wait_for(self._pool.close(), 5)
+            async with asyncio.timeout(5):
+                await self._pool.close()
         except TimeoutError:
             self._pool.terminate()
 

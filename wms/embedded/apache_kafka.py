@@ -179,7 +179,8 @@ async def _copy_jars(target: Path) -> None:
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={target}"]
     child = await Child.start(["mvn", "-B", "-q", "-f", str(_pom()), *goal], log_path=log_path)
     try:
-        code = await asyncio.wait_for(child.wait(), FETCH_WITHIN)
+        async with asyncio.timeout(FETCH_WITHIN):
+            code = await child.wait()
     except TimeoutError:
         code = await child.stop(grace=1.0)
     if code != 0 or not _has_jars(target):

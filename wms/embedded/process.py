@@ -103,7 +103,8 @@ class Child:
                 break
             self.send(sig)
             with contextlib.suppress(TimeoutError):
-                return await asyncio.wait_for(self.wait(), grace)
+                async with asyncio.timeout(grace):
+                    return await self.wait()
         self.send(signals[-1])
         return await self.wait()
 

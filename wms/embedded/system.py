@@ -204,7 +204,8 @@ async def down(data_dir: Path, *, within: float = 60.0) -> bool:
         return False
     try:
         os.kill(lifeline.pid, signal.SIGTERM)
-        await asyncio.wait_for(lifeline.wait(), within)
+        async with asyncio.timeout(within):
+            await lifeline.wait()
     except TimeoutError:
         raise Unavailable(f"process {lifeline.pid} was told to end and has not within {within:g} s") from None
     finally:

@@ -40,7 +40,6 @@ class Every:
 
     async def _pause(self) -> None:
         try:
-            # Not wait_for: Python 3.11's forgets a cancellation that comes together with the result.
             async with asyncio.timeout(self._seconds):
                 await self._wake.wait()
         except TimeoutError:
