@@ -54,10 +54,10 @@ class Scene:
         for n in range(len(shares)):
             self.add(n, owner_group=f"g{n}", **{name: value(n) for name, value in fields.items()})
 
-    def add(self, tq, **wanted):
-        self.queues[tq] = reference.Queue(asks(**wanted), {10 * tq: 1, 10 * tq + 1: 1})
+    def add(self, tq, priority=1, **wanted):
+        self.queues[tq] = reference.Queue(asks(**wanted), {10 * tq: priority, 10 * tq + 1: priority})
         self.index.add_queue(tq, asks(**wanted))
-        self.index.add(tq, 1, self.queues[tq].jobs)
+        self.index.add(tq, priority, self.queues[tq].jobs)
 
     def empty(self, *tqs):
         for tq in tqs:
@@ -122,7 +122,7 @@ def test_a_resource_that_fits_few_of_many(law):
         law, np.random.default_rng(2).lognormal(3, 1, 200), tags=lambda n: ("x",) if n % 20 == 0 else ("y",)
     )
     assert scene.agrees(offers(tags=("x",)))
-    assert scene.index._fitting.view(offers(tags=("x",))).sights()[0].slots.size == 10
+    assert scene.index._fitting.view(offers(tags=("x",))).sights()[0]._slots.size == 10
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -151,6 +151,22 @@ def test_classes_seen_in_part(law, per_class):
             )
     for site in ("S0", "S1", "B"):
         assert scene.agrees(offers(site=site), draws=DRAWS // 5)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_resource_draws_for_itself_from_a_class_of_many_queues(law):
+    """Also once some have emptied, so small a part of their group that it is not weighed anew, but a large one of what is seen."""
+    scene = Scene(law, [])
+    for n in range(150):
+        seen = n % 3 == 0
+        scene.add(n, 0.01 if seen else 9, sites=("S", "T") if seen else ("T",), banned_sites=(f"Z{n}",))
+    assert scene.agrees(offers(site="S"))
+    [sight] = scene.index._fitting.view(offers(site="S")).sights()
+    assert (sight._thinning is not None) is (law == "dirac")
+    scene.empty(*range(0, 150, 6))
+    assert not scene.index._weighing.dirty
+    assert scene.agrees(offers(site="S"))
+    assert scene.agrees(offers(site="T"))
 
 
 def test_parts_of_several_matchers_draw_as_one():

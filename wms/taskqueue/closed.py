@@ -22,6 +22,7 @@ WORK: Pair = ("work", "")
 Mask = NDArray[np.bool_]
 
 _NOTHING: frozenset[Pair] = frozenset()
+_REMEMBERED = 1_024
 
 _VALUES: dict[Attribute | Literal["work"], Callable[[Requirements], tuple[str, ...]]] = {
     "owner": lambda r: (r.owner,),
@@ -66,10 +67,13 @@ class Closed:
         """Forget the slots, not what is closed."""
         self._requirements: list[Requirements] = []
         self._masks: dict[Pair, Mask] = {}
+        self._left: dict[tuple[str, str, int], tuple[bytes, bytes]] = {}
+        """By place and view what is open of it: as long as nothing changes it is the same object."""
 
     def append(self, requirements: Requirements) -> None:
         """Give the next slot to a queue."""
         self._requirements.append(requirements)
+        self._left.clear()
 
     def close(self, site: str, ce: str, closed: Iterable[Pair]) -> None:
         """Say all that is closed at a place from now on; nothing opens it whole."""
@@ -77,6 +81,7 @@ class Closed:
         unknown = sorted({name for name, _ in found} - _VALUES.keys())
         if unknown:
             raise ValueError(f"nothing is closed by {', '.join(unknown)}; known are {', '.join(_VALUES)}")
+        self._left.clear()
         self._places.pop((site, ce), None)
         if found:
             self._places[site, ce] = found
@@ -85,6 +90,7 @@ class Closed:
 
     def avoid(self, places: Mapping[tuple[str, str], str]) -> None:
         """Say which places are avoided from now on, and why: all of a site where no computing element is named."""
+        self._left.clear()
         self._avoided = dict(places)
 
     def at(self, site: str, ce: str) -> frozenset[Pair]:
@@ -107,6 +113,14 @@ class Closed:
 
     def left_open(self, fit: bytes, site: str, ce: str) -> bytes:
         """Return which of the queues that fit, by the bits of a view, are open there as well."""
+        known = self._left.get((site, ce, id(fit)))
+        if known is None or known[0] is not fit:
+            if len(self._left) >= _REMEMBERED:
+                self._left.clear()
+            known = self._left[site, ce, id(fit)] = fit, self._without_closed(fit, site, ce)
+        return known[1]
+
+    def _without_closed(self, fit: bytes, site: str, ce: str) -> bytes:
         closed = self.slots(site, ce)
         if closed is None:
             return fit

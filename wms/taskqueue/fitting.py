@@ -18,8 +18,9 @@ from wms.taskqueue.faces import Face, Faces, Place
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.growing import Growing
 from wms.taskqueue.mentioned import Mentioned
-from wms.taskqueue.pool import Market, Pools, Sight
+from wms.taskqueue.pool import Market, Pools
 from wms.taskqueue.selection import CLAUSES, CPU_TIME, refusal
+from wms.taskqueue.sight import Sight
 
 _KEPT_NAMES = 65_536
 _REFUSED = -1

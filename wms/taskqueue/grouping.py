@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
 
@@ -89,5 +90,10 @@ def processor_tags(processors: int) -> tuple[str, ...]:
 
 def processors_needed(requirements: Requirements) -> int:
     """Return how many processors the tags ask for: the largest nProcessors, else 1."""
-    found = (_PROCESSORS.fullmatch(tag) for tag in requirements.tags)
+    return _processors_named(requirements.tags) if requirements.tags else 1
+
+
+@lru_cache(maxsize=16_384)
+def _processors_named(tags: tuple[str, ...]) -> int:
+    found = (_PROCESSORS.fullmatch(tag) for tag in tags)
     return max((int(match[1]) for match in found if match), default=1)

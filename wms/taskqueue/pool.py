@@ -1,12 +1,10 @@
 """Pools of queues, and the draw of one of them by RAND()/weight without touching them all.
 
 A pool has all queues of one setup, VO and CPU segment (for private pilots of one group or owner as well), whatever resource
-they fit. A queue's key U/p is a random time with hazard p/(1 - p t). Up to the pool's horizon c/(greatest p) that is at most
-p/(1 - c), so it is drawn by thinning: proposals come as a Poisson process of rate (sum of p)/(1 - c), each names a queue in
-proportion to p, and it is accepted with (1 - c)/(1 - p t) if it has a job, fits the resource and is open to it. What is not
-is a rejected proposal, and the law among the others is exact. If none was accepted before the horizon, the rest of the keys,
-given that they are later, are drawn one by one (`_survey`). The few classes so heavy that the horizon would be too near are
-drawn one by one at once. With the law `proportional` the hazard is p itself: every proposal that fits is accepted.
+they fit. Queues are proposed by their weights (see `thinning`), and one is taken if it has a job, fits the resource and is open
+to it, as well. What is not is a rejected proposal, and the law among the others is exact. If none was accepted before the
+horizon, the rest of the keys, given that they are later, are drawn one by one. The few classes so heavy that the horizon would
+be too near are drawn one by one at once; where they have many queues, each kind of resource draws for itself (see `sight`).
 
 Proposals do not depend on the resource, so they are drawn by the block for all resources together.
 
@@ -15,7 +13,6 @@ that it does not see goes to one that it sees, by their weights: the class is pr
 """
 
 from collections.abc import Iterator
-from itertools import repeat
 from math import inf, log
 from typing import Protocol
 
@@ -23,24 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wms.site import Resource
-from wms.taskqueue import shares
 from wms.taskqueue.draw import Chance, Law
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.growing import Growing
+from wms.taskqueue.sight import Sight
+from wms.taskqueue.thinning import Thinning
 from wms.taskqueue.weighing import Tier, Weighing
 
 Proposals = Iterator[tuple[int, int, int, float, float]]
 """Slot, its byte and its bit in a view, the time since the one before, and a uniform number."""
 
-_PROPOSALS = 32
-"""About as many are made before the rest is drawn one by one."""
 _SURE = 8.0
 """Of e^-8 it is, that a resource which fits all queues has none accepted before the horizon."""
 _HEAVY = 12
 _HEAVY_QUEUES = 48
 """When the heavy classes have more queues, drawing all one by one costs less than finding those that are seen."""
-_FIRST_BLOCK, _LAST_BLOCK = 64, 1024
-_NO_END = 1e300
 
 
 class Versioned(Protocol):
@@ -53,8 +47,8 @@ class Pool:
     """Queues of one CPU segment and what is needed to draw from them; `source` says when their weights have changed."""
 
     __slots__ = (
-        "_chance", "_classes", "_cumulative", "_gap", "_heavy", "_horizon", "_law", "_proposals", "_seen_classes",
-        "_size", "_source", "_split", "_sure", "_version", "_weighing", "segment", "slots", "tier",
+        "_chance", "_classes", "_heavy", "_heavy_classes", "_proposals", "_seen_classes", "_source", "_split", "_thinning", "law", "segment",
+        "slots", "tier", "version", "weighing",
     )  # fmt: skip
 
     def __init__(self, segment: int, tier: Tier, weighing: Weighing, source: Versioned, law: Law) -> None:
@@ -63,52 +57,51 @@ class Pool:
         self.slots = Growing(np.int32)
         self._classes = Growing(np.int32)
         self._seen_classes: set[int] = set()
-        self._weighing = weighing
+        self.weighing = weighing
         self._source = source
-        self._law = law
-        self._version = -1
+        self.law = law
+        self.version = -1
         self._chance: Chance | None = None
         self._proposals: Proposals = iter(())
-        self._cumulative = np.zeros(1)
+        self._thinning = Thinning(np.zeros(1), 0.0, law)
         self._heavy: list[int] = []
+        self._heavy_classes: NDArray[np.bool_] | None = None
+        """By class whether it is heavy; None where none is."""
         self._split = False
         """Whether the heavy classes have so many queues that no proposals are made."""
-        self._sure = 1.0
-        self._gap = 1.0
-        self._horizon = _NO_END
-        self._size = _FIRST_BLOCK
 
     def append(self, slot: int) -> None:
         """Add a queue."""
         self.slots.append(slot)
-        number = self._weighing.classes.items[slot]
+        number = self.weighing.classes.items[slot]
         if number not in self._seen_classes:
             self._seen_classes.add(number)
             self._classes.append(number)
-        self._version = -1
+        self.version = -1
 
-    def draw(self, sight: "Sight", fit: bytes, chance: Chance) -> int:
+    def draw(self, sight: Sight, fit: bytes, chance: Chance) -> int:
         """Return the queue that comes first among those whose bit is set; -1 when there is none with a job."""
-        if self._version != self._source.version or chance is not self._chance:
+        if self.version != self._source.version or chance is not self._chance:
             self._prepare(chance)
         if sight.surveys or self._split:
             sight.surveys -= sight.surveys > 0
-            return self._survey(sight, fit, chance, 0.0)
+            return sight.first(fit, chance)
+        horizon = self._thinning.horizon
         time, first = self._first_heavy(fit, chance) if self._heavy else (inf, -1)
-        slot = self._first_proposed(fit, chance, min(time, self._horizon))
+        slot = self._first_proposed(fit, chance, min(time, horizon))
         if slot >= 0:
             sight.missed = 0
             return slot
-        if time <= self._horizon:
+        if time <= horizon:
             return first
         sight.miss()
-        return self._survey(sight, fit, chance, self._horizon, rival=(time, first))
+        return sight.first_after(fit, chance, horizon, (time, first), self._heavy_classes)
 
     # --- proposals --------------------------------------------------------------------------------
 
     def _first_proposed(self, fit: bytes, chance: Chance, end: float) -> int:
         """Return the first proposal accepted before a time; -1 when there is none."""
-        weighing, sure = self._weighing, self._sure
+        weighing, sure = self.weighing, self._thinning.sure
         jobs, mates = weighing.jobs.items, weighing.mates
         time = 0.0
         while True:
@@ -130,50 +123,30 @@ class Pool:
             self._proposals = self._block(chance)
 
     def _block(self, chance: Chance) -> Proposals:
-        whole = self._cumulative[-1]
-        if whole <= 0.0:
-            return repeat((0, 0, 0, inf, 0.0))
-        rng, size = chance.rng, self._size
-        self._size = min(2 * size, _LAST_BLOCK)
-        places = self._cumulative.searchsorted(rng.random(size) * whole, side="right")
-        slots = self.slots.values[np.minimum(places, len(self._cumulative) - 1)]
-        gaps = rng.standard_exponential(size) * self._gap
-        return zip(
-            slots.tolist(),
-            (slots >> 3).tolist(),
-            (1 << (slots & 7)).tolist(),
-            gaps.tolist(),
-            rng.random(size).tolist(),
-            strict=True,
-        )
+        places, gaps, uniforms = self._thinning.block(chance.rng)
+        slots = self.slots.values[places]
+        bytes_, bits = (slots >> 3).tolist(), (1 << (slots & 7)).tolist()
+        return zip(slots.tolist(), bytes_, bits, gaps, uniforms, strict=True)
 
     def _prepare(self, chance: Chance) -> None:
         """Make the table of proposals by the weights as they are."""
-        weights = self._weighing.weights.values[self.slots.values]
-        self._version, self._chance = self._source.version, chance
-        self._sure, self._gap, self._horizon = 1.0, 1.0, float(_PROPOSALS)
-        if self._law == "dirac":
+        weights = self.weighing.weights.values[self.slots.values]
+        self.version, self._chance = self._source.version, chance
+        peak, self._heavy_classes = 0.0, None
+        if self.law == "dirac":
             peak = self._choose_heavy()
-            weights[self._are_heavy(self.slots.values)] = 0.0
-            self._set_horizon(float(weights.sum()), peak)
-        members = self._weighing.class_members
+            if self._heavy:
+                self._heavy_classes = self._marked(self._heavy)
+                weights[self._heavy_classes[self.weighing.classes.values[self.slots.values]]] = 0.0
+        members = self.weighing.class_members
         self._split = sum(len(members[number]) for number in self._heavy) > _HEAVY_QUEUES
-        self._cumulative = weights.cumsum()
-        self._proposals, self._size = iter(()), _FIRST_BLOCK
-
-    def _set_horizon(self, whole: float, peak: float) -> None:
-        if whole <= 0.0 or peak <= 0.0:
-            self._horizon = _NO_END
-            return
-        thinning = min(0.5, _PROPOSALS * peak / whole)
-        self._sure = 1.0 - thinning
-        self._horizon = thinning / peak
-        self._gap = self._sure / whole
+        self._thinning = Thinning(weights, peak, self.law)
+        self._proposals = iter(())
 
     def _choose_heavy(self) -> float:
         """Choose the classes to be drawn one by one; return the weight of the heaviest other class."""
         numbers = self._classes.values
-        weights = self._weighing.class_weights.values[numbers]
+        weights = self.weighing.class_weights.values[numbers]
         top = (
             weights.argpartition(-_HEAVY - 1)[-_HEAVY - 1 :]
             if len(weights) > _HEAVY
@@ -190,18 +163,17 @@ class Pool:
         self._heavy = numbers[top].tolist()
         return 0.0
 
-    def _are_heavy(self, slots: NDArray[np.int32]) -> NDArray[np.bool_]:
-        classes = self._weighing.classes.values
-        heavy = np.zeros(self._weighing.class_weights.length, dtype=np.bool_)
-        heavy[self._heavy] = True
-        chosen: NDArray[np.bool_] = heavy[classes[slots]]
-        return chosen
+    def _marked(self, classes: list[int]) -> NDArray[np.bool_]:
+        """Return by class whether it is one of these."""
+        marks = np.zeros(self.weighing.class_weights.length, dtype=np.bool_)
+        marks[classes] = True
+        return marks
 
     # --- one by one -------------------------------------------------------------------------------
 
     def _first_heavy(self, fit: bytes, chance: Chance) -> tuple[float, int]:
         """Return the first of the heavy queues, and its time."""
-        weighing = self._weighing
+        weighing = self.weighing
         time, first = inf, -1
         for number in self._heavy:
             slots, weights = weighing.seen(weighing.class_members[number], fit)
@@ -212,76 +184,6 @@ class Pool:
                     if key < time:
                         time, first = key, slot
         return time, first
-
-    def _survey(
-        self, sight: "Sight", fit: bytes, chance: Chance, after: float, rival: tuple[float, int] = (inf, -1)
-    ) -> int:
-        """Return the first of all queues that come after a time; there the heavy ones are known by the first of them."""
-        time, first = rival
-        if sight.fit is not fit or sight.arrivals != self.tier.arrivals:
-            sight.look(fit, self._weighing)
-        slots, weights = sight.slots, sight.weights(self._weighing)
-        if after > 0.0 and self._heavy:
-            light = ~self._are_heavy(slots)
-            slots, weights = slots[light], weights[light]
-        if len(slots):
-            with np.errstate(divide="ignore"):
-                latest = 1.0 / weights
-            if self._law == "proportional":
-                keys = chance.rng.standard_exponential(len(slots)) * latest
-            else:
-                keys = after + (1.0 - chance.rng.random(len(slots))) * (latest - after)
-            place = int(keys.argmin())
-            if keys.item(place) < time:
-                return slots.item(place)
-        return first
-
-
-class Sight:
-    """What one kind of resource sees of a pool."""
-
-    __slots__ = (
-        "_classes", "_numbers", "arrivals", "empty", "fit", "level", "missed", "pool", "slots", "surveys",
-    )  # fmt: skip
-
-    def __init__(self, pool: Pool, level: bytes | None = None) -> None:
-        self.pool = pool
-        self.level = level
-        """Only these queues, by their bits, are drawn from; None for all that fit."""
-        self.empty = -1
-        """It found nothing in the pool when so many queues had arrived."""
-        self.surveys = 0
-        """So many draws are made without proposals, since these lately led to none."""
-        self.missed = 0
-        self.fit = b""
-        self.arrivals = -1
-        self.slots = np.empty(0, dtype=np.int32)
-        """Those that fitted and had jobs when so many queues had arrived."""
-        self._classes = self._numbers = np.empty(0, dtype=np.intp)
-
-    def among(self, fit: bytes) -> bytes:
-        """Return which of these are of its level."""
-        assert self.level is not None
-        return (np.frombuffer(self.level, dtype=np.uint8) & np.frombuffer(fit, dtype=np.uint8)).tobytes()
-
-    def look(self, fit: bytes, weighing: Weighing) -> None:
-        """Find the queues that fit and have jobs."""
-        slots = self.pool.slots.values
-        bits = np.frombuffer(fit, dtype=np.uint8)[slots >> 3] >> (slots & 7) & 1
-        self.slots = slots[(bits > 0) & (weighing.jobs.values[slots] > 0)]
-        self.fit, self.arrivals = fit, self.pool.tier.arrivals
-        self._classes, self._numbers = np.unique(weighing.classes.values[self.slots], return_inverse=True)
-
-    def weights(self, weighing: Weighing) -> NDArray[np.float64]:
-        """Return the weights by which the resource draws what it saw, 0 for what has emptied since."""
-        own = weighing.weights.values[self.slots]
-        totals = weighing.class_weights.values[self._classes]
-        return shares.seen_weights(own, self._numbers, totals)
-
-    def miss(self) -> None:
-        """Note that no proposal was accepted."""
-        self.missed = min(self.missed + 1, 6)
-        self.surveys = (1 << self.missed) - 2
 
 
 class Market:

@@ -5,6 +5,7 @@ part once for a resource and gather the verdicts over all queues, while `fits` a
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -232,4 +233,10 @@ def left_over(resource: Resource, requirements: Requirements) -> Resource | None
     """
     processors = resource.processors - processors_needed(requirements)
     memory = max(0, resource.memory_mb - requirements.min_ram_mb)
-    return replace(resource, processors=processors, memory_mb=memory) if processors > 0 else None
+    return _with_less(resource, processors, memory) if processors > 0 else None
+
+
+@lru_cache(maxsize=16_384)
+def _with_less(resource: Resource, processors: int, memory_mb: int) -> Resource:
+    # Remembered, since the same few come from each request of a pilot, and are then found by what they are.
+    return replace(resource, processors=processors, memory_mb=memory_mb)

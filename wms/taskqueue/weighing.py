@@ -27,9 +27,11 @@ _MANY = 32
 class Tier:
     """The queues of one setup, VO and CPU segment."""
 
-    __slots__ = ("arrivals",)
+    __slots__ = ("arrivals", "emptied")
 
     def __init__(self) -> None:
+        self.emptied = 0
+        """Counts the queues that gave their last job: those of their class weigh otherwise since."""
         self.arrivals = 0
         """Counts the queues that came or got their first job: who found nothing here may look again."""
 
@@ -135,6 +137,7 @@ class Weighing:
     def _empty(self, slot: int) -> None:
         weight = self.weights.items[slot]
         self.weights.items[slot] = 0.0
+        self._tier_of[slot].emptied += 1
         number = self.classes.items[slot]
         of_class = self.class_weights.items
         of_class[number] = max(0.0, of_class[number] - weight)

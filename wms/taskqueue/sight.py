@@ -1,0 +1,193 @@
+"""What one kind of resource sees of a pool: the queues that fit it, the weights by which it draws them, and its own draw.
+
+Where the pool makes no proposals, or none of them led to a queue, a resource draws among what it sees. Few queues are drawn
+one by one. Of many it draws one by one as well the first time that it sees them as they are; when they are still so the next
+time, it makes proposals of its own, of which nearly each is accepted: what it costs does not depend on their number.
+"""
+
+from collections.abc import Iterator
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wms.taskqueue import shares
+from wms.taskqueue.draw import Chance, smallest
+from wms.taskqueue.thinning import Thinning
+
+if TYPE_CHECKING:
+    from wms.taskqueue.pool import Pool
+
+_FEW = 12
+
+Times = NDArray[np.float64]
+"""By place, the latest time at which a queue can come first: 1/weight."""
+
+
+class Sight:
+    """The queues of a pool that a kind of resource fits; not safe for threads."""
+
+    __slots__ = (
+        "_again", "_arrivals", "_chance", "_classes", "_emptied", "_few", "_fit", "_latest", "_numbers", "_proposals", "_slots",
+        "_thinning", "_version", "empty", "level", "missed", "pool", "surveys",
+    )  # fmt: skip
+
+    def __init__(self, pool: "Pool", level: bytes | None = None) -> None:
+        self.pool = pool
+        self.level = level
+        """Only these queues, by their bits, are drawn from; None for all that fit."""
+        self.empty = -1
+        """It found nothing in the pool when so many queues had arrived."""
+        self.surveys = 0
+        """So many draws are made without the pool's proposals, since these lately led to none."""
+        self.missed = 0
+        self._fit = b""
+        self._arrivals = self._emptied = self._version = -1
+        self._slots = np.empty(0, dtype=np.int32)
+        """Those that fitted and had jobs when so many queues had arrived."""
+        self._classes = self._numbers = np.empty(0, dtype=np.intp)
+        self._latest: Times = np.empty(0)
+        self._few: list[tuple[int, float]] | None = None
+        """The slots and their weights, where they are few."""
+        self._again = False
+        """Whether this is not the first draw by these weights."""
+        self._thinning: Thinning | None = None
+        self._proposals: Iterator[tuple[int, float, float, float]] = iter(())
+        """Slot, its weight, the time since the one before, and a uniform number."""
+        self._chance: Chance | None = None
+
+    def among(self, fit: bytes) -> bytes:
+        """Return which of these are of its level."""
+        assert self.level is not None
+        return (np.frombuffer(self.level, dtype=np.uint8) & np.frombuffer(fit, dtype=np.uint8)).tobytes()
+
+    def miss(self) -> None:
+        """Note that no proposal of the pool was accepted."""
+        self.missed = min(self.missed + 1, 6)
+        self.surveys = (1 << self.missed) - 2
+
+    # --- the draw ---------------------------------------------------------------------------------
+
+    def first(self, fit: bytes, chance: Chance) -> int:
+        """Return the queue that comes first of those whose bit is set; -1 when there is none with a job."""
+        self._look(fit)
+        if self._few is not None:
+            return self._first_of_few(self._few, chance)
+        if not self._again:
+            self._again = True
+            return self._first_of_all(self._slots, self._latest, chance)
+        if self._thinning is None or chance is not self._chance:
+            self._prepare(chance)
+        slot = self._first_proposed(chance)
+        return slot if slot >= 0 else self._first_of_all(self._slots, self._latest, chance, self._horizon)
+
+    def first_after(
+        self,
+        fit: bytes,
+        chance: Chance,
+        after: float,
+        rival: tuple[float, int],
+        heavy: NDArray[np.bool_] | None,
+    ) -> int:
+        """Return the queue that comes first, if none did until a time: `rival`, or one that is not of the heavy classes."""
+        self._look(fit)
+        slots, latest = self._slots, self._latest
+        if heavy is not None:
+            light = ~heavy[self.pool.weighing.classes.values[slots]]
+            slots, latest = slots[light], latest[light]
+        return self._first_of_all(slots, latest, chance, after, rival)
+
+    def _first_of_few(self, few: list[tuple[int, float]], chance: Chance) -> int:
+        if len(few) == 1:
+            return few[0][0]
+        uniform, law = chance.uniform, self.pool.law
+        time, first = inf, -1
+        for slot, weight in few:
+            key = smallest(law, uniform(), 1, weight)
+            if key < time:
+                time, first = key, slot
+        return first
+
+    def _first_of_all(
+        self,
+        slots: NDArray[np.int32],
+        latest: Times,
+        chance: Chance,
+        after: float = 0.0,
+        rival: tuple[float, int] = (inf, -1),
+    ) -> int:
+        """Draw a time for each, given that it is later than `after`."""
+        time, first = rival
+        if len(slots):
+            if self.pool.law == "proportional":
+                keys = chance.rng.standard_exponential(len(slots)) * latest
+            else:
+                keys = after + (1.0 - chance.rng.random(len(slots))) * (latest - after)
+            place = int(keys.argmin())
+            if keys.item(place) < time:
+                return slots.item(place)
+        return first
+
+    # --- proposals of its own ---------------------------------------------------------------------
+
+    @property
+    def _horizon(self) -> float:
+        assert self._thinning is not None
+        return self._thinning.horizon
+
+    def _prepare(self, chance: Chance) -> None:
+        weights = 1.0 / self._latest
+        self._thinning = Thinning(weights, float(weights.max()), self.pool.law)
+        self._chance = chance
+        self._proposals = iter(())
+
+    def _first_proposed(self, chance: Chance) -> int:
+        """Return the first proposal accepted before the horizon; -1 when there is none."""
+        assert self._thinning is not None
+        end, sure = self._thinning.horizon, self._thinning.sure
+        time = 0.0
+        while True:
+            for slot, weight, gap, uniform in self._proposals:
+                time += gap
+                if time > end:
+                    return -1
+                if uniform < sure or uniform * (1.0 - weight * time) < sure:
+                    return slot
+            places, gaps, uniforms = self._thinning.block(chance.rng)
+            slots, weights = self._slots[places], 1.0 / self._latest[places]
+            self._proposals = zip(slots.tolist(), weights.tolist(), gaps, uniforms, strict=True)
+
+    # --- what is seen -----------------------------------------------------------------------------
+
+    def _look(self, fit: bytes) -> None:
+        """Bring what is seen up to date: the queues when some came, or others fit, their weights when some were weighed anew."""
+        tier = self.pool.tier
+        if fit is not self._fit or tier.arrivals != self._arrivals:
+            self._find(fit)
+        elif tier.emptied == self._emptied and self.pool.version == self._version:
+            return
+        self._emptied, self._version = tier.emptied, self.pool.version
+        self._weigh()
+
+    def _find(self, fit: bytes) -> None:
+        """Find the queues that fit and have jobs."""
+        weighing, slots = self.pool.weighing, self.pool.slots.values
+        bits = np.frombuffer(fit, dtype=np.uint8)[slots >> 3] >> (slots & 7) & 1
+        self._slots = slots[(bits > 0) & (weighing.jobs.values[slots] > 0)]
+        self._fit, self._arrivals = fit, self.pool.tier.arrivals
+        self._classes, self._numbers = np.unique(weighing.classes.values[self._slots], return_inverse=True)
+
+    def _weigh(self) -> None:
+        """Take the weights by which the resource draws what it saw; what has emptied since weighs nothing, and is forgotten."""
+        weighing = self.pool.weighing
+        own = weighing.weights.values[self._slots]
+        if not own.all():
+            alive = own > 0.0
+            self._slots, self._numbers, own = self._slots[alive], self._numbers[alive], own[alive]
+        weights = shares.seen_weights(own, self._numbers, weighing.class_weights.values[self._classes])
+        self._latest = 1.0 / weights
+        self._again, self._thinning = False, None
+        self._few = (
+            list(zip(self._slots.tolist(), weights.tolist(), strict=True)) if len(weights) <= _FEW else None
+        )
