@@ -232,11 +232,16 @@ def with_ad(resource: Resource, ad: str) -> AdvertisedResource:
     return AdvertisedResource(**fields)
 
 
-def plain(resource: Resource) -> Resource:
-    """Return a resource without names of its place and without an ad: equal for all of one kind."""
-    fields = structs.asdict(resource) | {"site": "", "grid_ce": ""}
+def without_ad(resource: Resource) -> Resource:
+    """Return a resource as it describes itself."""
+    fields = structs.asdict(resource)
     fields.pop("ad", None)
     return Resource(**fields)
+
+
+def plain(resource: Resource) -> Resource:
+    """Return a resource without names of its place and without an ad: equal for all of one kind."""
+    return structs.replace(without_ad(resource), site="", grid_ce="")
 
 
 def ad_of(described: Resource | ComputingElement) -> str:

@@ -139,7 +139,13 @@ class Agent:
 
     def _standing(self) -> Standing:
         state = "ended" if self._ended.is_set() else "draining" if self._draining else "running"
-        return Standing(state, self._pilot.slots, self._holdings.busy, self._draining)  # type: ignore[arg-type]
+        return Standing(
+            state,  # type: ignore[arg-type]
+            self._pilot.slots,
+            self._holdings.busy,
+            self._draining,
+            self._holdings.free_memory_mb,
+        )
 
     # --- working ----------------------------------------------------------------------------------
 

@@ -105,6 +105,11 @@ class Holdings:
         """What all together asked for."""
         return sum(each.memory_mb for each in self._all.values())
 
+    @property
+    def free_memory_mb(self) -> int:
+        """What those that run leave to others."""
+        return max(0, self._memory_mb - sum(each.memory_mb for each in self.running))
+
     # --- the line of those that may start ---
 
     def make_ready(self, holding: Holding, now: float) -> None:

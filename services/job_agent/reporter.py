@@ -39,6 +39,7 @@ class Standing(msgspec.Struct, frozen=True):
     slots: int
     busy: int
     reason: str = ""
+    free_memory_mb: int | None = None
 
 
 class Sent(msgspec.Struct):
@@ -213,6 +214,7 @@ class Reporter:
             slots=standing.slots,
             busy=standing.busy,
             reason=standing.reason,
+            free_memory_mb=standing.free_memory_mb,
         )
         self._decline, self._unfit, self._accept, self._start = [], [], [], []
         self._renew, self._hello = {}, False

@@ -1,6 +1,6 @@
 """What job agents report: offers taken or declined, payloads begun and ended, leases renewed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import structlog
 
@@ -8,11 +8,11 @@ from services.job_manager.charging import Charging
 from services.job_manager.ledger import PAYLOADS, Held, Ledger
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import attempt, pilot
+from wms.db import attempt, pilot, task_queue
 from wms.db.attempt import Ended
 from wms.db.database import Transaction
 from wms.db.pilot import Seen
-from wms.ids import Epoch, JobId, PilotId
+from wms.ids import Epoch, JobId, PilotId, TaskQueueId
 from wms.job.job import ended, lost, started
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
@@ -20,6 +20,7 @@ from wms.lease import Terms
 from wms.messages import replies
 from wms.messages.reports import FromAgent, Peeked, Report, Result
 from wms.messages.site_inbox import Answer, inbox
+from wms.taskqueue.node import wish
 
 log = structlog.get_logger()
 
@@ -50,6 +51,7 @@ class Reports:
         left_behind = await attempt.of_pilots(tx, going) if going else []
         named = {job_id for _, report in reports for job_id in _named(report)}
         ledger = await Ledger.open(tx, named | set(left_behind), self._terms.lease_seconds)
+        unfit = _unfit(ledger, (report for _, report in reports))
         recorded = await attempt.recorded(tx, list(_unheld(ledger, (report for _, report in reports))))
         for principal, report in reports:
             answer = _Applied(ledger, report, recorded).apply()
@@ -59,6 +61,7 @@ class Reports:
         await ledger.write(tx, PAYLOADS)
         await self._charging.charge(tx, ledger.ended())
         await pilot.seen(tx, _seen(report for _, report in reports))
+        await _note_unfit(tx, unfit)
 
 
 async def _hand_on(tx: Transaction, principal: Principal, peeked: Peeked) -> None:
@@ -87,6 +90,28 @@ def _named(report: Report) -> Iterable[JobId]:
         yield unfit.job_id
     for result in report.finish:
         yield result.job_id
+
+
+def _unfit(ledger: Ledger, reports: Iterable[Report]) -> list[tuple[PilotId, TaskQueueId]]:
+    """Return of which task queues pilots give jobs back, since their nodes do not do for them."""
+    return [
+        (report.pilot_id, found.tq_id)
+        for report in reports
+        for each in report.unfit
+        if (found := ledger.held((each.job_id, each.epoch), report.pilot_id)) is not None
+    ]
+
+
+async def _note_unfit(tx: Transaction, unfit: Sequence[tuple[PilotId, TaskQueueId]]) -> None:
+    """Remember it, so that no such job is counted as theirs."""
+    if not unfit:
+        return
+    required = await task_queue.read(tx, {tq_id for _, tq_id in unfit})
+    found: dict[PilotId, set[str]] = {}
+    for pilot_id, tq_id in unfit:
+        wanted = required[tq_id]
+        found.setdefault(pilot_id, set()).add(wish(wanted.requirements, wanted.attributes))
+    await pilot.unfit(tx, found)
 
 
 def _unheld(ledger: Ledger, reports: Iterable[Report]) -> Iterator[tuple[JobId, Epoch, PilotId]]:
@@ -228,5 +253,6 @@ def _seen(reports: Iterable[Report]) -> list[Seen]:
             busy=report.busy,
             done=len(report.finish) + (before.done if before else 0),
             reason=report.reason,
+            free_memory_mb=report.free_memory_mb,
         )
     return [last[each] for each in sorted(last)]

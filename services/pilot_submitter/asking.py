@@ -1,138 +1,72 @@
 """What pilots ask their elements for beyond the usual: the hosts that waiting jobs require, a pilot for each class of them.
 
-A plan says how many pilots go to an element for a VO. Jobs whose requirements leave something about hosts there make classes,
-by what they ask for; the pilots are shared among these and the work that asks for nothing in proportion to the jobs, those
-on the way counted, and never less than one for a class that has none.
+Jobs whose requirements leave something about hosts at an element make classes there, by what they ask for. The planner counts pilots
+on the way by class and orders each for one; here it is told of which class work is, and what that asks for.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
 from functools import lru_cache
 
 import msgspec
 import structlog
 
-from services.pilot_submitter.doors import Door, Doors, Place
+from services.pilot_submitter.doors import Door, Doors
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
-from wms.db.ad import Matchable
-from wms.db.pilot import Pilot, Sent
+from wms.db.pilot import Sent
 from wms.dispatch.mapping import Asked
 from wms.dispatch.port import Request
 from wms.errors import Rejected
-from wms.ids import PilotId
-from wms.provisioning.demand import Waiting, reach
 from wms.provisioning.host_requirements import HostRequirements, host_requirements
-from wms.site import ComputingElement
+from wms.site import ComputingElement, ad_of
+from wms.taskqueue.grouping import Requirements
 
 log = structlog.get_logger()
 
 _KEPT = 4_096
 
 
-class _Class(msgspec.Struct):
-    """Work that asks for the same hosts; `asked` None is nothing beyond the usual."""
-
-    asked: Asked | None
-    jobs: int = 0
-
-
 class Asking:
-    """Gives pilots that are about to be sent their requests, and remembers those under way."""
+    """The classes of hosts that are asked for, by name."""
 
     def __init__(self, doors: Doors) -> None:
         self._doors = doors
-        self._asked: dict[PilotId, Asked] = {}
-        self._told: dict[Place, bytes] = {}
+        self._asked: dict[str, Asked] = {}
+        self._names: dict[tuple[str, ComputingElement], str] = {}
 
-    def request(self, pilot_id: PilotId, door: Door, element: ComputingElement) -> Request:
-        """Return what a pilot asks for."""
-        asked = self._asked.get(pilot_id)
-        return door.request(element) if asked is None else asked.request
+    def hosts(self, requirements: Requirements, element: ComputingElement) -> str:
+        """Return the name of the class of hosts that pilots for such jobs ask for there; empty if of none in particular."""
+        key = requirements.requirements, element
+        name = self._names.get(key)
+        if name is None:
+            if len(self._names) >= _KEPT:
+                self._names.clear()
+                self._asked.clear()
+            name = self._names[key] = self._named(*key)
+        return name
 
-    def ad(self, element: ComputingElement) -> str:
-        """Return what an element told when pilots were last shared out, as a ClassAd; nothing if it told none."""
-        told = self._told.get((element.site, element.ce))
-        try:
-            return ad_of(told).text if told else ""
-        except Rejected as error:
-            log.warning("ad not passed on", site=element.site, ce=element.ce, reason=str(error))
-            return ""
-
-    def share(
-        self,
-        sent: Sequence[Sent],
-        waiting: Sequence[Waiting],
-        elements: Mapping[Place, ComputingElement],
-        ads: Iterable[Matchable],
-        alive: Iterable[Pilot],
-    ) -> list[Sent]:
-        """Choose for each pilot what it asks for; return them with that among their reasons."""
-        self._told = {(each.site, each.ce): msgspec.json.encode(each) for each in ads}
-        under_way = self._under_way(list(alive))
-        if not any(each.requirements.requirements for each in waiting):
-            return list(sent)
-        groups: dict[tuple[Place, str], list[Sent]] = {}
-        for each in sent:
-            groups.setdefault(((each.site, each.ce), each.vo), []).append(each)
-        return [
-            chosen
-            for (place, vo), some in groups.items()
-            for chosen in self._choose(
-                some, self._classes(elements[place], vo, waiting), under_way.get((place, vo), Counter())
-            )
-        ]
-
-    def _under_way(self, alive: Sequence[Pilot]) -> dict[tuple[Place, str], Counter[bytes]]:
-        """Return how many pilots that do not run yet ask for what, and forget those that are no more."""
-        names = {each.pilot_id for each in alive}
-        self._asked = {name: asked for name, asked in self._asked.items() if name in names}
-        found: dict[tuple[Place, str], Counter[bytes]] = {}
-        for each in alive:
-            if each.state not in ("Running", "Draining"):
-                asked = self._asked.get(each.pilot_id)
-                found.setdefault(((each.site, each.ce), each.vo), Counter())[_key(asked)] += 1
-        return found
-
-    def _classes(self, element: ComputingElement, vo: str, waiting: Iterable[Waiting]) -> list[_Class]:
-        """Return the classes of work that may run there."""
+    def _named(self, text: str, element: ComputingElement) -> str:
         door = self._doors.to(element.site, element.ce, element.dispatcher)
-        told = self._told.get((element.site, element.ce))
-        classes: dict[bytes, _Class] = {}
-        for each in waiting:
-            text = each.requirements.requirements
-            if each.requirements.vo == vo and reach(each.requirements, element) is None:
-                asked = asked_for(door, element, told, text) if door and text else None
-                known = classes.setdefault(_key(asked), _Class(asked))
-                known.jobs += each.jobs
-        return list(classes.values())
+        asked = asked_for(door, element, text) if door and text else None
+        if asked is None:
+            return ""
+        name = hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()[:24]
+        self._asked[name] = asked
+        return name
 
-    def _choose(
-        self, sent: Sequence[Sent], classes: Sequence[_Class], under_way: Counter[bytes]
-    ) -> list[Sent]:
-        """Give the next pilot to the class that has the most jobs for each of its own; of equals, to who asks for something."""
-        chosen = []
-        there = Counter(under_way)
-        for pilot in sent:
-            best = max(
-                classes,
-                key=lambda each: (each.jobs / (there[_key(each.asked)] + 1), each.asked is not None),
-                default=_Class(None),
-            )
-            there[_key(best.asked)] += 1
-            chosen.append(pilot if best.asked is None else self._with(pilot, best.asked))
-        return chosen
-
-    def _with(self, pilot: Sent, asked: Asked) -> Sent:
-        self._asked[pilot.pilot_id] = asked
-        log.info(
-            "host asked for", pilot=pilot.pilot_id, asked=asked.asked, unasked=list(map(str, asked.unasked))
-        )
+    def explained(self, pilot: Sent) -> Sent:
+        """Return a pilot that is about to be sent with what it asks for among its reasons."""
+        asked = self._asked.get(pilot.asks)
+        if asked is None:
+            return pilot
+        unasked = list(map(str, asked.unasked))
+        log.info("host asked for", pilot=pilot.pilot_id, asked=asked.asked, unasked=unasked)
         return msgspec.structs.replace(pilot, reason=f"{pilot.reason}; {said(asked)}"[:2_000])
 
-
-def _key(asked: Asked | None) -> bytes:
-    return msgspec.json.encode(asked, order="deterministic")
+    def request(self, pilot: Sent, door: Door, element: ComputingElement) -> Request:
+        """Return what a pilot asks for."""
+        asked = self._asked.get(pilot.asks)
+        return door.request(element) if asked is None else asked.request
 
 
 def said(asked: Asked) -> str:
@@ -141,13 +75,13 @@ def said(asked: Asked) -> str:
     return "; ".join(filter(None, (f"asks for {', '.join(asked.asked)}" if asked.asked else "", *unasked)))
 
 
-def asked_for(door: Door, element: ComputingElement, told: bytes | None, text: str) -> Asked | None:
+def asked_for(door: Door, element: ComputingElement, text: str) -> Asked | None:
     """Return what a pilot for jobs with such requirements asks for there; None if nothing beyond the usual."""
     mapping = door.terms.mapping
     if mapping is None:
         return None
     try:
-        left = _left(text, told, mapping.forwarded)
+        left = _left(text, ad_of(element), mapping.forwarded)
     except Rejected as error:
         log.warning("requirements not forwarded", site=element.site, ce=element.ce, reason=str(error))
         return None
@@ -158,15 +92,5 @@ def asked_for(door: Door, element: ComputingElement, told: bytes | None, text: s
 
 
 @lru_cache(maxsize=_KEPT)
-def _left(text: str, told: bytes | None, forwarded: frozenset[str]) -> HostRequirements:
-    return host_requirements(Expression.parse(text), ad_of(told), forwarded)
-
-
-@lru_cache(maxsize=_KEPT)
-def ad_of(told: bytes | None) -> Ad:
-    """Return the ad of an element as it told it; empty if it told none, raises Rejected for one that is none."""
-    if told is None:
-        return Ad(())
-    ad = msgspec.json.decode(told, type=Matchable)
-    texts = {**ad.expressions, **({"Requirements": ad.requirements} if ad.requirements else {})}
-    return Ad.of({**ad.attributes, **{name: Expression.parse(text, name) for name, text in texts.items()}})
+def _left(text: str, told: str, forwarded: frozenset[str]) -> HostRequirements:
+    return host_requirements(Expression.parse(text), Ad.parse(told) if told else Ad(()), forwarded)

@@ -10,8 +10,10 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
+import msgspec
 import structlog
 from msgspec.structs import replace
 
@@ -21,13 +23,13 @@ from services.pilot_submitter.following import Following
 from services.pilot_submitter.making import PilotMaker
 from wms.db import ad, canary, ce_plan, ce_state, job, limit, pilot, queue, task_queue
 from wms.db.database import Database, Transaction
-from wms.db.pilot import Pilot, Sent
+from wms.db.pilot import Sent, Supply
 from wms.ids import PilotId, TaskQueueId
 from wms.provisioning.demand import Avoided, Waiting
 from wms.provisioning.health import State
 from wms.provisioning.leeway import Leeway, concerned
 from wms.provisioning.plan import Caps, Decision, Order, Pilots, Plan, plan
-from wms.site import ComputingElement, lasting
+from wms.site import ComputingElement, Resource, ad_of, lasting, without_ad
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Limits
 
@@ -83,16 +85,18 @@ class Provisioning:
             for each in await ad.fresh(tx)
             if (door := self._door(each))
         }
-        waiting, alive, left = await self._waiting(tx), await pilot.alive(tx), await limit.pilots_left(tx)
-        shortest = min((each.requirements.cpu_segment for each in waiting), default=0)
+        waiting, left = await self._waiting(tx), await limit.pilots_left(tx)
+        asked = sorted({each.requirements.cpu_segment for each in waiting})
+        alive = await pilot.supply(tx, asked)
         decided = plan(
             waiting,
             _bounded(elements, alive, left),
-            _groups(alive, shortest),
+            [_pilots(each, asked) for each in alive],
             self._caps,
             self._rng,
             leeway=await _leeway(tx, waiting, elements),
             avoided=await self._avoided(tx, elements, left),
+            hosts=self._asking.hosts,
         )
         self._say(decided)
         await self._write(tx, decided)
@@ -101,9 +105,7 @@ class Provisioning:
             for order in decided.orders
             for _ in range(order.count)
         ]
-        sent = await _let_come(tx, ordered)
-        if sent:
-            sent = self._asking.share(sent, waiting, elements, await ad.matchable(tx), alive)
+        sent = [self._asking.explained(each) for each in await _let_come(tx, ordered)]
         # Who is written down and not yet sent must not be taken for dead.
         names.update(each.pilot_id for each in sent)
         await pilot.insert(tx, sent)
@@ -133,6 +135,8 @@ class Provisioning:
             slots=element.slots_per_pilot,
             reason=order.reasons[0] if order.reasons else "",
             lifetime_seconds=self._maker.lifetime_seconds(door) if door else 0.0,
+            asks=order.asks,
+            resource=without_ad(element.pilot_resource(vo=order.vo)),
         )
 
     def _door(self, element: ComputingElement) -> Door | None:
@@ -203,8 +207,8 @@ class Provisioning:
                 each,
                 element,
                 door,
-                request=self._asking.request(each.pilot_id, door, element),
-                ad=self._asking.ad(element),
+                request=self._asking.request(each, door, element),
+                ad=ad_of(element),
             )
             for each in sent
         ]
@@ -233,10 +237,12 @@ async def _let_come(tx: Transaction, sent: Sequence[Sent]) -> list[Sent]:
 
 
 def _bounded(
-    elements: Mapping[Place, ComputingElement], alive: Iterable[Pilot], left: Mapping[Place, int]
+    elements: Mapping[Place, ComputingElement], alive: Iterable[Supply], left: Mapping[Place, int]
 ) -> list[ComputingElement]:
     """Return the elements that pilots may be sent to, with room for no more than their ads let come."""
-    there = Counter((each.site, each.ce) for each in alive)
+    there: Counter[Place] = Counter()
+    for supply in alive:
+        there[supply.site, supply.ce] += supply.pilots
     return [
         each
         if left.get(place, 0) <= 0
@@ -262,24 +268,42 @@ async def _leeway(tx: Transaction, waiting: Sequence[Waiting], places: Iterable[
     return Leeway(limits, await limit.counts(tx, keys))
 
 
-def _groups(alive: Iterable[Pilot], shortest: float) -> list[Pilots]:
-    groups: dict[tuple[str, str, str], list[Pilot]] = {}
-    for each in alive:
-        groups.setdefault((each.site, each.ce, each.vo), []).append(each)
-    return [_group(place, pilots, shortest) for place, pilots in groups.items()]
-
-
-def _group(place: tuple[str, str, str], pilots: Sequence[Pilot], shortest: float) -> Pilots:
-    states = Counter(each.state for each in pilots)
-    serving = [each for each in pilots if each.state == "Running" and not each.ends_before(shortest)]
-    running = states["Running"] + states["Draining"]
+def _pilots(supply: Supply, asked: Sequence[int]) -> Pilots:
+    """Return pilots as the planner counts them: what each offers now, by what it was sent with and has said since."""
+    running = supply.state in ("Running", "Draining")
+    ending = supply.state == "Draining" or (running and supply.lasts == 0 and bool(asked))
+    free = max(0, supply.slots - supply.busy)
     return Pilots(
-        site=place[0],
-        ce=place[1],
-        vo=place[2],
-        submitted=states["Submitting"] + states["Submitted"],
-        waiting=states["Waiting"],
-        running=running,
-        ending=running - len(serving),
-        idle_slots=sum(max(0, each.slots - each.busy) for each in serving),
+        site=supply.site,
+        ce=supply.ce,
+        vo=supply.vo,
+        submitted=supply.pilots if supply.state in ("Submitting", "Submitted") else 0,
+        waiting=supply.pilots if supply.state == "Waiting" else 0,
+        running=supply.pilots if running else 0,
+        ending=supply.pilots if ending else 0,
+        idle_slots=supply.pilots * free if running and not ending else 0,
+        resource=_offered(supply, asked, free) if running else _sent(supply.resource),
+        asks=supply.asks,
     )
+
+
+def _offered(supply: Supply, asked: Sequence[int], free: int) -> Resource | None:
+    """Return what pilots that run have left; of their time the longest of the times that jobs ask for."""
+    whole = _sent(supply.resource)
+    if whole is None:
+        return None
+    memory = whole.memory_mb if supply.free_memory_mb is None else supply.free_memory_mb
+    lasts = whole.cpu_time if supply.lasts == len(asked) else asked[supply.lasts - 1] if supply.lasts else 0
+    return replace(
+        whole,
+        cpu_time=min(whole.cpu_time, lasts),
+        processors=free,
+        memory_mb=memory,
+        unfit=tuple(supply.unfit),
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _sent(resource: str) -> Resource | None:
+    """Return what pilots were sent to offer; None of those of which nobody said."""
+    return msgspec.json.decode(resource, type=Resource) if resource else None

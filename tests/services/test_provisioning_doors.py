@@ -3,10 +3,12 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from services.matcher.ads import Elements
 from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
 from services.pilot_submitter.doors import Door, Doors, Terms
 from services.pilot_submitter.following import Following
@@ -20,10 +22,12 @@ from wms.auth.keys import generate_keys, load_key
 from wms.db import pilot
 from wms.db.pilot import Sent
 from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.mapping import HostMapping
 from wms.dispatch.port import Order, Sighting
 from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.messages import replies
+from wms.messages.reports import Unfit
 from wms.provisioning.plan import Caps
 from wms.runtime.config import AuthSettings
 from wms.site import ComputingElement
@@ -60,10 +64,12 @@ class Site:
         config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
         self.maker = PilotMaker(config, load_key(place / "keys" / "pilots.pem"))
 
-    def build(self, lifetime: float = 0.0, **dispatchers: LocalDispatcher) -> tuple[Provisioning, Following]:
+    def build(
+        self, terms: Terms | None = None, **dispatchers: LocalDispatcher
+    ) -> tuple[Provisioning, Following]:
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
-        terms = Terms(kind="slurm", lifetime_seconds=lifetime)
-        ways = [Door(("A", ce), each, clock, terms) for ce, each in dispatchers.items()]
+        asked = terms or Terms(kind="slurm")
+        ways = [Door(("A", ce), each, clock, asked) for ce, each in dispatchers.items()]
         doors = Doors(LocalDispatcher(self.place / "local", ENDS, {}), clock, ways)
         following = Following(self.world.db, doors, settled_seconds=0.0)
         return Provisioning(self.world.db, doors, self.maker, Caps(pilots=8), following), following
@@ -85,6 +91,10 @@ class Site:
     async def pilots(self) -> list[tuple[str, str]]:
         rows = await self.world.sql("select ce, state from pilot order by submitted_at")
         return [(row["ce"], row["state"]) for row in rows]
+
+
+def living(seconds: float) -> Terms:
+    return Terms(kind="slurm", lifetime_seconds=seconds)
 
 
 @pytest.fixture
@@ -200,7 +210,7 @@ async def test_no_pilot_is_sent_for_work_that_takes_longer_than_it_lives_and_the
     site: Site,
 ) -> None:
     world = site.world
-    provisioning, _ = site.build(3_600.0, first=site.dispatcher(LocalDispatcher, "first", ENDS))
+    provisioning, _ = site.build(living(3_600), first=site.dispatcher(LocalDispatcher, "first", ENDS))
     await site.advertise("first")
     (long,) = await world.submitted(cpu_time=4_000)
     for _ in range(2):
@@ -224,7 +234,7 @@ async def test_what_a_door_says_of_its_pilots_lives_is_news_once(site: Site) -> 
     await site.advertise("first")
     dispatcher = site.dispatcher(LocalDispatcher, "first", ENDS)
     for lifetime in (3_600.0, 90_000.0):
-        provisioning, _ = site.build(lifetime, first=dispatcher)
+        provisioning, _ = site.build(living(lifetime), first=dispatcher)
         for _ in range(2):
             await provisioning.provide()
         (row,) = await site.world.sql("select pilot_seconds, xmin::text as written from ad")
@@ -232,3 +242,62 @@ async def test_what_a_door_says_of_its_pilots_lives_is_news_once(site: Site) -> 
         await provisioning.provide()
         (again,) = await site.world.sql("select pilot_seconds, xmin::text as written from ad")
         assert again == row
+
+
+WITH_GPUS: dict[str, Any] = {"requirements": "other.GPUNumber >= 1"}
+
+
+async def test_picky_work_is_not_held_back_by_pilots_that_are_of_no_use_to_it(site: Site) -> None:
+    """Neither by one that waits for any node, nor by one that is idle on a node that does not do."""
+    world = site.world
+    dispatcher = site.dispatcher(LocalDispatcher, "first", ENDS)
+    provisioning, _ = site.build(Terms(kind="slurm", mapping=HostMapping("slurm", {})), first=dispatcher)
+    await site.advertise("first")
+    await world.sql("update ad set element = element || '{\"slots\": 9}', attributes = '{\"GPUNumber\": 2}'")
+    (plain,) = await world.submitted()
+    await provisioning.provide()
+    await world.submitted(**WITH_GPUS)
+    for _ in range(2):
+        await provisioning.provide()
+    rows = await world.sql("select pilot_id, asks, reason from pilot order by submitted_at")
+    assert [bool(row["asks"]) for row in rows] == [False, True]
+    assert "asks for gpunumber >= 1" in rows[1]["reason"]
+    # The picky pilot is no more; the plain one has begun, did its job, and idles.
+    await world.sql("update pilot set state = 'Failed', ended_at = now() where asks <> ''")
+    await world.order("kill", plain)
+    name = PilotId(rows[0]["pilot_id"])
+    await world.sql("update pilot set state = 'Running', started_at = now() where pilot_id = $1", name)
+    await provisioning.provide()
+    assert len(await site.pilots()) == 2, "its node may do"
+    who = msgspec.structs.replace(named(name), ce="first")
+    await Elements(world.db, world.index).refresh()
+    ((job_id, epoch),) = await world.match(who)
+    given_back = Unfit(job_id=job_id, epoch=epoch, text="the node does not do: other.GPUNumber >= 1 is false")
+    await world.report(who, unfit=(given_back,), slots=1, free_memory_mb=500)
+    await provisioning.provide()
+    assert len(await site.pilots()) == 3, "and it does not"
+    (row,) = await world.sql("select unfit, free_memory_mb from pilot where pilot_id = $1", name)
+    assert len(row["unfit"]) == 1
+    assert row["free_memory_mb"] == 500
+
+
+async def test_pilots_that_offer_less_than_waiting_work_asks_for_are_no_supply(site: Site) -> None:
+    provisioning, _ = site.build(living(86_400), first=site.dispatcher(LocalDispatcher, "first", ENDS))
+    await site.advertise("first")
+    await site.world.sql(
+        'update ad set element = element || \'{"slots": 9, "memory_mb": 8000, "slots_per_pilot": 1}\''
+    )
+    await site.world.submitted(cpu_time=400)
+    await provisioning.provide()
+    await site.world.sql("update pilot set state = 'Running', started_at = now() - interval '83000 s'")
+    await provisioning.provide()
+    assert len(await site.pilots()) == 1
+    await site.world.submitted(cpu_time=4_000)
+    await provisioning.provide()
+    assert len(await site.pilots()) == 2, "of its day it has 3,400 s left"
+    await provisioning.provide()
+    assert len(await site.pilots()) == 2
+    await site.world.sql("update pilot set free_memory_mb = 2000")
+    await site.world.submitted(memory_mb=4_000, cpu_time=300)
+    await provisioning.provide()
+    assert len(await site.pilots()) == 3, "what they are running leaves 2,000 MB"

@@ -788,6 +788,9 @@ GROWN: dict[str, msgspec.Struct] = {
             ),
         ),
     ),
+    "report.memory": reports.Report(
+        report_id=ReportId("rep-11"), pilot_id=PILOT, slots=8, busy=5, free_memory_mb=4_000
+    ),
     "sites.state": replies.Sites(**ASKED, sites=(QUARANTINED_LINE,)),
     "ruled.jobs": replies.Ruled(
         command_id=CommandId("c-9"), client="cli-7", said="canaries are out: 1050 at ce01", jobs=(1050,)

@@ -7,21 +7,28 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict, replace
 
 from tests.unit.taskqueue_strategies import asks
 from wms.provisioning.demand import Avoided, Waiting, gather, reach
 from wms.provisioning.leeway import ARRIVAL_SECONDS, Leeway
 from wms.provisioning.plan import Caps, Pilots, Plan, plan
-from wms.site import ComputingElement
+from wms.site import AdvertisedElement, ComputingElement, Resource
+from wms.taskqueue.ads import advertised
 from wms.taskqueue.canary import OWNER as CANARY
-from wms.taskqueue.grouping import processor_tags
+from wms.taskqueue.grouping import Requirements, processor_tags
 from wms.taskqueue.limits import Count, Key, Limit, Limits
+from wms.taskqueue.node import wish
 
 
 def element(ce: str = "ce0", **fields: Any) -> ComputingElement:
     given: dict[str, Any] = {"site": "A", "ce": ce, "setup": "s", "slots": 10, "max_cpu_time": 1_000}
     given.update(fields)
     return ComputingElement(**given)
+
+
+def with_gpus(ce: str = "ce0", **fields: Any) -> ComputingElement:
+    return AdvertisedElement(**asdict(element(ce, **fields)), ad=advertised({"GPUNumber": 2}, {}, "", ""))
 
 
 def elements(number: int, **fields: Any) -> list[ComputingElement]:
@@ -259,6 +266,82 @@ def test_never_more_than_work_room_and_cap(queues, shapes, pilots, cap):
     for vo in "vw":
         jobs = sum(q.jobs for q in queues if q.requirements.vo == vo)
         assert sum(order.count for order in made.orders if order.vo == vo) <= jobs
+
+
+# --- what pilots could do --------------------------------------------------------------------------------
+
+
+def offering(**fields: Any) -> Resource:
+    return replace(element().pilot_resource(vo="v"), **fields)
+
+
+GPU = asks(requirements="other.gpunumber >= 1")
+
+
+def hosts(requirements: Requirements, _: ComputingElement) -> str:
+    return "with GPUs" if requirements == GPU else ""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "resource"),
+    [
+        (asks(min_ram_mb=4_000), offering(memory_mb=3_999)),
+        (asks(cpu_segment=1_000), offering(cpu_time=500)),
+        (asks(tags=processor_tags(2)), offering(processors=1, memory_mb=8_000)),
+        (GPU, offering(unfit=(wish(GPU.requirements),))),
+    ],
+)
+def test_an_idle_pilot_is_no_place_for_work_that_it_could_not_take(wanted, resource):
+    """Though one like it, just sent, could."""
+    ads = [with_gpus(memory_mb=8_000, slots_per_pilot=2, cores_per_pilot=2, max_pilots=5)]
+    idle = under_way(running=2, idle_slots=2, resource=resource)
+    plain = plan([Waiting(asks(), 2)], ads, [idle])
+    assert plain.orders == (), "for others it is"
+    assert counts(plan([Waiting(wanted, 2)], ads, [idle])) == {"ce0": 2 if wanted.tags else 1}
+    told = plan([Waiting(wanted, 2), Waiting(asks(), 2)], ads, [idle])
+    assert sum(share.taken for share in told.decisions[0].shares) == 2
+
+
+def test_a_pilot_on_its_way_serves_work_of_the_hosts_that_it_asked_for():
+    both = [Waiting(GPU, 1), Waiting(asks(), 1)]
+    plain = plan(both, [with_gpus()], [under_way(waiting=1)], hosts=hosts)
+    assert [(order.count, order.asks) for order in plain.orders] == [(1, "with GPUs")]
+    assert (
+        plan(
+            both, [with_gpus()], [under_way(waiting=1), under_way(waiting=1, asks="with GPUs")], hosts=hosts
+        ).orders
+        == ()
+    )
+    picky = plan([Waiting(asks(), 1)], [with_gpus()], [under_way(waiting=1, asks="with GPUs")], hosts=hosts)
+    assert picky.orders == (), "such hosts do for any"
+    other = plan([Waiting(GPU, 1)], [with_gpus()], [under_way(waiting=1, asks="with SSDs")], hosts=hosts)
+    assert [order.asks for order in other.orders] == ["with GPUs"]
+
+
+def test_pilots_are_ordered_by_the_hosts_that_they_ask_for_and_spare_places_are_those_hosts():
+    ads = [with_gpus(slots=80, slots_per_pilot=4)]
+    made = plan([Waiting(GPU, 6), Waiting(asks(), 9)], ads, hosts=hosts)
+    ordered = {order.asks: order.count for order in made.orders}
+    assert sum(ordered.values()) == 4
+    assert ordered["with GPUs"] >= 2
+    assert 4 * ordered["with GPUs"] >= 6
+
+
+def test_short_work_takes_the_pilots_that_end_soon_and_long_work_the_others():
+    short, long = asks(cpu_segment=500), asks(cpu_segment=1_000)
+    idle = [
+        under_way(running=2, idle_slots=2),
+        under_way(running=2, idle_slots=2, resource=offering(cpu_time=500)),
+    ]
+    assert plan([Waiting(short, 2), Waiting(long, 2)], [with_gpus()], idle).orders == ()
+    assert counts(plan([Waiting(short, 2), Waiting(long, 3)], [with_gpus()], idle)) == {"ce0": 1}
+
+
+def test_a_pilot_on_its_way_offers_what_its_element_said_when_it_was_sent():
+    small = under_way(waiting=3, resource=offering(memory_mb=1_000))
+    now = [with_gpus(memory_mb=8_000)]
+    assert counts(plan([Waiting(asks(min_ram_mb=4_000), 3)], now, [small])) == {"ce0": 3}
+    assert plan([Waiting(asks(min_ram_mb=1_000), 3)], now, [small]).orders == ()
 
 
 # --- what limits hold back, and what is avoided -----------------------------------------------------------

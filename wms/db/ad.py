@@ -25,17 +25,6 @@ KNOWN_DAYS = 30
 """For so long an element whose ad has expired is known: what only it can do is impossible now, not for ever."""
 
 
-class Matchable(msgspec.Struct, frozen=True, kw_only=True):
-    """What an element tells to expressions: values by their attributes' names, and expressions as text."""
-
-    site: str
-    ce: str
-    attributes: dict[str, Any]
-    expressions: dict[str, str]
-    requirements: str
-    rank: str
-
-
 _KNOWN_MOST = 50_000
 _known: dict[tuple[str, str, datetime], ComputingElement] = {}
 """Elements by when their ads came: an ad that did not come anew says what it said."""
@@ -170,18 +159,3 @@ def _text(attributes: str, expressions: str, requirements: str, rank: str) -> st
         )
     except Rejected:
         return advertised({"Requirements": ERROR}, {}, "", "")
-
-
-async def matchable(tx: Transaction) -> list[Matchable]:
-    """Return what the elements that advertise themselves now tell to expressions."""
-    return [
-        Matchable(
-            site=row["site"],
-            ce=row["ce"],
-            attributes=msgspec.json.decode(row["attributes"]),
-            expressions=msgspec.json.decode(row["expressions"]),
-            requirements=row["requirements"],
-            rank=row["rank"],
-        )
-        for row in await tx.fetch(SQL["matchable"])
-    ]

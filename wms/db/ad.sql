@@ -51,8 +51,3 @@ update ad a set pilot_seconds = h.seconds from held h where a.site = h.site and 
 select a.site, a.ce, a.received_at, a.element::text as element, a.attributes::text as attributes,
        a.expressions::text as expressions, a.requirements, a.rank
 from unnest($1::text[], $2::text[]) as w(site, ce) join ad a using (site, ce);
-
--- name: matchable
--- What the elements that advertise themselves now tell to expressions, and their own.
-select site, ce, attributes::text as attributes, expressions::text as expressions, requirements, rank
-from ad where expires_at > now() order by site, ce;

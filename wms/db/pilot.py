@@ -11,6 +11,7 @@ from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, PilotId
 from wms.job.reasons import Code
+from wms.site import Resource
 
 SQL = load(__file__)
 
@@ -34,15 +35,25 @@ class Pilot(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since it was written down, by the database's clock."""
     silent: float | None
     """Seconds since it last spoke; None of one that never did."""
-    lifetime_seconds: float | None = None
-    ran_seconds: float | None = None
-    """Since its start."""
 
-    def ends_before(self, seconds: float) -> bool:
-        """Tell whether it takes no more jobs within so long, or within half of its life where that is shorter."""
-        if not self.lifetime_seconds or self.ran_seconds is None:
-            return False
-        return self.lifetime_seconds - self.ran_seconds < min(seconds, self.lifetime_seconds / 2)
+
+class Supply(msgspec.Struct, frozen=True, kw_only=True):
+    """Pilots that have not ended and offer the same, as far as anybody asks for it."""
+
+    site: str
+    ce: str
+    vo: str
+    state: str
+    slots: int
+    busy: int
+    resource: str
+    """As they were sent, JSON; empty if nobody said."""
+    asks: str
+    unfit: list[str]
+    free_memory_mb: int | None
+    lasts: int
+    """How many of the times that were asked after each has left, the shortest counted first."""
+    pilots: int
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +76,10 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     reason: str = ""
     lifetime_seconds: float | None = None
+    asks: str = ""
+    """The class of hosts that it asks for."""
+    resource: Resource | None = None
+    """What it is to offer."""
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +91,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     busy: int
     done: int
     reason: str
+    free_memory_mb: int | None = None
+    """What it has left for jobs; None: it did not say."""
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +132,12 @@ async def seen(tx: Transaction, pilots: Sequence[Seen]) -> None:
 async def insert(tx: Transaction, pilots: Sequence[Sent]) -> None:
     """Write down pilots before they are sent."""
     if pilots:
-        await tx.execute(SQL["insert"], *dense(map(msgspec.structs.astuple, pilots)))
+        await tx.execute(SQL["insert"], *dense(map(_inserted, pilots)))
+
+
+def _inserted(sent: Sent) -> tuple[object, ...]:
+    offers = msgspec.json.encode(sent.resource).decode() if sent.resource else ""
+    return (*msgspec.structs.astuple(sent)[:-1], offers)
 
 
 async def update(tx: Transaction, pilots: Sequence[Followed]) -> None:
@@ -138,6 +160,18 @@ async def hurry_leases(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
     """End soon what these pilots hold: they were seen to end. Of one lost from sight the leases run their time."""
     if pilot_ids:
         await tx.execute(SQL["hurry_leases"], pilot_ids, LAST_BREATH_SECONDS)
+
+
+async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> None:
+    """Remember what pilots found their nodes not to do for, by `wms.taskqueue.node.wish`."""
+    if found:
+        pairs = sorted({(pilot_id, wish) for pilot_id, wishes in found.items() for wish in wishes})
+        await tx.execute(SQL["unfit"], *dense(pairs))
+
+
+async def supply(tx: Transaction, asked: Sequence[int]) -> list[Supply]:
+    """Return the pilots that have not ended by what they offer; `asked` are times in seconds that jobs ask for, rising."""
+    return [Supply(**row) for row in await tx.fetch(SQL["supply"], asked)]
 
 
 async def alive(tx: Transaction) -> list[Pilot]:

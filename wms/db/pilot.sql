@@ -7,20 +7,22 @@ set seen_at = now(), started_at = coalesce(p.started_at, now()), slots = s.slots
                  when s.state = 'ended' then 'Done' when s.state = 'draining' then 'Draining' else 'Running' end,
     ended_at = case when s.state = 'ended' then coalesce(p.ended_at, now()) when not s.back then p.ended_at end,
     cause = case when not s.back then p.cause end,
-    reason = case when s.reason = '' then p.reason else s.reason end
+    reason = case when s.reason = '' then p.reason else s.reason end,
+    free_memory_mb = coalesce(s.free_memory_mb, p.free_memory_mb)
 from (
     select u.*, coalesce(o.cause in ('NODE_LOST', 'PILOT_FORGOTTEN'), false) as back
-    from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[])
-        as u(pilot_id, state, slots, busy, done, reason) join pilot o using (pilot_id)
+    from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::integer[])
+        as u(pilot_id, state, slots, busy, done, reason, free_memory_mb) join pilot o using (pilot_id)
 ) s
 where p.pilot_id = s.pilot_id;
 
 -- name: insert
 -- Pilots that are about to be sent, under ids that we chose: a crash finds them again.
-insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime_seconds)
-select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.reason, p.lifetime
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::double precision[])
-    as p(pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime);
+insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime_seconds, asks, resource)
+select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.reason, p.lifetime, p.asks, p.resource
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::double precision[],
+            $9::text[], $10::text[])
+    as p(pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime, asks, resource);
 
 -- name: may_plan
 -- Whether this transaction is the one that plans now.
@@ -41,11 +43,28 @@ set state = case when p.state in ('Running', 'Draining') and u.state in ('Submit
 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as u(pilot_id, state, reference, reason, cause)
 where p.pilot_id = u.pilot_id and p.ended_at is null;
 
+-- name: unfit
+-- What pilots found their nodes not to do for, beside what they had found before.
+update pilot p set unfit = array(select distinct unnest(p.unfit || f.wishes) order by 1)
+from (
+    select u.pilot_id, array_agg(u.wish) as wishes from unnest($1::text[], $2::text[]) as u(pilot_id, wish) group by u.pilot_id
+) f
+where p.pilot_id = f.pilot_id;
+
+-- name: supply
+-- Pilots that have not ended, by what they offer: of the times that jobs ask for how many each has left yet.
+select site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb,
+       case when started_at is null or lifetime_seconds is null then cardinality($1::double precision[])
+            else width_bucket(lifetime_seconds - extract(epoch from now() - started_at)::double precision, $1) end as lasts,
+       count(*) as pilots
+from pilot where ended_at is null
+group by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts
+order by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts;
+
 -- name: alive
 -- Pilots that have not ended.
 select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, submitted_at, seen_at, reason,
-    extract(epoch from now() - submitted_at)::float8 as age, extract(epoch from now() - seen_at)::float8 as silent,
-    lifetime_seconds, extract(epoch from now() - started_at)::float8 as ran_seconds
+    extract(epoch from now() - submitted_at)::float8 as age, extract(epoch from now() - seen_at)::float8 as silent
 from pilot where ended_at is null order by submitted_at;
 
 -- name: unfetched

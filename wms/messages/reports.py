@@ -75,6 +75,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     """Why the pilot drains or ended."""
     unfit: Annotated[tuple[Unfit, ...], Many] = ()
     """Offers for others to have, like those in `decline`, each with its reason."""
+    free_memory_mb: Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)] | None = None
+    """What it has left for jobs; none: it does not say."""
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):

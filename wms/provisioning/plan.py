@@ -1,30 +1,39 @@
 """The plan: how many pilots to send to which computing element, for which VO, and why; also why none.
 
 Every waiting job is counted once over all elements. First the places under way - pilots submitted or waiting, idle slots of
-running ones that do not end soon - take up the work they could do, the work with the fewest elements first. For what is
-left pilots are ordered one by one: each for the VO that has the fewest (so that none starves another), for its work with
+running ones - take up the work they could do, the work with the fewest elements first. What a pilot could do the matcher's own
+clauses say, by what that pilot offers: its memory and time left, what its node was found not to do for; of one that is on its
+way also for which hosts it asked. For what is left pilots are ordered one by one: each for the VO that has the fewest (so that none starves another), for its work with
 the fewest elements, at the element that keeps the orders in proportion to the room there was; and the places it brings
 beyond its own work take up other work of the VO before another is ordered. So the places ordered exceed the work by less
 than one pilot a kind of work, and by nothing where a pilot brings one place. What limits hold back takes no places and gets
 no pilots; elements that are avoided get pilots for canaries alone.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from wms.provisioning.demand import Avoided, Demand, Kind, Unservable, Waiting, gather
+from wms.provisioning.demand import Avoided, Demand, Kind, Unservable, Waiting, gather, pilot_at
 from wms.provisioning.health import Place
 from wms.provisioning.leeway import Leeway
-from wms.site import ComputingElement
+from wms.site import ComputingElement, Resource, ad_of, with_ad
+from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.selection import fits
 
 SHARES = 50
 """Classes of work that a decision tells of, those with the most jobs."""
 
 
+Hosts: TypeAlias = Callable[[Requirements, ComputingElement], str]
+"""The class of hosts that pilots for some work ask an element for; empty: none in particular."""
+
+
 class Pilots(Struct, frozen=True, kw_only=True):
-    """The pilots of one VO on one element.
+    """Pilots of one VO on one element that offer the same.
 
     `running` counts all that run, `ending` those of them that take no more jobs; `idle_slots` are the free places of the
     others.
@@ -38,6 +47,10 @@ class Pilots(Struct, frozen=True, kw_only=True):
     running: int = 0
     ending: int = 0
     idle_slots: int = 0
+    resource: Resource | None = None
+    """What each of them offers a job; None: what one that is sent now would."""
+    asks: str = ""
+    """The class of hosts that those on the way asked for."""
 
 
 class Caps(Struct, frozen=True, kw_only=True):
@@ -48,13 +61,14 @@ class Caps(Struct, frozen=True, kw_only=True):
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """Send so many pilots of a VO to an element."""
+    """Send so many pilots of a VO to an element, for a class of its hosts."""
 
     site: str
     ce: str
     vo: str
     count: int
     reasons: tuple[str, ...]
+    asks: str = ""
 
 
 Held: TypeAlias = Literal[
@@ -108,10 +122,12 @@ class Plan(Struct, frozen=True, kw_only=True):
 class _Work:
     """A kind of work and the jobs of it that nobody takes up yet."""
 
-    __slots__ = ("elements", "kind", "left", "processors", "sent", "taken", "vo")
+    __slots__ = ("_asks", "_hosts", "elements", "kind", "left", "processors", "sent", "taken", "vo")
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, hosts: Hosts | None) -> None:
         self.kind = kind
+        self._hosts = hosts if kind.requirements.requirements else None
+        self._asks: dict[int, str] = {}
         self.vo = kind.requirements.vo
         self.elements = kind.elements
         self.processors = kind.processors
@@ -121,9 +137,59 @@ class _Work:
         self.sent: dict[int, int] = {}
         """By element: pilots ordered."""
 
+    @property
+    def pickiness(self) -> tuple[object, ...]:
+        """Less of what pilots do for it is before more."""
+        asked = self.kind.requirements
+        return len(self.elements), not self._hosts, -asked.cpu_segment, -self.processors, -asked.min_ram_mb
+
+    def asks(self, element: "_Element") -> str:
+        """Return the class of hosts that pilots for it ask an element for."""
+        if self._hosts is None:
+            return ""
+        if element.number not in self._asks:
+            self._asks[element.number] = self._hosts(self.kind.requirements, element.ad)
+        return self._asks[element.number]
+
+
+class _Supply:
+    """Places of pilots of one VO that offer the same; `asks` None: of such as run, whose hosts are what they are."""
+
+    __slots__ = ("asks", "each", "left", "resource", "vo")
+
+    def __init__(self, pilots: Pilots, ad: ComputingElement, places: int, asks: str | None) -> None:
+        self.vo = pilots.vo
+        self.left = places
+        self.asks = asks
+        said = pilots.resource
+        self.each = said.processors if said and asks is None else ad.slots_per_pilot
+        """Places of one pilot: a job has all of its own in one."""
+        if said is not None and ad_of(ad):
+            said = with_ad(said, ad_of(ad))
+        self.resource = None if said == pilot_at(ad, pilots.vo).resource else said
+
+    @property
+    def worth(self) -> tuple[object, ...]:
+        """What fewer could use is before what more could."""
+        said = self.resource
+        if said is None:
+            return bool(self.asks), True
+        return bool(self.asks), False, said.cpu_time, self.each, said.memory_mb, -len(said.unfit)
+
+    def serves(self, work: _Work, element: "_Element") -> bool:
+        """Tell whether one of these pilots could take a job of the work."""
+        if self.vo != work.vo or (self.asks is not None and work.asks(element) not in ("", self.asks)):
+            return False
+        return self.resource is None or _fits(work.kind.requirements, self.resource)
+
+
+@lru_cache(maxsize=100_000)
+def _fits(requirements: Requirements, resource: Resource) -> bool:
+    return fits(requirements, resource) is None
+
 
 class _Element:
-    """An element with its room for pilots and the places under way, by VO."""
+    """An element with its room for pilots and the places under way."""
 
     __slots__ = (
         "ad",
@@ -133,8 +199,8 @@ class _Element:
         "number",
         "ordered",
         "pilots",
-        "places",
         "room",
+        "supplies",
         "taken",
         "under_way",
     )  # fmt: skip
@@ -146,14 +212,15 @@ class _Element:
         self.leeway = leeway
         self.under_way = sum(p.submitted + p.waiting for p in pilots)
         self.idle = sum(p.idle_slots for p in pilots)
-        self.places = {p.vo: (p.submitted + p.waiting) * ad.slots_per_pilot + p.idle_slots for p in pilots}
+        self.supplies = sorted(_supplies(ad, pilots), key=lambda each: each.worth)
         self.room, self.full = _room(ad, self.under_way, sum(p.running for p in pilots))
-        self.ordered: dict[str, int] = {}
-        self.taken: dict[str, int] = {}
+        self.ordered: Counter[tuple[str, str]] = Counter()
+        """By VO and class of hosts."""
+        self.taken: Counter[tuple[str, str]] = Counter()
 
     @property
     def total(self) -> int:
-        return sum(self.ordered.values())
+        return self.ordered.total()
 
     @property
     def open(self) -> bool:
@@ -164,13 +231,28 @@ class _Element:
         keys = work.kind.keys.get(self.number, ())
         return min(work.left, self.leeway.left(keys, work.left)) if keys else work.left
 
-    def take(self, work: _Work, places: int) -> int:
-        """Let work take up places; return how many are left."""
+    def use(self, work: _Work) -> None:
+        """Let work take up the places under way that it could use."""
+        for supply in self.supplies:
+            if supply.left and work.left and supply.serves(work, self):
+                supply.left = self.take(work, supply.left, supply.each)
+
+    def take(self, work: _Work, places: int, of_each: int) -> int:
+        """Let work take up places, so many of each pilot; return how many are left."""
         each = min(work.processors, self.ad.slots_per_pilot)
-        jobs = min(self.startable(work), places // each)
+        pilots, rest = divmod(places, of_each)
+        jobs = min(self.startable(work), pilots * (of_each // each) + rest // each)
         work.left -= jobs
         self.leeway.take(work.kind.keys.get(self.number, ()), jobs)
         return places - jobs * each
+
+
+def _supplies(ad: ComputingElement, pilots: Iterable[Pilots]) -> Iterable[_Supply]:
+    for each in pilots:
+        if coming := each.submitted + each.waiting:
+            yield _Supply(each, ad, coming * ad.slots_per_pilot, each.asks)
+        if each.idle_slots:
+            yield _Supply(each, ad, each.idle_slots, None)
 
 
 def _room(ad: ComputingElement, under_way: int, running: int) -> tuple[int, str]:
@@ -194,15 +276,17 @@ def plan(
     *,
     leeway: Leeway | None = None,
     avoided: Mapping[Place, Avoided] | None = None,
+    hosts: Hosts | None = None,
 ) -> Plan:
     """Decide how many pilots go where. Pilots on elements not given count against the caps only.
 
     Among elements that are equally good `rng`, which gives numbers in [0, 1), draws one; without it the first is taken.
     `leeway` is what limits let start, and is used up; `avoided` are elements to which no work goes, but for canaries.
+    `hosts` says which hosts pilots ask for; None: none ever ask.
     """
     leeway = leeway or Leeway()
     demand = gather(waiting, elements, leeway, avoided or {})
-    return _Planner(demand, elements, list(pilots), caps or Caps(), leeway, rng).plan()
+    return _Planner(demand, elements, list(pilots), caps or Caps(), leeway, rng, hosts).plan()
 
 
 def orders(
@@ -221,10 +305,11 @@ class _Planner:
         caps: Caps,
         leeway: Leeway,
         rng: Callable[[], float] | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         self.demand = demand
         self.rng = rng
-        self.work = sorted((_Work(kind) for kind in demand.kinds), key=lambda work: len(work.elements))
+        self.work = sorted((_Work(kind, hosts) for kind in demand.kinds), key=lambda work: len(work.elements))
         at: dict[tuple[str, str], list[Pilots]] = {}
         for group in pilots:
             at.setdefault((group.site, group.ce), []).append(group)
@@ -254,11 +339,10 @@ class _Planner:
     def _use_what_is_under_way(self) -> None:
         """Let the pickiest work choose first, at the elements that the least other work may use."""
         wanted = [sum(number in work.elements for work in self.work) for number in range(len(self.elements))]
-        for work in self.work:
+        for work in sorted(self.work, key=lambda each: each.pickiness):
             for number in sorted(work.elements, key=wanted.__getitem__):
-                element = self.elements[number]
                 before = work.left
-                element.places[work.vo] = element.take(work, element.places.get(work.vo, 0))
+                self.elements[number].use(work)
                 if work.left < before:
                     work.taken[number] = before - work.left
 
@@ -278,16 +362,21 @@ class _Planner:
         """Order one pilot for a work, and fill its places."""
         number = self._drawn(number for number in work.elements if self._may_order(work, number))
         element = self.elements[number]
-        vo = work.vo
-        element.ordered[vo] = element.ordered.get(vo, 0) + 1
+        sort = work.vo, work.asks(element)
+        element.ordered[sort] += 1
         work.sent[number] = work.sent.get(number, 0) + 1
-        self.by_vo[vo] += 1
+        self.by_vo[work.vo] += 1
         self.cap -= 1
         places = element.ad.slots_per_pilot
-        for other in (work, *(w for w in self.work if w.vo == vo and number in w.elements)):
+        for other in (work, *(each for each in self.work if self._shares_pilot(each, number, sort))):
             before = other.left
-            places = element.take(other, places)
-            element.taken[vo] = element.taken.get(vo, 0) + before - other.left
+            places = element.take(other, places, element.ad.slots_per_pilot)
+            element.taken[sort] += before - other.left
+
+    def _shares_pilot(self, work: _Work, number: int, sort: tuple[str, str]) -> bool:
+        vo, asks = sort
+        there = work.vo == vo and number in work.elements
+        return there and work.asks(self.elements[number]) in ("", asks)
 
     def _drawn(self, open_: Iterable[int]) -> int:
         """Return one of the elements that are open: any of those that keep the orders in proportion to the room best."""
@@ -391,10 +480,11 @@ def _orders(element: _Element) -> list[Order]:
             ce=element.ad.ce,
             vo=vo,
             count=count,
+            asks=asks,
             reasons=(
-                f"{element.taken[vo]} jobs wait that no pilot there is could take, {element.ad.slots_per_pilot} a pilot",
+                f"{element.taken[vo, asks]} jobs wait that no pilot there is could take, {element.ad.slots_per_pilot} a pilot",
                 f"room for {element.room} pilots, {element.under_way} on the way, {element.idle} idle slots",
             ),
         )
-        for vo, count in element.ordered.items()
+        for (vo, asks), count in element.ordered.items()
     ]
