@@ -30,7 +30,10 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
     """How long what is over is kept. The bus keeps its messages for a week, and the audit holds them against this."""
 
     ended_jobs_seconds: Seconds = 365 * DAY
-    """After its end a job is forgotten, with its history, its attempts and its description."""
+    """After its end a job is forgotten, with its history, its attempts and its description.
+
+    So are canaries, and what was said of elements so long ago that explains no more how they are.
+    """
     deleted_jobs_seconds: Seconds = 30 * DAY
     """The same for a job that its owner has removed."""
     submissions_seconds: Seconds = 30 * DAY

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from services.job_manager.config import RetentionSettings
-from wms.db import pilot, retention
+from wms.db import canary, ce_state, pilot, retention
 from wms.db.database import Database, Transaction
 from wms.db.retention import Ages, Look
 
@@ -47,6 +47,8 @@ class Retention:
             "sweeps": await self._sweeps(),
             "jobs_of_sweeps": await self._batches(lambda tx: retention.forget_rows(tx, BATCH)),
             "pilots": await self._batches(self._pilots),
+            "moves_of_elements": await self._batches(self._moves_of_elements),
+            "canaries": await self._batches(lambda tx: canary.forget(tx, settings.ended_jobs_seconds, BATCH)),
         }
         async with self._db.transaction() as tx:
             counts["dead_letters"] = await retention.forget_dead_letters(tx, settings.dead_letters_seconds)
@@ -76,6 +78,12 @@ class Retention:
         forgotten = await pilot.forget(tx, self._settings.pilots_seconds, BATCH)
         if forgotten:
             await retention.mark(tx, "pilot", self._settings.pilots_seconds)
+        return forgotten
+
+    async def _moves_of_elements(self, tx: Transaction) -> int:
+        forgotten = await ce_state.forget(tx, self._settings.ended_jobs_seconds, BATCH)
+        if forgotten:
+            await retention.mark(tx, "ce_move", self._settings.ended_jobs_seconds)
         return forgotten
 
     async def _sweeps(self) -> int:

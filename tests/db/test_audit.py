@@ -15,11 +15,12 @@ from tests.services.world import World, pilot, result, user, world
 from tests.unit.message_examples import FULL, MINIMAL
 from wms.audit import Report, audit, event_log
 from wms.audit.auditor import examine, rules
-from wms.db import block, limit
+from wms.db import block, ce_state, limit
 from wms.db.limit import Allowed
 from wms.job.reasons import Code
 from wms.messages.events import Fact
 from wms.messages.wire import encode
+from wms.provisioning.health import Event, Move, Terms
 from wms.taskqueue.limits import Limit
 
 
@@ -54,6 +55,10 @@ async def live(one: World) -> None:
     async with one.db.transaction() as tx:
         await block.expand(tx, [ids[10]])
         await limit.advertise(tx, {("A", "ce"): Allowed(1_000, 900.0)})
+        events: tuple[Event, ...] = ("eat", "probe", "relapse", "ban", "ban")
+        for event in events:
+            await ce_state.move(tx, ("A", "ce"), Move(event, f"why {event}", "oz"), Terms())
+        await ce_state.move(tx, ("B", "ce"), Move("recover", "nothing ever failed", "oz"), Terms())
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -221,6 +226,18 @@ PLANTED = {
             where q.id = tq_id and tq_id = (select tq_id from job where job_id = {DONE});
             update description set body = body || '{{"sites": ["B"]}}'
             where description_id in (select description_id from job where tq_id = (select tq_id from job where job_id = {DONE}))""",
+    ],
+    "an element is as its moves left it": [
+        "update ce_state set state = 'draining' where site = 'A'",
+        "update ce_state set reason = 'another' where site = 'A'",
+        "update ce_state set since = since - interval '1 s' where site = 'A'",
+        "update ce_state set state = 'banned' where site = 'B'",
+        "delete from ce_state where site = 'A'",
+    ],
+    "an element's moves follow from each other": [
+        "delete from ce_move where event = 'probe'",
+        "delete from ce_move where event = 'eat'",
+        "update ce_move set event = 'release' where event = 'relapse'",
     ],
     "attempts are made by pilots we sent there": [
         "update pilot set ce = 'other' where pilot_id = 'p-2'",

@@ -9,8 +9,10 @@ from services.job_manager.config import DAY, RetentionSettings
 from services.job_manager.retention import BATCH, Retention
 from tests.services.world import World, result, world
 from wms.audit.auditor import audit
+from wms.db import ce_state
 from wms.ids import JobId
 from wms.job.reasons import Code
+from wms.provisioning.health import Move, Terms
 
 SIZE = 5_000_000
 
@@ -266,5 +268,40 @@ async def test_pilots_that_ended_long_ago_go_and_their_attempts_stay(database: s
         await forget(place)
         assert [row["pilot_id"] for row in await place.sql("select pilot_id from pilot")] == ["p-2"]
         assert len(await place.attempts(job_id)) == 1
+        report = await audit(database)
+        assert report.ok, report.text(brief=True)
+
+
+async def test_what_was_said_of_elements_long_ago_goes_but_not_how_they_came_to_be_as_they_are(
+    database: str,
+) -> None:
+    async with world(database) as place:
+        for element, events in {
+            "a": ("eat", "probe", "release"),
+            "b": ("ban", "ban"),
+            "c": ("fail",),
+        }.items():
+            for event in events:
+                async with place.db.transaction() as tx:
+                    moved = Move(event, "because", "oz")  # type: ignore[arg-type]
+                    await ce_state.move(tx, ("A", element), moved, Terms())
+        await place.sql("update ce_move set at = at - interval '366 d' where ce <> 'c'")
+        await place.sql("update ce_state set since = since - interval '366 d' where ce <> 'c'")
+        for ce, outcome, days in (("a", "Done", 366), ("b", "late", 364), ("c", None, 400)):
+            await place.sql(
+                "insert into canary (job_id, site, ce, sent_at, outcome, ended_at) values"
+                " (ascii($1), 'A', $1, now() - $3 * interval '1 d', $2,"
+                " case when $2::text is not null then now() - $3 * interval '1 d' end)",
+                *(ce, outcome, days),
+            )
+        await forget(place)
+        left = await place.sql("select ce, event from ce_move order by ce_move_id")
+        assert [tuple(row) for row in left] == [
+            ("a", "release"),
+            ("b", "ban"),
+            ("b", "ban"),
+            ("c", "fail"),
+        ]
+        assert [row["ce"] for row in await place.sql("select ce from canary order by ce")] == ["b", "c"]
         report = await audit(database)
         assert report.ok, report.text(brief=True)

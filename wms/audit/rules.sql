@@ -271,6 +271,44 @@ select format('%s/%s: %s jobs matched and %s pilots sent since its ad, which let
 from limited l left join given g using (counter_id) left join sent s using (counter_id)
 where greatest(g.jobs, l.matched) > l.allowed or greatest(s.pilots, l.sent) > l.allowed;
 
+-- rule: an element is as its moves left it
+-- invariant: 20
+-- of: ce_state
+with last as (
+    select distinct on (site, ce) site, ce, state, reason, said_by from ce_move order by site, ce, ce_move_id desc
+), changed as (
+    select distinct on (site, ce) site, ce, at from ce_move where before <> state order by site, ce, ce_move_id desc
+)
+select format('%s: it is %s since %s (%s, by %s); its last move led to %s (%s, by %s), its last change was at %s',
+              concat_ws('/', site, nullif(ce, '')), coalesce(s.state, 'unknown'), s.since, s.reason, s.said_by,
+              coalesce(m.state, 'nothing'), m.reason, m.said_by, c.at)
+from ce_state s full join last m using (site, ce) left join changed c using (site, ce)
+where (s.state, s.reason, s.said_by) is distinct from (coalesce(m.state, 'healthy'), coalesce(m.reason, ''), coalesce(m.said_by, ''))
+   or s.since <> c.at;
+
+-- rule: an element's moves follow from each other
+-- invariant: 20
+-- of: ce_move
+-- Written a second time, like the moves of jobs. Of what was forgotten on purpose the beginning is not known.
+with legal (before, event, state) as (
+    values ('healthy', 'fail', 'backing-off'), ('backing-off', 'fail', 'backing-off'), ('backing-off', 'recover', 'healthy'),
+           ('healthy', 'eat', 'quarantined'), ('backing-off', 'eat', 'quarantined'), ('quarantined', 'probe', 'probing'),
+           ('probing', 'release', 'healthy'), ('probing', 'relapse', 'quarantined'),
+           ('quarantined', 'unban', 'healthy'), ('probing', 'unban', 'healthy'), ('banned', 'unban', 'healthy'),
+           ('draining', 'unban', 'healthy')
+    union all
+    select before, m.event, m.state
+    from unnest(array['healthy', 'backing-off', 'quarantined', 'probing', 'banned', 'draining']) as before
+    cross join (values ('ban', 'banned'), ('drain', 'draining')) as m(event, state)
+), chained as (
+    select *, lag(state) over (partition by site, ce order by ce_move_id) as left_as from ce_move
+)
+select format('%s, move %s: %s when it was %s, and then %s', concat_ws('/', m.site, nullif(m.ce, '')), m.ce_move_id, m.event,
+              m.before, m.state)
+from chained m left join legal l using (before, event, state)
+where l.before is null
+   or m.before <> coalesce(m.left_as, case when exists (select from forgotten where what = 'ce_move') then m.before else 'healthy' end);
+
 -- rule: no offset is before the beginning, and no dead letter ahead of its consumer
 -- invariant: 11
 -- of: consumer_offset

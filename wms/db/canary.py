@@ -83,3 +83,8 @@ async def is_known(tx: Transaction, site: str, ce: str) -> bool:
     """Return whether anything was ever heard of a site, or of an element of it."""
     known: bool = await tx.fetchval(SQL["is_known"], site, ce)
     return known
+
+
+async def forget(tx: Transaction, age: float, limit: int) -> int:
+    """Forget some canaries that were over so many seconds ago; return how many."""
+    return await tx.execute(SQL["forget"], age, limit)

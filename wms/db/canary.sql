@@ -39,6 +39,12 @@ select c.job_id from canary c join job j using (job_id)
 where c.outcome = 'late' and c.ended_at > now() - interval '1 d' and j.state <> all ($1::text[]) and j.stop_requested = ''
 order by c.job_id;
 
+-- name: forget
+-- Canaries that were over long ago.
+delete from canary where job_id = any (array(
+    select job_id from canary where ended_at < now() - make_interval(secs => $1) order by job_id limit $2
+));
+
 -- name: is_known
 -- Whether anything was ever heard of a site, or an element of it.
 select exists (select from ad where site = $1 and ($2 = '' or ce = $2)) or exists (

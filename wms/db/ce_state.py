@@ -67,6 +67,11 @@ async def moves(tx: Transaction, site: str, ce: str, limit: int) -> list[SiteMov
     return [SiteMove(**row) for row in await tx.fetch(SQL["moves"], site, ce, limit)]
 
 
+async def forget(tx: Transaction, age: float, limit: int) -> int:
+    """Forget some moves that are so many seconds old, and explain no more how an element is; return how many."""
+    return await tx.execute(SQL["forget"], age, limit)
+
+
 async def may_judge(tx: Transaction) -> bool:
     """Return whether nobody else judges elements now; holds until the transaction ends."""
     alone: bool = await tx.fetchval(SQL["may_judge"])

@@ -21,6 +21,17 @@ insert into ce_move (site, ce, before, event, state, reason, said_by) values ($1
 select at, site, ce, before, event, state, reason, said_by from ce_move
 where site = $1 and ($2 = '' or ce in ('', $2)) order by ce_move_id desc limit $3;
 
+-- name: forget
+-- Moves of long ago, but for those by which elements came to be as they are, and what was said of them since.
+delete from ce_move where ce_move_id = any (array(
+    select m.ce_move_id from ce_move m
+    where m.at < now() - make_interval(secs => $1) and exists (
+        select from ce_move n
+        where n.site = m.site and n.ce = m.ce and n.ce_move_id > m.ce_move_id and n.before <> n.state
+    )
+    order by m.ce_move_id limit $2
+));
+
 -- name: may_judge
 -- Whether this transaction is the one that judges elements now.
 select pg_try_advisory_xact_lock(7105);
