@@ -37,7 +37,10 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
     deleted_jobs_seconds: Seconds = 30 * DAY
     """The same for a job that its owner has removed."""
     submissions_seconds: Seconds = 30 * DAY
-    """For so long a submission that is sent again is known as the same. No longer than jobs are kept."""
+    """For so long a submission that is sent again is known as the same. No longer than jobs are kept.
+
+    So long are lists of parameters kept whose submission never came.
+    """
     pilots_seconds: Seconds = 90 * DAY
     """After its end a pilot is forgotten; the attempts that it made stay with their jobs."""
     dead_letters_seconds: Seconds = 90 * DAY

@@ -3,15 +3,18 @@
 from typing import Any
 
 import asyncpg
+import msgspec
 import pytest
 
 from services.job_manager.config import DAY, RetentionSettings
 from services.job_manager.retention import BATCH, Retention
-from tests.services.world import World, result, world
+from tests.services.world import World, result, user, world
 from wms.audit.auditor import audit
 from wms.db import ce_state
-from wms.ids import JobId
+from wms.ids import CommandId, JobId
 from wms.job.reasons import Code
+from wms.messages import replies
+from wms.messages.commands import AddValues, LongLists, Submit
 from wms.provisioning.health import Move, Terms
 
 SIZE = 5_000_000
@@ -305,3 +308,28 @@ async def test_what_was_said_of_elements_long_ago_goes_but_not_how_they_came_to_
         assert [row["ce"] for row in await place.sql("select ce from canary order by ce")] == ["b", "c"]
         report = await audit(database)
         assert report.ok, report.text(brief=True)
+
+
+async def test_lists_whose_submission_never_came_go_with_the_commands_that_brought_them(
+    database: str,
+) -> None:
+    async with world(database) as place:
+        values = {"seed": tuple(map(str, range(5)))}
+        for part in ("used", "abandoned", "young"):
+            await place.command(user(), AddValues(command_id=CommandId(part), values=values))
+        job = msgspec.Raw(b'{"executable": "true", "arguments": ["{seed}"], "array": 5}')
+        lists = (LongLists(job=0, parts=(CommandId("used"),)),)
+        (reply,) = await place.command(user(), Submit(command_id=CommandId("c"), jobs=(job,), lists=lists))
+        assert isinstance(reply, replies.Submitted), reply
+        await place.sql(
+            "update submission set taken_at = taken_at - interval '31 d' where command_id <> 'young'"
+        )
+        await forget(place)
+        left = await place.sql(
+            "select body::text as body from parameter join description using (description_id)"
+        )
+        assert sorted(row["body"] == "null" for row in left) == [False, True], (
+            "the sweep's, and the young one"
+        )
+        assert len(await place.sql("select from description")) == 2
+        assert len(await place.sql("select from submission")) == 1

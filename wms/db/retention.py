@@ -41,8 +41,11 @@ async def drop_partitions(tx: Transaction) -> int:
 
 
 async def forget_submissions(tx: Transaction, age: float, limit: int) -> int:
-    """Forget which commands were taken so long ago; return how many. One that comes again is then taken again."""
-    found = await tx.execute(SQL["submissions"], age, limit)
+    """Forget which commands were taken so long ago; return how many. One that comes again is then taken again.
+
+    Lists of parameters that came before a submission which never did go with the commands that brought them.
+    """
+    found = int(await tx.fetchval(SQL["submissions"], age, limit))
     if found:
         await mark(tx, "submission", age)
     return found

@@ -7,10 +7,19 @@ select make_partitions($1);
 select drop_partitions();
 
 -- name: submissions
--- Forget long-taken commands, oldest first.
-delete from submission where ctid = any (array(
-    select ctid from submission where taken_at < now() - make_interval(secs => $1) limit $2
-));
+-- Forget long-taken commands; with those that brought parts of long lists the parts, where no sweep has made them its own.
+with gone as (
+    delete from submission where ctid = any (array(
+        select ctid from submission where taken_at < now() - make_interval(secs => $1) limit $2
+    )) returning ids
+), unused as (
+    delete from description d using gone g
+    where jsonb_typeof(g.ids -> 'kept') = 'number' and d.description_id = (g.ids ->> 'kept')::bigint and d.body::text = 'null'
+    returning d.description_id
+), lists as (
+    delete from parameter p using unused u where p.description_id = u.description_id
+)
+select count(*) from gone;
 
 -- name: mark
 -- Remember what was forgotten on purpose, lest it be missed.
