@@ -2,7 +2,8 @@
 
 python -m bench.brokered [--jobs N] [--queues N] [--seconds N] [--rate N] [--broker embedded|apache] [--json]
 
-Without --rate: whole lives, 50 and 5,000 requests a second, and as many as there can be, of one slot and of sixteen.
+Without --rate: whole lives, 50 and 5,000 requests a second, and as many as there can be, of one slot and of sixteen; and of
+sixteen once more where all jobs wait in sweeps, so that they have no rows yet.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,9 +16,11 @@ from wms.client import Client, JobDescription, read_settings
 from wms.embedded.identity import VO
 from wms.embedded.system import System
 
-SITE = "bench"
-IN_FLIGHT = 2_048
+SITE, OF_SWEEPS = "bench", "bench-of-sweeps"
+IN_FLIGHT = 4_096
 """Jobs that are asked for at once, at saturation."""
+LIVES = 8_192
+"""The same of whole lives, of which each goes the way through the broker three times."""
 
 Drive = Callable[[Load, float], Awaitable[Figures]]
 
@@ -29,9 +32,9 @@ def at_rate(rate: int) -> Drive:
     return drive
 
 
-def saturate(slots: int) -> Drive:
+def saturate(slots: int, jobs: int) -> Drive:
     async def drive(load: Load, seconds: float) -> Figures:
-        return {"in_flight": IN_FLIGHT // slots, **await load.saturate(IN_FLIGHT // slots, seconds)}
+        return {"in_flight": jobs // slots, **await load.saturate(jobs // slots, seconds)}
 
     return drive
 
@@ -55,31 +58,46 @@ async def measure(jobs: int, queues: int, seconds: int, rate: int, broker: str) 
 async def series(running: System, kafka: Kafka, seconds: int) -> dict[str, Figures]:
     """Measure all. Lives first: they leave nothing, while offers that nobody takes return to their queues after half a minute."""
     return {
-        "lives": await one(running, kafka, 16, saturate(16), seconds, lives=True),
-        "lives_one_by_one": await one(running, kafka, 1, saturate(1), seconds, lives=True),
+        "lives": await one(running, kafka, 16, saturate(16, LIVES), seconds, lives=True),
+        "lives_one_by_one": await one(running, kafka, 1, saturate(1, LIVES), seconds, lives=True),
         "rate_50": await one(running, kafka, 1, at_rate(50), seconds),
         "rate_5000": await one(running, kafka, 1, at_rate(5_000), seconds),
-        "saturated": await one(running, kafka, 1, saturate(1), seconds),
-        "saturated_16_slots": await one(running, kafka, 16, saturate(16), seconds),
+        "saturated": await one(running, kafka, 1, saturate(1, IN_FLIGHT), seconds),
+        "saturated_16_slots": await one(running, kafka, 16, saturate(16, IN_FLIGHT), seconds),
+        "saturated_sweeps": await one(running, kafka, 16, saturate(16, IN_FLIGHT), seconds, site=OF_SWEEPS),
     }
 
 
 async def fill(running: System, jobs: int, queues: int) -> None:
-    """Let that many jobs wait in that many task queues, which differ in a site that is not the benchmark's."""
-    each = [
-        JobDescription(executable="true", sites=(SITE, f"other-{n}"), cpu_time=600, array=jobs // queues)
+    """Let that many jobs wait in that many task queues, which differ in a site that is not the benchmark's; a third as many in sweeps."""
+    single = [
+        JobDescription(executable="true", sites=(SITE, f"other-{n % queues}"), cpu_time=600)
+        for n in range(jobs)
+    ]
+    sweeps = [
+        JobDescription(
+            executable="true", sites=(OF_SWEEPS, f"other-{n}"), cpu_time=600, array=jobs // queues // 3
+        )
         for n in range(queues)
     ]
     async with Client.connect(running.layout.root, timeout=300) as client:
-        await client.submit(each)
+        await client.submit(single)
+        await client.submit(sweeps)
 
 
 async def one(
-    running: System, kafka: Kafka, slots: int, drive: Drive, seconds: int, *, lives: bool = False
+    running: System,
+    kafka: Kafka,
+    slots: int,
+    drive: Drive,
+    seconds: int,
+    *,
+    lives: bool = False,
+    site: str = SITE,
 ) -> Figures:
     """Let one load run for so many seconds, and say what each program used of the cores."""
     key = load_key(running.layout.keys / "pilots.pem")
-    async with Load(kafka, key, site=SITE, vo=VO, slots=slots, lives=lives) as load:
+    async with Load(kafka, key, site=site, vo=VO, slots=slots, lives=lives) as load:
         cpu = Cpu(running)
         figures = await drive(load, seconds)
         used = cpu.used()

@@ -168,7 +168,7 @@ if __name__ == "__main__":
         queues=10_000,
         requests=60_000,
         runs=3,
-        batch=512,
+        batch=1_024,
         in_flight=2,
         peer="",
     )

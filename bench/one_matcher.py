@@ -23,7 +23,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     requests: int
     matcher: int
     matchers: int
-    batch: int = 512
+    batch: int = 1_024
     in_flight: int = 2
     warm_up: int = 2_000
 

@@ -13,7 +13,6 @@ from wms.db.database import Transaction
 from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.ids import CommandId
-from wms.jobdesc.array import jobs_in
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.problem import InvalidDescription
 from wms.jobdesc.validation import extremes, validate
@@ -46,23 +45,28 @@ async def keep(tx: Transaction, principal: Principal, message: AddValues) -> Non
 async def _keep(tx: Transaction, principal: Principal, message: AddValues) -> None:
     if not allowed(principal, "submit", principal.owner, principal.group, principal.vo):
         raise Rejected("NOT_ALLOWED", "this token may not submit jobs", "ask for one that may")
-    digest = hashlib.sha256(msgspec.json.encode(message.values, order="sorted")).digest()
+    few = _checked(message.values)
+    count = len(next(iter(message.values.values())))
+    chunks = sweep.chunked(message.values, count)
+    digest = hashlib.sha256("\n".join(chunks).encode()).digest()
     before = await submission.taken(tx, principal.owner, [message.command_id])
     if message.command_id in before:
         if before[message.command_id].digest != digest:
             raise Rejected("ID_REUSED", f"the id {message.command_id} was used before", "choose another id")
         return
-    count = _checked(message.values)
-    part = Part(await sweep.keep(tx, message.values, count), count, extremes(message.values))
+    part = Part(await sweep.keep(tx, chunks), count, few)
     answer = msgspec.json.encode(part).decode()
     await submission.take(tx, principal.owner, [Taken(message.command_id, digest, answer)])
 
 
-def _checked(values: Mapping[str, Sequence[str]]) -> int:
-    alone = JobDescription(executable="true", parameters={name: tuple(each) for name, each in values.items()})
-    if problems := validate(alone):
-        raise InvalidDescription(problems)
-    return jobs_in(alone)
+def _checked(lists: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return the values that rules may object to; InvalidDescription with the places of all that is wrong, if they do."""
+    if len({len(values) for values in lists.values()}) == 1 and all(lists.values()):
+        few = extremes(lists)
+        if not validate(JobDescription(executable="true", parameters=_even(few))):
+            return few
+    whole = JobDescription(executable="true", parameters={name: tuple(each) for name, each in lists.items()})
+    raise InvalidDescription(validate(whole))
 
 
 async def find(tx: Transaction, owner: str, submits: Sequence[Submit]) -> Parts:
@@ -109,6 +113,10 @@ def _with_extremes(description: JobDescription, parts: Sequence[Part]) -> JobDes
     lists = {
         name: tuple(value for each in parts for value in each.extremes[name]) for name in parts[0].extremes
     }
+    return msgspec.structs.replace(description, array=None, parameters=_even(lists))
+
+
+def _even(lists: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return lists of one length, the shorter ones filled with what they have."""
     longest = max(map(len, lists.values()))
-    even = {name: (*values, *[values[0]] * (longest - len(values))) for name, values in lists.items()}
-    return msgspec.structs.replace(description, array=None, parameters=even)
+    return {name: (*values, *[values[0]] * (longest - len(values))) for name, values in lists.items()}

@@ -122,7 +122,7 @@ class Client:
     async def _keep_values(self, values: Sequence[ordered.AddValues], submission_id: str) -> None:
         asked_for = [(part.command_id, part) for part in values]
         for answer in await self._exchange.ask_all(
-            ordered.TOPIC, asked_for, replies.ValuesKept, self.timeout
+            ordered.TOPIC, asked_for, replies.ValuesKept, self.timeout, in_order=False
         ):
             if isinstance(answer, WmsError):
                 raise _partly(answer, submission_id, [], 1)

@@ -100,22 +100,29 @@ class Exchange:
             future.cancel()
 
     async def ask(
-        self, topic: str, request_id: str, request: msgspec.Struct, answer: type[A], timeout: float
+        self,
+        topic: str,
+        request_id: str,
+        request: msgspec.Struct,
+        answer: type[A],
+        timeout: float,
+        *,
+        in_order: bool = True,
     ) -> A:
         """Send a request until it is answered, and return the answer.
 
+        `in_order`: it is handled after what the user sent before, and not beside it.
         Rejected: it was refused, with the refusal's reason. Unavailable: there was no answer within `timeout` seconds; what
         was asked for may have been done, and asking again with the same id does it no second time.
         """
         credential = self._tokens.read(clock.timestamp())
         payload = encode(request)
+        key = credential.owner if in_order else request_id
         with self._expecting(request_id) as future:
             deadline = time.monotonic() + timeout
             for pause in _pauses():
                 line = await self._ready(deadline)
-                sent = asyncio.create_task(
-                    self._send(line, topic, credential.owner, payload, credential.token)
-                )
+                sent = asyncio.create_task(self._send(line, topic, key, payload, credential.token))
                 await _first_of(deadline, pause, future, line.broken)
                 await _ended(sent)
                 if future.done():
@@ -125,15 +132,21 @@ class Exchange:
         raise Unavailable(f"no answer within {timeout:g} s: {await self._guess()}")
 
     async def ask_all(
-        self, topic: str, requests: Sequence[tuple[str, msgspec.Struct]], answer: type[A], timeout: float
+        self,
+        topic: str,
+        requests: Sequence[tuple[str, msgspec.Struct]],
+        answer: type[A],
+        timeout: float,
+        *,
+        in_order: bool = True,
     ) -> list[A | Rejected | Unavailable]:
-        """Ask several at once; return each one's answer or what became of it, in order."""
+        """Ask several at once; return each one's answer or what became of it, in their order."""
         gate = asyncio.Semaphore(IN_FLIGHT)
 
         async def one(request_id: str, request: msgspec.Struct) -> A | Rejected | Unavailable:
             async with gate:
                 try:
-                    return await self.ask(topic, request_id, request, answer, timeout)
+                    return await self.ask(topic, request_id, request, answer, timeout, in_order=in_order)
                 except (Rejected, Unavailable) as fault:
                     return fault
 
@@ -149,9 +162,9 @@ class Exchange:
         finally:
             del self._waiting[request_id]
 
-    async def _send(self, line: Line, topic: str, owner: str, payload: bytes, token: str) -> None:
+    async def _send(self, line: Line, topic: str, key: str, payload: bytes, token: str) -> None:
         try:
-            await line.kafka.send(topic, owner, payload, token)
+            await line.kafka.send(topic, key, payload, token)
             line.inbox.hurry()
         except Unavailable as fault:
             self._fault = fault

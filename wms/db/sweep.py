@@ -56,7 +56,7 @@ async def insert(tx: Transaction, owner: tuple[str, str, str], sweeps: Sequence[
     await _insert_parameters(
         tx,
         [
-            (each.description_id, each.parameters, each.count)
+            (each.description_id, chunked(each.parameters, each.count))
             for each in sweeps
             if each.parameters and not each.kept
         ],
@@ -66,22 +66,21 @@ async def insert(tx: Transaction, owner: tuple[str, str, str], sweeps: Sequence[
             await _adopt(tx, each)
 
 
-async def _insert_parameters(
-    tx: Transaction, lists: Sequence[tuple[int, Mapping[str, Sequence[str]], int]]
-) -> None:
-    chunks = [
-        (description_id, start // CHUNK, _columns(values, start))
-        for description_id, values, count in lists
-        for start in range(0, count, CHUNK)
+async def _insert_parameters(tx: Transaction, lists: Sequence[tuple[int, Sequence[str]]]) -> None:
+    """Insert the chunks of descriptions."""
+    rows = [
+        (description_id, number, chunk)
+        for description_id, chunks in lists
+        for number, chunk in enumerate(chunks)
     ]
-    if chunks:
-        await tx.execute(SQL["insert_parameters"], *map(list, zip(*chunks, strict=True)))
+    if rows:
+        await tx.execute(SQL["insert_parameters"], *map(list, zip(*rows, strict=True)))
 
 
-async def keep(tx: Transaction, values: Mapping[str, Sequence[str]], count: int) -> int:
+async def keep(tx: Transaction, chunks: Sequence[str]) -> int:
     """Keep a part of long lists for a sweep that is still to come; return its number."""
     kept: int = await tx.fetchval(SQL["keep"])
-    await _insert_parameters(tx, [(kept, values, count)])
+    await _insert_parameters(tx, [(kept, chunks)])
     return kept
 
 
@@ -97,10 +96,13 @@ async def _adopt(tx: Transaction, sweep: Born) -> None:
     await tx.execute(SQL["forget"], parts)
 
 
-def _columns(lists: Mapping[str, Sequence[str]], start: int) -> str:
-    return msgspec.json.encode(
-        {name: values[start : start + CHUNK] for name, values in lists.items()}
-    ).decode()
+def chunked(lists: Mapping[str, Sequence[str]], count: int) -> list[str]:
+    """Return the lists of so many jobs as they are kept, a text for each thousand: the same for the same lists."""
+    names = sorted(lists)
+    return [
+        msgspec.json.encode({name: lists[name][start : start + CHUNK] for name in names}).decode()
+        for start in range(0, count, CHUNK)
+    ]
 
 
 _lists = msgspec.json.Decoder(dict[str, list[str]])

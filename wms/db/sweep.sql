@@ -22,7 +22,7 @@ from given;
 -- name: insert_parameters
 -- What the jobs of sweeps are told apart by, a thousand jobs a row.
 insert into parameter (description_id, chunk, columns)
-select p.description_id, p.chunk, p.columns::jsonb
+select p.description_id, p.chunk, p.columns
 from unnest($1::bigint[], $2::integer[], $3::text[]) as p(description_id, chunk, columns);
 
 -- name: keep
@@ -44,7 +44,7 @@ delete from description where description_id = any ($1::bigint[]);
 
 -- name: parameters
 -- The chunks of a description's lists.
-select chunk, columns::text as columns from parameter
+select chunk, columns from parameter
 where description_id = $1 and chunk between $2 and $3 order by chunk;
 
 -- name: select

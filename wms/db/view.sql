@@ -4,7 +4,7 @@ select j.array_index, j.parameters, d.body::text as body from job j join descrip
 union all
 select $1::bigint - s.first, (
         select jsonb_object_agg(l.name, l.list -> (($1::bigint - s.first) % 1000)::integer)
-        from parameter p cross join lateral jsonb_each(p.columns) as l(name, list)
+        from parameter p cross join lateral jsonb_each(p.columns::jsonb) as l(name, list)
         where p.description_id = s.description_id and p.chunk = ($1::bigint - s.first) / 1000
     ), d.body::text
 from block b join sweep s on s.first = b.sweep join description d using (description_id)

@@ -1,4 +1,7 @@
-"""`wms.job.commands`: what users ask to be done. Key: the owner, so that one user's commands keep their order."""
+"""`wms.job.commands`: what users ask to be done. Key: the owner, so that one user's commands keep their order.
+
+Parts of long lists, which come in any order before what names them, have the command's id for a key.
+"""
 
 from typing import Annotated, Literal
 

@@ -91,7 +91,7 @@ class Host:
         handle: Handler[Any],
         *,
         on_refused: OnRefused[Any] | None = None,
-        batch: int = 512,
+        batch: int = 1_024,
         lanes: int = 1,
     ) -> None:
         """Handle a topic's messages, every one of which needs a token; in `lanes` transactions at a time."""
