@@ -15,6 +15,7 @@ from wms.job.reasons import Wait
 from wms.messages import events
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Limits
+from wms.why.notices import shut_out
 from wms.why.survey import Survey
 from wms.why.tier import Judgement, Standing, judge
 
@@ -96,7 +97,7 @@ class Reasons:
             await wait_reason.known(tx),
             await wait_reason.crews(tx),
             closed,
-            await ce_state.avoided(tx),
+            shut_out(await ce_state.read(tx)),
         )
         found = {tq_id: standings[self._numbers[tq_id]] for tq_id in waiting}
         return {tq_id: (at, judge(at)) for tq_id, at in found.items()}

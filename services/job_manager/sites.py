@@ -15,7 +15,7 @@ from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.commands import RuleSite
 from wms.provisioning.health import Event, Health, Move, Place, Terms
-from wms.why.notices import Fate, notices
+from wms.why.notices import Fate, Since, notices
 
 HISTORY = 100
 TERMS = Terms()
@@ -144,8 +144,8 @@ async def _lines(tx: Transaction) -> tuple[replies.SiteLine, ...]:
 
 def _line(row: asyncpg.Record, health: Health, fate: Fate) -> replies.SiteLine:
     said = msgspec.json.decode(row["element"])
-    since = (row["allowed"], row["matched"], row["sent"])
-    element = ad.element_of(row["element"])
+    since = Since(row["allowed"], row["matched"], row["sent"])
+    said_of = notices(ad.element_of(row["element"]), since, health, fate, fresh=row["fresh"])
     return replies.SiteLine(
         site=row["site"],
         ce=row["ce"],
@@ -156,7 +156,7 @@ def _line(row: asyncpg.Record, health: Health, fate: Fate) -> replies.SiteLine:
         ad=said,
         pilots=row["pilots"],
         running_jobs=row["running_jobs"],
-        notices=tuple(each.text() for each in notices(element, *since, fate, fresh=row["fresh"])),
+        notices=tuple(each.text() for each in said_of),
         state=health.state,
         until=health.until,
         reason=health.reason,

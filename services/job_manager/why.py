@@ -13,6 +13,7 @@ from wms.job.reasons import ADVICE, WAIT_ADVICE
 from wms.job.state import State
 from wms.messages import replies
 from wms.messages.queries import WhyJob
+from wms.provisioning.health import Health
 from wms.site import ComputingElement, Resource
 from wms.taskqueue.allowance import notice
 from wms.taskqueue.canary import is_canary
@@ -21,15 +22,17 @@ from wms.taskqueue.limits import Count, Counts, Held, Limits, all_jobs, held
 from wms.taskqueue.selection import Mismatch, Negative
 from wms.taskqueue.wants import job_rank
 from wms.why.forecast import Forecast, forecast
-from wms.why.notices import Fate, avoidance
+from wms.why.notices import Fate, avoidance, shut_out, why_shut
 from wms.why.relaxation import openings, told
 from wms.why.tier import judge, standing
-from wms.why.verdict import Place, Verdict, failures, verdicts
+from wms.why.verdict import AVOIDED, Place, Verdict, failures, verdicts
 
 CES_LIMIT = 200
 
 Fates: TypeAlias = Mapping[tuple[str, str], Fate]
 """By site and computing element."""
+States: TypeAlias = Mapping[tuple[str, str], Health]
+"""Likewise; with no element of sites as a whole."""
 
 
 async def explain_job(
@@ -67,9 +70,9 @@ async def _explain_waiting(
 ) -> replies.JobWhy:
     requirements = (await task_queue.read(tx, [found.tq_id]))[found.tq_id]
     places = await view.places(tx, requirements.vo)
-    against = (*await _avoided(tx), *await _limits(tx, requirements, places))
+    known, fates = await ce_state.read(tx), await view.fates(tx)
+    against = (*_avoided(known), *await _limits(tx, requirements, places))
     said = verdicts(requirements, places, against)
-    fates = await view.fates(tx)
     now = await queue.read(tx, found.tq_id)
     face = standing(requirements, said, chance=await wait_reason.chance(tx, found.tq_id))
     code, text = judge(face)
@@ -82,7 +85,7 @@ async def _explain_waiting(
         summary=text,
         advice=WAIT_ADVICE.get(code, ""),
         ahead=max(0, now.waiting - 1) if now else None,
-        elements=_elements(requirements, said, fates),
+        elements=_elements(requirements, said, known, fates),
         elements_total=len(said),
         elements_fitting=face.fitting,
         failing=failures(each for each in said if each.place.fresh),
@@ -91,17 +94,15 @@ async def _explain_waiting(
     )
 
 
-async def _avoided(tx: Transaction) -> tuple[Negative, ...]:
+def _avoided(known: States) -> tuple[Negative, ...]:
     """Return which elements are avoided, as a condition beside the clauses."""
-    known = await ce_state.read(tx)
+    places = shut_out(known)
 
     def shut(asked: Requirements, at: Resource) -> Mismatch | None:
-        health = ce_state.of(known, at.site, at.grid_ce)
-        if not health.avoided or is_canary(asked):
-            return None
-        return Mismatch("CE_AVOIDED", f"avoid {at.site}/{at.grid_ce}: {health.text()}")
+        why = why_shut(places, at.site, at.grid_ce)
+        return Mismatch(AVOIDED, why) if why and not is_canary(asked) else None
 
-    return (shut,) if known else ()
+    return (shut,) if places else ()
 
 
 async def _limits(
@@ -140,7 +141,7 @@ def _forecast(found: Job, now: QueueNow | None) -> Forecast | None:
 
 
 def _elements(
-    requirements: Requirements, said: Sequence[Verdict], fates: Fates
+    requirements: Requirements, said: Sequence[Verdict], known: States, fates: Fates
 ) -> tuple[replies.CeVerdict, ...]:
     """Return the verdicts of the nearest elements; of those that fit the job's own rank goes before their free slots."""
     ranks = {id(each): _rank(requirements, each) for each in said} if requirements.rank else {}
@@ -150,7 +151,7 @@ def _elements(
         return (not place.fresh, len(verdict.failing), -rank, -place.free_slots, -place.element.slots)
 
     nearest = sorted(said, key=nearness)[:CES_LIMIT]
-    return tuple(_told(each, ranks.get(id(each)), fates) for each in nearest)
+    return tuple(_told(each, ranks.get(id(each)), known, fates) for each in nearest)
 
 
 def _rank(requirements: Requirements, verdict: Verdict) -> float | None:
@@ -159,9 +160,10 @@ def _rank(requirements: Requirements, verdict: Verdict) -> float | None:
     return job_rank(requirements, verdict.place.element.pilot_resource(vo=requirements.vo))
 
 
-def _told(verdict: Verdict, rank: float | None, fates: Fates) -> replies.CeVerdict:
+def _told(verdict: Verdict, rank: float | None, known: States, fates: Fates) -> replies.CeVerdict:
     place = verdict.place
-    avoid = avoidance(fates.get((place.element.site, place.element.ce), Fate()))
+    name = place.element.site, place.element.ce
+    avoid = avoidance(ce_state.of(known, *name), fates.get(name, Fate()))
     return replies.CeVerdict(
         site=place.element.site,
         ce=place.element.ce,
@@ -170,7 +172,7 @@ def _told(verdict: Verdict, rank: float | None, fates: Fates) -> replies.CeVerdi
         pilots=place.running,
         free_slots=place.free_slots,
         fresh=place.fresh,
-        limits=tuple(each.detail for each in verdict.held),
+        limits=tuple(each.detail for each in verdict.held if each.clause != AVOIDED),
         coming=place.coming,
         slots=place.slots,
         avoid=avoid.text() if avoid else "",

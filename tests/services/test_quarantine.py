@@ -112,10 +112,15 @@ async def test_why_it_is_avoided_is_told_to_whoever_asks(place: Place) -> None:
     (job_id,) = await place.world.submitted(1, grid_ces=("hole",))
     await place.world.watch()
     said = await place.world.ask(user(), WhyJob(query_id="q", job_id=job_id))
-    assert said.code == "HELD_BY_LIMIT"
-    assert (
-        "avoid A/hole: quarantined by pilot_submitter: it eats jobs: 4 of 4 attempts failed" in said.summary
-    )
+    assert said.code == "ALL_AVOIDED"
+    why = "avoid: quarantined by pilot_submitter: it eats jobs: 4 of 4 attempts failed"
+    assert f"A/hole: {why}" in said.summary
+    told_of = next(each for each in said.elements if each.ce == "hole")
+    assert told_of.limits == ()
+    sites = await place.world.ask(user(), ListSites(query_id="q"))
+    (notice,) = next(each for each in sites.sites if each.ce == "hole").notices
+    assert notice == told_of.avoid, "whoever is asked"
+    assert notice.startswith(why)
     detail = await place.world.ask(user(), ShowSite(query_id="q", site="A", ce="hole"))
     assert [(each.before, each.event, each.state) for each in detail.moves] == [
         ("healthy", "eat", "quarantined")
@@ -123,6 +128,7 @@ async def test_why_it_is_avoided_is_told_to_whoever_asks(place: Place) -> None:
     facts = [msgspec.json.decode(each, type=dict) for each in place.world.take(events.TOPIC)]
     (told,) = [each for each in facts if each["type"] == "element-state"]
     assert (told["ce"], told["state"], told["said_by"]) == ("hole", "quarantined", "pilot_submitter")
+    assert [each.code for each in await place.world.look()] == ["ALL_AVOIDED"]
 
 
 async def test_a_canary_that_comes_back_releases_the_element(place: Place) -> None:

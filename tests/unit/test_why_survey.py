@@ -14,9 +14,10 @@ from wms.site import Resource
 from wms.taskqueue.closed import Pair, pairs
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.selection import Mismatch
+from wms.why.notices import why_shut
 from wms.why.survey import Crew, Known, Survey
-from wms.why.tier import Standing, judge, standing
-from wms.why.verdict import Place, verdicts
+from wms.why.tier import Judgement, Standing, judge, standing
+from wms.why.verdict import AVOIDED, Place, verdicts
 
 Closed = Mapping[tuple[str, str], set[Pair]]
 
@@ -42,6 +43,19 @@ def closed() -> st.SearchStrategy[dict[tuple[str, str], set[Pair]]]:
     return st.dictionaries(place, st.sets(pair, min_size=1, max_size=2), max_size=2)
 
 
+def shut() -> st.SearchStrategy[dict[tuple[str, str], str]]:
+    place = st.tuples(st.sampled_from(["A", "B"]), st.sampled_from(["", "A", "B"]))
+    return st.dictionaries(place, st.just("it eats jobs"), max_size=2)
+
+
+def avoided(places: Mapping[tuple[str, str], str]) -> Callable[[Requirements, Resource], Mismatch | None]:
+    def negative(_: Requirements, at: Resource) -> Mismatch | None:
+        why = why_shut(places, at.site, at.grid_ce)
+        return Mismatch(AVOIDED, why) if why else None
+
+    return negative
+
+
 def kept_out(by: Closed) -> Callable[[Requirements, Resource], Mismatch | None]:
     def negative(wanted: Requirements, at: Resource) -> Mismatch | None:
         here = by.get((at.site, ""), set()) | by.get((at.site, at.grid_ce), set())
@@ -51,7 +65,11 @@ def kept_out(by: Closed) -> Callable[[Requirements, Resource], Mismatch | None]:
 
 
 def alone(
-    wanted: Requirements, there: list[Known], of: dict[tuple[str, str, str], Crew], by: Closed
+    wanted: Requirements,
+    there: list[Known],
+    of: dict[tuple[str, str, str], Crew],
+    by: Closed,
+    closed_to_work: dict[tuple[str, str], str],
 ) -> Standing:
     places = []
     for each in there:
@@ -66,7 +84,7 @@ def alone(
                 free_slots=crew.free_slots,
             )
         )
-    return standing(wanted, verdicts(wanted, places, [kept_out(by)]))
+    return standing(wanted, verdicts(wanted, places, [avoided(closed_to_work), kept_out(by)]))
 
 
 @settings(max_examples=100, deadline=None)
@@ -77,12 +95,13 @@ def test_all_at_once_as_each_alone(queues: list[Requirements], data: st.DataObje
     for count in (len(queues) // 2, len(queues)):
         while len(survey.requirements) < count:
             survey.append(queues[len(survey.requirements)])
-        there, of, by = data.draw(known()), data.draw(crews()), data.draw(closed())
-        found = survey.standings(np.ones(count, dtype=np.int64), np.ones(count), there, of, by)
+        there, of, by, away = data.draw(known()), data.draw(crews()), data.draw(closed()), data.draw(shut())
+        found = survey.standings(np.ones(count, dtype=np.int64), np.ones(count), there, of, by, away)
         for wanted, said in zip(queues, found, strict=False):
-            expected = alone(wanted, there, of, by)
+            expected = alone(wanted, there, of, by, away)
             assert said._replace(chance=1.0, limit="") == expected._replace(limit="")
             assert bool(said.limit) == bool(expected.limit)
+            assert judge(said).code == judge(expected).code
 
 
 def chances(free: int, *queues: tuple[Requirements, int, float]) -> list[float]:
@@ -130,3 +149,24 @@ def test_a_limit_is_named_with_what_it_keeps_out() -> None:
     )
     assert judge(said).code == "HELD_BY_LIMIT"
     assert "owner 'o'" in said.limit
+
+
+def test_what_a_limit_holds_is_told_from_what_only_avoided_elements_could_run() -> None:
+    survey = Survey()
+    survey.append(asks())
+    here = [Known(element(), fresh=True), Known(element("other"), fresh=True)]
+    full = {("A", "ce"): {("owner", "o")}}
+
+    def look(closed: Any, away: dict[tuple[str, str], str]) -> Judgement:
+        (said,) = survey.standings(np.ones(1, dtype=np.int64), np.ones(1), here, {}, closed, away)
+        return judge(said)
+
+    mixed = look(full, {("A", "other"): "A/other: avoid: banned"})
+    assert mixed.code == "HELD_BY_LIMIT"
+    assert "but for 1 that are avoided: no more jobs of owner" in mixed.text
+    whole = look(full, {("A", ""): "A: avoid: banned"})
+    assert whole == (
+        "ALL_AVOIDED",
+        "2 computing elements could run it, and each is avoided now: A: avoid: banned",
+    )
+    assert look({}, {("A", "other"): "A/other: avoid: banned"}).code == "NO_PILOT"

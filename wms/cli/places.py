@@ -42,7 +42,7 @@ def sites(*, sought: Sought = NOWHERE, common: Common = USUAL) -> int:
     """List the computing elements that advertise themselves.
 
     With --discover: those that index servers lead to, asked now.
-    The notice says what keeps jobs and pilots from one: suppress (a limit of its ad is reached: nothing comes until the next), delay (more come later), avoid (pilots die there).
+    The notice says what keeps jobs and pilots from one: suppress (a limit of its ad is reached: nothing comes until the next), delay (more come later), avoid (it is quarantined or shut, or pilots die there).
 
     For example:
       wms sites

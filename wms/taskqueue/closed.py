@@ -111,6 +111,10 @@ class Closed:
         closed = self.at(site, ce)
         return np.logical_or.reduce([self._mask(pair) for pair in closed]) if closed else None
 
+    def shut(self, site: str, ce: str) -> Mask | None:
+        """Return by slot which queues are kept back there since it is avoided; None where it is not."""
+        return self._mask(WORK) if WORK in self.at(site, ce) else None
+
     def left_open(self, fit: bytes, site: str, ce: str) -> bytes:
         """Return which of the queues that fit, by the bits of a view, are open there as well."""
         known = self._left.get((site, ce, id(fit)))

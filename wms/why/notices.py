@@ -1,12 +1,16 @@
 """What keeps jobs and pilots from a computing element, in three words: suppress, delay, avoid.
 
 *Suppress*: a limit that its ad states is reached, and nothing comes there until its next ad. *Delay*: too many are being
-submitted there, or a rate is used up; more come later. *Avoid*: pilots die there, so that others are better.
+submitted there, or a rate is used up; more come later. *Avoid*: it was quarantined, or shut by an operator, its door is shut, or
+pilots die there, so that others are better.
+
+What people are told of an element comes from here, whoever tells it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from wms.provisioning.health import Health, Place
 from wms.site import ComputingElement
 from wms.taskqueue.allowance import Notice, notice
 
@@ -22,21 +26,45 @@ class Fate(NamedTuple):
     """Died before they were seen at work."""
 
 
+class Since(NamedTuple):
+    """What an element's ad lets come until the next (None: it states no limit), and what has come since."""
+
+    allowed: int | None = None
+    matched: int = 0
+    sent: int = 0
+
+
 def notices(
-    element: ComputingElement, allowed: int | None, matched: int, sent: int, fate: Fate, *, fresh: bool
+    element: ComputingElement, since: Since, health: Health, fate: Fate, *, fresh: bool
 ) -> Iterator[Notice]:
-    """Yield what is to be said of an element, by what its ad lets come and what has come since."""
+    """Yield what is to be said of an element: by what its ad lets come, by how it was judged, by what became of its pilots."""
     if fresh:
-        of_each = (notice(element, allowed, matched), notice(element, allowed, sent, "pilots"))
-        yield from filter(None, of_each)
-    elif allowed is not None:
+        of_jobs = notice(element, since.allowed, since.matched)
+        yield from filter(None, (of_jobs, notice(element, since.allowed, since.sent, "pilots")))
+    elif since.allowed is not None:
         yield Notice("suppress", "nothing comes before its next ad")
-    if found := avoidance(fate):
+    if found := avoidance(health, fate):
         yield found
 
 
-def avoidance(fate: Fate) -> Notice | None:
+def avoidance(health: Health, fate: Fate) -> Notice | None:
     """Return why an element is better avoided; None if it is not."""
+    if health.state != "healthy":
+        return Notice("avoid", health.text())
     if fate.lost < FEW or 2 * fate.lost <= fate.ended:
         return None
     return Notice("avoid", f"{fate.lost:,} of {fate.ended:,} pilots died unseen within the hour")
+
+
+def shut_out(known: Mapping[Place, Health]) -> dict[Place, str]:
+    """Return the elements, and with no element the sites, that get no work, and in words which and why."""
+    return {
+        place: f"{'/'.join(filter(None, place))}: {Notice('avoid', health.text()).text()}"
+        for place, health in known.items()
+        if health.avoided
+    }
+
+
+def why_shut(shut: Mapping[Place, str], site: str, ce: str) -> str | None:
+    """Return why an element gets no work: by its site, where that is shut as a whole; None if it does."""
+    return shut.get((site, "")) or shut.get((site, ce))

@@ -172,20 +172,19 @@ class Survey:
         """Return the standing of every queue by number.
 
         `crews` are by site, element and VO; `closed` is what limits keep out, by site and element, "" for a whole site;
-        likewise `avoided` what is the matter with places that get no work.
+        likewise `avoided` why places get no work (`wms.why.notices.shut_out`).
         """
         self._close(closed)
-        self._closed.avoid(
-            {place: f"avoid {'/'.join(filter(None, place))}: {why}" for place, why in avoided.items()}
-        )
+        self._closed.avoid(avoided)
         sums = _Sums(self.requirements, waiting, weights)
         reached = self._all_reached(known)
         for each, (but_time, here) in zip(known, reached, strict=True):
             sums.add_short(each.element.max_cpu_time, but_time & ~here)
-            sums.add(each, here, self._closed.slots(each.element.site, each.element.ce))
+            place = each.element.site, each.element.ce
+            sums.add(each, here, self._closed.slots(*place), self._closed.shut(*place))
             if each.fresh:
                 for vo in sums.vos:
-                    if crew := crews.get((each.element.site, each.element.ce, vo)):
+                    if crew := crews.get((*place, vo)):
                         sums.add_crew(vo, crew)
         return sums.standings(len(known), sum(each.fresh for each in known), self._limit)
 
@@ -239,9 +238,11 @@ class _Sums:
         """Seconds; -1 where there is no element that CPU time alone keeps the queue from."""
         self._fitting = np.zeros(count, dtype=np.int64)
         self._held = np.zeros(count, dtype=np.int64)
+        self._avoided = np.zeros(count, dtype=np.int64)
         self._crew = np.zeros((len(Crew._fields), count), dtype=np.int64)
         self._expected = np.zeros(count)
         self._held_at: dict[int, ComputingElement] = {}
+        self._avoided_at: dict[int, ComputingElement] = {}
         self._open = np.zeros(count, dtype=np.bool_)
         numbers: dict[str, list[int]] = {}
         for number, each in enumerate(requirements):
@@ -252,8 +253,8 @@ class _Sums:
         """Add an element's CPU time for those queues that ask for more, and for nothing else that it has not."""
         self._longest[short] = np.maximum(self._longest[short], seconds)
 
-    def add(self, known: Known, reached: Mask, closed: Mask | None) -> None:
-        """Add what an element says."""
+    def add(self, known: Known, reached: Mask, closed: Mask | None, shut: Mask | None) -> None:
+        """Add what an element says; `closed` is what is kept back there, `shut` what of that since it is avoided."""
         self._could += reached
         if not known.fresh:
             return
@@ -263,8 +264,11 @@ class _Sums:
             held = reached & closed
             self._held += held
             self._open = reached & ~closed
-            for number in np.flatnonzero(held).tolist():
-                self._held_at.setdefault(number, known.element)
+            avoided = np.zeros_like(held) if shut is None else reached & shut
+            self._avoided += avoided
+            for at, mask in ((self._held_at, held & ~avoided), (self._avoided_at, avoided)):
+                for number in np.flatnonzero(mask).tolist():
+                    at.setdefault(number, known.element)
 
     def add_crew(self, vo: str, crew: Crew) -> None:
         """Add the pilots of a VO on the element added last."""
@@ -288,7 +292,7 @@ class _Sums:
     ) -> list[Standing]:
         """Return the standing of every queue."""
         rows = zip(
-            self._could.tolist(), self._longest.tolist(), self._fitting.tolist(), self._held.tolist(), self._crew.T.tolist(),
+            self._could.tolist(), self._longest.tolist(), self._fitting.tolist(), self._held.tolist(), self._avoided.tolist(), self._crew.T.tolist(),
             self._expected.tolist(), strict=True,
         )  # fmt: skip
         return [
@@ -301,12 +305,13 @@ class _Sums:
                 asked=self._requirements[number].cpu_segment,
                 fitting=fitting,
                 held=held,
-                limit=limit(number, self._held_at[number]) if held else "",
+                avoided=avoided,
+                limit=limit(number, (self._held_at.get(number) or self._avoided_at[number])) if held else "",
                 pilots=crew[0],
                 coming=crew[1],
                 slots=crew[2],
                 free_slots=crew[3],
                 chance=min(1.0, expected / crew[3]) if crew[3] else 1.0,
             )
-            for number, (could, longest, fitting, held, crew, expected) in enumerate(rows)
+            for number, (could, longest, fitting, held, avoided, crew, expected) in enumerate(rows)
         ]

@@ -28,8 +28,10 @@ class Standing(NamedTuple):
     """Fresh ones that could."""
     held: int = 0
     """Those of them where a limit holds the jobs back, or that are avoided."""
+    avoided: int = 0
+    """Those of them that are avoided, limits or not."""
     limit: str = ""
-    """One such limit, or what is the matter, in words."""
+    """One such limit in words; where all are avoided, why one is."""
     pilots: int = 0
     """Pilots that run and take jobs where the jobs fit and nothing holds them."""
     coming: int = 0
@@ -62,6 +64,8 @@ def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: fl
     short = [each for each in all_ if each.failing and {no.clause for no in each.failing} == {CPU_TIME.name}]
     fitting = [each for each in could if each.place.fresh]
     held = [each for each in fitting if each.held]
+    shut = [each for each in held if each.avoided]
+    why = next((each for each in held if not each.avoided), held[0] if held else None)
     open_ = [each.place for each in fitting if not each.held]
     return Standing(
         contradiction=contradiction(requirements),
@@ -72,7 +76,8 @@ def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: fl
         asked=requirements.cpu_segment,
         fitting=len(fitting),
         held=len(held),
-        limit=held[0].held[0].detail if held else "",
+        avoided=len(shut),
+        limit=why.held[0].detail if why else "",
         pilots=sum(place.running for place in open_),
         coming=sum(place.coming for place in open_),
         slots=sum(place.slots for place in open_),
@@ -93,11 +98,15 @@ def judge(at: Standing) -> Judgement:
         others = f"{_elements(at.could)} that could {_do(at.could)} not advertise now"
         return Judgement(Wait.IMPOSSIBLE_NOW, f"{_none(at.fresh, 'advertised now')} could run it; {others}")
     if at.held == at.fitting:
-        return Judgement(
-            Wait.HELD_BY_LIMIT,
-            f"{_elements(at.fitting)} could run it, and each holds it back now: {at.limit}",
-        )
+        return _judge_held(at, f"{_elements(at.fitting)} could run it")
     return _judge_open(at, _elements(at.fitting - at.held))
+
+
+def _judge_held(at: Standing, could: str) -> Judgement:
+    if at.avoided == at.held:
+        return Judgement(Wait.ALL_AVOIDED, f"{could}, and each is avoided now: {at.limit}")
+    others = f", but for {at.avoided:,} that are avoided" if at.avoided else ""
+    return Judgement(Wait.HELD_BY_LIMIT, f"{could}, and each holds it back now{others}: {at.limit}")
 
 
 def _too_long(at: Standing) -> str:

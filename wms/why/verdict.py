@@ -11,6 +11,9 @@ from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements, processors_needed
 from wms.taskqueue.selection import Mismatch, Negative
 
+AVOIDED = "CE_AVOIDED"
+"""The clause of those elements that get no work, whatever limits there are."""
+
 
 class Place(Struct, frozen=True, kw_only=True):
     """A computing element that is or was known, and the pilots that one VO has there."""
@@ -37,6 +40,11 @@ class Verdict(NamedTuple):
     def fits(self) -> bool:
         """Whether the job could run there, limits aside."""
         return not self.failing
+
+    @property
+    def avoided(self) -> bool:
+        """Whether it gets no work, limits or not."""
+        return any(each.clause == AVOIDED for each in self.held)
 
     @property
     def opens(self) -> bool:
