@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 import uuid
 from collections import defaultdict
 
@@ -47,6 +49,21 @@ async def test_ten_thousand_messages_at_once(bus: Bus) -> None:
     for each in found:
         by_key[each.key].append(int(each.payload))
     assert all(numbers == sorted(numbers) for numbers in by_key.values())
+
+
+async def test_a_broker_that_stands_still_for_a_while_keeps_none_of_many_senders_from_their_turn(
+    bus: Bus,
+) -> None:
+    await bus.kafka.send(bus.topic.name, "k", b"first")
+    pid = bus.server.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    asyncio.get_running_loop().call_later(1.5, os.kill, pid, signal.SIGCONT)
+    await asyncio.gather(*(bus.kafka.send(bus.topic.name, "k", b"%d" % n) for n in range(40)))
+
+    found = await bus.read_all(bus.topic.name, PARTITIONS, 41)
+
+    assert [each.payload for each in found] == [b"first", *(b"%d" % n for n in range(40))]
 
 
 async def test_a_token_travels_beside_the_payload(bus: Bus) -> None:

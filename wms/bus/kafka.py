@@ -9,6 +9,7 @@ import asyncio
 import random
 import time
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice, takewhile
@@ -61,6 +62,7 @@ class Kafka:
         self.cluster_id = ""
         self._producer: Any = None
         self._opening = asyncio.Lock()
+        self._turns: defaultdict[tuple[str, int], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._retired: set[asyncio.Task[None]] = set()
         self._admin: AIOKafkaAdminClient | None = None
         self._known: dict[str, Topic] = {}
@@ -175,7 +177,9 @@ class Kafka:
             async with asyncio.timeout(SEND_SECONDS):
                 count = min(topic.partitions, len(await producer.partitions_for(topic.name)))
                 for partition, batch, inside in _batches(producer, messages, count, headers):
-                    future = await producer.send_batch(batch, topic.name, partition=partition)
+                    # aiokafka lets a sender wait for its turn ever less the more others wait for the same partition.
+                    async with self._turns[topic.name, partition]:
+                        future = await producer.send_batch(batch, topic.name, partition=partition)
                     sending.append((inside, future))
                 results = await asyncio.gather(*(future for _, future in sending), return_exceptions=True)
             return self._refused([inside for inside, _ in sending], results)
