@@ -97,7 +97,10 @@ FREE = """set local session_replication_role = replica;
           alter table job_event_table rename to job_event;
           create table attempt_table as table attempt; drop view attempt;
           alter table attempt_table rename to attempt;
-          alter table description alter column body type jsonb using body::jsonb;"""
+          alter table description alter column body type jsonb using body::jsonb;
+          -- All happened just now, however long ago that is on a slow machine.
+          update outbox set due_at = now();
+          update lease set expires_at = now() + interval '1 min';"""
 RUNNING = "(select min(job_id) from job where state = 'Running')"
 WAITING = "(select max(job_id) from job where state = 'Waiting' and epoch = 0 and array_index is null)"
 DONE = "(select min(job_id) from job where state = 'Done')"

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def place(tmp_path: Path) -> AsyncIterator[Grid]:
-    async with grid(tmp_path / "grid") as made:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Grid]:
+    async with grid(tmp_path_factory.mktemp("grid")) as made:
         yield made
 
 
@@ -46,7 +46,7 @@ async def test_a_job_runs_through_a_jump_of_its_nodes_clock_under_one_lease(
     offset = tmp_path / "offset"
     offset.write_text(f"{at_first:+}h\n")
     site = place.site()
-    await place.agent(
+    agent = await place.agent(
         site,
         environment={
             "LD_PRELOAD": str(LIBRARIES[0]),
@@ -56,7 +56,6 @@ async def test_a_job_runs_through_a_jump_of_its_nodes_clock_under_one_lease(
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         },
     )
-    (agent,) = place.agents
     go_on = tmp_path / "go on"
     (job,) = await place.submit(
         site, "/bin/sh", "-c", f"until [ -e '{go_on}' ]; do sleep 0.1; done", cpu_time=60
@@ -65,10 +64,10 @@ async def test_a_job_runs_through_a_jump_of_its_nodes_clock_under_one_lease(
     await is_off_by(agent, at_first)
     offset.write_text(f"{then:+}h\n")
     await is_off_by(agent, then)
-    (before,) = await place.sql("select expires_at from lease")
+    (before,) = await place.sql("select expires_at from lease where job_id = $1", job)
 
     async def renewed() -> bool:
-        (now,) = await place.sql("select expires_at from lease")
+        (now,) = await place.sql("select expires_at from lease where job_id = $1", job)
         return bool(now["expires_at"] >= before["expires_at"] + timedelta(seconds=LEASE_SECONDS))
 
     await eventually(renewed, within=60)

@@ -35,8 +35,8 @@ def start(place: Path, *arguments: str, ignoring: signal.Signals | None = None) 
 
 
 def _ignoring(number: signal.Signals | None) -> list[str]:
-    """Return what starts a command as a shell starts those in its background."""
-    return ["env", f"--ignore-signal={number.name.removeprefix('SIG')}"] if number else []
+    """Return what starts a command as a shell does in its foreground, or in its background, where these tests may be."""
+    return ["env", f"--ignore-signal={number.name.removeprefix('SIG')}" if number else "--default-signal=INT"]
 
 
 def lines(process: subprocess.Popen[str]) -> Iterator[str]:

@@ -147,6 +147,7 @@ async def test_old_directories_go_and_those_of_living_pilots_stay(
     for n in range(KEPT_DIRECTORIES + 5):
         place = tmp_path / f"old{n:03}"
         place.mkdir()
+        (place / "process").write_text('{"pid": 1, "started_at": 0.0}')
         os.utime(place, (n, n))
     await dispatcher.forget([])
     left = {place.name for place in tmp_path.iterdir()}
