@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Tests and demos are many processes of the same code: each would compile all of it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup run check format test test-all testbed-install testbed-up testbed-down testbed-test chaos bench docs lock clean
 
 help: ## this list
@@ -33,8 +36,10 @@ format: setup ## let the formatter and the linter mend what they can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: setup ## the quick suite
-	$(BIN)/pytest -m "not slow and not chaos and not testbed"
+# Most tests wait for processes, so that more of them run at a time than there are processors; 0 runs one after the other.
+WORKERS ?= 3
+test: setup ## the quick suite, WORKERS tests at a time
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not chaos and not testbed"
 
 test-all: setup ## every test
 	$(BIN)/pytest

@@ -1,4 +1,4 @@
-"""The real servers the tests stand on: one Postgres and one broker a session, a database of its own a test.
+"""The real servers the tests stand on: one Postgres and one broker a worker, a database of its own a test.
 
 WMS_TEST_POSTGRES=URL takes a server that runs already; WMS_TEST_BACKEND=docker takes one in a container where a
 Docker daemon answers; else the embedded one is started, in a directory of the session's.
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 import pytest_asyncio
+from hypothesis import settings
 
 from tests.middleware import Sites, a_testbed
 from tests.waiting import eventually
@@ -24,6 +25,10 @@ from wms.embedded.postgres import Postgres
 __all__ = ["eventually"]
 
 _numbers = itertools.count(1)
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("wms", deadline=None)
+settings.load_profile("wms")
 
 
 def with_database(url: str, database: str) -> str:
