@@ -6,7 +6,7 @@ import itertools
 import os
 import time
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 import msgspec
 import numpy as np
@@ -21,7 +21,7 @@ from wms.bus.consumer import Delivery
 from wms.bus.kafka import Headers, Kafka, Settings
 from wms.bus.relay import Relay
 from wms.db import offset
-from wms.db.database import Database
+from wms.db.database import Database, Transaction
 from wms.ids import PilotId, RequestId
 from wms.lease import Terms
 from wms.messages.requests import TOPIC, MatchRequest
@@ -132,11 +132,13 @@ class Matcher:
         while left and time.perf_counter() < until:
             batch = left.pop()
             began = time.perf_counter()
-            async with self._db.transaction() as tx:
-                await offset.advance(tx, feed, {0: (at, at + len(batch))})
-                await self._matching.handle(tx, batch)
+            await self._db.attempt(partial(self._do, feed, at, batch))
             at += len(batch)
             seconds.append(time.perf_counter() - began)
+
+    async def _do(self, feed: offset.Feed, at: int, batch: Batch, tx: Transaction) -> None:
+        await offset.advance(tx, feed, {0: (at, at + len(batch))})
+        await self._matching.handle(tx, batch)
 
 
 def _answers(told: Sequence[bytes], asked: set[int]) -> tuple[list[Match], list[int]]:

@@ -17,6 +17,7 @@ from tests.services.world import Held, World, pilot, result, user
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings
 from wms.db import limit
+from wms.db.database import Transaction
 from wms.ids import CommandId, PilotId, RequestId
 from wms.lease import Terms
 from wms.messages import changes, replies
@@ -328,10 +329,13 @@ async def asked(
         resource=Resource(**{**described, **resource}),
         slots=slots,
     )
-    async with world.db.transaction() as tx:
+
+    async def handle(tx: Transaction) -> None:
         await matcher.matching.handle(tx, [Delivery(who, request)])
         if fail:
             raise RuntimeError("power is gone")
+
+    await world.db.attempt(handle)
     rows = await world.sql("select job_id, epoch from lease where request_id = $1", request.request_id)
     return [(row["job_id"], row["epoch"]) for row in rows]
 

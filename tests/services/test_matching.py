@@ -38,8 +38,8 @@ def request(
 
 
 async def asked(world: World, *requests: MatchRequest, matching: Matching, who: Any = None) -> list[Any]:
-    async with world.db.transaction() as tx:
-        await matching.handle(tx, [Delivery(who or pilot(), each) for each in requests])
+    deliveries = [Delivery(who or pilot(), each) for each in requests]
+    await world.db.attempt(lambda tx: matching.handle(tx, deliveries))
     return world.told((who or pilot()).site or "")
 
 
@@ -166,6 +166,17 @@ async def test_many_matchers_never_give_a_job_twice(the_world: World) -> None:
     )
     assert len(rows) == 200
     assert {(row["n"], row["epoch"]) for row in rows} == {(1, 1)}
+
+
+async def test_a_job_that_another_transaction_has_its_hands_on_is_drawn_over(the_world: World) -> None:
+    """Nobody waits for it for long: what was claimed is undone, and claimed again by one who looks before."""
+    first, second = await the_world.submitted(2)
+    matching = await loaded(the_world)
+    async with the_world.db.transaction() as tx:
+        await tx.fetch("select from job where job_id = $1 for update", first)
+        (offer,) = await asked(the_world, request(slots=2, packed=False), matching=matching)
+        assert [each.job_id for each in offer.jobs] == [second]
+    assert await the_world.state(first) == "Waiting"
 
 
 async def test_a_transaction_that_fails_gives_its_jobs_back_to_the_index(the_world: World) -> None:

@@ -154,8 +154,7 @@ async def test_two_matchers_at_one_block_give_every_job_away_once(the_world: Wor
         message = MatchRequest(
             request_id=RequestId(f"{n}-{request}"), pilot_id=PilotId(f"p-{n}"), resource=resource, slots=500
         )
-        async with the_world.db.transaction() as tx:
-            await matchers[n].handle(tx, [Delivery(asking[n], message)])
+        await the_world.db.attempt(lambda tx: matchers[n].handle(tx, [Delivery(asking[n], message)]))
 
     for request in range(5):
         for feed in feeds:

@@ -213,8 +213,7 @@ class World:
             ),
             slots=slots,
         )
-        async with self.db.transaction() as tx:
-            await self._matching.handle(tx, [Delivery(who, request)])
+        await self.db.attempt(lambda tx: self._matching.handle(tx, [Delivery(who, request)]))
         offers = [each for each in self.told(who.site or "") if isinstance(each, site_inbox.Offer)]
         return [(job.job_id, job.epoch) for offer in offers for job in offer.jobs]
 

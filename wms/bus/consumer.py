@@ -9,6 +9,7 @@ the dead letters, and the rest goes on.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -247,17 +248,20 @@ class Consumer(Generic[M]):
             await self._handle_or_halve(batch[middle:])
 
     async def _commit(self, batch: list[_Decoded[M]]) -> None:
-        good = [each.delivery for each in batch if each.fault is None and each.delivery is not None]
-        async with self._db.transaction() as tx:
-            following = await self._advance(tx, [each.record for each in batch])
-            for each in batch:
-                if each.fault is not None:
-                    await self._refuse(tx, each, each.fault)
-            if good:
-                await self._handle(tx, good)
-            faultpoint.reach("consumer.before_commit")
+        following = await self._db.attempt(partial(self._do, batch))
         faultpoint.reach("consumer.after_commit")
         self._offsets.update(following)
+
+    async def _do(self, batch: Sequence[_Decoded[M]], tx: Transaction) -> dict[int, int]:
+        """Do what the messages ask; return the offsets that follow them."""
+        following = await self._advance(tx, [each.record for each in batch])
+        for each in batch:
+            if each.fault is not None:
+                await self._refuse(tx, each, each.fault)
+        if good := [each.delivery for each in batch if each.fault is None and each.delivery is not None]:
+            await self._handle(tx, good)
+        faultpoint.reach("consumer.before_commit")
+        return following
 
     async def _advance(self, tx: Transaction, records: Sequence[Message]) -> dict[int, int]:
         following = {record.partition: record.offset + 1 for record in records}

@@ -1,11 +1,11 @@
 """The pool of connections, and the transaction that a handler is given: state and messages in one commit."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import asyncpg
 import msgspec
@@ -14,6 +14,8 @@ from asyncpg.pool import PoolConnectionProxy
 from wms.db.sql import load
 from wms.errors import Unavailable
 from wms.messages.wire import encode
+
+T = TypeVar("T")
 
 Connection: TypeAlias = asyncpg.Connection | PoolConnectionProxy
 
@@ -56,8 +58,10 @@ class Parcel(msgspec.Struct, frozen=True):
 class Transaction:
     """A database transaction with an outbox: what is sent goes out if, and only if, it commits."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, wary: bool = False) -> None:
         self.connection = connection
+        self.wary = wary
+        """Whether to look who has a lock before wanting it: a moment ago one was in the way. Hardly ever one is."""
         self._outgoing: Outgoing = {}
         self._replies: Outgoing = {}
         self._undo: list[Callable[[], None]] = []
@@ -104,6 +108,10 @@ class Transaction:
     async def copy(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows: cheaper than a statement where they are many and nothing is to be decided."""
         await self.connection.copy_records_to_table(table, records=rows, columns=columns)
+
+    def learn_now(self, now: datetime) -> None:
+        """Take the database's time from a statement that told it by the way."""
+        self._now = now
 
     async def now(self) -> datetime:
         """Return the database's time at the transaction's start: the only clock that leases know."""
@@ -173,13 +181,22 @@ class Database:
         except TimeoutError:
             self._pool.terminate()
 
+    async def attempt(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Do work in a transaction; at once again, in a wary one, if somebody's lock was in its way."""
+        try:
+            async with self.transaction() as tx:
+                return await work(tx)
+        except asyncpg.LockNotAvailableError:
+            async with self.transaction(wary=True) as tx:
+                return await work(tx)
+
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
+    async def transaction(self, *, wary: bool = False) -> AsyncIterator[Transaction]:
         """Begin; commit at the end of the block and post what was sent, roll back on any error."""
         tx: Transaction | None = None
         try:
             async with self._pool.acquire() as connection, connection.transaction():
-                tx = Transaction(connection)
+                tx = Transaction(connection, wary=wary)
                 yield tx
                 parcels = await tx.post()
         except BaseException:

@@ -236,28 +236,20 @@ async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop) -> N
 
 
 async def claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) -> list[Claimed]:
-    """Give the jobs that still wait to the pilots; one that does not is left out. No job may be asked for twice."""
+    """Give the jobs that still wait to the pilots; one that does not is left out. No job may be asked for twice.
+
+    Raises LockNotAvailableError if another transaction has its hands on one of them; in a wary transaction such a job is as
+    good as gone: nobody waits, so that nobody waits in a circle.
+    """
     ordered = sorted(claims, key=_JOB_ID)
     by_id = {each.job_id: each for each in ordered}
-    try:
-        rows = await _claim_promptly(tx, ordered, offer_seconds)
-    except asyncpg.LockNotAvailableError:
-        # What another transaction has its hands on is as good as gone: nobody waits, so that nobody waits in a circle.
+    if tx.wary:
         ids = [row["job_id"] for row in await tx.fetch(SQL["not_busy"], list(by_id))]
-        rows = await _claim(tx, [by_id[job_id] for job_id in ids], offer_seconds)
-    taken = [_made(by_id[row["job_id"]], row) for row in rows]
+        ordered = [by_id[job_id] for job_id in ids]
+    taken = [_made(by_id[row["job_id"]], row) for row in await _claim(tx, ordered, offer_seconds)]
     now = await tx.now()
     _tell(tx, [_matched(each, now) for each in taken])
     return taken
-
-
-async def _claim_promptly(
-    tx: Transaction, claims: Sequence[Claim], offer_seconds: float
-) -> list[asyncpg.Record]:
-    """Claim without asking first who else has a lock: hardly ever anybody has."""
-    async with tx.connection.transaction():
-        await tx.execute(SQL["be_brief"])
-        return await _claim(tx, claims, offer_seconds)
 
 
 async def _claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) -> list[asyncpg.Record]:

@@ -39,17 +39,13 @@ from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6:
 -- Remember that the pilots of these jobs were asked to stop them.
 update job set stop_requested = $2 where job_id = any ($1::bigint[]);
 
--- name: be_brief
--- From now on this transaction waits for nobody's lock for long.
-set local lock_timeout = '100ms';
-
 -- name: not_busy
 -- Of these jobs those that wait and that no other transaction has its hands on.
 select job_id from job where job_id = any ($1::bigint[]) and state = 'Waiting' order by job_id for update skip locked;
 
 -- name: claim
 -- Give waiting jobs to pilots: state and lease, which tell the match; a job that no longer waits is not returned. The
--- attempt counts from now on: what is withdrawn is given back.
+-- attempt counts from now on: what is withdrawn is given back. From now on the transaction waits for nobody's lock for long.
 with claimed as (
     update job j
     set state = 'Matched', epoch = j.epoch + 1, event_seq = j.event_seq + 1, attempts = j.attempts + 1, reason = 'OFFERED',
@@ -58,6 +54,7 @@ with claimed as (
         select job_id, pilot_id, request_id, coalesce(site, '') as site, coalesce(ce, '') as ce
         from unnest($1::bigint[], string_to_array($2, E'\x1f'), string_to_array($3, E'\x1f'), string_to_array($4, E'\x1f'),
                     string_to_array($5, E'\x1f')) as u(job_id, pilot_id, request_id, site, ce)
+        cross join (select set_config('lock_timeout', '100ms', true)) as brief
     ) a
     where j.job_id = a.job_id and j.state = 'Waiting'
     returning j.job_id, j.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.description_id, j.array_index,

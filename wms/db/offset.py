@@ -33,7 +33,7 @@ async def begin(tx: Transaction, feed: Feed, partitions: Sequence[int]) -> dict[
 async def advance(tx: Transaction, feed: Feed, moves: Mapping[int, tuple[int, int]]) -> None:
     """Move the offsets of partitions, each from what is expected to what follows, or raise PartitionLost."""
     partitions = sorted(moves)
-    moved = await tx.execute(
+    moved = await tx.fetch(
         SQL["advance"],
         feed.cluster_id,
         feed.consumer,
@@ -42,6 +42,8 @@ async def advance(tx: Transaction, feed: Feed, moves: Mapping[int, tuple[int, in
         [moves[partition][0] for partition in partitions],
         [moves[partition][1] for partition in partitions],
     )
-    if moved < len(partitions):
+    if len(moved) < len(partitions):
         expected = {partition: before for partition, (before, _) in moves.items()}
         raise PartitionLost(f"{feed.consumer}: {feed.topic} is no longer at all of {expected}")
+    if moved:
+        tx.learn_now(moved[0]["now"])

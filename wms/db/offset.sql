@@ -14,4 +14,5 @@ where cluster_id = $1 and consumer = $2 and topic = $3 and partition = any ($4::
 update consumer_offset o set next_offset = m.following, moved_at = now()
 from unnest($4::integer[], $5::bigint[], $6::bigint[]) as m(partition, expected, following)
 where o.cluster_id = $1 and o.consumer = $2 and o.topic = $3 and o.partition = m.partition
-  and o.next_offset = m.expected;
+  and o.next_offset = m.expected
+returning now() as now;
