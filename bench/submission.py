@@ -1,4 +1,4 @@
-"""How fast jobs are accepted: as separate descriptions and as an array, through the client and the broker, durable.
+"""How fast jobs are accepted: separate descriptions, an array, a list of values; through the client and the broker, durable.
 
 python -m bench.submission [--jobs N] [--queues N] [--runs N] [--json]
 
@@ -34,6 +34,10 @@ async def measure(jobs: int, queues: int, runs: int) -> Figures:
         for n in range(jobs)
     ]
     array = JobDescription(executable="sim", arguments=("{n}",), name="sim-{n}", cpu_time=600, array=jobs)
+    listed = JobDescription(
+        executable="sim", arguments=("{file}",), cpu_time=600,
+        parameters={"file": tuple(f"run-{n:07d}.root" for n in range(jobs))},
+    )  # fmt: skip
     async with system(services=("job_manager", "matcher")) as running:
         about = machine(await postgres_version(running))
         async with Client.connect(running.layout.root, timeout=600) as client:
@@ -44,10 +48,12 @@ async def measure(jobs: int, queues: int, runs: int) -> Figures:
             late = await indexed(running, min(100, jobs) + runs * jobs)
             used = cpu.used()
             other = [await accepted(client, array) for _ in range(runs)]
+            third = [await accepted(client, listed) for _ in range(runs)]
     return {
         "machine": about,
         "separate": figures(jobs, one),
         "array": figures(jobs, other),
+        "list": figures(jobs, third),
         # Told by a heartbeat, so that it is a second or two less in truth.
         "indexed_seconds_after": round(late, 1),
         "cpu_us_per_separate_job": {name: round(1e6 * each / runs / jobs, 1) for name, each in used.items()},

@@ -127,6 +127,7 @@ def _scaling(found: Found) -> Iterator[str]:
 BROKERED = {
     "saturated": "as many as there can be, one slot a request",
     "saturated_16_slots": "the same, sixteen slots",
+    "saturated_sweeps": "the same, of sweeps, whose jobs have no rows before",
     "rate_5000": "5,000 requests a second",
     "rate_50": "50 requests a second",
     "lives": "whole lives (match, accept, run, done), sixteen slots",
@@ -151,9 +152,12 @@ def _brokered(found: Found) -> Iterator[str]:
             )
 
 
+SUBMISSION = {"separate": "separate descriptions", "array": "one array", "list": "one list of values"}
+
+
 def _submission(found: Found) -> Iterator[str]:
     yield from head("what", "jobs/s", "seconds")
-    for name, title in (("separate", "separate descriptions"), ("array", "one array")):
+    for name, title in SUBMISSION.items():
         each = found[name]
         yield row(title, _number(each["jobs_per_second"]), f"{each['seconds']:g}")
     costs = ", ".join(f"{name} {cost:g}" for name, cost in found["cpu_us_per_separate_job"].items())

@@ -21,6 +21,8 @@ NAME_LIMIT = 255
 KINDS_LIMIT = 20_000
 KIND_LIMIT = 2_048
 """Bytes; the few that have more in common are looked at each time."""
+LONGEST_PRIORITY = 2
+"""Digits."""
 
 # Printable ASCII, with a backslash before quote and backslash alone: that is how these are encoded, and the only way.
 _CHARS = rb'[ !#-\[\]-~]*+(?:\\["\\][ !#-\[\]-~]*+)*+'
@@ -116,8 +118,8 @@ _UNKNOWN = None, None
 def _parts(raw: bytes) -> tuple[_Shared, str, int, int | None] | None:
     """Return what a plain job shares, its name, its priority, and where in what follows that is said, if it is."""
     own = _OWN.match(raw)
-    if own is None or own.end() > PLAIN_LIMIT:
-        return None
+    if own is None or own.end() > PLAIN_LIMIT or len(raw) - own.end() > KIND_LIMIT + LONGEST_PRIORITY:
+        return None  # of the last, none is remembered
     program, environment, name = own.groups(b"")
     if len(name) > NAME_LIMIT or b"\\" in name:
         return None

@@ -332,13 +332,20 @@ def extremes(lists: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
 
 def _extremes(values: Sequence[str]) -> Iterator[str]:
     # Of a million values that nothing is wrong with is seen without looking at each by itself.
+    lines = "\n".join(values)
+    if lines.count("\n") == len(values) - 1 and _PLAIN_LINES.fullmatch(lines):
+        yield _longest(values, len)
+        return
     whole = "".join(values)
-    yield max(values, key=len if whole.isascii() else _bytes)
-    # A value with a line end in it is found by the other rule: it is not printable.
-    if not _PLAIN_LINES.fullmatch("\n".join(values)):
-        yield from islice((value for value in values if not _PLAIN.fullmatch(value)), 1)
+    yield _longest(values, len if whole.isascii() else _bytes)
+    yield from islice((value for value in values if not _PLAIN.fullmatch(value)), 1)
     if not whole.isprintable():
         yield from islice((value for value in values if not value.isprintable()), 1)
+
+
+def _longest(values: Sequence[str], size: Callable[[str], int]) -> str:
+    sizes = list(map(size, values))
+    return values[sizes.index(max(sizes))]
 
 
 def _growth(texts: Iterable[str], description: JobDescription) -> int:
