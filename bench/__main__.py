@@ -3,7 +3,17 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("submission", "matching", "brokered", "why", "churn", "classads", "ads", "end_to_end")
+BENCHMARKS = (
+    "submission",
+    "matching",
+    "two_sided",
+    "brokered",
+    "why",
+    "churn",
+    "classads",
+    "ads",
+    "end_to_end",
+)
 
 
 def main() -> int:

@@ -13,6 +13,7 @@ import numpy as np
 
 from bench.validity import InvalidError, Match
 from bench.workload import POPULATION, SHARING, VO, Pilot
+from services.matcher.ads import Elements
 from services.matcher.feed import Feed
 from services.matcher.gate import Gate
 from services.matcher.matching import Matching
@@ -82,6 +83,7 @@ class Matcher:
         self.index = QueueIndex(groups=shares)
         self.index.set_part(*part)
         self._feed = Feed(db, self.nowhere, self.index)
+        self.elements = Elements(db, self.index)
         gate = Gate(self.index, time.monotonic)
         self._matching = Matching(
             self.index, gate, Terms(offer_seconds=3_600), 1.0, np.random.default_rng(seed)
@@ -92,6 +94,7 @@ class Matcher:
         """Fill the index as at a matcher's start; return the seconds that took."""
         began = time.perf_counter()
         await self._feed.fill()
+        await self.elements.refresh()
         gc.freeze()
         gc.set_threshold(*COLLECT_AFTER)
         return time.perf_counter() - began

@@ -15,7 +15,7 @@ from wms.db.database import Database
 from wms.db.migrate import migrate
 from wms.embedded.postgres import Postgres
 from wms.jobdesc.description import JobDescription
-from wms.taskqueue.grouping import key
+from wms.taskqueue.grouping import Requirements, key
 from wms.taskqueue.intake import requirements_of
 
 LOADING = """
@@ -37,6 +37,10 @@ FILL = (
     from loading l
     """,
 )
+CHANGE = """
+    update task_queue q set key = n.key, requirements = n.requirements::jsonb
+    from unnest($1::bytea[], $2::bytea[], $3::text[]) as n(was, key, requirements) where q.key = n.was
+"""
 AT_ONCE = 1_000_000
 """Jobs in one transaction of the load."""
 
@@ -93,11 +97,26 @@ class Store:
 
     async def make_queues(self, queues: Sequence[Queue]) -> list[int]:
         """Make the task queues as submissions would, and return their ids."""
-        segments = tuple(sorted({each.cpu_time for each in queues}))
-        required = [requirements_of(describe(each), each.owner, each.group, VO, segments) for each in queues]
+        required = _required(queues)
         async with self.db.transaction() as tx:
             found = await task_queue.find_or_make(tx, {key(each): each for each in required})
         return [found[key(each)] for each in required]
+
+    async def change_queues(self, before: Sequence[Queue], after: Sequence[Queue]) -> None:
+        """Let the jobs of queues have been submitted otherwise, for matchers that read them from now on."""
+        were, are = _required(before), _required(after)
+        async with self.db.transaction() as tx:
+            await tx.execute(
+                CHANGE,
+                [key(each) for each in were],
+                [key(each) for each in are],
+                [msgspec.json.encode(each).decode() for each in are],
+            )
+
+
+def _required(queues: Sequence[Queue]) -> list[Requirements]:
+    segments = tuple(sorted({each.cpu_time for each in queues}))
+    return [requirements_of(describe(each), each.owner, each.group, VO, segments) for each in queues]
 
 
 async def _load_part(
@@ -138,6 +157,9 @@ def describe(queue: Queue, priority: int = 5) -> JobDescription:
         platforms=queue.platforms,
         tags=queue.tags,
         job_type=job_type,
+        requirements=queue.requirements,
+        rank=queue.rank,
+        attributes=dict(queue.attributes),
         output_sandbox=("*.log", "summary.xml"),
     )
 

@@ -5,13 +5,10 @@ Plain values that the system and its peers are loaded from alike; nothing here k
 
 import random
 from collections.abc import Sequence
-from typing import TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-
-T = TypeVar("T")
 
 VO = "lhcb"
 GROUPS = ("lhcb_mc", "lhcb_prod", "lhcb_user", "lhcb_data", "lhcb_admin")
@@ -79,6 +76,9 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     platforms: tuple[str, ...] = ()
     job_types: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    requirements: str = ""
+    rank: str = ""
+    attributes: dict[str, str | int] = {}
 
 
 class Pilot(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +114,7 @@ def make_queues(shape: Shape, seed: int = 1) -> list[Queue]:
         owner, group = rng.choice(OWNERS)
         wide = rng.random() < shape.wide
         wanted = (
-            rng.sample(sites, len(sites) - 2)
+            sorted(rng.sample(sites, len(sites) - 2))
             if wide
             else _some(rng, shape.bound / (1 - shape.wide), sites, 5)
         )
@@ -142,9 +142,9 @@ def _names(shape: Shape) -> tuple[list[str], list[str], list[str]]:
     )
 
 
-def _some(rng: random.Random, share: float, values: Sequence[T], most: int) -> tuple[T, ...]:
-    """Return, for that share of the calls, one to `most` of the values; nothing for the others."""
-    return tuple(rng.sample(values, rng.randint(1, most))) if rng.random() < share else ()
+def _some(rng: random.Random, share: float, values: Sequence[str], most: int) -> tuple[str, ...]:
+    """Return, for that share of the calls, one to `most` of the values, in order; nothing for the others."""
+    return tuple(sorted(rng.sample(values, rng.randint(1, most)))) if rng.random() < share else ()
 
 
 def make_jobs(shape: Shape, seed: int = 2) -> Jobs:

@@ -115,7 +115,7 @@ def _steady(element: ComputingElement) -> Steady:
     """Return what of an element all jobs are judged by: not the attributes of its ad, but what it requires by them."""
     if not isinstance(element, AdvertisedElement):
         return element, ""
-    required = combined(element.ad, ()).requirements
+    required = combined(element.ad, (), frozenset({"requirements"})).requirements
     return replace(element, ad=""), required.text if required else ""
 
 

@@ -4,14 +4,18 @@ import msgspec
 import numpy as np
 import pytest
 
+from bench.expressions import at_elements, make_elements, with_expressions
 from bench.store import describe
+from bench.two_ads import Judge
 from bench.validity import InvalidError, Match, check, check_best, mismatch
 from bench.workload import SHARING, VO, Jobs, Pilot, Queue, Shape, make_jobs, make_pilots, make_queues
 from wms.jobdesc.validation import validate
-from wms.site import Resource
+from wms.site import Resource, with_ad
+from wms.taskqueue.ads import advertised
 from wms.taskqueue.grouping import DEFAULT_SEGMENTS
 from wms.taskqueue.intake import requirements_of
 from wms.taskqueue.selection import fits
+from wms.taskqueue.wants import site_rank
 
 SHAPE = Shape(queues=200, waiting=5_000)
 QUEUE = Queue(owner="user00", group="lhcb_mc", cpu_time=5_000, priority=1.0, job_types=("type00",))
@@ -60,17 +64,21 @@ def test_the_judge_refuses(queue, pilot):
 def test_the_judge_agrees_with_the_matcher():
     verdicts = set()
     for pilot in make_pilots(SHAPE, 50):
-        resource = Resource(
-            setup="default", vo=VO, cpu_time=pilot.cpu_time, site=pilot.site, grid_ce=pilot.ce,
-            platforms=(pilot.platform,), tags=pilot.tags, job_types=pilot.job_types, generic=not pilot.group,
-            owner=pilot.owner, owner_group=pilot.group, job_sharing=pilot.group in SHARING,
-        )  # fmt: skip
+        resource = described(pilot)
         for queue in make_queues(SHAPE):
             required = requirements_of(describe(queue), queue.owner, queue.group, VO, DEFAULT_SEGMENTS)
             fit = mismatch(queue, pilot) == ""
             assert fit == (fits(required, resource) is None)
             verdicts.add(fit)
     assert verdicts == {True, False}
+
+
+def described(pilot):
+    return Resource(
+        setup="default", vo=VO, cpu_time=pilot.cpu_time, site=pilot.site, grid_ce=pilot.ce,
+        platforms=(pilot.platform,), tags=pilot.tags, job_types=pilot.job_types, generic=not pilot.group,
+        owner=pilot.owner, owner_group=pilot.group, job_sharing=pilot.group in SHARING,
+    )  # fmt: skip
 
 
 def test_a_job_given_twice_is_found():
@@ -92,3 +100,26 @@ def test_a_pilot_that_got_nothing_though_a_job_fits_is_found():
     check_best([QUEUE], [], [(PILOT, None)])
     with pytest.raises(InvalidError, match="got nothing"):
         check_best([QUEUE], [0], [(PILOT, None)])
+
+
+def test_the_judge_of_two_ads_agrees_with_the_matcher():
+    shape = msgspec.structs.replace(SHAPE, sites=5)
+    elements = make_elements(shape, 20)
+    ads = {(each.site, each.ce): said(each) for each in elements}
+    pilots = at_elements(make_pilots(shape, 60), elements)
+    queues = with_expressions(make_queues(shape), 50)
+    judge = Judge(queues, pilots, elements)
+    judged = set()
+    for number, queue in enumerate(queues):
+        required = requirements_of(describe(queue), queue.owner, queue.group, VO, DEFAULT_SEGMENTS)
+        for n, pilot in enumerate(pilots):
+            resource = with_ad(described(pilot), ads[pilot.site, pilot.ce])
+            fault = mismatch(queue, pilot) or judge.mismatch(number, n)
+            assert (fits(required, resource) is None) == (not fault)
+            assert site_rank(required, resource) == judge.rank(number, n)
+            judged.add((fault.split(" ")[:2] == ["the", "job"], not fault))
+    assert len(judged) == 3
+
+
+def said(element):
+    return advertised(element.attributes, {}, element.requirements, element.rank)

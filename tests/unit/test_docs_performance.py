@@ -20,7 +20,7 @@ def size(jobs: int, **more: Any) -> dict[str, Any]:
 
 
 def keep(folder: Path, name: str, **found: Any) -> None:
-    whole = {"benchmark": name, "parameters": {"runs": 3, "peer": ""}, "machine": MACHINE, **found}
+    whole = {"benchmark": name, "parameters": {"runs": 3, "peer": ""}, "machine": MACHINE} | found
     (folder / f"{name}.json").write_bytes(msgspec.json.encode(whole))
 
 
@@ -51,6 +51,21 @@ def test_a_peer_stands_beside_us(tmp_dir: Path) -> None:
     page = performance.page(tmp_dir)
     assert "| matches a second | 40,000 | 125.5 |" in page
     assert "318.7 times as many matches, 250 times as many insertions." in page
+
+
+def test_two_sided_matching_stands_beside_plain_queues(tmp_dir: Path) -> None:
+    plain = {
+        "matches_per_second": 10_000.0, "cpu_us_per_match": COST, "batch_p50_ms": 10.0, "batch_p99_ms": 20.0,
+        "index_seconds": 1.0, "first_requests": 2_000, "first_requests_cpu_seconds": 0.5, "requests": 60_000,
+    }  # fmt: skip
+    more = {"distinct_requirements": 300, "pairs_evaluated_cold": 20_000, "pairs_evaluated": 21_500}
+    both = {**plain, "matches_per_second": 6_000.0, **more}
+    whole = {"plain": plain, "two_sided": both, "ratio": 0.6, "all_ratios": [0.58, 0.6, 0.61]}
+    keep(tmp_dir, "two_sided", parameters={"elements": 400}, **whole)
+    page = performance.page(tmp_dir)
+    assert "| matches a second | 10,000 | 6,000 |" in page
+    assert "It matched 0.60 times as fast (by run: 0.58, 0.60, 0.61)." in page
+    assert "and 1,500 for the 60,000 after them." in page
 
 
 def test_the_plot_is_a_drawing_with_every_point(tmp_dir: Path) -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.unit import reference_matching as reference
 from tests.unit.taskqueue_strategies import asks, new_index, offers
 from wms.classad.expression import Expression
-from wms.classad.match import satisfied
+from wms.classad.match import numbers, satisfied, satisfied_by
 from wms.provisioning.demand import Waiting, gather
 from wms.site import AdvertisedElement, with_ad
-from wms.taskqueue import wishes
+from wms.taskqueue import demands, wishes
 from wms.taskqueue.ads import advertised
 from wms.taskqueue.selection import fits
 from wms.why.survey import Known, Survey
@@ -189,14 +189,29 @@ def test_what_is_closed_is_passed_over_by_rank_as_well() -> None:
     assert {pick.tq_id for pick in picks} == {2, 3}
 
 
-def test_an_expression_is_evaluated_once_for_what_it_sees(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
+@pytest.fixture
+def pairs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What the index evaluates: expressions by their texts and what they are, each with what it sees."""
+    seen: list[tuple[Any, ...]] = []
 
-    def counting(expression: Any, *ads: Any) -> bool:
-        seen.append(expression.text)
-        return satisfied(expression, *ads)
+    def one(expression: Any, ad: Any, *own: Any) -> bool:
+        seen.append((expression.text, "wish", ad.view(expression.other)))
+        return satisfied(expression, ad, *own)
 
-    monkeypatch.setattr(wishes, "satisfied", counting)
+    def counting(judge: Any) -> Any:
+        def several(expression: Any, ads: Any, *own: Any) -> Any:
+            seen.extend((expression.text, judge, ad.view(expression.other)) for ad in ads)
+            return judge(expression, ads, *own)
+
+        return several
+
+    monkeypatch.setattr(wishes, "satisfied", one)
+    monkeypatch.setattr(demands, "satisfied_by", counting(satisfied_by))
+    monkeypatch.setattr(demands, "numbers", counting(numbers))
+    return seen
+
+
+def test_an_expression_is_evaluated_once_for_what_it_sees(pairs: list[tuple[Any, ...]]) -> None:
     index = new_index()
     for n in range(20):
         index.add_queue(n, asks(owner=f"o{n}", requirements="other.a > 1 && other.b > 1"))
@@ -205,7 +220,28 @@ def test_an_expression_is_evaluated_once_for_what_it_sees(monkeypatch: pytest.Mo
     for n in range(50):
         index.advertise("A", f"c{n % 5}", advertised({"a": 2, "b": n // 25, "elsewhere": n}, {}, "", ""))
         index.select(offers(site="A", grid_ce=f"c{n % 5}"), 1, rng)
-    assert Counter(seen) == {"true": 1, "other.a > 1": 1, "other.b > 1": 2}
+    assert Counter(text for text, *_ in pairs) == {"true": 1, "other.a > 1": 1, "other.b > 1": 2}
+
+
+def test_a_pair_is_evaluated_once_whatever_queues_and_ads_come(pairs: list[tuple[Any, ...]]) -> None:
+    index = new_index()
+    rng = np.random.default_rng(1)
+    said = [advertised({"a": n % 3, "b": n}, {}, SITES[2 + n % 8], RANKS[2 + n % 4]) for n in range(24)]
+    for n in range(60):
+        # The same requirements under other names, and now and then an attribute that nobody looked at before.
+        attributes = f"[own = {n % 3}]" if n % 4 else ""
+        wanted = canonical(f"{JOBS[2 + n % 8]} || other.new{n // 20} == 1")
+        index.add_queue(
+            n,
+            asks(owner="op"[n % 2], attributes=attributes, requirements=wanted, min_ram_mb=n % 2 and n),
+        )
+        index.add(n, 1.0, [2 * n, 2 * n + 1])
+        for ce in range(3):
+            index.advertise("A", f"c{ce}", said[(n + ce) % len(said)])
+            index.select(offers(site="A", grid_ce=f"c{ce}", memory_mb=10**6, cpu_time=10**6), 1, rng)
+    assert pairs
+    assert [pair for pair, times in Counter(pairs).items() if times > 1] == []
+    assert index.evaluated == len(pairs)
 
 
 def test_ads_that_nobody_looks_at_make_no_kinds_of_resources() -> None:
@@ -241,3 +277,25 @@ def test_pilots_are_planned_by_both_sides_and_by_whose_work_it_is_where_that_mat
     assert {(kind.requirements.owner, kind.elements) for kind in demand.kinds} == {("o", (0, 1)), ("p", (0,))}
     assert sum(each.jobs for each in demand.unservable) == 2
     assert gather(work[:2], [element("c", "")]).kinds[0].jobs == 2
+
+
+def test_work_is_one_kind_where_nobody_looks_at_what_its_jobs_say_of_themselves() -> None:
+    def element(ce: str, requirements: str, **attributes: str) -> AdvertisedElement:
+        expressions = {name: text for name, text in attributes.items() if text}
+        text = advertised({"a": 1}, expressions, requirements, "other.Seed")
+        return AdvertisedElement(site="A", ce=ce, setup="s", slots=1, max_cpu_time=10**6, ad=text)
+
+    def kinds(wanted: str, *elements: AdvertisedElement) -> list[tuple[str, int]]:
+        work = [
+            Waiting(asks(requirements=canonical(wanted), attributes=f"[project = {n // 3}; seed = {n}]"), 1)
+            for n in range(6)
+        ]
+        return sorted((kind.requirements.attributes, kind.jobs) for kind in gather(work, elements).kinds)
+
+    by_project = [("[project = 0]", 3), ("[project = 1]", 3)]
+    assert kinds("", element("c", "")) == [("", 6)]
+    assert kinds("other.a == 1", element("c", "")) == [("", 6)]
+    assert kinds("my.Project >= 0", element("c", "")) == by_project
+    assert kinds("", element("c", ""), element("d", "other.Project == 1")) == by_project
+    assert kinds("other.open", element("c", "", open="other.Project < 5")) == by_project
+    assert len(kinds("my.Seed > 2", element("c", ""))) == 3

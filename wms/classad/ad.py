@@ -48,6 +48,7 @@ class Ad:
         self._written = {name.lower(): (name, tree) for name, tree in attributes}
         self._bound: dict[str, Node] = {}
         self._costs: dict[str, Cost] = {}
+        self._views: dict[str, str] = {}
         self._nodes = 0
         for key in self._ordered():
             self._bind(key)
@@ -125,8 +126,13 @@ class Ad:
 
         An open attribute is seen as its expression: what it looks at in turn is the looker's own ad.
         """
-        trees = (self._bound.get(key) for key in sorted(names))
-        return tuple(None if tree is None else write(tree, lower=True) for tree in trees)
+        return tuple(map(self._seen, sorted(names)))
+
+    def _seen(self, key: str) -> str | None:
+        found = self._views.get(key)
+        if found is None and (tree := self._bound.get(key)) is not None:
+            found = self._views[key] = write(tree, lower=True)
+        return found
 
     def tree(self, key: str) -> Node | None:
         """Return the bound tree of an attribute by its name in lower case."""

@@ -52,6 +52,11 @@ def satisfied_by(expression: Expression, others: Iterable[Ad], own: Ad = NOTHING
     ]
 
 
+def numbers(expression: Expression, others: Iterable[Ad], own: Ad = NOTHING) -> list[float]:
+    """Return for many ads the number that an expression, bound to its own ad, is over them; what is none counts as 0."""
+    return [_number(_raw(expression, each, own)) for each in others]
+
+
 def wants(own: Ad, other: Ad) -> bool:
     """Tell whether an ad's Requirements are true over another ad."""
     return own.requirements is None or satisfied(own.requirements, other, own)
@@ -66,8 +71,13 @@ def rank(own: Ad, other: Ad) -> float:
     """Return how well an ad likes another, by its Rank: more is better; what is no number counts as 0."""
     if own.rank is None:
         return 0.0
-    found = evaluate(own.rank, other, own)
-    return float(found) if isinstance(found, int | float) and found == found else 0.0  # noqa: PLR0124 - not a number
+    return _number(evaluate(own.rank, other, own))
+
+
+def _number(found: Any) -> float:
+    # The library's undefined and error are integers of a kind of their own.
+    is_number = type(found) in {bool, int, float} and found == found  # noqa: PLR0124 - not a number
+    return float(found) if is_number else 0.0
 
 
 def why_too_costly(expression: Expression, other: Ad, own: Ad = NOTHING) -> str:

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from wms.provisioning.health import Place
 from wms.provisioning.leeway import Leeway
-from wms.site import AdvertisedElement, ComputingElement, Resource, plain
-from wms.taskqueue.ads import combined
+from wms.site import ComputingElement, Resource, ad_of, plain
+from wms.taskqueue.ads import site_ad, without_unseen
 from wms.taskqueue.canary import is_canary
 from wms.taskqueue.grouping import Requirements, processors_needed
 from wms.taskqueue.limits import Key
@@ -192,10 +192,10 @@ def gather(
     """Put waiting work together by kind and find where each may run. Faulty ads serve nothing."""
     leeway = leeway or Leeway()
     jobs: Counter[Requirements] = Counter()
-    whose = leeway.by_owner or asks_whose(elements)
+    asked = asked_of_jobs(elements)
     for queue in waiting:
         if queue.jobs > 0:
-            jobs[kind_of(queue.requirements, asks_whose=whose)] += queue.jobs
+            jobs[kind_of(queue.requirements, asked, by_owner=leeway.by_owner)] += queue.jobs
     demand = Demand([], [], [Counter() for _ in elements])
     sound = {number: element for number, element in enumerate(elements) if element.fault() is None}
     for requirements, number in jobs.items():
@@ -205,11 +205,15 @@ def gather(
     return demand
 
 
-def kind_of(requirements: Requirements, *, asks_whose: bool = False) -> Requirements:
-    """Return what the work asks for, without whose it is, unless limits or expressions may make a difference by that."""
-    if asks_whose or requirements.requirements or is_canary(requirements):
-        return requirements
-    return replace(requirements, owner="", owner_group="")
+def kind_of(requirements: Requirements, asked: frozenset[str], *, by_owner: bool = False) -> Requirements:
+    """Return what the work asks for, without what of it nobody looks at: of a job's own attributes all but those of these names.
+
+    Whose it is is left out as well, unless limits or expressions may make a difference by that.
+    """
+    seen = without_unseen(requirements, asked)
+    if by_owner or seen.requirements or is_canary(seen) or not _WHOSE.isdisjoint(asked):
+        return seen
+    return replace(seen, owner="", owner_group="")
 
 
 def _open(
@@ -231,16 +235,9 @@ def _open(
     return kind._replace(elements=open_, keys=said, avoided=shut)
 
 
-def asks_whose(elements: Iterable[ComputingElement]) -> bool:
-    """Tell whether the requirements of any element look at whose a job is."""
-    return any(map(_asks_whose, elements))
-
-
-def _asks_whose(element: ComputingElement) -> bool:
-    if not isinstance(element, AdvertisedElement):
-        return False
-    required = combined(element.ad, ()).requirements
-    return required is not None and not _WHOSE.isdisjoint(required.other)
+def asked_of_jobs(elements: Iterable[ComputingElement]) -> frozenset[str]:
+    """Return the names of jobs' attributes, in lower case, that elements require something of."""
+    return frozenset[str]().union(*(site_ad(ad_of(each)).asks for each in elements))
 
 
 def _add_kind(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from wms.provisioning.demand import Kind, Unservable, Waiting, asks_whose, gather, kind_of
+from wms.provisioning.demand import Kind, Unservable, Waiting, asked_of_jobs, gather, kind_of
 from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements, processors_needed
 
@@ -31,7 +31,7 @@ class Backlog:
         asked = list(dict.fromkeys(asked))
         found = gather([Waiting(each, 1) for each in asked], elements)
         kinds = {kind.requirements: kind for kind in found.kinds}
-        own = partial(kind_of, asks_whose=asks_whose(elements))
+        own = partial(kind_of, asked=asked_of_jobs(elements))
         self.unservable: dict[Requirements, Unservable] = {
             each.requirements: each for each in found.unservable
         }

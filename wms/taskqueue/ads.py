@@ -10,9 +10,11 @@ What an ad demands of its own counts - `CurMatches`, `JobsMatchedSinceLastAdvert
 stored (`wms.taskqueue.allowance`), and is no question of fit.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from wms.classad.ad import Ad, Given
 from wms.classad.expression import Expression
@@ -56,7 +58,7 @@ def words(asked: Requirements) -> Words:
     )  # fmt: skip
 
 
-JOB: Mapping[str, tuple[str, Callable[[Words], Given]]] = {
+JOB: Mapping[str, tuple[str, Callable[[Words], Any]]] = {
     name.lower(): (name, value)
     for name, value in {
         "Owner": lambda w: w.owner,
@@ -78,6 +80,15 @@ def told(job: Words, names: frozenset[str]) -> Seen:
     """Return what a job tells to who looks at these names, in lower case."""
     filled = tuple(JOB[name][1](job) for name in sorted(names & JOB.keys()))
     return (*filled, _own(job.attributes).view(names)) if job.attributes else filled
+
+
+def answer(job: Words, name: str) -> Hashable:
+    """Return what a job tells to who looks at one name, in lower case: equal where the answers are."""
+    own = _own(job.attributes).view(frozenset({name})) if job.attributes else _NO_ANSWER
+    return (JOB[name][1](job), own) if name in JOB else own
+
+
+_NO_ANSWER = (None,)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -108,6 +119,22 @@ def wish(text: str, job: Words) -> Expression:
         return Expression(Literal(ERROR))  # it grew too large: never true
 
 
+def without_unseen(asked: Requirements, names: frozenset[str]) -> Requirements:
+    """Return what is asked without those of the jobs' own attributes at which nobody looks who looks at these names."""
+    if not asked.attributes:
+        return asked
+    own = [Expression.parse(text) for text in (asked.requirements, asked.rank) if text]
+    seen = frozenset(names.union(*(each.own | each.bare for each in own)) - JOB.keys())
+    return replace(asked, attributes=_only(asked.attributes, seen) if seen else "")
+
+
+@lru_cache(maxsize=16_384)
+def _only(attributes: str, names: frozenset[str]) -> str:
+    ad = _own(attributes)
+    kept = {name: ad.expression(name) for name in ad.names if name.lower() in names}
+    return Ad.of(kept).text if kept else ""
+
+
 # --- resources -------------------------------------------------------------------------------------------------------
 
 
@@ -134,15 +161,17 @@ class SiteAd(NamedTuple):
     """The ad of a computing element."""
 
     attributes: Mapping[str, Expression]
-    """As written, requirements and rank among them."""
+    """As in the canonical text, by their names in lower case, requirements and rank among them."""
     looks: frozenset[str]
     """The names of `RESOURCE` that its expressions look at, in lower case."""
+    asks: frozenset[str]
+    """The names of jobs' attributes that its expressions may look at, in lower case; those of its rank aside."""
     demands: bool
     """Whether it asks anything of a job, or would rather have one than another."""
 
 
 NOTHING = Ad(())
-_NO_AD = SiteAd({}, frozenset(), demands=False)
+_NO_AD = SiteAd({}, frozenset(), frozenset(), demands=False)
 
 
 def advertised(
@@ -151,21 +180,46 @@ def advertised(
     """Return the canonical text of an ad as an element advertises it, empty for nothing; raises Rejected for a faulty one."""
     texts = {**expressions, "Requirements": requirements, "Rank": rank}
     parsed = {name: Expression.parse(text, name) for name, text in texts.items() if text}
-    return Ad.of({**attributes, **parsed}).text if attributes or parsed else ""
+    if not (attributes or parsed):
+        return ""
+    ad = Ad.of({**attributes, **parsed})
+    _keep(ad)
+    return ad.text
 
 
-@lru_cache(maxsize=_KEPT)
 def site_ad(text: str) -> SiteAd:
     """Return the ad of a computing element from its canonical text."""
-    if not text:
-        return _NO_AD
-    ad = Ad.parse(text)
-    attributes = {name: each for name in ad.names if (each := ad.expression(name))}
-    growing = [each.names for each in attributes.values() if not constant(each.tree)]
-    looks = frozenset(RESOURCE).intersection(frozenset[str]().union(*growing))
+    return (_site_ads.get(text) or _keep(Ad.parse(text))) if text else _NO_AD
+
+
+_site_ads: dict[str, SiteAd] = {}
+"""By their texts: whoever writes one is likely to read it next."""
+
+
+def _keep(ad: Ad) -> SiteAd:
+    if len(_site_ads) >= _KEPT:
+        _site_ads.clear()
+    found = _site_ads[ad.text] = _site_ad(ad)
+    return found
+
+
+def _site_ad(ad: Ad) -> SiteAd:
+    attributes = {name.lower(): _canonical(each) for name in ad.names if (each := ad.expression(name))}
+    growing = {name: each for name, each in attributes.items() if not constant(each.tree)}
+    looks = frozenset(RESOURCE).intersection(_union(each.names for each in growing.values()))
+    asks = _union(each.other | each.bare for name, each in growing.items() if name != "rank")
     rank = ad.rank
     demands = "requirements" in ad or (rank is not None and not constant(rank.tree))
-    return SiteAd(attributes, looks, demands)
+    return SiteAd(attributes, looks, asks, demands)
+
+
+def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset[str]().union(*sets)
+
+
+def _canonical(said: Expression) -> Expression:
+    """Return what an attribute is as it would be read from the ad's text."""
+    return said if constant(said.tree) else Expression.parse(said.text)
 
 
 def described(resource: Resource, names: Iterable[str]) -> Described:
@@ -174,19 +228,37 @@ def described(resource: Resource, names: Iterable[str]) -> Described:
     return tuple(each for each in values if each[1] is not None)
 
 
-def resource_ad(resource: Resource) -> Ad:
-    """Return a resource's ad: its own description above the ad of its element."""
-    return combined(ad_of(resource), described(resource, sorted(RESOURCE)))
+def resource_ad(resource: Resource, names: frozenset[str] | None = None) -> Ad:
+    """Return a resource's ad, its own description above that of its element; or as much as matters to who looks at these names."""
+    return combined(ad_of(resource), described(resource, sorted(RESOURCE)), names)
 
 
 @lru_cache(maxsize=_KEPT)
-def combined(text: str, says: Described) -> Ad:
-    """Return the ad of an element with what one resource there says of itself."""
-    said = site_ad(text)
-    own = {RESOURCE[name][0]: value for name, value in says}
-    kept = {name: each for name, each in said.attributes.items() if name not in dict(says)}
+def combined(text: str, says: Described, names: frozenset[str] | None = None) -> Ad:
+    """Return the ad of an element with what one resource there says of itself, or as much as matters to who looks at these names.
+
+    Nearly all of what an element advertises is looked at by nobody.
+    """
+    attributes = site_ad(text).attributes
+    own: dict[str, Given] = dict(says)
+    wanted = own.keys() | attributes.keys() if names is None else _reached(names, attributes, own)
+    said = {RESOURCE[name][0]: value for name, value in own.items() if name in wanted}
     try:
-        return Ad.of({**kept, **own})
+        return Ad.of(
+            {name: attributes[name] for name in attributes if name in wanted and name not in own} | said
+        )
     except Rejected:
         # A description longer than any expression may look at: what cannot be told whole is not trusted.
         return Ad.of({"Requirements": ERROR})
+
+
+def _reached(
+    names: frozenset[str], attributes: Mapping[str, Expression], own: Mapping[str, Given]
+) -> frozenset[str]:
+    """Return the names, with those that the attributes of these names look at in their own ad, and so on."""
+    found, new = names, names
+    while new:
+        looked = (attributes[name].names for name in new if name in attributes and name not in own)
+        new = _union(looked) - found
+        found |= new
+    return found

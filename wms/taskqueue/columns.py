@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 
 from wms.classad.expression import Expression
 from wms.site import Resource, offered_processor_tags
+from wms.taskqueue.demands import Demands
 from wms.taskqueue.faces import Face, Faces
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.growing import Growing
 from wms.taskqueue.selection import OF_JOBS_AD, OF_SITES_AD, Clause
-from wms.taskqueue.wishes import Demands, Wishes
+from wms.taskqueue.wishes import Wishes
 
 Mask: TypeAlias = NDArray[np.bool_]
 Bits: TypeAlias = NDArray[np.uint8]
 
 _KEPT_VERDICTS = 4096
+LEVELS = 256
+"""A resource tells so many ranks of jobs apart; what is below the last of them, counted from the highest, is one."""
 
 _LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
     "setup": lambda r: r.setup,
@@ -105,11 +108,6 @@ class Column:
         """Return by slot, a bit each, which queues fit a resource by this clause; None when all do."""
         return self._kept(self._looks_at(resource), partial(self._judge, resource))
 
-    def judged(self, resource: Resource, _: Face | None, /) -> Mask:
-        """Judge the distinct parts."""
-        holds = self.clause.holds
-        return np.fromiter((holds(part, resource) for part in self.parts), dtype=np.bool_)
-
     def _learn(self, part: Any) -> None:
         """Take in a part that is new."""
 
@@ -147,6 +145,11 @@ class WishColumn(Column):
         self._faces = faces
         self._wishes = Wishes()
 
+    @property
+    def evaluated(self) -> int:
+        """Pairs of an expression and what it saw, so far."""
+        return self._wishes.evaluated
+
     def _learn(self, part: Any) -> None:
         self._wishes.append(part)
         if part is not None:
@@ -156,12 +159,45 @@ class WishColumn(Column):
         """Return by slot which queues' requirements are true; None when all are."""
         return None if face is None else self._kept(face.number, partial(self._judge_face, face))
 
-    def judged(self, _: Resource, face: Face | None, /) -> Mask:
-        """Judge the distinct parts."""
-        return _all(self.parts) if face is None else self._wishes.verdicts(face, 0)
-
     def _judge_face(self, face: Face, start: int) -> bytes:
         return self._wishes.verdicts(face, start).tobytes() if start < len(self.parts) else b""
+
+
+class Ranked:
+    """How well a resource likes the jobs of queues: by slot a level, and the bits of the queues of each."""
+
+    __slots__ = ("_bits", "_levels", "_of_slot", "judged")
+
+    def __init__(self) -> None:
+        self.judged = 0
+        self._levels = 0
+        self._of_slot = np.empty(0, dtype=np.intp)
+        self._bits: dict[int, Bits] = {}
+
+    def judge(self, ranks: NDArray[np.float64]) -> None:
+        """Take in the ranks of the queues by slot."""
+        values, self._of_slot = np.unique(ranks, return_inverse=True)
+        self._levels = len(values)
+        self._bits.clear()
+        self.judged = len(ranks)
+
+    def among(self, fit: Bits) -> list[bytes]:
+        """Return of these queues those of each level, the best first; what is below the last that is told apart is one."""
+        fits = np.unpackbits(fit, count=self.judged, bitorder="little").view(np.bool_)
+        there = np.flatnonzero(np.bincount(self._of_slot[fits], minlength=self._levels))[::-1].tolist()
+        if len(there) < 2:
+            return []
+        found = [(fit & self._level(level)).tobytes() for level in there[: LEVELS - 1]]
+        if len(there) >= LEVELS:
+            rest = fits & (self._of_slot <= there[LEVELS - 1])
+            found.append(np.packbits(rest, bitorder="little").tobytes())
+        return found
+
+    def _level(self, level: int) -> Bits:
+        bits = self._bits.get(level)
+        if bits is None:
+            bits = self._bits[level] = np.packbits(self._of_slot == level, bitorder="little")
+        return bits
 
 
 class DemandColumn(Column):
@@ -170,6 +206,12 @@ class DemandColumn(Column):
     def __init__(self, clause: Clause) -> None:
         super().__init__(clause)
         self._demands = Demands(self.parts)
+        self._ranked: dict[str, Ranked] = {}
+
+    @property
+    def evaluated(self) -> int:
+        """Pairs of an expression and what it saw, so far."""
+        return self._demands.evaluated
 
     def bits(self, _: Resource, face: Face | None, /) -> Bits | None:
         """Return by slot which queues a resource wants; None when all."""
@@ -177,21 +219,21 @@ class DemandColumn(Column):
             return None
         return self._kept(face.requirements.text, partial(self._judge_face, face, face.requirements))
 
-    def judged(self, _: Resource, face: Face | None, /) -> Mask:
-        """Judge the distinct parts."""
-        if face is None or face.requirements is None:
-            return _all(self.parts)
-        return self._demands.verdicts(face.requirements, face, 0)
-
-    def ranks(self, face: Face, rank: Expression) -> NDArray[np.float64]:
-        """Return by slot how well a resource likes a queue's jobs."""
-        found: NDArray[np.float64] = self._demands.ranks(rank, face)[self.numbers.values]
-        return found
+    def levels(self, face: Face, rank: Expression, fit: Bits) -> list[bytes]:
+        """Return the bits of the queues that fit and are liked alike, the best first; nothing where all are."""
+        ranked = self._ranked.get(rank.text)
+        if ranked is None:
+            if len(self._ranked) >= _KEPT_VERDICTS:
+                self._ranked.clear()
+            ranked = self._ranked[rank.text] = Ranked()
+        if ranked.judged < self.numbers.length:
+            ranked.judge(self._demands.ranks(rank, face.ad)[self.numbers.values])
+        return ranked.among(fit)
 
     def _judge_face(self, face: Face, requirements: Expression, start: int) -> bytes:
         if start == len(self.parts):
             return b""
-        return self._demands.verdicts(requirements, face, start).tobytes()
+        return self._demands.verdicts(requirements, face.ad, start).tobytes()
 
 
 def column_of(clause: Clause, faces: Faces) -> Column:
@@ -199,7 +241,3 @@ def column_of(clause: Clause, faces: Faces) -> Column:
     if clause.name == OF_JOBS_AD:
         return WishColumn(clause, faces)
     return DemandColumn(clause) if clause.name == OF_SITES_AD else Column(clause)
-
-
-def _all(parts: list[Hashable]) -> Mask:
-    return np.ones(len(parts), dtype=np.bool_)

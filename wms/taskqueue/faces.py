@@ -17,6 +17,8 @@ from wms.taskqueue.ads import RESOURCE, Described, Seen, combined, described, si
 
 _KEPT = 4_096
 _KEPT_NAMES = 65_536
+_OWN = frozenset({"requirements", "rank"})
+"""What an ad itself asks of jobs."""
 
 Place = tuple[str, str]
 """A site and a computing element."""
@@ -83,7 +85,7 @@ class Faces:
         if face is None:
             if len(self._by_name) >= _KEPT_NAMES:
                 self._forget()
-            face = self._by_name[name] = self._face(combined(*name))
+            face = self._by_name[name] = self._face(combined(*name, self._looked | _OWN))
         return face
 
     def number(self, resource: Resource) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wms.classad.expression import Expression
 from wms.site import Resource
-from wms.taskqueue.columns import Bits, Column, DemandColumn, Mask, column_of
+from wms.taskqueue.columns import Column, DemandColumn, Mask, WishColumn, column_of
 from wms.taskqueue.faces import Face, Faces, Place
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.growing import Growing
@@ -24,8 +24,6 @@ from wms.taskqueue.sight import Sight
 
 _KEPT_NAMES = 65_536
 _REFUSED = -1
-LEVELS = 256
-"""A resource tells so many ranks of jobs apart; what is below the last of them, counted from the highest, is one."""
 
 
 class View:
@@ -57,8 +55,8 @@ class View:
             self._rank(columns, face, face.rank)
 
     def _rank(self, columns: list[Column], face: Face, rank: Expression) -> None:
-        ranks = next(each for each in columns if isinstance(each, DemandColumn)).ranks(face, rank)
-        self._levels = _levels(np.frombuffer(self.fit, dtype=np.uint8), ranks)
+        column = next(each for each in columns if isinstance(each, DemandColumn))
+        self._levels = column.levels(face, rank, np.frombuffer(self.fit, dtype=np.uint8))
         self._pools = 0
 
     def sights(self) -> list[Sight]:
@@ -72,19 +70,6 @@ class View:
                 known = {sight.pool: sight for sight in self._sights}
                 self._sights = [known.get(pool) or Sight(pool) for pool in pools]
         return self._sights
-
-
-def _levels(fit: Bits, ranks: NDArray[np.float64]) -> list[bytes]:
-    """Return the bits of the queues that fit and have one rank, highest first; nothing where there is but one."""
-    fits = np.unpackbits(fit, count=len(ranks), bitorder="little").astype(np.bool_)
-    values = np.unique(ranks[fits])[::-1]
-    if len(values) < 2:
-        return []
-    least = values[min(len(values), LEVELS) - 1]
-    return [
-        np.packbits(fits & (ranks == value if value > least else ranks <= least), bitorder="little").tobytes()
-        for value in values[:LEVELS].tolist()
-    ]
 
 
 class ClauseCount(Struct, frozen=True, kw_only=True):
@@ -141,6 +126,11 @@ class Fitting:
         self._views: dict[int, View] = {}
         self._at_place: dict[Place, list[Resource]] = {}
         """Of those lately, the ones at elements whose ads are known."""
+
+    @property
+    def evaluated(self) -> int:
+        """Pairs of an expression and what it saw of an ad, so far."""
+        return sum(each.evaluated for each in self._columns if isinstance(each, WishColumn | DemandColumn))
 
     def append(self, requirements: Requirements) -> None:
         """Add the queue of the next slot."""
@@ -233,10 +223,12 @@ class Fitting:
         resource = self._faces.seen(resource)
         face = self._faces.of(resource)
         for column in self._columns:
-            numbers = column.numbers.values
-            failed = left & ~column.judged(resource, face)[numbers]
+            bits = column.bits(resource, face)
+            if bits is None:
+                continue
+            failed = left & ~np.unpackbits(bits, count=len(left), bitorder="little").view(np.bool_)
             if failed.any():
-                part = column.parts[numbers[int(failed.argmax())]]
+                part = column.parts[column.numbers.values[int(failed.argmax())]]
                 example = column.clause.detail(part, resource)
                 counts.append(_count(column.clause.name, failed, jobs, example))
                 left &= ~failed

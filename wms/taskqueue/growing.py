@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Slots = NDArray[np.int32]
 
@@ -28,6 +28,17 @@ class Growing:
             self._hold(np.concatenate([self._room, np.zeros_like(self._room)]))
         self.items[self.length] = value
         self.length += 1
+
+    def extend(self, values: ArrayLike) -> None:
+        """Add values at the end."""
+        new = np.asarray(values, dtype=self._room.dtype)
+        length = self.length + len(new)
+        if length > len(self._room):
+            room = np.zeros(max(length, 2 * len(self._room)), dtype=self._room.dtype)
+            room[: self.length] = self.values
+            self._hold(room)
+        self._room[self.length : length] = new
+        self.length = length
 
     @property
     def values(self) -> NDArray[Any]:

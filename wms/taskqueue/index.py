@@ -133,6 +133,11 @@ class QueueIndex:
             if level.count
         ]
 
+    @property
+    def evaluated(self) -> int:
+        """Return how many pairs of an expression and what it saw of an ad were evaluated for the queues that are here."""
+        return self._fitting.evaluated
+
     def requirements(self, tq_id: TaskQueueId) -> Requirements:
         """Return what the jobs of a queue ask for."""
         return self._queue(tq_id).requirements

@@ -17,6 +17,7 @@ Asked: TypeAlias = tuple[str, Words] | None
 """A job's requirements and what they may look at in its own ad; None where it has none."""
 
 _TOLD = 3
+_REQUIREMENTS, _RANK = frozenset({"requirements"}), frozenset({"rank"})
 
 
 def asked(requirements: Requirements) -> Asked:
@@ -26,27 +27,31 @@ def asked(requirements: Requirements) -> Asked:
 
 def job_wants(part: Asked, at: Resource) -> bool:
     """Tell whether a job's requirements are true of a resource."""
-    return part is None or satisfied(wish(*part), resource_ad(at), job_ad(part[1]))
+    if part is None:
+        return True
+    wanted = wish(*part)
+    return satisfied(wanted, resource_ad(at, wanted.other), job_ad(part[1]))
 
 
 def site_wants(job: Words, at: Resource) -> bool:
     """Tell whether the requirements of a resource's ad are true of a job, rules of counters aside."""
     if not site_ad(ad_of(at)).demands:
         return True
-    ad = resource_ad(at)
+    ad = resource_ad(at, _REQUIREMENTS)
     return ad.requirements is None or satisfied(ad.requirements, job_ad(job, ad.requirements.other), ad)
 
 
 def job_says(part: Asked, at: Resource) -> str:
     """Return in words which conjuncts of a job's requirements are not true of a resource, and what they saw."""
-    return _listed(
-        [] if part is None else _failing(Expression.parse(part[0]), job_ad(part[1]), resource_ad(at))
-    )
+    if part is None:
+        return ""
+    wanted = Expression.parse(part[0])
+    return _listed(_failing(wanted, job_ad(part[1]), resource_ad(at, wanted.names)))
 
 
 def site_says(job: Words, at: Resource) -> str:
     """Return in words which conjuncts of a resource's requirements are not true of a job, and what they saw."""
-    ad = resource_ad(at)
+    ad = resource_ad(at, _REQUIREMENTS)
     required = ad.expression("requirements")
     return _listed([] if required is None else _failing(required, ad, job_ad(job)))
 
@@ -57,7 +62,7 @@ def without_failing(requirements: Requirements, at: Resource) -> Requirements | 
     if part is None:
         return None
     whole = Expression.parse(part[0])
-    met = [each.met for each in explain(whole, resource_ad(at), job_ad(part[1]))]
+    met = [each.met for each in explain(whole, resource_ad(at, whole.names), job_ad(part[1]))]
     kept = [term for term, is_met in zip(split("&&", whole.tree), met, strict=True) if is_met]
     if all(met):
         return None
@@ -74,14 +79,16 @@ def job_rank(requirements: Requirements, at: Resource) -> float | None:
     """Return how well a job likes a resource, by its Rank; what is no number counts as 0. None if it does not care."""
     if not requirements.rank:
         return None
-    return number(wish(requirements.rank, words(requirements)), resource_ad(at), job_ad(words(requirements)))
+    job = words(requirements)
+    rank = wish(requirements.rank, job)
+    return number(rank, resource_ad(at, rank.other), job_ad(job))
 
 
 def site_rank(requirements: Requirements, at: Resource) -> float:
     """Return how well a resource likes a job, by its ad's Rank; 0 where it does not care."""
     if not site_ad(ad_of(at)).demands:
         return 0.0
-    ad = resource_ad(at)
+    ad = resource_ad(at, _RANK)
     return 0.0 if ad.rank is None else number(ad.rank, job_ad(words(requirements), ad.rank.other), ad)
 
 

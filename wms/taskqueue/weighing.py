@@ -47,8 +47,8 @@ class Group:
         self.factors: Mapping[str, float] = {}
         """By what the share counts for an owner; as it is for one that is not named."""
         self.slots: set[int] = set()
-        self.members: Slots | None = None
-        """The slots as an array, made when wanted."""
+        self.members: Growing | None = None
+        """The slots in order, made when wanted."""
         self.version = 0
         """Moves when the queues are weighed anew."""
         self.whole = 0.0
@@ -84,7 +84,8 @@ class Weighing:
         slot = len(self._group_of)
         group = self.group(requirements.vo, requirements.owner_group)
         group.slots.add(slot)
-        group.members = None
+        if group.members is not None:
+            group.members.append(slot)
         self._group_of.append(group)
         tier = self.tier(requirements)
         tier.arrivals += 1
@@ -239,7 +240,7 @@ class Weighing:
         slots = self._alive(group)
         totals = self.class_weights.values
         classes = self.classes.values
-        totals[classes[group.members]] = 0.0
+        totals[classes[self._members(group)]] = 0.0
         share = self._shares.get(group.name) or GroupShare()
         owners = self._owners.values[slots]
         own = shares.weights(share, owners, self._means.values[slots], _factors(group, owners))
@@ -250,9 +251,15 @@ class Weighing:
 
     def _alive(self, group: Group) -> Slots:
         """Return the slots of a group that have jobs."""
+        members = self._members(group)
+        return members[self.jobs.values[members] > 0]
+
+    @staticmethod
+    def _members(group: Group) -> Slots:
         if group.members is None:
-            group.members = np.array(sorted(group.slots), dtype=np.int32)
-        return group.members[self.jobs.values[group.members] > 0]
+            group.members = Growing(np.int32)
+            group.members.extend(sorted(group.slots))
+        return group.members.values
 
 
 def _factors(group: Group, owners: Ints) -> Floats | float:

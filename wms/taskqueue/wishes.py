@@ -1,12 +1,10 @@
-"""Expressions over many queues at once: each conjunct, and each requirement of a site, is evaluated once for what it sees.
+"""What jobs require of resources, over many queues at once: each conjunct is evaluated once for what it sees.
 
 The requirements of queues are taken apart into conjuncts, of which there are few: `other.GlueCEStateStatus == "Production"` may be
-in all of them. A conjunct's verdict is kept by what it sees of an ad, so that ads which differ elsewhere share it. The jobs
-of queues are one to a site's expression when they tell the same by the names that it looks at.
+in all of them. A conjunct's verdict is kept by what it sees of an ad, so that ads which differ elsewhere share it.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +12,12 @@ from numpy.typing import NDArray
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.folding import is_truth
-from wms.classad.match import satisfied, satisfied_by
+from wms.classad.match import satisfied
 from wms.classad.tree import Chain, Literal, Scope, chain, references, split
 from wms.taskqueue.ads import Seen, Words, job_ad, told, wish
 from wms.taskqueue.faces import Face
 from wms.taskqueue.growing import Growing
-from wms.taskqueue.wants import Asked, number
+from wms.taskqueue.wants import Asked
 
 Mask = NDArray[np.bool_]
 
@@ -30,10 +28,11 @@ KEPT = 16_384
 class Conjunct:
     """A term of jobs' requirements, bound to the ads of the jobs, and what it was over what it saw."""
 
-    __slots__ = ("_verdicts", "expression")
+    __slots__ = ("_verdicts", "evaluated", "expression")
 
     def __init__(self, expression: Expression) -> None:
         self.expression = expression
+        self.evaluated = 0
         self._verdicts: dict[Seen, bool] = {}
 
     def over(self, ad: Ad, view: Seen) -> bool:
@@ -57,6 +56,7 @@ class Conjunct:
         if len(self._verdicts) >= KEPT:
             self._verdicts.clear()
         self._verdicts[view] = verdict
+        self.evaluated += 1
         return verdict
 
 
@@ -67,16 +67,22 @@ class Wishes:
         self.looked: frozenset[str] = frozenset()
         self._conjuncts: list[Conjunct] = []
         self._numbers: dict[str, int] = {}
+        self._taken: dict[tuple[str, Seen], list[int]] = {}
+        """The conjuncts of a text, by what it says of its own job."""
         self._terms = Growing(np.int32)
         """The numbers of the conjuncts of all parts, one part behind the other; none is without."""
         self._ends = Growing(np.int64)
         self._parts: list[Asked] = []
         self._true = self._number(Expression.parse("true"))
 
+    @property
+    def evaluated(self) -> int:
+        """Pairs of a conjunct and what it saw, so far."""
+        return sum(each.evaluated for each in self._conjuncts)
+
     def append(self, part: Asked) -> None:
         """Take in the next part."""
-        numbers = [self._true] if part is None else _distinct(map(self._number, _terms(wish(*part))))
-        for each in numbers:
+        for each in [self._true] if part is None else self._of(*part):
             self._terms.append(each)
         self._ends.append(self._terms.length)
         self._parts.append(part)
@@ -111,6 +117,16 @@ class Wishes:
         asked = [part for number in parts if (part := self._parts[number]) is not None]
         return [conjunct.over_open(ad, view, job) for _, job in asked]
 
+    def _of(self, text: str, job: Words) -> list[int]:
+        """Return the numbers of the conjuncts of a text, bound to a job's ad."""
+        expression = Expression.parse(text)
+        own = expression.own | expression.bare
+        key = text, told(job, own) if own else ()
+        found = self._taken.get(key)
+        if found is None:
+            found = self._taken[key] = sorted(set(map(self._number, _terms(wish(text, job)))))
+        return found
+
     def _number(self, expression: Expression) -> int:
         number = self._numbers.setdefault(expression.text, len(self._conjuncts))
         if number == len(self._conjuncts):
@@ -119,7 +135,7 @@ class Wishes:
         return number
 
 
-def _terms(bound: Expression) -> list[Expression]:
+def _terms(bound: Expression) -> Iterable[Expression]:
     """Return the conjuncts, each as an expression that is true where the conjunct counts as true."""
     if not isinstance(bound.tree, Chain):
         return [bound]
@@ -129,62 +145,3 @@ def _terms(bound: Expression) -> list[Expression]:
 def _counting(term: Expression) -> Expression:
     """Return a term that is true where a number would count as true."""
     return term if is_truth(term.tree) else Expression(chain("&&", [Literal(True), term.tree]))
-
-
-def _distinct(numbers: Iterable[int]) -> list[int]:
-    return sorted(set(numbers))
-
-
-class Tellers:
-    """The distinct things that jobs tell to who looks at some names, and which of them each part tells."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self._names = names
-        self._by_view: dict[Seen, int] = {}
-        self.ads: list[Ad] = []
-        self.numbers = Growing(np.int32)
-
-    def follow(self, parts: Sequence[Any]) -> None:
-        """Take in the parts that came since the last time."""
-        for part in parts[self.numbers.length :]:
-            number = self._by_view.setdefault(told(part, self._names), len(self.ads))
-            if number == len(self.ads):
-                self.ads.append(job_ad(part, self._names))
-            self.numbers.append(number)
-
-
-class Demands:
-    """What sites' expressions are over the jobs of queues, by the parts `Words` that these have."""
-
-    def __init__(self, parts: Sequence[Any]) -> None:
-        self._parts = parts
-        self._tellers: dict[frozenset[str], Tellers] = {}
-
-    def verdicts(self, requirements: Expression, face: Face, start: int) -> Mask:
-        """Tell of the parts from the `start`-th on whether a face's requirements are true of them."""
-        tellers = self._looking(requirements.other)
-        numbers = tellers.numbers.values[start:]
-        if not start:
-            met = np.array(satisfied_by(requirements, tellers.ads, face.ad), dtype=np.bool_)
-            found: Mask = met[numbers]
-            return found
-        judged = {
-            each: satisfied(requirements, tellers.ads[each], face.ad) for each in np.unique(numbers).tolist()
-        }
-        return np.array([judged[each] for each in numbers.tolist()], dtype=np.bool_)
-
-    def ranks(self, rank: Expression, face: Face) -> NDArray[np.float64]:
-        """Return by part how well a face likes it."""
-        tellers = self._looking(rank.other)
-        liked = np.array([number(rank, each, face.ad) for each in tellers.ads])
-        found: NDArray[np.float64] = liked[tellers.numbers.values]
-        return found
-
-    def _looking(self, names: frozenset[str]) -> Tellers:
-        tellers = self._tellers.get(names)
-        if tellers is None:
-            if len(self._tellers) >= 64:
-                self._tellers.clear()
-            tellers = self._tellers[names] = Tellers(names)
-        tellers.follow(self._parts)
-        return tellers

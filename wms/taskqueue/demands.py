@@ -1,0 +1,146 @@
+"""What resources require of jobs, and which they like better, over many queues at once: once for each thing that jobs tell.
+
+The jobs of queues are one to a site's expression when they tell the same by the names that it looks at. What an expression is over
+each of these is kept by its text, and looked up for queues that come later.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wms.classad.ad import Ad
+from wms.classad.expression import Expression
+from wms.classad.match import numbers, satisfied_by
+from wms.taskqueue.ads import Words, answer, job_ad
+from wms.taskqueue.growing import Growing
+
+Mask = NDArray[np.bool_]
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+KEPT = 4_096
+"""Expressions of sites."""
+KEPT_NAMES = 256
+"""Sets of names that expressions look at."""
+
+
+class Telling:
+    """What the jobs of parts tell by one name: each distinct answer by a number."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._by_answer: dict[Hashable, int] = {}
+        self._numbers = Growing(np.int64)
+
+    def since(self, parts: Sequence[Words], start: int) -> tuple[NDArray[np.int64], int]:
+        """Return the answers of the parts from the `start`-th on, and how many distinct ones there are of all."""
+        by_answer, name = self._by_answer, self._name
+        if self._numbers.length < len(parts):
+            new = parts[self._numbers.length :]
+            self._numbers.extend([by_answer.setdefault(answer(part, name), len(by_answer)) for part in new])
+        return self._numbers.values[start:], len(by_answer)
+
+
+class Tellers:
+    """The distinct things that jobs tell to who looks at some names, and which of them each part tells."""
+
+    def __init__(self, names: frozenset[str], tellings: Iterable[Telling]) -> None:
+        self._names = names
+        self._tellings = list(tellings)
+        self._by_answers: dict[tuple[int, ...], int] = {}
+        self.ads: list[Ad] = []
+        self._numbers = Growing(np.int32)
+
+    def follow(self, parts: Sequence[Words]) -> Ints:
+        """Take in the parts that came since the last time; return what each tells, by its number."""
+        start = self._numbers.length
+        if start < len(parts):
+            columns = [telling.since(parts, start) for telling in self._tellings]
+            alike = np.zeros(len(parts) - start, dtype=np.int64)
+            for answers, distinct in columns:
+                # Numbered anew each time, or the product of all could pass 64 bits.
+                alike = np.unique(alike * distinct + answers, return_inverse=True)[1]
+            _, firsts, alike = np.unique(alike, return_index=True, return_inverse=True)
+            known = [
+                self._number(tuple(int(answers[first]) for answers, _ in columns), parts[start + first])
+                for first in firsts.tolist()
+            ]
+            self._numbers.extend(np.array(known)[alike])
+        return self._numbers.values
+
+    def _number(self, answers: tuple[int, ...], part: Words) -> int:
+        number = self._by_answers.setdefault(answers, len(self.ads))
+        if number == len(self.ads):
+            self.ads.append(job_ad(part, self._names))
+        return number
+
+
+class Opinion:
+    """What an expression of a site, bound to its ad, is over what jobs tell: whether it is true, or as a number."""
+
+    def __init__(self, expression: Expression, tellers: Tellers, *, is_rank: bool) -> None:
+        self._expression = expression
+        self._tellers = tellers
+        self._is_rank = is_rank
+        self._values: NDArray[Any] = np.empty(0, np.float64 if is_rank else np.bool_)
+
+    def of(self, parts: Sequence[Words], start: int, own: Ad) -> tuple[NDArray[Any], int]:
+        """Return what it is of the parts from the `start`-th on, and how many pairs were evaluated for that."""
+        tells = self._tellers.follow(parts)[start:]
+        new = self._tellers.ads[len(self._values) :]
+        if new:
+            judge = numbers if self._is_rank else satisfied_by
+            said = np.array(judge(self._expression, new, own), self._values.dtype)
+            self._values = np.concatenate([self._values, said])
+        return self._values[tells], len(new)
+
+
+class Demands:
+    """What sites' expressions are over the jobs of queues, by the parts `Words` that these have."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.evaluated = 0
+        """Pairs of an expression and what jobs tell."""
+        self._parts = parts
+        self._tellings: dict[str, Telling] = {}
+        self._tellers: dict[frozenset[str], Tellers] = {}
+        self._opinions: dict[tuple[str, bool], Opinion] = {}
+
+    def verdicts(self, requirements: Expression, own: Ad, start: int) -> Mask:
+        """Tell of the parts from the `start`-th on whether the requirements of a resource's ad are true of them."""
+        return self._said(requirements, own, start, is_rank=False)
+
+    def ranks(self, rank: Expression, own: Ad) -> Floats:
+        """Return by part how well a resource likes it."""
+        return self._said(rank, own, 0, is_rank=True)
+
+    def _said(self, expression: Expression, own: Ad, start: int, *, is_rank: bool) -> NDArray[Any]:
+        name = expression.text, is_rank
+        opinion = self._opinions.get(name)
+        if opinion is None:
+            _make_room(self._opinions, KEPT)
+            tellers = self._looking(expression.other)
+            opinion = self._opinions[name] = Opinion(expression, tellers, is_rank=is_rank)
+        found, evaluated = opinion.of(self._parts, start, own)
+        self.evaluated += evaluated
+        return found
+
+    def _looking(self, names: frozenset[str]) -> Tellers:
+        tellers = self._tellers.get(names)
+        if tellers is None:
+            _make_room(self._tellers, KEPT_NAMES)
+            tellers = self._tellers[names] = Tellers(names, map(self._telling, sorted(names)))
+        return tellers
+
+    def _telling(self, name: str) -> Telling:
+        if name not in self._tellings:
+            _make_room(self._tellings, KEPT_NAMES)
+            self._tellings[name] = Telling(name)
+        return self._tellings[name]
+
+
+def _make_room(kept: dict[Any, Any], most: int) -> None:
+    if len(kept) >= most:
+        del kept[next(iter(kept))]
