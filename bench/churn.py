@@ -28,7 +28,7 @@ from services.job_manager.retention import Retention
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.bus.relay import Relay
-from wms.db import job
+from wms.db import job, limit
 from wms.db.database import Transaction
 from wms.db.job import Claim
 from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId
@@ -139,7 +139,7 @@ class Churn:
                 for each in chosen
             ]
             async with self._at.db.transaction() as tx:
-                claimed = await job.claim(tx, claims, 3_600.0)
+                claimed = await job.claim(tx, claims, 3_600.0, (await limit.advertising(tx)).generation) or []
             if len(claimed) != count:
                 raise InvalidError(f"{count - len(claimed)} of {count} waiting jobs could not be claimed")
             self._held += [(each.job_id, each.epoch) for each in claimed]

@@ -32,7 +32,7 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
     ended_jobs_seconds: Seconds = 365 * DAY
     """After its end a job is forgotten, with its history, its attempts and its description.
 
-    So are canaries, and what was said of elements so long ago that explains no more how they are.
+    So are canaries, and what was said of elements so long ago and explains no more how they are.
     """
     deleted_jobs_seconds: Seconds = 30 * DAY
     """The same for a job that its owner has removed."""

@@ -111,7 +111,7 @@ async def _limits(
     """Return what limits keep out, as a condition beside the clauses."""
     limits = Limits(limit.holding(await limit.said(tx)))
     elements = {(place.element.site, place.element.ce): place.element for place in places}
-    advertising = elements.keys() & await limit.advertising(tx)
+    advertising = elements.keys() & (await limit.advertising(tx)).places
     if not (limits or advertising):
         return ()
     keys = {key for place in elements for key in limits.concerning(requirements, *place)}

@@ -32,19 +32,24 @@ class Heard(msgspec.Struct, frozen=True, gc=False):
 
 
 async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
-    """Store or forget what the ads say."""
+    """Store or forget what the ads say; count anew what comes to their elements once all are stored."""
     heard: list[Heard] = []
+    counted: dict[Place, Allowed] = {}
+    gone: set[Place] = set()
     for delivery in batch:
         match delivery.message:
             case Advertise() as advertised if _may(delivery.principal, advertised.element.site):
                 heard += _heard(advertised)
             case Withdraw() as withdrawn if _may(delivery.principal, withdrawn.site):
-                await _store(tx, heard)
+                counted |= (stored := await _store(tx, heard))
                 heard = []
-                await limit.end_ads(tx, await ad.withdraw(tx, [withdrawn]))
+                gone = gone - stored.keys() | await ad.withdraw(tx, [withdrawn])
             case _:
                 log.warning("ad refused: another site's token")
-    await _store(tx, heard)
+    counted |= (stored := await _store(tx, heard))
+    if counted:
+        await limit.advertise(tx, counted)
+    await limit.end_ads(tx, gone - stored.keys())
 
 
 def _heard(advertised: Advertise) -> Iterable[Heard]:
@@ -68,14 +73,12 @@ def read(advertised: Advertise) -> Heard:
     return Heard(said, allowance(element, advertised.attributes))
 
 
-async def _store(tx: Transaction, heard: Iterable[Heard]) -> None:
-    """Store ads, and count anew what comes to their elements."""
+async def _store(tx: Transaction, heard: Iterable[Heard]) -> dict[Place, Allowed]:
+    """Store ads; return what those let come that were the newest of their elements."""
     # The newest of each is the last, as it is in the database.
     newest = {(each.ad.element.site, each.ad.element.ce): each for each in sorted(heard, key=_age)}
     told = await ad.store(tx, [each.ad for each in newest.values()])
-    ads = {place: Allowed(newest[place].allowed, newest[place].ad.lifetime_seconds) for place in told}
-    if ads:
-        await limit.advertise(tx, ads)
+    return {place: Allowed(newest[place].allowed, newest[place].ad.lifetime_seconds) for place in told}
 
 
 def _age(heard: Heard) -> float:

@@ -2,11 +2,11 @@
 
 A key without room is closed in the index, so that nothing is drawn in vain, until whoever makes room says so, or until
 the next token of its bucket, or the next ad of its computing element. Jobs that no limit names, and all jobs where there are
-none, pass without a statement.
+none, pass without a statement: the claim itself finds whether an element began to state a limit that this matcher does not
+know, and then gives nothing (ADR 29).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import partial
 from math import inf
 from typing import NamedTuple, TypeAlias
@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from wms.db import limit
 from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
-from wms.db.limit import Locked, Place
+from wms.db.limit import Advertising, Locked
 from wms.ids import JobId
 from wms.taskqueue.index import Pick, QueueIndex
 from wms.taskqueue.limits import (
@@ -38,8 +38,10 @@ BUSY_SECONDS = 0.05
 Asked: TypeAlias = tuple[Claim, Pick]
 """A job that was drawn, and for whom."""
 
-Claims: TypeAlias = Callable[[Transaction, Sequence[Claim]], Awaitable[list[Claimed]]]
-"""What gives jobs to pilots; it leaves out those that wait no more."""
+Claims: TypeAlias = Callable[[Transaction, Sequence[Claim], int], Awaitable[list[Claimed] | None]]
+"""What gives jobs to pilots; it leaves out those that wait no more. None: elements state limits since that generation."""
+
+UNKNOWN = Advertising(-1, frozenset())
 
 
 class _Closed(NamedTuple):
@@ -57,9 +59,8 @@ class Gate:
         self._limits = Limits()
         self._uncounted = Limits()
         self._closed: dict[Key, _Closed] = {}
-        self._asked_for: set[Place] = set()
-        self._advertising: set[Place] = set()
-        """Of the elements that were asked for, and of those told of: whose ads state a limit, or did."""
+        self._advertising = UNKNOWN
+        """The elements whose ads state a limit, or did when this was last read."""
 
     # --- what is closed ---------------------------------------------------------------------------
 
@@ -67,10 +68,6 @@ class Gate:
         """Keep these limits from now on; nothing passes those of which not all leases are counted yet."""
         self._limits, self._uncounted = limits, uncounted
         self.open(list(self._closed))
-
-    def advertise(self, places: Iterable[Place]) -> None:
-        """Count by the ads of these elements from now on."""
-        self._advertising.update(places)
 
     def waiting_for_room(self) -> list[Key]:
         """Return what is closed until somebody makes room."""
@@ -109,37 +106,42 @@ class Gate:
 
         `first` in its transaction: only then may it wait for a counter that another has locked.
         """
-        await self._learn(tx, {(claim.site, claim.ce) for claim, _ in asked})
+        claimed = await self._claim(tx, asked, claim, wait=first)
+        if claimed is None:
+            # No element begins to state a limit before this transaction ends: this time it is known.
+            self._advertising = await limit.advertising(tx)
+            claimed = await self._claim(tx, asked, claim, wait=False)
+            assert claimed is not None
+        return claimed
+
+    async def _claim(
+        self, tx: Transaction, asked: Sequence[Asked], claim: Claims, *, wait: bool
+    ) -> list[Claimed] | None:
+        """Claim under the limits that are known; None, and all is as it was, if there are others."""
         concerned = (
             {pick.job_id: self._concerning(claim, pick) for claim, pick in asked}
-            if self._limits or self._advertising
+            if self._limits or self._advertising.places
             else {}
         )
         bounds = {key: bound for each in concerned.values() for key, bound in each.items()}
+        generation = self._advertising.generation
         if not bounds:
-            return await claim(tx, [each for each, _ in asked])
-        locked = await limit.lock(tx, bounds.keys() - self._not_counted(asked), wait=first)
+            return await claim(tx, [each for each, _ in asked], generation)
+        locked = await limit.lock(tx, bounds.keys() - self._not_counted(asked), wait=wait)
+        passing, others = _parted(asked, concerned, locked)
+        claimed = await claim(tx, passing, generation) if passing else []
+        if claimed is None:
+            return None
+        self._index.restore(others)
         busy = _Closed(self._clock() + BUSY_SECONDS, Bound())
         self._close(dict.fromkeys(bounds.keys() - locked.keys(), busy))
-        passing = self._passing(asked, concerned, locked)
-        claimed = await claim(tx, passing) if passing else []
-        await self._settle(
-            tx,
-            locked,
-            bounds,
-            {each.job_id: concerned[each.job_id] for each in claimed if concerned[each.job_id]},
-        )
+        held = {each.job_id: concerned[each.job_id] for each in claimed if concerned[each.job_id]}
+        await self._settle(tx, locked, bounds, held)
         return claimed
-
-    async def _learn(self, tx: Transaction, places: AbstractSet[Place]) -> None:
-        """Look once whether the ads of elements state a limit; of ads that do so later we are told."""
-        if unknown := places - self._asked_for:
-            self.advertise(await limit.advertising_among(tx, unknown))
-            self._asked_for |= unknown
 
     def _concerning(self, claim: Claim, pick: Pick) -> Bounds:
         bounds = self._limits.concerning(self._index.requirements(pick.tq_id), claim.site, claim.ce)
-        if (claim.site, claim.ce) not in self._advertising:
+        if (claim.site, claim.ce) not in self._advertising.places:
             return bounds
         return {all_jobs(claim.site, claim.ce): Bound(), **bounds}
 
@@ -148,14 +150,6 @@ class Gate:
             return set()
         wanted = ((self._index.requirements(pick.tq_id), claim.site, claim.ce) for claim, pick in asked)
         return {key for each in wanted for key in self._uncounted.concerning(*each)}
-
-    def _passing(
-        self, asked: Sequence[Asked], concerned: Mapping[JobId, Bounds], locked: Mapping[Key, Locked]
-    ) -> list[Claim]:
-        counts = {key: each.level for key, each in locked.items()}
-        verdicts = admitted([concerned[pick.job_id] for _, pick in asked], counts)
-        self._index.restore(pick for (_, pick), may in zip(asked, verdicts, strict=True) if not may)
-        return [claim for (claim, _), may in zip(asked, verdicts, strict=True) if may]
 
     async def _settle(
         self,
@@ -180,6 +174,16 @@ class Gate:
         tx.on_failure(partial(self.open, awaited))
         await limit.settle(tx, locked, taken, left, awaited, claimed)
         self._close(full)
+
+
+def _parted(
+    asked: Sequence[Asked], concerned: Mapping[JobId, Bounds], locked: Mapping[Key, Locked]
+) -> tuple[list[Claim], list[Pick]]:
+    """Return what the limits let pass, and what not."""
+    counts = {key: each.level for key, each in locked.items()}
+    verdicts = admitted([concerned[pick.job_id] for _, pick in asked], counts)
+    judged = list(zip(asked, verdicts, strict=True))
+    return [claim for (claim, _), may in judged if may], [pick for (_, pick), may in judged if not may]
 
 
 def _closed(bound: Bound, count: Count, now: float) -> _Closed:

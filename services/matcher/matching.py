@@ -153,15 +153,15 @@ class Matching:
         tx.on_failure(partial(self.by_queue.subtract, counted))
         return taken
 
-    async def _claim(self, tx: Transaction, claims: Sequence[Claim]) -> list[Claimed]:
+    async def _claim(self, tx: Transaction, claims: Sequence[Claim], generation: int) -> list[Claimed] | None:
         """Claim jobs; what is not found may be in a block of its sweep still, and gets its row now."""
-        claimed = await job.claim(tx, claims, self._terms.offer_seconds)
-        if len(claimed) == len(claims):
+        claimed = await job.claim(tx, claims, self._terms.offer_seconds, generation)
+        if claimed is None or len(claimed) == len(claims):
             return claimed
         found = {each.job_id for each in claimed}
         missed = [each for each in claims if each.job_id not in found]
         if await block.expand(tx, [each.job_id for each in missed]):
-            claimed += await job.claim(tx, missed, self._terms.offer_seconds)
+            claimed += await job.claim(tx, missed, self._terms.offer_seconds, generation) or []
         return claimed
 
     def _draw(self, resource: Resource, slots: int, *, packed: bool) -> list[Pick]:

@@ -56,7 +56,6 @@ class Rules:
         async with self._db.transaction() as tx:
             shares = {group: each.share for group, each in (await share.said(tx)).items()}
             limits = limit.holding(await limit.said(tx))
-            self._gate.advertise(await limit.advertising(tx))
         if shares != self._shares:
             self._shares = shares
             self._index.set_shares(shares)

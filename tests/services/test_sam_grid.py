@@ -20,14 +20,16 @@ from services.pilot_submitter.making import PilotMaker
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services.test_limits import Matcher, asked, hear, patient
 from tests.services.world import World, pilot, user
+from tests.waiting import eventually
 from wms.audit.auditor import audit
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import limit
+from wms.db import job, limit
+from wms.db.job import Claim
 from wms.dispatch.port import Order, Sighting
-from wms.ids import PilotId
-from wms.messages import changes, replies
+from wms.ids import PilotId, RequestId
+from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
 from wms.messages.queries import ListSites, WhyJob
 from wms.provisioning.plan import Caps
@@ -144,18 +146,69 @@ async def test_elements_whose_ads_state_no_limit_cost_nothing(the_world: World) 
     assert await the_world.sql("select 1 from lease where counted is not null") == []
 
 
-async def test_a_limit_stated_later_is_told_to_matchers_that_know_the_element(the_world: World) -> None:
-    await the_world.submitted(9)
+async def test_a_limit_stated_later_holds_though_nobody_is_told(the_world: World) -> None:
+    """Of an element that the matcher knows as one without limits; nothing is refreshed, and no word heard."""
+    await the_world.submitted(20)
     await advertise(the_world, said(0))
     assert len(await the_world.match(slots=2)) == 2
-    the_world.take(changes.TOPIC)
     await advertise(the_world, said(300, max_jobs=2))
-    assert [b"rules-changed" in each for each in the_world.take(changes.TOPIC)] == [True]
-    await the_world.rules.refresh()
     assert len(await the_world.match(pilot("p-2"), slots=9)) == 2
+    assert await counter(the_world) == (2, 2, 0)
     await advertise(the_world, said(600))
     await hear(the_world)
     assert len(await the_world.match(pilot("p-3"), slots=4)) == 4, "it states none any more"
+    await advertise(the_world, said(900, max_jobs=1))
+    assert len(await the_world.match(pilot("p-4"), slots=4)) == 1, "and again"
+
+
+async def test_with_a_limit_of_another_kind_an_ads_is_not_missed_either(the_world: World) -> None:
+    await the_world.submitted(20)
+    async with the_world.db.transaction() as tx:
+        await limit.set_limit(tx, Limit(site="A", attribute="owner", value="*", most=9), "oz")
+    await the_world.rules.refresh()
+    await advertise(the_world, said(0))
+    assert len(await the_world.match(slots=2)) == 2
+    await advertise(the_world, said(300, max_jobs=3))
+    assert len(await the_world.match(pilot("p-2"), slots=9)) == 3
+    await advertise(the_world, said(600, max_jobs=9))
+    await hear(the_world)
+    assert len(await the_world.match(pilot("p-3"), slots=9)) == 4, "nine of the owner in all"
+
+
+async def waits_for_a_lock(world: World) -> bool:
+    return bool(await world.sql("select from pg_locks where locktype = 'advisory' and not granted"))
+
+
+async def test_a_claim_waits_for_an_ad_that_is_being_written(the_world: World) -> None:
+    await the_world.submitted(9)
+    await advertise(the_world, said(0))
+    matcher = Matcher(the_world, 1)
+    who = await the_world.add_pilot(pilot("p-2"))
+    assert len(await asked(the_world, matcher, 1, who)) == 1
+    async with the_world.db.transaction() as tx:
+        await ads.handle(tx, [Delivery(advertiser(), said(300, max_jobs=2))])
+        claiming = asyncio.create_task(asked(the_world, matcher, 5, who))
+        await eventually(lambda: waits_for_a_lock(the_world))
+        assert not claiming.done()
+    assert len(await claiming) == 2
+    assert (await audit(the_world.url)).ok
+
+
+async def test_an_ad_waits_for_the_claims_that_do_not_know_it(the_world: World) -> None:
+    await the_world.submitted(9)
+    await advertise(the_world, said(0))
+    await the_world.match(slots=1)
+    async with the_world.db.transaction() as tx:
+        known = await limit.advertising(tx)
+        (waiting, *_) = await tx.fetch("select job_id from job where state = 'Waiting'")
+        claim = Claim(waiting["job_id"], PilotId("p-1"), RequestId("r-late"), "A", "ce")
+        assert await job.claim(tx, [claim], 30.0, known.generation)
+        advertising = asyncio.create_task(advertise(the_world, said(300, max_jobs=1)))
+        await eventually(lambda: waits_for_a_lock(the_world))
+        assert not advertising.done()
+    await advertising
+    assert len(await the_world.match(pilot("p-2"), slots=5)) == 1
+    assert (await audit(the_world.url)).ok, "what was given before is not counted by the ad"
 
 
 async def test_with_an_operators_limit_both_hold(the_world: World) -> None:
@@ -256,14 +309,47 @@ async def test_the_database_itself_refuses_one_match_too_many(the_world: World) 
             await the_world.sql(f"update limit_counter set {column} = 5")
 
 
+async def test_elements_that_begin_to_state_limits_while_matchers_claim_get_no_more_than_these(
+    the_world: World,
+) -> None:
+    """They begin and cease to, again and again, and no matcher hears a word."""
+    await the_world.submit({"array": 500})
+    who = [await the_world.add_pilot(pilot(f"p-{n}")) for n in range(3)]
+    matchers = [Matcher(the_world, n) for n in range(3)]
+    done = asyncio.Event()
+
+    async def claim(n: int, matcher: Matcher) -> None:
+        while not done.is_set():
+            held = await patient(partial(asked, the_world, matcher, 2, who[n]))
+            await patient(partial(the_world.report, who[n], decline=tuple(held)))
+            matcher.gate.open_roomy({})
+
+    async def begin_and_cease() -> None:
+        for span in range(1, 11):
+            before = len(await the_world.sql("select from attempt"))
+            await patient(partial(advertise, the_world, said(600 * span)))
+            while len(await the_world.sql("select from attempt")) < before + 4:
+                await asyncio.sleep(0)
+            await patient(partial(advertise, the_world, said(600 * span + 300, max_jobs=3)))
+            while (await counter(the_world))[1] < 3:
+                await asyncio.sleep(0)
+            found = [each for each in (await audit(the_world.url)).checks if each.invariant == 10]
+            assert [each for each in found if each.violations] == []
+        done.set()
+
+    async with asyncio.TaskGroup() as group:
+        for n, each in enumerate(matchers):
+            group.create_task(claim(n, each))
+        group.create_task(begin_and_cease())
+
+
 async def test_the_audit_finds_what_no_counter_tells(the_world: World) -> None:
-    """Matches by somebody who does not count are in the history all the same."""
+    """Matches that nobody counted are in the history all the same."""
     await the_world.submitted(5)
     await advertise(the_world, said(0))
-    stale = Matcher(the_world, 1)
-    assert len(await asked(the_world, stale, 1, await the_world.add_pilot(pilot("p-2")))) == 1
+    assert len(await the_world.match(slots=3)) == 3
     await advertise(the_world, said(300, max_jobs=1))
-    assert len(await asked(the_world, stale, 3, pilot("p-2"))) == 3
+    await the_world.sql("update limit_counter set advertised_at = '-infinity'")
     broken = [each for each in (await audit(the_world.url)).checks if each.violations]
     assert [(each.invariant, "3 jobs matched" in each.violations[0]) for each in broken] == [(10, True)]
 

@@ -235,9 +235,12 @@ async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop) -> N
         await tx.execute(SQL["ask_stop"], sorted(job_ids), stop)
 
 
-async def claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) -> list[Claimed]:
+async def claim(
+    tx: Transaction, claims: Sequence[Claim], offer_seconds: float, generation: int
+) -> list[Claimed] | None:
     """Give the jobs that still wait to the pilots; one that does not is left out. No job may be asked for twice.
 
+    None, and nothing is given, if elements began to state limits since that generation (`wms.db.limit.advertising`).
     Raises LockNotAvailableError if another transaction has its hands on one of them; in a wary transaction such a job is as
     good as gone: nobody waits, so that nobody waits in a circle.
     """
@@ -246,13 +249,18 @@ async def claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) 
     if tx.wary:
         ids = [row["job_id"] for row in await tx.fetch(SQL["not_busy"], list(by_id))]
         ordered = [by_id[job_id] for job_id in ids]
-    taken = [_made(by_id[row["job_id"]], row) for row in await _claim(tx, ordered, offer_seconds)]
+    rows = await _claim(tx, ordered, offer_seconds, generation)
+    if rows and not rows[0]["limits"]:
+        return None
+    taken = [_made(by_id[row["job_id"]], row) for row in rows if row["job_id"] is not None]
     now = await tx.now()
     _tell(tx, [_matched(each, now) for each in taken])
     return taken
 
 
-async def _claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float) -> list[asyncpg.Record]:
+async def _claim(
+    tx: Transaction, claims: Sequence[Claim], offer_seconds: float, generation: int
+) -> list[asyncpg.Record]:
     if not claims:
         return []
     return await tx.fetch(
@@ -263,11 +271,12 @@ async def _claim(tx: Transaction, claims: Sequence[Claim], offer_seconds: float)
         joined([each.site for each in claims]),
         joined([each.ce for each in claims]),
         offer_seconds,
+        generation,
     )
 
 
 def _made(claim: Claim, row: asyncpg.Record) -> Claimed:
-    job_id, epoch, event_seq, owner, owner_group, vo, array_index, parameters, description = row
+    job_id, epoch, event_seq, owner, owner_group, vo, array_index, parameters, description, _ = row
     return Claimed(
         job_id,
         epoch,

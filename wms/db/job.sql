@@ -45,8 +45,11 @@ select job_id from job where job_id = any ($1::bigint[]) and state = 'Waiting' o
 
 -- name: claim
 -- Give waiting jobs to pilots: state and lease, which tell the match; a job that no longer waits is not returned. The
--- attempt counts from now on: what is withdrawn is given back. From now on the transaction waits for nobody's lock for long.
-with claimed as (
+-- attempt counts from now on: what is withdrawn is given back. Nothing is given where limits came that the caller does not know.
+-- From now on the transaction waits for nobody's lock for long.
+with known as materialized (
+    select limits_known($7) as limits
+), claimed as (
     update job j
     set state = 'Matched', epoch = j.epoch + 1, event_seq = j.event_seq + 1, attempts = j.attempts + 1, reason = 'OFFERED',
         site = a.site, pilot_id = a.pilot_id, changed_at = now()
@@ -56,7 +59,7 @@ with claimed as (
                     string_to_array($5, E'\x1f')) as u(job_id, pilot_id, request_id, site, ce)
         cross join (select set_config('lock_timeout', '100ms', true)) as brief
     ) a
-    where j.job_id = a.job_id and j.state = 'Waiting'
+    where j.job_id = a.job_id and j.state = 'Waiting' and (select limits from known)
     returning j.job_id, j.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.description_id, j.array_index,
               j.parameters, a.pilot_id, a.request_id, a.site, a.ce
 ), leased as (
@@ -64,8 +67,8 @@ with claimed as (
     select job_id, epoch, event_seq, pilot_id, request_id, site, ce, 'offered', now() + make_interval(secs => $6)
     from claimed
 )
-select c.job_id, c.epoch, c.event_seq, c.owner, c.owner_group, c.vo, c.array_index, c.parameters, d.body as description
-from claimed c join description d using (description_id);
+select c.job_id, c.epoch, c.event_seq, c.owner, c.owner_group, c.vo, c.array_index, c.parameters, d.body as description, k.limits
+from known k left join (claimed c join description d using (description_id)) on true;
 
 -- name: offered
 -- The offers that requests were given before and that still stand.

@@ -55,6 +55,13 @@ class Allowed(NamedTuple):
     lifetime_seconds: float
 
 
+class Advertising(NamedTuple):
+    """The elements whose ads state a limit, and how often elements had begun to by then."""
+
+    generation: int
+    places: AbstractSet[Place]
+
+
 class Leased(NamedTuple):
     """A lease as limits see it."""
 
@@ -194,17 +201,20 @@ def _count(row: asyncpg.Record) -> Count:
 
 
 async def advertise(tx: Transaction, ads: Mapping[Place, Allowed]) -> None:
-    """Begin to count by new ads; tell the matchers of elements that had let nothing more come, or had stated no limit."""
-    limited = {all_jobs(*place) for place, each in ads.items() if each.allowed is not None}
+    """Begin to count by new ads; tell the matchers of elements that had let nothing more come.
+
+    The transaction must have locked no counter yet.
+    """
+    limited = sorted(place for place, each in ads.items() if each.allowed is not None)
     if limited:
-        await _make(tx, limited)
+        if await tx.fetchval(SQL["begins"], *dense(limited)):
+            await tx.execute(SQL["begin"])
+        await _make(tx, {all_jobs(*place) for place in limited})
     places = sorted(ads)
     columns = dense([(*place, ads[place].allowed, ads[place].lifetime_seconds) for place in places], 4)
     rows = await tx.fetch(SQL["advertise"], *columns)
-    if opened := tuple(all_jobs(row["site"], row["ce"]) for row in rows if row["awaited"]):
+    if opened := tuple(all_jobs(row["site"], row["ce"]) for row in rows):
         tx.send(changes.TOPIC, "", changes.Opened(keys=opened))
-    if any(row["news"] for row in rows):
-        tell_changed(tx)
 
 
 async def end_ads(tx: Transaction, places: Collection[Place]) -> None:
@@ -213,15 +223,12 @@ async def end_ads(tx: Transaction, places: Collection[Place]) -> None:
         await tx.execute(SQL["end_ads"], *dense(sorted(places), 2))
 
 
-async def advertising(tx: Transaction) -> set[Place]:
+async def advertising(tx: Transaction) -> Advertising:
     """Return all elements whose ads state a limit."""
-    return {(row["site"], row["ce"]) for row in await tx.fetch(SQL["advertising"])}
-
-
-async def advertising_among(tx: Transaction, places: Collection[Place]) -> set[Place]:
-    """Return those of some elements whose ads state a limit."""
-    rows = await tx.fetch(SQL["advertising_among"], *dense(sorted(places), 2))
-    return {(row["site"], row["ce"]) for row in rows}
+    # First the generation: what came since is in it twice, and not missed.
+    generation = await tx.fetchval(SQL["generation"])
+    places = {(row["site"], row["ce"]) for row in await tx.fetch(SQL["advertising"])}
+    return Advertising(generation, frozenset(places))
 
 
 async def pilots_left(tx: Transaction) -> dict[Place, int]:
@@ -232,6 +239,7 @@ async def pilots_left(tx: Transaction) -> dict[Place, int]:
 async def count_pilots(tx: Transaction, wanted: Mapping[Place, int]) -> dict[Place, int]:
     """Count pilots that are about to be written down; return how many may be, of elements whose ads state a limit."""
     columns = dense([(*place, wanted[place]) for place in sorted(wanted)], 3)
+    await tx.execute(SQL["hold"])
     return {(row["site"], row["ce"]): row["granted"] for row in await tx.fetch(SQL["count_pilots"], *columns)}
 
 

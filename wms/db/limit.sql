@@ -43,12 +43,14 @@ order by k.site, k.ce, k.attribute, k.value
 on conflict (site, ce, attribute, value) do nothing;
 
 -- name: lock
--- The counters of these keys, locked in one order; each bucket's time is read once its lock is held.
+-- The counters of these keys, locked in one order; each bucket's time is read once its lock is held. First the lock that who brings
+-- a limit takes, who has no counter then.
 with held as materialized (
     select c.*
     from limit_counter c
     join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
         using (site, ce, attribute, value)
+    where (select limits_known(0)) is not null
     order by c.counter_id for update of c
 )
 select counter_id, site, ce, attribute, value, running, tokens, refilled_at, matched, sent, clock_timestamp() as at,
@@ -62,6 +64,7 @@ with held as materialized (
     from limit_counter c
     join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
         using (site, ce, attribute, value)
+    where (select limits_known(0)) is not null
     order by c.counter_id for update of c skip locked
 )
 select counter_id, site, ce, attribute, value, running, tokens, refilled_at, matched, sent, clock_timestamp() as at,
@@ -146,10 +149,23 @@ with told as (
 )
 update limit_counter c set running = c.running + h.leases from held h where c.counter_id = h.counter_id;
 
+-- name: begins
+-- Whether any of these elements has stated no limit so far.
+select exists (
+    select from unnest($1::text[], $2::text[]) as k(site, ce)
+    left join limit_counter c on c.site = k.site and c.ce = k.ce and c.attribute = 'any' and c.value = ''
+    where c.allowed is null
+);
+
+-- name: begin
+-- Wait until all who gave without knowing that there are to be limits are done, and have all others read them first. The first
+-- number of a sequence is the one that it was made with: only the second is seen to differ.
+select setval('limit_generation', nextval('limit_generation') + 1) from (select pg_advisory_xact_lock(7107) offset 0) as alone;
+
 -- name: advertise
--- Elements' ads: what each lets come until the next, counted from now. Returns those that are news to matchers, and awaited.
+-- Elements' ads: what each lets come until the next, counted from now. Returns those that were awaited.
 with held as materialized (
-    select c.counter_id, c.awaited, c.allowed as before, a.allowed, a.lifetime
+    select c.counter_id, c.awaited, a.allowed, a.lifetime
     from limit_counter c
     join unnest($1::text[], $2::text[], $3::integer[], $4::double precision[]) as a(site, ce, allowed, lifetime)
         on c.site = a.site and c.ce = a.ce and c.attribute = 'any' and c.value = ''
@@ -160,9 +176,9 @@ with held as materialized (
     set allowed = h.allowed, matched = 0, sent = 0, awaited = false, advertised_at = clock_timestamp(),
         allowed_until = clock_timestamp() + make_interval(secs => h.lifetime)
     from held h where c.counter_id = h.counter_id
-    returning c.site, c.ce, h.awaited, h.before is null as news
+    returning c.site, c.ce, h.awaited
 )
-select site, ce, awaited, news from begun where awaited or news;
+select site, ce from begun where awaited;
 
 -- name: end_ads
 -- Elements went away: nothing comes there any more until their next ads.
@@ -170,16 +186,17 @@ update limit_counter c set allowed_until = least(c.allowed_until, clock_timestam
 from unnest($1::text[], $2::text[]) as w(site, ce)
 where c.site = w.site and c.ce = w.ce and c.attribute = 'any' and c.value = '' and c.allowed is not null;
 
+-- name: generation
+-- How often elements have begun to state limits.
+select last_value from limit_generation;
+
 -- name: advertising
 -- The elements whose ads state a limit.
 select site, ce from limit_counter where allowed is not null;
 
--- name: advertising_among
--- Those of some elements whose ads state a limit.
-select c.site, c.ce
-from limit_counter c join unnest($1::text[], $2::text[]) as k(site, ce)
-    on c.site = k.site and c.ce = k.ce and c.attribute = 'any' and c.value = ''
-where c.allowed is not null;
+-- name: hold
+-- Nobody begins to state a limit before this transaction ends.
+select limits_known(0);
 
 -- name: pilots_left
 -- How many pilots more may be sent to the elements whose ads state a limit.
