@@ -6,7 +6,7 @@ The word "any", in any case, or an absent value means that the attribute is not 
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct, structs
 from msgspec.structs import force_setattr
@@ -17,6 +17,9 @@ MAX_PROCESSORS = 1024
 Name = Annotated[str, Meta(max_length=255)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=1000)]
 """A set of names in a message; the bounds hold where a message is decoded."""
+Value: TypeAlias = bool | int | float | Annotated[str, Meta(max_length=1000)] | Names
+Told: TypeAlias = Annotated[tuple[tuple[Name, Value], ...], Meta(max_length=100)]
+"""Attributes of an ad and their values."""
 
 
 def is_wild(value: str) -> bool:
@@ -85,6 +88,8 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
     job_sharing: bool = False
     unfit: Names = ()
     """Requirements that the pilot found its node not to do for, by `wms.taskqueue.node.wish`."""
+    node: Told = ()
+    """What the pilot knows of its own node, above what its element's ad says of all hosts; names in lower case, in order."""
 
     def __post_init__(self) -> None:
         canonical(
@@ -211,31 +216,54 @@ def lasting(element: ComputingElement, pilot_seconds: float | None) -> Computing
 
 
 class AdvertisedResource(Resource, frozen=True, kw_only=True, cache_hash=True):
-    """A resource, and the ClassAd of its computing element, as canonical text: who asks cannot say that itself."""
+    """A resource, and the ClassAd of its computing element, as canonical text: who asks cannot say that itself.
+
+    One that a pilot *would be* has `forwards`: that pilot could be asked for with a host of which these attributes, in lower
+    case, are others than the ad says. A pilot that there is has None: it is as it is.
+    """
 
     ad: str = ""
+    forwards: Names | None = None
 
 
 class AdvertisedElement(ComputingElement, frozen=True, kw_only=True, cache_hash=True):
-    """A computing element, and the ClassAd that goes with it, as canonical text."""
+    """A computing element, the ClassAd that goes with it, as canonical text, and what its site forwards to the batch system."""
 
     ad: str = ""
+    forwards: Names = ()
 
     def pilot_resource(self, *, vo: str) -> Resource:
-        """Return the resource with the element's ad."""
-        return with_ad(super().pilot_resource(vo=vo), self.ad)
+        """Return the resource that a pilot, asked for as a job needs it, would be."""
+        return with_ad(super().pilot_resource(vo=vo), self.ad, self.forwards)
 
 
-def with_ad(resource: Resource, ad: str) -> AdvertisedResource:
+# The same few elements every second.
+@lru_cache(maxsize=20_000)
+def forwarding(element: ComputingElement, names: Names | None) -> ComputingElement:
+    """Return an element whose site forwards these attributes to its batch system; None: it has none that is asked."""
+    if names is None:
+        return element
+    return AdvertisedElement(**structs.asdict(element) | {"forwards": names})
+
+
+def with_ad(resource: Resource, ad: str, forwards: Names | None = None) -> AdvertisedResource:
     """Return a resource with the ad of its element, whatever ad it had."""
-    fields = structs.asdict(resource) | {"ad": ad}
+    fields = structs.asdict(resource) | {"ad": ad, "forwards": forwards}
     return AdvertisedResource(**fields)
+
+
+def as_it_is(resource: Resource, node: Told = ()) -> Resource:
+    """Return a resource that a pilot would be as the one of a pilot that there is, on a node of which this is known."""
+    if isinstance(resource, AdvertisedResource):
+        return structs.replace(resource, forwards=None, node=node)
+    return structs.replace(resource, node=node)
 
 
 def without_ad(resource: Resource) -> Resource:
     """Return a resource as it describes itself."""
     fields = structs.asdict(resource)
     fields.pop("ad", None)
+    fields.pop("forwards", None)
     return Resource(**fields)
 
 
@@ -247,3 +275,8 @@ def plain(resource: Resource) -> Resource:
 def ad_of(described: Resource | ComputingElement) -> str:
     """Return the text of the ad that goes with a resource or an element; empty if none does."""
     return described.ad if isinstance(described, AdvertisedResource | AdvertisedElement) else ""
+
+
+def forwards_of(described: Resource) -> Names | None:
+    """Return what hosts could be asked for by, of a resource that a pilot would be; None of any other."""
+    return described.forwards if isinstance(described, AdvertisedResource) else None

@@ -140,6 +140,7 @@ class Asking:
                 memory_taken_mb=self._holdings.memory_mb if packed else 0,
                 seconds_left=self.seconds_left,
                 unfit=self._node.unfit,
+                node=self._node.told,
             ),
             slots=wanted,
             packed=packed,

@@ -1,8 +1,9 @@
-"""The node that the pilot is on, as jobs' requirements see it: what its element told, and above that what is measured here.
+"""The node that the pilot is on: what is measured here, told with every request, and judged by before an offer is taken.
 
-An element's ad speaks for all its hosts, and what was asked of the batch system may be less than a job requires. So before an
-offer is taken its requirements are evaluated here. Terms that look at nothing measured were judged by the matcher, by an ad
-newer than the one that this pilot was sent with: these are not judged again.
+An element's ad speaks for all its hosts, and what was asked of the batch system may be less than a job requires. The matcher
+judges by what pilots tell of their nodes, and before an offer is taken its requirements are evaluated here, by the same functions.
+Terms that look at nothing told here were judged by the matcher alone, by an ad newer than the one that this pilot was sent
+with: these are not judged again.
 """
 
 import importlib.util
@@ -10,48 +11,44 @@ import os
 import platform
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from services.job_agent.resource import memory_mb
+from services.job_agent.resource import describe
 from wms.errors import Rejected
+from wms.jobdesc.description import JobDescription
 from wms.messages.site_inbox import OfferedJob
 from wms.runtime.machine import look
 from wms.runtime.pilot_config import PilotConfig
+from wms.site import Told, Value, with_ad
 from wms.taskqueue.node import NOTHING_EVALUATED, wish
 
 if TYPE_CHECKING:
-    from wms.classad.ad import Ad, Given
-    from wms.classad.expression import Expression
+    from wms.classad.ad import Ad
+    from wms.taskqueue.ads import Words
 
 UNFIT_LIMIT = 100
 """Kinds of requirements that a pilot remembers to have found its node not to do for."""
+LISTED_LIMIT = 1_000
+"""Names of one attribute that are told."""
 _REASON_LENGTH = 400
 
 
-class _Wishes(msgspec.Struct):
-    """What of a description is looked at here."""
+class _Looked(msgspec.Struct):
+    """What of a description says whether more of it is to be read."""
 
     requirements: str = ""
-    attributes: dict[str, Any] = {}
-    processors: int = 1
-    memory_mb: int | None = None
-    cpu_time: int = 86_400
-    job_type: str = ""
-    setup: str = ""
-    tags: list[str] = []
 
 
 class Node:
     """Judges offers by what the node is."""
 
-    def __init__(self, config: PilotConfig, measured: Mapping[str, "Given"] | None = None) -> None:
+    def __init__(self, config: PilotConfig, measured: Mapping[str, Value] | None = None) -> None:
         self._config = config
         self._measured = measured
-        self._ad: Ad | None = None
         self._unfit: dict[str, None] = {} if can_evaluate() else {NOTHING_EVALUATED: None}
 
     @property
@@ -59,62 +56,78 @@ class Node:
         """What to tell with requests: which requirements this node does not do for."""
         return tuple(self._unfit)
 
+    @cached_property
+    def told(self) -> Told:
+        """What to tell of the node with requests: what is measured, above what its batch system was asked for."""
+        measured = measure(self._config) if self._measured is None else self._measured
+        asked = dict(self._config.resource.node)
+        known = asked | {name.lower(): value for name, value in measured.items()}
+        return tuple(
+            (name, value)
+            for name, value in sorted(known.items())
+            if not isinstance(value, tuple) or len(value) <= LISTED_LIMIT
+        )
+
     def fault(self, job: OfferedJob) -> str:
         """Return which term of a job's requirements is not true here, and the values it saw; nothing if the node will do."""
         try:
-            wishes = msgspec.json.decode(job.description, type=_Wishes)
+            if not msgspec.json.decode(job.description, type=_Looked).requirements:
+                return ""
+            return self._judge(job, msgspec.json.decode(job.description, type=JobDescription))
         except msgspec.DecodeError:
             return ""  # whoever reads it whole says what is wrong
-        if not wishes.requirements:
-            return ""
-        try:
-            return self._judge(job, wishes)
         except Rejected as error:
             return f"its requirements cannot be judged here: {error}"[:_REASON_LENGTH]
 
-    def _judge(self, job: OfferedJob, wishes: _Wishes) -> str:
+    def _judge(self, job: OfferedJob, description: JobDescription) -> str:
         # Most pilots never see requirements: what evaluates them is not loaded before one comes.
-        from wms.classad.ad import Ad
-        from wms.classad.expression import Expression
+        from wms.taskqueue.ads import words
+        from wms.taskqueue.intake import requirements_of
 
-        wanted = Expression.parse(wishes.requirements)
-        kind = wish(wanted.text, Ad.of(wishes.attributes).text if wishes.attributes else "")
+        # Its segment is the job manager's to know; what is asked for is as much as is known here.
+        segments = (description.cpu_time,)
+        asked = requirements_of(description, job.owner, job.owner_group, job.vo, segments)
+        kind = wish(asked.requirements, asked.attributes)
         if kind not in self._unfit and NOTHING_EVALUATED not in self._unfit:
-            own = _own(job, wishes)
-            reason = self._failing(own.bind(wanted), own)
+            reason = self._failing(description.requirements, words(asked))
             if not reason:
                 return ""
             self._remember(kind)
             return f"the node does not do: {reason}"[:_REASON_LENGTH]
         return "the node does not do for such requirements" if can_evaluate() else _NO_LIBRARY
 
-    def _failing(self, wanted: "Expression", own: "Ad") -> str:
-        from wms.classad.explain import explain
+    def _failing(self, requirements: str, job: "Words") -> str:
         from wms.classad.expression import Expression
-        from wms.classad.tree import split
+        from wms.taskqueue.ads import job_ad
+        from wms.taskqueue.wants import unmet
 
-        ad, measured = self._described
-        terms = zip(map(Expression, split("&&", wanted.tree)), explain(wanted, ad, own), strict=True)
-        return next((str(each) for term, each in terms if not each.met and term.names & measured), "")
+        ad, told = self._described
+        own = job_ad(job)
+        return next(
+            (
+                str(each)
+                for term, each in unmet(requirements, own, ad)
+                if own.bind(Expression(term)).other & told
+            ),
+            "",
+        )
 
-    @property
+    @cached_property
     def _described(self) -> "tuple[Ad, frozenset[str]]":
-        """Return the node's ad, and the names in it that are measured or reckoned, in lower case."""
-        from wms.classad.ad import Ad
+        """Return the node's ad, and the names in it that are told here or reckoned, in lower case."""
+        from wms.taskqueue.ads import resource_ad
 
-        measured = measure(self._config) if self._measured is None else self._measured
-        names = {name.lower() for name in measured}
-        if self._ad is None:
-            told = Ad.parse(self._config.resource.ad) if self._config.resource.ad else Ad(())
-            said: dict[str, Given] = {**_words(self._config)}
-            said |= {name: each for name in told.names if (each := told.expression(name)) is not None}
-            kept = {name: each for name, each in said.items() if name.lower() not in names}
-            filled = {
-                name: each for name, each in _names().items() if name.lower() not in map(str.lower, kept)
-            }
-            self._ad = Ad.of({**kept, **filled, **measured})
-        reckoned = {name.lower() for name in self._ad.names if (e := self._ad.expression(name)) and e.names}
-        return self._ad, frozenset(names | reckoned)
+        config = self._config
+        resource = describe(
+            config,
+            free=config.pilot.slots,
+            memory_taken_mb=0,
+            seconds_left=config.resource.cpu_time,
+            node=self.told,
+        )
+        ad = resource_ad(with_ad(resource, config.resource.ad))
+        reckoned = {name.lower() for name in ad.names if (e := ad.expression(name)) and e.names}
+        return ad, frozenset({"maxram", *(name for name, _ in self.told), *reckoned})
 
     def _remember(self, kind: str) -> None:
         self._unfit[kind] = None
@@ -130,7 +143,7 @@ def can_evaluate() -> bool:
     return importlib.util.find_spec("classad2") is not None
 
 
-def measure(config: PilotConfig) -> "dict[str, Given]":
+def measure(config: PilotConfig) -> dict[str, Value]:
     """Return what can be seen of this node itself, which its element's ad cannot know better; names of GLUE 1.3."""
     clock = clock_mhz(_cpuinfo())
     software = config.resource.software
@@ -138,8 +151,8 @@ def measure(config: PilotConfig) -> "dict[str, Given]":
         "GlueHostMainMemoryRAMSize": look().memory_mb,
         "GlueHostArchitectureSMPSize": os.cpu_count() or 1,
         "GlueHostArchitecturePlatformType": platform.machine(),
-        "MaxRAM": memory_mb(config),
         "GPUNumber": gpus(os.environ, Path("/dev")),
+        **_system(),
         **({"GlueHostProcessorClockSpeed": clock} if clock else {}),
         **({"GlueHostApplicationSoftwareRunTimeEnvironment": _listed(Path(software))} if software else {}),
     }
@@ -174,43 +187,11 @@ def _listed(directory: Path) -> tuple[str, ...]:
         return ()
 
 
-def _names() -> "dict[str, Given]":
-    """Return names that the element may tell in words of its own, where it does not."""
+def _system() -> dict[str, Value]:
+    """Return the names of the operating system, which the element may tell in words of its own."""
     try:
         system = platform.freedesktop_os_release()
     except OSError:
         system = {}
     name, release = system.get("NAME", platform.system()), system.get("VERSION_ID", platform.release())
     return {"GlueHostOperatingSystemName": name, "GlueHostOperatingSystemRelease": release}
-
-
-def _words(config: PilotConfig) -> "dict[str, Given]":
-    resource, pilot = config.resource, config.pilot
-    return {
-        "Site": pilot.site,
-        "GridCE": pilot.ce,
-        "Setup": resource.setup,
-        "PilotType": resource.pilot_type or None,
-        "CPUTime": resource.cpu_time,
-        "NumberOfProcessors": pilot.slots,
-        "Platforms": tuple(resource.platforms) or look().platforms,
-        "Tags": tuple(resource.tags),
-    }
-
-
-def _own(job: OfferedJob, wishes: _Wishes) -> "Ad":
-    from wms.classad.ad import Ad
-
-    said: dict[str, Given] = {
-        "Owner": job.owner,
-        "OwnerGroup": job.owner_group,
-        "VirtualOrganisation": job.vo,
-        "Setup": wishes.setup or None,
-        "JobType": wishes.job_type or None,
-        "CPUTime": wishes.cpu_time,
-        "NumberOfProcessors": wishes.processors,
-        "MinRAM": wishes.memory_mb,
-        "ImageSize": wishes.memory_mb and 1024 * wishes.memory_mb,
-        "Tags": tuple(wishes.tags),
-    }
-    return Ad.of({**{name: each for name, each in said.items() if each is not None}, **wishes.attributes})

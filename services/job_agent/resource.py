@@ -2,7 +2,7 @@
 
 from wms.runtime.machine import look
 from wms.runtime.pilot_config import PilotConfig
-from wms.site import Resource
+from wms.site import Resource, Told
 
 
 def memory_mb(config: PilotConfig) -> int:
@@ -11,7 +11,13 @@ def memory_mb(config: PilotConfig) -> int:
 
 
 def describe(
-    config: PilotConfig, *, free: int, memory_taken_mb: int, seconds_left: float, unfit: tuple[str, ...] = ()
+    config: PilotConfig,
+    *,
+    free: int,
+    memory_taken_mb: int,
+    seconds_left: float,
+    unfit: tuple[str, ...] = (),
+    node: Told = (),
 ) -> Resource:
     """Return what `free` slots offer now, beside what the running jobs asked for."""
     resource = config.resource
@@ -29,4 +35,5 @@ def describe(
         tags=tuple(resource.tags),
         required_tags=tuple(resource.required_tags),
         unfit=unfit,
+        node=node,
     )

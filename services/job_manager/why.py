@@ -5,9 +5,10 @@ from typing import TypeAlias
 
 import asyncpg
 
-from wms.db import ce_state, limit, queue, task_queue, view, wait_reason
+from wms.db import ce_door, ce_state, limit, queue, task_queue, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.queue import QueueNow
+from wms.dispatch.forwarding import Forwarded, Ways
 from wms.job.job import Job
 from wms.job.reasons import ADVICE, WAIT_ADVICE
 from wms.job.state import State
@@ -85,7 +86,7 @@ async def _explain_waiting(
         summary=text,
         advice=WAIT_ADVICE.get(code, ""),
         ahead=max(0, now.waiting - 1) if now else None,
-        elements=_elements(requirements, said, known, fates),
+        elements=_elements(requirements, said, known, fates, Ways(await ce_door.terms(tx))),
         elements_total=len(said),
         elements_fitting=face.fitting,
         failing=failures(each for each in said if each.place.fresh),
@@ -141,7 +142,7 @@ def _forecast(found: Job, now: QueueNow | None) -> Forecast | None:
 
 
 def _elements(
-    requirements: Requirements, said: Sequence[Verdict], known: States, fates: Fates
+    requirements: Requirements, said: Sequence[Verdict], known: States, fates: Fates, ways: Ways
 ) -> tuple[replies.CeVerdict, ...]:
     """Return the verdicts of the nearest elements; of those that fit the job's own rank goes before their free slots."""
     ranks = {id(each): _rank(requirements, each) for each in said} if requirements.rank else {}
@@ -151,7 +152,15 @@ def _elements(
         return (not place.fresh, len(verdict.failing), -rank, -place.free_slots, -place.element.slots)
 
     nearest = sorted(said, key=nearness)[:CES_LIMIT]
-    return tuple(_told(each, ranks.get(id(each)), known, fates) for each in nearest)
+    return tuple(
+        _told(each, ranks.get(id(each)), known, fates, _forwarded(requirements, each, ways))
+        for each in nearest
+    )
+
+
+def _forwarded(requirements: Requirements, verdict: Verdict, ways: Ways) -> Forwarded | None:
+    fits = requirements.requirements and verdict.fits
+    return ways.forward(requirements, verdict.place.element) if fits else None
 
 
 def _rank(requirements: Requirements, verdict: Verdict) -> float | None:
@@ -160,9 +169,12 @@ def _rank(requirements: Requirements, verdict: Verdict) -> float | None:
     return job_rank(requirements, verdict.place.element.pilot_resource(vo=requirements.vo))
 
 
-def _told(verdict: Verdict, rank: float | None, known: States, fates: Fates) -> replies.CeVerdict:
+def _told(
+    verdict: Verdict, rank: float | None, known: States, fates: Fates, forwarded: Forwarded | None
+) -> replies.CeVerdict:
     place = verdict.place
     name = place.element.site, place.element.ce
+    hosts = forwarded and forwarded.hosts
     avoid = avoidance(ce_state.of(known, *name), fates.get(name, Fate()))
     return replies.CeVerdict(
         site=place.element.site,
@@ -177,4 +189,7 @@ def _told(verdict: Verdict, rank: float | None, known: States, fates: Fates) -> 
         slots=place.slots,
         avoid=avoid.text() if avoid else "",
         rank=rank,
+        decided=forwarded.decided if forwarded else (),
+        forwarded=hosts.asked if hosts else (),
+        on_node=hosts.unasked if hosts else (),
     )

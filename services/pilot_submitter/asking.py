@@ -1,96 +1,105 @@
-"""What pilots ask their elements for beyond the usual: the hosts that waiting jobs require, a pilot for each class of them.
+"""What pilots ask their elements for beyond the usual: the hosts that waiting jobs require, a class of pilots for each.
 
-Jobs whose requirements leave something about hosts at an element make classes there, by what they ask for. The planner counts pilots
-on the way by class and orders each for one; here it is told of which class work is, and what that asks for.
+The plan says for which class a pilot is sent. A class that the batch system refuses, or of which only the node itself can
+tell whether it does, is left alone for a while that grows with each try, until a pilot of it has found work.
 """
 
-import hashlib
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
-import msgspec
 import structlog
 
-from services.pilot_submitter.doors import Door, Doors
-from wms.classad.ad import Ad
-from wms.classad.expression import Expression
-from wms.db.pilot import Sent
-from wms.dispatch.mapping import Asked
+from services.pilot_submitter.doors import Door, Doors, Patience, Place
+from wms.db.pilot import Sent, Supply
+from wms.dispatch.forwarding import Forwarded, forward
 from wms.dispatch.port import Request
 from wms.errors import Rejected
-from wms.provisioning.host_requirements import HostRequirements, host_requirements
-from wms.site import ComputingElement, ad_of
+from wms.provisioning.demand import Avoided
+from wms.provisioning.hosts import Hosts
+from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements
 
 log = structlog.get_logger()
 
-_KEPT = 4_096
+_KEPT = 16_384
+
+Name: TypeAlias = tuple[Place, str]
+"""An element and the name of a class of hosts there."""
 
 
 class Asking:
-    """The classes of hosts that are asked for, by name."""
+    """Knows the classes of pilots at elements, what they ask for, and how they do; `clock` gives seconds that only grow."""
 
-    def __init__(self, doors: Doors) -> None:
+    def __init__(self, doors: Doors, clock: Callable[[], float]) -> None:
         self._doors = doors
-        self._asked: dict[str, Asked] = {}
-        self._names: dict[tuple[str, ComputingElement], str] = {}
+        self._clock = clock
+        self._forwarded: dict[tuple[Requirements, ComputingElement], Forwarded | None] = {}
+        self._requests: dict[Name, Request] = {}
+        self._unsure: set[Name] = set()
+        self._trust: dict[Name, tuple[Patience, str]] = {}
 
-    def hosts(self, requirements: Requirements, element: ComputingElement) -> str:
-        """Return the name of the class of hosts that pilots for such jobs ask for there; empty if of none in particular."""
-        key = requirements.requirements, element
-        name = self._names.get(key)
-        if name is None:
-            if len(self._names) >= _KEPT:
-                self._names.clear()
-                self._asked.clear()
-            name = self._names[key] = self._named(*key)
-        return name
-
-    def _named(self, text: str, element: ComputingElement) -> str:
-        door = self._doors.to(element.site, element.ce, element.dispatcher)
-        asked = asked_for(door, element, text) if door and text else None
-        if asked is None:
-            return ""
-        name = hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()[:24]
-        self._asked[name] = asked
-        return name
-
-    def explained(self, pilot: Sent) -> Sent:
-        """Return a pilot that is about to be sent with what it asks for among its reasons."""
-        asked = self._asked.get(pilot.asks)
-        if asked is None:
-            return pilot
-        unasked = list(map(str, asked.unasked))
-        log.info("host asked for", pilot=pilot.pilot_id, asked=asked.asked, unasked=unasked)
-        return msgspec.structs.replace(pilot, reason=f"{pilot.reason}; {said(asked)}"[:2_000])
+    def hosts(self, requirements: Requirements, element: ComputingElement) -> Hosts | Avoided | None:
+        """Return the class of the pilots that are sent for some work, None for the usual; or why none are just now."""
+        found = self._forward(requirements, element)
+        if found is None or found.hosts is None:
+            return None
+        name = (element.site, element.ce), found.hosts.name
+        if not found.hosts.sure:
+            self._unsure.add(name)
+        self._requests[name] = found.request
+        patience, why = self._trust.get(name, (None, ""))
+        return found.hosts if patience is None or patience.over else Avoided("BACKOFF", f"backing-off: {why}")
 
     def request(self, pilot: Sent, door: Door, element: ComputingElement) -> Request:
         """Return what a pilot asks for."""
-        asked = self._asked.get(pilot.asks)
-        return door.request(element) if asked is None else asked.request
+        return self._requests.get(_name(pilot)) or door.request(element)
+
+    def sent(self, pilots: Iterable[Sent]) -> None:
+        """Note that pilots are sent: where only the node can tell, more than one try needs more and more time."""
+        for each in pilots:
+            if each.asks:
+                log.info("host asked for", pilot=each.pilot_id, reason=each.reason)
+            if _name(each) in self._unsure:
+                self._failed(_name(each), "no pilot has found such a node yet")
+
+    def refused(self, pilot: Sent, why: str) -> None:
+        """Note that a batch system refused a pilot of a class: the others are not to suffer for it."""
+        self._failed(_name(pilot), why)
+
+    def seen(self, supplies: Iterable[Supply]) -> None:
+        """Begin a plan: note which classes of pilots have found work."""
+        if len(self._requests) > _KEPT:
+            self._requests.clear()
+            self._unsure.clear()
+        for each in supplies:
+            if each.asks and each.worked:
+                self._trust.pop(((each.site, each.ce), each.asks), None)
+
+    def _failed(self, name: Name, why: str) -> None:
+        if len(self._trust) >= _KEPT:
+            self._trust.clear()
+        patience, _ = self._trust.get(name) or (Patience(self._clock), "")
+        patience.failed()
+        self._trust[name] = patience, why
+
+    def _forward(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:
+        name = requirements, element
+        if name not in self._forwarded:
+            if len(self._forwarded) >= _KEPT:
+                self._forwarded.clear()
+            self._forwarded[name] = self._looked_at(requirements, element)
+        return self._forwarded[name]
+
+    def _looked_at(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:
+        door = self._doors.to(element.site, element.ce, element.dispatcher)
+        if door is None:
+            return None
+        try:
+            return forward(requirements, element, door.request(element), door.mapping)
+        except Rejected as error:
+            log.warning("requirements not forwarded", site=element.site, ce=element.ce, reason=str(error))
+            return None
 
 
-def said(asked: Asked) -> str:
-    """Return in a line what is asked for, and what is not."""
-    unasked = [f"looked at on the node: {each}" for each in asked.unasked]
-    return "; ".join(filter(None, (f"asks for {', '.join(asked.asked)}" if asked.asked else "", *unasked)))
-
-
-def asked_for(door: Door, element: ComputingElement, text: str) -> Asked | None:
-    """Return what a pilot for jobs with such requirements asks for there; None if nothing beyond the usual."""
-    mapping = door.terms.mapping
-    if mapping is None:
-        return None
-    try:
-        left = _left(text, ad_of(element), mapping.forwarded)
-    except Rejected as error:
-        log.warning("requirements not forwarded", site=element.site, ce=element.ce, reason=str(error))
-        return None
-    usual = door.request(element)
-    asked = mapping.ask(usual, left.bounds) if left.possible else Asked(usual)
-    asked = msgspec.structs.replace(asked, unasked=(*left.unasked, *asked.unasked))
-    return asked if asked.request != usual or asked.unasked else None
-
-
-@lru_cache(maxsize=_KEPT)
-def _left(text: str, told: str, forwarded: frozenset[str]) -> HostRequirements:
-    return host_requirements(Expression.parse(text), Ad.parse(told) if told else Ad(()), forwarded)
+def _name(pilot: Sent) -> Name:
+    return (pilot.site, pilot.ce), pilot.asks

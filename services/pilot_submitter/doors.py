@@ -6,12 +6,13 @@ with every failure; meanwhile pilots are planned for the next best elements.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import structlog
 
 from wms.backoff import delays
+from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.mapping import HostMapping
 from wms.dispatch.port import Dispatcher, Request
 from wms.errors import Unavailable
@@ -81,13 +82,9 @@ class Terms(NamedTuple):
     kind: str = "local"
     lifetime_seconds: float = 0.0
     """After so long a pilot takes no more jobs; 0: as all pilots."""
-    wall_seconds: int = 0
     sandboxes_url: str = ""
-    constraint: str = ""
-    gres: str = ""
-    attributes: Mapping[str, str] = {}
-    mapping: HostMapping | None = None
-    """How hosts are asked for there; None: not at all."""
+    asks: DoorTerms | None = None
+    """What a batch system is asked for; None: there is none, or no more than the ad says that a pilot brings."""
     software: str = ""
     follow_every_seconds: float = 0.0
 
@@ -98,9 +95,12 @@ class Door:
     def __init__(
         self, place: Place, dispatcher: Dispatcher, clock: Callable[[], float], terms: Terms
     ) -> None:
+        """Raises Rejected for a rule for hosts that is none."""
         self.place = place
         self.dispatcher = dispatcher
         self.terms = terms
+        self.mapping = terms.asks.mapping() if terms.asks else None
+        """How hosts are asked for there; None: not at all."""
         self._clock = clock
         self._followed_at = float("-inf")
         self._reach = Patience(clock)
@@ -135,14 +135,9 @@ class Door:
 
     def request(self, element: ComputingElement) -> Request:
         """Return what a pilot asks for: what the ad says that it brings, for as long as it is to live."""
-        return Request(
-            cores=element.cores_per_pilot,
-            memory_mb=element.memory_mb,
-            walltime_seconds=self.terms.wall_seconds,
-            constraint=self.terms.constraint,
-            gres=self.terms.gres,
-            attributes=self.terms.attributes,
-        )
+        if self.terms.asks is None:
+            return Request(cores=element.cores_per_pilot, memory_mb=element.memory_mb)
+        return self.terms.asks.usual(element)
 
     def reached(self) -> None:
         """Note that it answered."""
@@ -186,8 +181,12 @@ class Doors:
 
     def __init__(self, local: Dispatcher, clock: Callable[[], float], doors: Iterable[Door] = ()) -> None:
         self._local = local
-        self._clock = clock
+        self.clock = clock
         self._doors = {door.place: door for door in doors}
+
+    def asking(self) -> list[tuple[Door, HostMapping]]:
+        """Return the doors where hosts can be asked for, with how."""
+        return [(door, door.mapping) for door in self._doors.values() if door.mapping]
 
     def shut(self) -> list[Door]:
         """Return the doors through which no pilots are sent just now."""
@@ -201,7 +200,7 @@ class Doors:
         """Return the door to an element of a kind of dispatcher; None if there is none of that kind."""
         door = self._doors.get((site, ce))
         if door is None and kind == "local":
-            door = self._doors[site, ce] = Door((site, ce), self._local, self._clock, Terms())
+            door = self._doors[site, ce] = Door((site, ce), self._local, self.clock, Terms())
         return door if door is not None and door.terms.kind == kind else None
 
     def behind(self, pilots: Iterable[S]) -> dict[Door, list[S]]:

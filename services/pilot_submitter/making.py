@@ -10,7 +10,7 @@ from wms.db.pilot import Sent
 from wms.dispatch.port import Order, Request
 from wms.files import to_toml
 from wms.runtime import clock
-from wms.site import ComputingElement
+from wms.site import ComputingElement, ad_of
 
 
 class PilotMaker:
@@ -32,11 +32,12 @@ class PilotMaker:
         sent: Sent,
         element: ComputingElement,
         door: Door,
-        *,
         request: Request | None = None,
-        ad: str = "",
     ) -> Order:
-        """Return the order for one pilot: bound by its token to itself, its site, its element and its VO."""
+        """Return the order for one pilot, which asks for the usual unless said otherwise.
+
+        It is bound by its token to itself, its site, its element and its VO.
+        """
         claims = Claims(
             kind="pilot",
             owner="pilot_submitter",
@@ -47,19 +48,20 @@ class PilotMaker:
             site=sent.site,
             ce=sent.ce,
         )
-        lifetime = self.lifetime_seconds(door)
-        token = mint(self._key, claims, lifetime * 2, clock.timestamp())
+        request = request or door.request(element)
+        token = mint(self._key, claims, self.lifetime_seconds(door) * 2, clock.timestamp())
         return Order(
             pilot_id=sent.pilot_id,
             site=sent.site,
             ce=sent.ce,
             slots=sent.slots,
-            config=self._config(sent, element, door, lifetime, ad),
+            config=self._config(sent, element, door, request.memory_mb),
             token=token,
-            request=door.request(element) if request is None else request,
+            request=request,
         )
 
-    def _config(self, sent: Sent, element: ComputingElement, door: Door, lifetime: float, ad: str) -> str:
+    def _config(self, sent: Sent, element: ComputingElement, door: Door, memory_mb: int) -> str:
+        node = sent.resource.node if sent.resource else ()
         # Where its token and its jobs are, its dispatcher tells it: it knows the place.
         return to_toml(
             {
@@ -71,21 +73,24 @@ class PilotMaker:
                     "slots": sent.slots,
                     "idle_seconds": self._pilots.idle_seconds,
                     "grace_seconds": self._pilots.grace_seconds,
-                    "lifetime_seconds": lifetime,
+                    "lifetime_seconds": self.lifetime_seconds(door),
                     # A lock file tells of a process on its own machine alone.
                     "lifeline": self._pilots.lifeline if door.is_local else "",
                 },
                 "resource": {
                     "setup": element.setup,
                     "cpu_time": element.max_cpu_time,
-                    "memory_mb": element.memory_mb,
+                    "memory_mb": memory_mb,
                     "platforms": list(element.platforms),
                     "tags": list(element.tags),
                     "required_tags": list(element.required_tags),
                     "job_types": list(element.job_types),
                     "pilot_type": element.pilot_type,
-                    "ad": ad,
+                    "ad": ad_of(element),
                     "software": door.terms.software,
+                },
+                "resource.node": {
+                    name: list(value) if isinstance(value, tuple) else value for name, value in node
                 },
                 "sandboxes": {"url": door.terms.sandboxes_url or self._sandboxes},
                 "kafka": {

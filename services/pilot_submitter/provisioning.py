@@ -21,15 +21,17 @@ from services.pilot_submitter.asking import Asking
 from services.pilot_submitter.doors import Door, Doors, Place
 from services.pilot_submitter.following import Following
 from services.pilot_submitter.making import PilotMaker
-from wms.db import ad, canary, ce_plan, ce_state, job, limit, pilot, queue, task_queue
+from wms.db import ad, canary, ce_door, ce_plan, ce_state, job, limit, pilot, queue, task_queue
+from wms.db.ce_door import DoorRow
 from wms.db.database import Database, Transaction
 from wms.db.pilot import Sent, Supply
+from wms.dispatch.port import Sighting
 from wms.ids import PilotId, TaskQueueId
 from wms.provisioning.demand import Avoided, Waiting
 from wms.provisioning.health import State
 from wms.provisioning.leeway import Leeway, concerned
 from wms.provisioning.plan import Caps, Decision, Order, Pilots, Plan, plan
-from wms.site import ComputingElement, Resource, ad_of, lasting, without_ad
+from wms.site import ComputingElement, Resource, as_it_is, lasting, without_ad
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Limits
 
@@ -54,7 +56,8 @@ class Provisioning:
         self._maker = maker
         self._caps = caps
         self._following = following
-        self._asking = Asking(doors)
+        self._asking = Asking(doors, doors.clock)
+        self._doors_written = False
         self._rng = random.Random().random
         self._requirements: dict[TaskQueueId, Requirements] = {}
         self._not_before = 0.0
@@ -80,6 +83,7 @@ class Provisioning:
     async def _planned(
         self, tx: Transaction, names: set[PilotId]
     ) -> tuple[list[Sent], dict[Place, ComputingElement]]:
+        await self._write_doors(tx)
         elements = {
             (each.site, each.ce): lasting(each, self._maker.lifetime_seconds(door))
             for each in await ad.fresh(tx)
@@ -88,6 +92,7 @@ class Provisioning:
         waiting, left = await self._waiting(tx), await limit.pilots_left(tx)
         asked = sorted({each.requirements.cpu_segment for each in waiting})
         alive = await pilot.supply(tx, asked)
+        self._asking.seen(alive)
         decided = plan(
             waiting,
             _bounded(elements, alive, left),
@@ -105,7 +110,8 @@ class Provisioning:
             for order in decided.orders
             for _ in range(order.count)
         ]
-        sent = [self._asking.explained(each) for each in await _let_come(tx, ordered)]
+        sent = await _let_come(tx, ordered)
+        self._asking.sent(sent)
         # Who is written down and not yet sent must not be taken for dead.
         names.update(each.pilot_id for each in sent)
         await pilot.insert(tx, sent)
@@ -133,10 +139,12 @@ class Provisioning:
             vo=order.vo,
             dispatcher=element.dispatcher,
             slots=element.slots_per_pilot,
-            reason=order.reasons[0] if order.reasons else "",
+            reason="; ".join((*order.reasons[:1], *order.reasons[2:]))[:2_000],
             lifetime_seconds=self._maker.lifetime_seconds(door) if door else 0.0,
-            asks=order.asks,
-            resource=without_ad(element.pilot_resource(vo=order.vo)),
+            asks=order.hosts.name if order.hosts else "",
+            resource=without_ad(
+                as_it_is(element.pilot_resource(vo=order.vo), order.hosts.node if order.hosts else ())
+            ),
         )
 
     def _door(self, element: ComputingElement) -> Door | None:
@@ -168,6 +176,24 @@ class Provisioning:
             await ce_plan.keep_only(tx, now.keys())
         tx.on_failure(self._forget_written)
         self._written = now
+
+    async def _write_doors(self, tx: Transaction) -> None:
+        """Write down, once, how elements are asked for hosts: all who judge where jobs could run go by it."""
+        if not self._doors_written:
+            rows = [
+                DoorRow(
+                    *door.place,
+                    ",".join(sorted(mapping.forwarded)),
+                    msgspec.json.encode(door.terms.asks).decode(),
+                )
+                for door, mapping in self._doors.asking()
+            ]
+            await ce_door.write(tx, rows)
+            tx.on_failure(self._forget_doors)
+            self._doors_written = True
+
+    def _forget_doors(self) -> None:
+        self._doors_written = False
 
     def _forget_written(self) -> None:
         self._written = None
@@ -203,22 +229,23 @@ class Provisioning:
         door = self._door(element)
         assert door is not None, "planned for an open door"
         orders = [
-            self._maker.order(
-                each,
-                element,
-                door,
-                request=self._asking.request(each, door, element),
-                ad=ad_of(element),
-            )
-            for each in sent
+            self._maker.order(each, element, door, self._asking.request(each, door, element)) for each in sent
         ]
         sightings = await door.ask(door.dispatcher.send(orders))
         if sightings is None:
             return  # some may have arrived: whoever follows them finds out
         door.reached()
-        if refused := [each for each in sightings if each.ended]:
-            door.lost(refused[0].reason)
+        self._note_refused(door, sent, sightings)
         await self._following.note(sightings)
+
+    def _note_refused(self, door: Door, sent: Sequence[Sent], sightings: Sequence[Sighting]) -> None:
+        """A door that refuses usual pilots is left alone for a while; where it refuses what was asked besides, only that is."""
+        by_name = {each.pilot_id: each for each in sent}
+        for each in sightings:
+            if each.ended and by_name[each.pilot_id].asks:
+                self._asking.refused(by_name[each.pilot_id], each.reason)
+            elif each.ended:
+                door.lost(each.reason)
 
 
 async def _let_come(tx: Transaction, sent: Sequence[Sent]) -> list[Sent]:

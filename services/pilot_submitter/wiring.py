@@ -14,9 +14,10 @@ from services.pilot_submitter.config import (
 from services.pilot_submitter.doors import Door, Doors, Terms
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import Element
+from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.htcondor import HTCondorDispatcher, Pool
 from wms.dispatch.local import LocalDispatcher, agent_argv
-from wms.dispatch.mapping import HostMapping, Kind
+from wms.dispatch.mapping import Kind
 from wms.dispatch.port import Dispatcher
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.errors import Rejected
@@ -40,12 +41,12 @@ def doors_of(config: Config, environment: Mapping[str, str]) -> Doors:
 
 def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[Door]:
     for slurm in config.slurm:
-        terms = _terms("slurm", slurm)._replace(constraint=slurm.constraint, gres=slurm.gres)
+        terms = _terms("slurm", slurm, constraint=slurm.constraint, gres=slurm.gres)
         yield _door(slurm, _slurm(slurm, environment), terms)
     for arc in config.arc:
         yield _door(arc, _arc(arc), _terms("arc", arc))
     for htcondor in config.htcondor:
-        terms = _terms("htcondor", htcondor)._replace(constraint=htcondor.constraint)
+        terms = _terms("htcondor", htcondor, constraint=htcondor.constraint)
         yield _door(htcondor, _htcondor(htcondor, environment), terms)
 
 
@@ -53,14 +54,20 @@ def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: Terms) -> Do
     return Door((settings.site, settings.ce), dispatcher, time.monotonic, terms)
 
 
-def _terms(kind: Kind, settings: ElementSettings) -> Terms:
+def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres: str = "") -> Terms:
+    asks = DoorTerms(
+        kind=kind,
+        rules=settings.mapping,
+        walltime_seconds=int(settings.lifetime_seconds + settings.drain_seconds),
+        constraint=constraint,
+        gres=gres,
+        attributes=settings.attributes,
+    )
     return Terms(
         kind=kind,
         lifetime_seconds=settings.lifetime_seconds,
-        wall_seconds=int(settings.lifetime_seconds + settings.drain_seconds),
         sandboxes_url=settings.sandboxes_url,
-        attributes=settings.attributes,
-        mapping=HostMapping(kind, settings.mapping),
+        asks=asks,
         software=settings.software,
         follow_every_seconds=settings.follow_every_seconds,
     )

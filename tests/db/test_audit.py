@@ -52,6 +52,8 @@ async def live(one: World) -> None:
     await one.order("kill", running[0][0])
     ids = await one.swept(1_200)
     await one.order("hold", *ids[:10])
+    picky = {"requirements": "other.Disks > my.Needs", "rank": "other.Disks", "attributes": {"Needs": 2}}
+    await one.submit(picky, who=bob)
     async with one.db.transaction() as tx:
         await block.expand(tx, [ids[10]])
         await limit.advertise(tx, {("A", "ce"): Allowed(1_000, 900.0)})

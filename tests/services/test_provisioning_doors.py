@@ -21,8 +21,8 @@ from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.db import pilot
 from wms.db.pilot import Sent
+from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.mapping import HostMapping
 from wms.dispatch.port import Order, Sighting
 from wms.errors import Unavailable
 from wms.ids import PilotId
@@ -251,7 +251,7 @@ async def test_picky_work_is_not_held_back_by_pilots_that_are_of_no_use_to_it(si
     """Neither by one that waits for any node, nor by one that is idle on a node that does not do."""
     world = site.world
     dispatcher = site.dispatcher(LocalDispatcher, "first", ENDS)
-    provisioning, _ = site.build(Terms(kind="slurm", mapping=HostMapping("slurm", {})), first=dispatcher)
+    provisioning, _ = site.build(Terms(kind="slurm", asks=DoorTerms(kind="slurm")), first=dispatcher)
     await site.advertise("first")
     await world.sql("update ad set element = element || '{\"slots\": 9}', attributes = '{\"GPUNumber\": 2}'")
     (plain,) = await world.submitted()

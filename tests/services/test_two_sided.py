@@ -10,6 +10,8 @@ from services.matcher import ads
 from tests.services.world import World, pilot, user
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
+from wms.db import ce_door
+from wms.dispatch.forwarding import DoorTerms
 from wms.ids import CommandId
 from wms.messages import replies
 from wms.messages.ads import Advertise
@@ -34,10 +36,11 @@ async def advertise(world: World, **said: Any) -> None:
         await ads.handle(tx, [Delivery(site_principal(), message)])
 
 
-async def match(world: World, site: str = "A") -> list[int]:
-    """What a pilot at a site is given, by the ads that are known now."""
+async def match(world: World, site: str = "A", node: dict[str, Any] | None = None) -> list[int]:
+    """What a pilot at a site is given, by the ads that are known now and what it tells of its node."""
     await ads.Elements(world.db, world.index).refresh()
-    return [job_id for job_id, _ in await world.match(pilot(f"p-{site}", site=site))]
+    told = tuple(sorted((node or {}).items()))
+    return [job_id for job_id, _ in await world.match(pilot(f"p-{site}", site=site), node=told)]
 
 
 async def why(world: World, job_id: int) -> replies.JobWhy:
@@ -65,6 +68,56 @@ async def test_a_site_gets_the_jobs_that_it_requires_and_likes_most(the_world: W
     assert not await match(the_world)
     await advertise(the_world)
     assert set(await match(the_world)) < set(others)
+
+
+SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"
+PICKY = f'other.Disks > 2 && other.GlueHostMainMemoryRAMSize >= 8000 && member("avx512", other.{SOFTWARE})'
+
+
+async def forwarding(world: World) -> None:
+    """Write down a door through which hosts are asked for, as the pilot submitter does."""
+    asks = DoorTerms(kind="slurm", rules={SOFTWARE: "--constraint={value}"})
+    forwards = ",".join(sorted(asks.mapping().forwarded))
+    async with world.db.transaction() as tx:
+        await ce_door.write(tx, [ce_door.DoorRow("A", "ce", forwards, msgspec.json.encode(asks).decode())])
+
+
+async def test_a_job_goes_to_the_pilot_whose_node_is_as_it_requires_and_to_no_other(the_world: World) -> None:
+    await forwarding(the_world)
+    await advertise(the_world, attributes={"Disks": 3, "GlueHostMainMemoryRAMSize": 4_000})
+    foreseen = await the_world.submit({"requirements": PICKY})
+    assert not foreseen.warnings, "such a host can be asked for"
+    job_id = foreseen.ids[0][0]
+    nodes: list[dict[str, Any]] = [
+        {},
+        {"gluehostmainmemoryramsize": 8_000},
+        {"gluehostmainmemoryramsize": 7_999, SOFTWARE.lower(): ("avx512",)},
+    ]
+    for node in nodes:
+        assert not await match(the_world, node=node)
+    assert await match(
+        the_world, node={"gluehostmainmemoryramsize": 8_000, SOFTWARE.lower(): ("avx512",)}
+    ) == [job_id]
+    [plain] = await the_world.submitted()
+    assert await match(the_world, node={"gluehostmainmemoryramsize": 64_000}) == [plain]
+
+
+async def test_why_says_who_decides_which_part_of_what_a_job_requires(the_world: World) -> None:
+    await forwarding(the_world)
+    await advertise(the_world, attributes={"Disks": 3, "GlueHostMainMemoryRAMSize": 4_000})
+    [job_id] = await the_world.submitted(requirements=f"{PICKY} && other.GPUNumber != 7")
+    [element] = (await why(the_world, job_id)).elements
+    assert element.fits
+    assert element.decided == ("other.disks > 2",)
+    assert element.forwarded == (
+        "gluehostmainmemoryramsize >= 8000 as --mem=8000M",
+        f'{SOFTWARE.lower()} has "avx512" as --constraint=avx512',
+    )
+    assert element.on_node == ("other.gpunumber != 7: != says what a host is not, or reckons",)
+    await the_world.sql("delete from ce_door")
+    [element] = (await why(the_world, job_id)).elements
+    assert not element.fits
+    assert not element.forwarded
 
 
 async def test_what_has_expired_is_looked_at_no_more(the_world: World) -> None:

@@ -38,7 +38,7 @@ from wms.messages import events, replies, site_inbox
 from wms.messages.commands import Command, Control, Selector, Submit
 from wms.messages.reports import Report, Result, Usage
 from wms.messages.requests import MatchRequest
-from wms.site import Resource
+from wms.site import Resource, Told
 from wms.taskqueue.grouping import DEFAULT_SEGMENTS
 from wms.taskqueue.index import QueueIndex
 
@@ -201,15 +201,17 @@ class World:
         facts = [_FACT.decode(payload) for payload in self.take(events.TOPIC)]
         return [each for each in facts if isinstance(each, events.WaitReason)]
 
-    async def match(self, who: Principal | None = None, slots: int = 1, request_id: str = "") -> list[Held]:
-        """Ask for work and return what was offered."""
+    async def match(
+        self, who: Principal | None = None, slots: int = 1, request_id: str = "", node: Told = ()
+    ) -> list[Held]:
+        """Ask for work, by what is known of the node, and return what was offered."""
         who = await self.add_pilot(who)
         await self.reconcile()
         request = MatchRequest(
             request_id=RequestId(request_id or next(self._ids)),
             pilot_id=PilotId(who.pilot_id or ""),
             resource=Resource(
-                setup="default", vo=who.vo, cpu_time=10**6, processors=slots, memory_mb=100_000
+                setup="default", vo=who.vo, cpu_time=10**6, processors=slots, memory_mb=100_000, node=node
             ),
             slots=slots,
         )

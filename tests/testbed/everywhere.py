@@ -21,6 +21,10 @@ KINDS = {"here": "local", "alpha": "slurm", "beta": "slurm", "arc": "arc"}
 """Site by site, what leads there."""
 
 
+MAPPING = {"GlueHostApplicationSoftwareRunTimeEnvironment": "--constraint={value}"}
+"""The sites' own rule: their software environments are features of Slurm's nodes."""
+
+
 def software(root: Path) -> list[str]:
     """Lay out, once, what pilots need where every user of this machine may read it; return how an agent is started from there."""
     place = root / "software"
@@ -77,6 +81,7 @@ def configuration(system: System, testbed: Sites, place: Path) -> str:
                     "partition": "main",
                     "follow_every_seconds": 1.0,
                     "lifetime_seconds": 900.0,
+                    "mapping": MAPPING,
                 },
             )
             for name in ("alpha", "beta")
@@ -101,9 +106,15 @@ def configuration(system: System, testbed: Sites, place: Path) -> str:
     for kind, table in tables:
         lines += [
             f"\n[[{kind}]]",
-            *(f"{key} = {msgspec.json.encode(value).decode()}" for key, value in table.items()),
+            *(f"{key} = {_toml(value)}" for key, value in table.items()),
         ]
     return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + " }"
+    return msgspec.json.encode(value).decode()
 
 
 PILOTS = {"idle_seconds": 3.0, "silent_seconds": 10.0, "most": 32}

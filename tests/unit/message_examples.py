@@ -779,6 +779,21 @@ GROWN: dict[str, msgspec.Struct] = {
         pilot_id=PILOT,
         resource=Resource(setup="", vo="local", cpu_time=60, unfit=("*",)),
     ),
+    "match-request.node": requests.MatchRequest(
+        request_id=RequestId("req-9"),
+        pilot_id=PILOT,
+        resource=Resource(
+            setup="",
+            vo="local",
+            cpu_time=60,
+            node=(
+                ("gluehostapplicationsoftwareruntimeenvironment", ("avx512", "ATLAS-21")),
+                ("gluehostarchitectureplatformtype", "x86_64"),
+                ("gluehostmainmemoryramsize", 64_000),
+                ("gluehostprocessorclockspeed", 2_400.5),
+            ),
+        ),
+    ),
     "report.unfit": reports.Report(
         report_id=ReportId("rep-10"),
         pilot_id=PILOT,
@@ -845,6 +860,23 @@ GROWN: dict[str, msgspec.Struct] = {
         code="NO_PILOT",
         summary="no pilot runs at the 1 computing element that could run it",
         elements=(replies.CeVerdict(site="glasgow", ce="ce01", fits=True, rank=-0.5),),
+    ),
+    "job-why.forwarded": replies.JobWhy(
+        **ASKED,
+        job_id=JOB,
+        state="Waiting",
+        code="NO_PILOT",
+        summary="no pilot runs where it fits",
+        elements=(
+            replies.CeVerdict(
+                site="glasgow",
+                ce="ce01",
+                fits=True,
+                decided=("other.gluecepolicymaxcputime > 60",),
+                forwarded=("gluehostmainmemoryramsize >= 8000 as --mem=8000M",),
+                on_node=("other.gluehostbenchmarksi00 != 400: != says what a host is not, or reckons",),
+            ),
+        ),
     ),
     "job-why.avoid": replies.JobWhy(
         **ASKED,

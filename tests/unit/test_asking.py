@@ -1,96 +1,281 @@
-"""Pilots ask for the hosts that waiting jobs require: a pilot for each class of them, the others as usual."""
+"""Pilots ask for the hosts that waiting jobs require: a class of pilots for each, planned for the work that it does for."""
 
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from services.pilot_submitter.asking import Asking
 from services.pilot_submitter.doors import Door, Doors, Terms
-from wms.db.pilot import Sent
+from wms.db.pilot import Sent, Supply
+from wms.dispatch.forwarding import DoorTerms, forward
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.mapping import HostMapping
 from wms.dispatch.port import Request
 from wms.ids import PilotId
-from wms.site import AdvertisedElement
+from wms.provisioning.demand import Avoided, Waiting
+from wms.provisioning.hosts import Hosts
+from wms.provisioning.plan import Order, Pilots, plan
+from wms.site import AdvertisedElement, as_it_is, without_ad
 from wms.taskqueue.ads import advertised
 from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.selection import fits
 
-PLACE = ("A", "ce")
 SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"
 TOLD: dict[str, Any] = {
     "GlueHostMainMemoryRAMSize": 4_000,
     "GlueCEPolicyMaxCPUTime": 1_500,
+    "GlueHostBenchmarkSI00": 400,
     SOFTWARE: ["avx512"],
 }
-ELEMENT = AdvertisedElement(
-    site="A",
-    ce="ce",
-    slots=8,
-    max_cpu_time=1_000,
-    dispatcher="slurm",
-    memory_mb=100,
-    ad=advertised(TOLD, {}, "", ""),
-)
-WANTED = f'other.GlueHostMainMemoryRAMSize >= 200 && member("avx512", other.{SOFTWARE}) && other.GlueCEPolicyMaxCPUTime > 60'
-
-
-def doors(mapping: HostMapping | None) -> Doors:
-    nothing = LocalDispatcher(Path("/nowhere"), (), {})
-    door = Door(PLACE, nothing, lambda: 0.0, Terms(kind="slurm", constraint="intel", mapping=mapping))
-    return Doors(nothing, lambda: 0.0, [door])
-
-
-def asking() -> Asking:
-    return Asking(doors(HostMapping("slurm", {SOFTWARE: "--constraint={value}"})))
-
-
-def wants(text: str = "") -> Requirements:
-    return Requirements(owner="a", owner_group="g", vo="v", setup="", cpu_segment=500, requirements=text)
-
-
-def chosen(it: Asking, text: str, element: AdvertisedElement = ELEMENT) -> tuple[Sent, Request]:
-    """Return a pilot that is sent for jobs with such requirements, and what it asks for."""
-    asks = it.hosts(wants(text), element)
-    pilot = it.explained(
-        Sent(pilot_id=PilotId("p"), site="A", ce="ce", vo="v", dispatcher="slurm", slots=1, reason="work waits", asks=asks)
-    )  # fmt: skip
-    door = it._doors.to(*PLACE, "slurm")
-    assert door is not None
-    return pilot, it.request(pilot, door, element)
-
-
+RULES = {SOFTWARE: "--constraint={value}", "GlueHostBenchmarkSI00": "--constraint=fast"}
+ASKS = DoorTerms(kind="slurm", constraint="intel", rules=RULES)
 USUAL = Request(memory_mb=100, constraint="intel")
-PICKY = Request(memory_mb=200, constraint="intel&avx512")
 
 
-def test_a_pilot_for_picky_work_asks_for_the_host_and_says_so() -> None:
-    pilot, request = chosen(asking(), WANTED)
-    assert request == PICKY
-    assert "asks for gluehostmainmemoryramsize >= 200 as memory_mb=200" in pilot.reason
-    assert "GlueCEPolicyMaxCPUTime".lower() not in pilot.reason
+def element(ce: str = "ce", told: dict[str, Any] = TOLD, slots: int = 8, **more: Any) -> AdvertisedElement:
+    forwards = tuple(sorted(ASKS.mapping().forwarded))
+    return AdvertisedElement(
+        site="A", ce=ce, slots=slots, max_cpu_time=1_000, dispatcher="slurm",
+        ad=advertised(told, {}, "", ""), **{"forwards": forwards, "memory_mb": 100, **more},
+    )  # fmt: skip
 
 
-def test_work_that_asks_for_the_same_hosts_is_of_one_class() -> None:
-    it = asking()
-    reordered = " && ".join(reversed(WANTED.split(" && ")))
-    assert it.hosts(wants(WANTED), ELEMENT) == it.hosts(wants(WANTED.replace("60", "61")), ELEMENT) != ""
-    assert it.hosts(wants(WANTED), ELEMENT) != it.hosts(wants("other.GlueHostMainMemoryRAMSize > 9"), ELEMENT)
-    assert chosen(it, reordered)[1].memory_mb == PICKY.memory_mb
-    assert it.hosts(wants(), ELEMENT) == ""
+def asks(requirements: str = "", **more: Any) -> Requirements:
+    said = {"owner": "a", "owner_group": "g", "vo": "v", "setup": "", "cpu_segment": 500, **more}
+    return Requirements(requirements=requirements, **said)
 
 
-def test_what_cannot_be_asked_for_is_said_and_left_to_the_node() -> None:
-    pilot, request = chosen(asking(), "other.GlueHostMainMemoryRAMSize != 5")
-    assert request == USUAL
-    assert (
-        "looked at on the node: other.gluehostmainmemoryramsize != 5: != says what a host is not"
-        in pilot.reason
+def asking(*, mapped: bool = True) -> tuple[Asking, Door]:
+    nothing = LocalDispatcher(Path("/nowhere"), (), {})
+    terms = Terms(kind="slurm", asks=ASKS if mapped else None)
+    door = Door(("A", "ce"), nothing, lambda: 0.0, terms)
+    doors = Doors(nothing, lambda: 0.0, [door])
+    return Asking(doors, doors.clock), door
+
+
+def hosts(it: Asking, requirements: str, at: AdvertisedElement | None = None, **more: Any) -> Hosts:
+    found = it.hosts(asks(requirements, **more), at or element())
+    assert isinstance(found, Hosts)
+    return found
+
+
+PICKY = "other.GlueHostMainMemoryRAMSize >= 8000 && other.GlueCEPolicyMaxCPUTime > 60"
+
+
+def test_what_the_ad_decides_is_folded_away_and_the_host_is_asked_for_and_known_then() -> None:
+    it, door = asking()
+    found = hosts(it, PICKY)
+    assert found.asked == ("gluehostmainmemoryramsize >= 8000 as --mem=8000M",)
+    assert found.node == (("gluehostmainmemoryramsize", 8_000),)
+    assert found.sure
+    assert not found.unasked
+    assert it.request(sent(found), door, element()) == replace(USUAL, memory_mb=8_000)
+    assert it.request(sent(None), door, element()) == USUAL
+    assert forward(asks(PICKY), element(), USUAL, ASKS.mapping()).decided == (
+        "other.gluecepolicymaxcputime > 60",
     )
 
 
-def test_what_is_not_read_or_has_no_mapping_is_asked_for_as_usual() -> None:
-    assert chosen(asking(), "other.GlueCEPolicyMaxCPUTime > 9999")[1] == USUAL
-    assert chosen(Asking(doors(None)), WANTED)[1] == USUAL
-    broken = replace(ELEMENT, ad="(")
-    assert chosen(asking(), WANTED, broken)[1] == USUAL
+def test_an_attribute_that_the_ad_lacks_or_has_as_the_least_of_its_hosts_keeps_no_job_away() -> None:
+    for told in (TOLD, {"GlueCEPolicyMaxCPUTime": 1_500}):
+        at = element(told=told)
+        pilot = at.pilot_resource(vo="v")
+        assert fits(asks(PICKY), pilot) is None, "such a pilot can be asked for"
+        assert fits(asks(PICKY), as_it_is(pilot)) is not None, "one that is there is as it is"
+        assert fits(asks(PICKY), as_it_is(pilot, (("gluehostmainmemoryramsize", 7_999),))) is not None
+        assert fits(asks(PICKY), as_it_is(pilot, (("gluehostmainmemoryramsize", 8_000),))) is None
+
+
+@pytest.mark.parametrize(
+    "requirements",
+    [
+        "other.GlueCEPolicyMaxCPUTime > 9999",
+        "other.Nowhere > 1",
+        "other.GlueHostMainMemoryRAMSize >= 8000 && other.Nowhere > 1",
+        "other.GlueHostMainMemoryRAMSize + other.Nowhere > 1",
+        "false",
+    ],
+)
+def test_what_neither_the_ad_meets_nor_any_host_could_is_no_fit(requirements: str) -> None:
+    assert fits(asks(requirements), element().pilot_resource(vo="v")) is not None
+
+
+def test_what_is_measured_alone_is_looked_at_by_a_pilot_that_is_there() -> None:
+    it, _ = asking(mapped=False)
+    at = element(forwards=())
+    wanted = "other.GlueHostProcessorClockSpeed > 2000"
+    found = hosts(it, wanted, at)
+    assert not found.sure
+    assert found.unasked == ("gluehostprocessorclockspeed > 2000: this element is asked for no hosts",)
+    assert fits(asks("other.GlueHostMainMemoryRAMSize > 5000"), at.pilot_resource(vo="v")) is not None, (
+        "what its ad says stands where nothing is forwarded"
+    )
+
+
+def test_the_job_may_compare_with_what_it_says_of_itself() -> None:
+    it, _ = asking()
+    found = hosts(it, "other.GlueHostMainMemoryRAMSize >= 2 * my.Needs", attributes="[needs = 3000]")
+    assert found.asked == ("gluehostmainmemoryramsize >= 6000 as --mem=6000M",)
+    assert found.sure
+
+
+def test_what_every_batch_system_can_be_asked_for_is_asked_where_the_ad_says_nothing_of_it() -> None:
+    it, _ = asking()
+    wanted = "other.MaxRAM >= 2000 && other.GlueCEPolicyMaxWallClockTime >= 90"
+    at = element(memory_mb=0)
+    found = hosts(it, wanted, at)
+    assert found.asked == ("maxram >= 2000 as --mem=2000M", "gluecepolicymaxwallclocktime >= 90 as --time=90")
+    assert found.sure
+    assert fits(asks(wanted), element().pilot_resource(vo="v")) is not None, "it brings 100 MB, and says so"
+
+
+def test_alternatives_with_what_nobody_has_are_none() -> None:
+    it, _ = asking()
+    found = hosts(it, "other.Nowhere == 1 || other.GlueHostMainMemoryRAMSize >= 8000")
+    assert found.asked == ("gluehostmainmemoryramsize >= 8000 as --mem=8000M",)
+    assert found.sure
+
+
+@pytest.mark.parametrize(
+    ("requirements", "node"),
+    [
+        (f'member("sse4", other.{SOFTWARE})', ((SOFTWARE.lower(), ("avx512", "sse4")),)),
+        ("other.GlueHostBenchmarkSI00 > 500", (("gluehostbenchmarksi00", 501),)),
+        ("other.GlueHostBenchmarkSI00 > 500.0", (("gluehostbenchmarksi00", 500.00000000000006),)),
+        ("other.GlueHostBenchmarkSI00 > 300 && other.GlueHostMainMemoryRAMSize == 4000", ()),
+    ],
+)
+def test_what_was_asked_for_stands_for_what_the_node_has(requirements: str, node: Any) -> None:
+    it, _ = asking()
+    found = hosts(it, requirements)
+    assert found.node == node
+    assert found.sure
+
+
+def test_what_cannot_be_asked_for_is_said_and_left_to_the_node() -> None:
+    it, door = asking()
+    found = hosts(it, "other.GlueHostMainMemoryRAMSize != 5")
+    assert it.request(sent(found), door, element()) == USUAL
+    assert "looked at on the node: other.gluehostmainmemoryramsize != 5: != says what a host is not" in str(
+        found
+    )
+    assert found.sure, "the ad says so, and the node is looked at all the same"
+
+
+def test_what_asks_for_nothing_beyond_the_usual_gets_usual_pilots() -> None:
+    it, _ = asking()
+    assert it.hosts(asks(), element()) is None
+    assert it.hosts(asks("other.GlueCEPolicyMaxCPUTime > 60"), element()) is None
+
+
+def sent(found: Hosts | None) -> Sent:
+    return Sent(
+        pilot_id=PilotId("p"), site="A", ce="ce", vo="v", dispatcher="slurm", slots=1, asks=found.name if found else ""
+    )  # fmt: skip
+
+
+def test_a_class_that_is_refused_or_untried_is_left_alone_for_a_while_and_no_other() -> None:
+    it, _ = asking()
+    picky = hosts(it, PICKY)
+    it.refused(sent(picky), "no such node")
+    shut = it.hosts(asks(PICKY), element())
+    assert isinstance(shut, Avoided)
+    assert shut.why == "backing-off: no such node"
+    assert isinstance(it.hosts(asks("other.GlueHostMainMemoryRAMSize >= 5000"), element()), Hosts)
+    unsure = "other.GlueHostBenchmarkSI00 != 400"
+    found = hosts(it, unsure)
+    assert not found.sure
+    it.sent([sent(found)] * 2)
+    assert isinstance(it.hosts(asks(unsure), element()), Avoided)
+
+
+def test_a_class_that_found_work_is_trusted_again() -> None:
+    it, _ = asking()
+    picky = hosts(it, PICKY)
+    it.refused(sent(picky), "no such node")
+    said: dict[str, Any] = dict.fromkeys(("slots", "lasts", "pilots"), 1)
+    there = Supply(
+        site="A", ce="ce", vo="v", state="Running", busy=0, resource="", asks=picky.name, unfit=[], free_memory_mb=None,
+        worked=1, **said,
+    )  # fmt: skip
+    it.seen([replace(there, worked=0)])
+    assert isinstance(it.hosts(asks(PICKY), element()), Avoided)
+    it.seen([there])
+    assert it.hosts(asks(PICKY), element()) == picky
+
+
+# --- plans ---------------------------------------------------------------------------------------------------------------
+
+
+def orders(it: Asking, waiting: list[Waiting], pilots: list[Pilots] = [], **more: Any) -> list[Order]:  # noqa: B006
+    elements = more.pop("elements", [element()])
+    return list(plan(waiting, elements, pilots, hosts=it.hosts, **more).orders)
+
+
+def counted(made: list[Order]) -> dict[tuple[str, ...], int]:
+    return {each.hosts.asked if each.hosts else (): each.count for each in made}
+
+
+MEM = ("gluehostmainmemoryramsize >= 8000 as --mem=8000M",)
+
+
+def under_way(found: Hosts | None = None, **counts: Any) -> Pilots:
+    node = found.node if found else ()
+    resource = without_ad(as_it_is(element().pilot_resource(vo="v"), node))
+    return Pilots(site="A", ce="ce", vo="v", asks=found.name if found else "", resource=resource, **counts)
+
+
+def test_a_pilot_is_sent_for_each_class_and_says_so() -> None:
+    it, _ = asking()
+    made = orders(it, [Waiting(asks(), 2), Waiting(asks(PICKY), 3)])
+    assert counted(made) == {(): 2, MEM: 3}
+    assert made[1].reasons[2] == f"asks for {MEM[0]}"
+
+
+def test_usual_pilots_do_not_take_up_what_needs_a_host() -> None:
+    it, _ = asking()
+    made = orders(it, [Waiting(asks(PICKY), 1)], [under_way(waiting=1, running=2, idle_slots=2)])
+    assert counted(made) == {MEM: 1}
+
+
+def test_pilots_with_a_host_take_up_what_needs_it_and_less_and_usual_work() -> None:
+    it, _ = asking()
+    there = [under_way(hosts(it, PICKY), waiting=3)]
+    less = asks("other.GlueHostMainMemoryRAMSize >= 6000")
+    assert not orders(it, [Waiting(asks(PICKY), 1), Waiting(asks(), 1), Waiting(less, 1)], there)
+    more = asks("other.GlueHostMainMemoryRAMSize >= 9000")
+    assert len(orders(it, [Waiting(more, 1)], there)) == 1
+
+
+def test_where_only_the_node_can_tell_as_many_go_as_found_work() -> None:
+    it, _ = asking()
+    work = [Waiting(asks("other.GlueHostBenchmarkSI00 != 400"), 10)]
+    found = hosts(it, work[0].requirements.requirements)
+    assert sum(each.count for each in orders(it, work)) == 1
+    made = plan(work, [element()], [under_way(found, waiting=1)], hosts=it.hosts)
+    assert not made.orders
+    assert made.decisions[0].shares[0].held == "LIMIT"
+    assert "only its nodes can tell" in made.decisions[0].reasons[0]
+    assert sum(each.count for each in orders(it, work, [under_way(found, running=3)])) == 3
+    assert not orders(it, work, [under_way(found, running=3, idle_slots=2, submitted=1)])
+
+
+def test_a_class_that_backs_off_gets_no_pilots_and_the_plan_says_why() -> None:
+    it, _ = asking()
+    it.refused(sent(hosts(it, PICKY)), "no such node")
+    made = plan([Waiting(asks(PICKY), 1)], [element()], hosts=it.hosts)
+    assert not made.orders
+    assert made.decisions[0].shares[0].held == "BACKOFF"
+    assert "no such node" in made.decisions[0].reasons[0]
+
+
+def test_work_gets_its_pilots_where_its_rank_is_greater_as_long_as_there_is_room() -> None:
+    there = [element(name, {"Speed": speed}, 2) for name, speed in (("slow", 1), ("fast", 3), ("middle", 2))]
+    work = [Waiting(asks(rank="other.Speed"), 5)]
+    made = plan(work, there)
+    assert {each.ce: each.count for each in made.orders} == {"fast": 2, "middle": 2, "slow": 1}
+    assert {each.ce for each in plan([Waiting(asks(rank="other.Nowhere"), 2)], there).orders} == {
+        "slow",
+        "fast",
+    }

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from services.pilot_submitter.doors import FIRST_PAUSE, LONGEST_PAUSE, Door, Doors, Terms
+from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Request
 from wms.site import ComputingElement
@@ -87,7 +88,10 @@ def test_pilots_are_looked_at_as_often_as_is_said(door: Door, clock: Clock) -> N
 
 
 def test_a_pilot_asks_for_what_it_is_said_to_bring(clock: Clock, nothing: LocalDispatcher) -> None:
-    terms = Terms(kind="slurm", wall_seconds=900, constraint="avx", gres="gpu:1", attributes={"qos": "low"})
+    asks = DoorTerms(
+        kind="slurm", walltime_seconds=900, constraint="avx", gres="gpu:1", attributes={"qos": "low"}
+    )
+    terms = Terms(kind="slurm", asks=asks)
     element = ComputingElement(
         site="A", ce="ce", slots=8, max_cpu_time=60, memory_mb=4_000, cores_per_pilot=4, slots_per_pilot=4
     )

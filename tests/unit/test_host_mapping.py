@@ -11,6 +11,7 @@ from wms.dispatch.mapping import BUILT_IN, WORD, Asked, HostMapping, Kind
 from wms.dispatch.port import Request
 from wms.errors import Rejected
 from wms.provisioning.host_requirements import Bound
+from wms.taskqueue.node import POLICIES
 
 KINDS: tuple[Kind, ...] = ("slurm", "arc", "htcondor")
 SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"
@@ -44,7 +45,7 @@ def test_slurm_is_asked_by_constraints_that_the_site_names() -> None:
         "slurm", software("avx512"), software("scratch"), base=Request(constraint="intel"), own=FEATURES
     )
     assert asked.request.constraint == "intel&avx512&scratch"
-    assert 'gluehostapplicationsoftwareruntimeenvironment has "avx512" as constraint=avx512' in asked.asked
+    assert 'gluehostapplicationsoftwareruntimeenvironment has "avx512" as --constraint=avx512' in asked.asked
     assert [each.reason for each in ask("slurm", software("avx512")).unasked] == [
         "this element has no rule for it"
     ]
@@ -179,6 +180,7 @@ def test_a_rule_that_is_none_is_refused_with_its_name(key: str, rule: str) -> No
 def test_what_is_forwarded_is_about_hosts_or_named_by_the_site(kind: Kind) -> None:
     assert "gluehostmainmemoryramsize" in HostMapping(kind).forwarded
     assert "gluecepolicymaxcputime" not in HostMapping(kind).forwarded
+    assert {name.lower() for name in BUILT_IN[kind]} - HostMapping(kind).forwarded == POLICIES
     own = HostMapping(kind, {"GlueCEPolicyMaxCPUTime": "walltime_seconds={value*60}", "Tags": "x={value}"})
     assert {"gluecepolicymaxcputime", "tags"} <= own.forwarded
     assert BUILT_IN[kind]

@@ -8,17 +8,16 @@ import pytest
 
 from services.job_agent import node
 from services.job_agent.node import Node, clock_mhz, gpus, measure
-from wms.classad.ad import Given
 from wms.ids import Epoch, JobId
 from wms.messages.site_inbox import OfferedJob
 from wms.runtime.pilot_config import PilotConfig
-from wms.site import Resource, with_ad
+from wms.site import Resource, Value, with_ad
 from wms.taskqueue.ads import advertised
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.node import NOTHING_EVALUATED, wish
 from wms.taskqueue.selection import fits
 
-MEASURED: dict[str, Given] = {
+MEASURED: dict[str, Value] = {
     "GlueHostMainMemoryRAMSize": 900,
     "GlueHostApplicationSoftwareRunTimeEnvironment": ("APP1",),
 }

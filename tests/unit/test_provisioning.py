@@ -11,6 +11,7 @@ from msgspec.structs import asdict, replace
 
 from tests.unit.taskqueue_strategies import asks
 from wms.provisioning.demand import Avoided, Waiting, gather, reach
+from wms.provisioning.hosts import Hosts
 from wms.provisioning.leeway import ARRIVAL_SECONDS, Leeway
 from wms.provisioning.plan import Caps, Pilots, Plan, plan
 from wms.site import AdvertisedElement, ComputingElement, Resource
@@ -278,8 +279,11 @@ def offering(**fields: Any) -> Resource:
 GPU = asks(requirements="other.gpunumber >= 1")
 
 
-def hosts(requirements: Requirements, _: ComputingElement) -> str:
-    return "with GPUs" if requirements == GPU else ""
+WITH_GPUS, WITH_SSDS = Hosts(asked=("GPUs",)), Hosts(asked=("SSDs",))
+
+
+def hosts(requirements: Requirements, _: ComputingElement) -> Hosts | None:
+    return WITH_GPUS if requirements == GPU else None
 
 
 @pytest.mark.parametrize(
@@ -305,26 +309,31 @@ def test_an_idle_pilot_is_no_place_for_work_that_it_could_not_take(wanted, resou
 def test_a_pilot_on_its_way_serves_work_of_the_hosts_that_it_asked_for():
     both = [Waiting(GPU, 1), Waiting(asks(), 1)]
     plain = plan(both, [with_gpus()], [under_way(waiting=1)], hosts=hosts)
-    assert [(order.count, order.asks) for order in plain.orders] == [(1, "with GPUs")]
+    assert [(order.count, order.hosts) for order in plain.orders] == [(1, WITH_GPUS)]
     assert (
         plan(
-            both, [with_gpus()], [under_way(waiting=1), under_way(waiting=1, asks="with GPUs")], hosts=hosts
+            both,
+            [with_gpus()],
+            [under_way(waiting=1), under_way(waiting=1, asks=WITH_GPUS.name)],
+            hosts=hosts,
         ).orders
         == ()
     )
-    picky = plan([Waiting(asks(), 1)], [with_gpus()], [under_way(waiting=1, asks="with GPUs")], hosts=hosts)
+    picky = plan(
+        [Waiting(asks(), 1)], [with_gpus()], [under_way(waiting=1, asks=WITH_GPUS.name)], hosts=hosts
+    )
     assert picky.orders == (), "such hosts do for any"
-    other = plan([Waiting(GPU, 1)], [with_gpus()], [under_way(waiting=1, asks="with SSDs")], hosts=hosts)
-    assert [order.asks for order in other.orders] == ["with GPUs"]
+    other = plan([Waiting(GPU, 1)], [with_gpus()], [under_way(waiting=1, asks=WITH_SSDS.name)], hosts=hosts)
+    assert [order.hosts for order in other.orders] == [WITH_GPUS]
 
 
 def test_pilots_are_ordered_by_the_hosts_that_they_ask_for_and_spare_places_are_those_hosts():
     ads = [with_gpus(slots=80, slots_per_pilot=4)]
     made = plan([Waiting(GPU, 6), Waiting(asks(), 9)], ads, hosts=hosts)
-    ordered = {order.asks: order.count for order in made.orders}
+    ordered = {order.hosts: order.count for order in made.orders}
     assert sum(ordered.values()) == 4
-    assert ordered["with GPUs"] >= 2
-    assert 4 * ordered["with GPUs"] >= 6
+    assert ordered[WITH_GPUS] >= 2
+    assert 4 * ordered[WITH_GPUS] >= 6
 
 
 def test_short_work_takes_the_pilots_that_end_soon_and_long_work_the_others():

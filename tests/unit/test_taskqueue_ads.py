@@ -1,5 +1,6 @@
 """Matching on both sides: the index, the clauses and the survey against the library's own evaluation of two ads."""
 
+import json
 import random
 from collections import Counter
 from typing import Any
@@ -8,15 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit import reference_matching as reference
 from tests.unit.taskqueue_strategies import asks, new_index, offers
 from wms.classad.expression import Expression
 from wms.classad.match import numbers, satisfied, satisfied_by
 from wms.provisioning.demand import Waiting, gather
-from wms.site import AdvertisedElement, with_ad
+from wms.site import AdvertisedElement, as_it_is, with_ad
 from wms.taskqueue import demands, wishes
 from wms.taskqueue.ads import advertised
+from wms.taskqueue.node import wish
 from wms.taskqueue.selection import fits
 from wms.why.survey import Known, Survey
 
@@ -125,6 +128,7 @@ def surveyed(asked: list[Any], seen: Any) -> list[bool]:
         memory_mb=seen.memory_mb,
         tags=seen.tags,
         ad=seen.ad,
+        forwards=seen.forwards or (),
     )
     ones = np.ones(len(asked))
     standings = survey.standings(ones.astype(np.int64), ones, [Known(element, fresh=True)], {}, {})
@@ -299,3 +303,61 @@ def test_work_is_one_kind_where_nobody_looks_at_what_its_jobs_say_of_themselves(
     assert kinds("", element("c", ""), element("d", "other.Project == 1")) == by_project
     assert kinds("other.open", element("c", "", open="other.Project < 5")) == by_project
     assert len(kinds("my.Seed > 2", element("c", ""))) == 3
+
+
+NODES = st.sampled_from(
+    [(), (("a", 2),), (("a", 0), ("c", True)), (("b", "x"), ("maxram", 9_000)), (("missing", 1),)]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(asked=st.lists(queues, min_size=1, max_size=8, unique=True), there=sites, node=NODES)
+def test_what_a_pilot_tells_of_its_node_goes_before_the_ad_of_its_element(
+    asked: Any, there: Any, node: Any
+) -> None:
+    plain = offers(site="A", grid_ce="c", memory_mb=1_500, tags=("gpu",), cpu_time=10**6)
+    resource = replace(plain, node=node)
+    told = {
+        name: str(value).lower() if isinstance(value, bool) else json.dumps(value) for name, value in node
+    }
+    told.pop("maxram", None)
+    whole = {**there, "attributes": {**there["attributes"], **told}}
+    index = new_index()
+    index.advertise(*PLACE, text_of(there))
+    for number, each in enumerate(asked):
+        index.add_queue(number, each)
+    wanted = {n for n, each in enumerate(asked) if reference.fits(each, plain, {PLACE: whole})}
+    assert fitting(index, resource) == wanted
+    seen = with_ad(resource, text_of(there))
+    assert {n for n, each in enumerate(asked) if fits(each, seen) is None} == wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    asked=st.lists(queues, min_size=1, max_size=8, unique=True),
+    there=sites,
+    forwards=st.sets(st.sampled_from(["a", "b", "c", "missing"])),
+    node=NODES,
+)
+def test_an_element_could_do_wherever_some_host_of_it_does_and_survey_and_clauses_agree(
+    asked: Any, there: Any, forwards: Any, node: Any
+) -> None:
+    resource = offers(site="A", grid_ce="c", memory_mb=1_500, tags=("gpu",), cpu_time=10**6)
+    would_be = with_ad(resource, text_of(there), tuple(sorted(forwards)))
+    could = [fits(each, would_be) is None for each in asked]
+    assert surveyed(asked, would_be) == could
+    host = as_it_is(would_be, tuple(each for each in node if each[0] in forwards))
+    assert not any(fits(each, host) is None and not may for each, may in zip(asked, could, strict=True))
+    if not forwards:
+        assert could == [fits(each, host) is None for each in asked]
+
+
+def test_a_pilot_that_found_its_node_not_to_do_is_given_none_of_the_like_again() -> None:
+    index = new_index()
+    wanted = asks(requirements="other.a > 1")
+    index.add_queue(1, wanted)
+    index.advertise(*PLACE, advertised({"a": 2}, {}, "", ""))
+    resource = offers(site="A", grid_ce="c")
+    assert fitting(index, resource) == {1}
+    assert fitting(index, replace(resource, unfit=(wish(wanted.requirements),))) == set()
+    assert fitting(index, resource) == {1}

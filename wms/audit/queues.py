@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 
 from wms.audit.report import Check
-from wms.audit.rules import KEY_ORDER, asked, misfit, queue_key
+from wms.audit.rules import EXPRESSIONS, KEY_ORDER, asked, misfit, queue_key
 
 SHOWN = 20
 IDENTITY = ("owner", "owner_group", "vo")
@@ -25,7 +25,8 @@ from (
 join (
     select description_id, (select jsonb_object_agg(key, value) from jsonb_each(body::jsonb)
                             where key = any (array['setup', 'cpu_time', 'memory_mb', 'sites', 'banned_sites', 'grid_ces',
-                                'platforms', 'tags', 'processors', 'job_type', 'pilot_types', 'submit_pools'])) as asked
+                                'platforms', 'tags', 'processors', 'job_type', 'pilot_types', 'submit_pools',
+                                'requirements', 'rank', 'attributes'])) as asked
     from description
 ) d using (description_id)
 group by j.tq_id, d.asked
@@ -89,6 +90,8 @@ def _misplaced(
         wanted = asked(_parsed(row["asked"] or "{}"), segments)
         queue = required.get(row["tq_id"], {})
         offered = {name: queue[name] for name in KEY_ORDER if queue.get(name) and name not in IDENTITY}
+        # How expressions are written down is not judged here, but that there are some or none.
+        offered |= {name: True for name in EXPRESSIONS if name in offered}
         if wanted != offered:
             yield f"job {row['job_id']} and {row['jobs'] - 1} more ask for {wanted}, queue {row['tq_id']} is of {offered}"
 

@@ -32,8 +32,11 @@ SEGMENTS = (500, 5_000, 50_000, 300_000)
 KEY_ORDER = (
     "owner", "owner_group", "vo", "setup", "cpu_segment", "submit_pools", "pilot_types", "sites", "banned_sites",
     "grid_ces", "grid_middlewares", "platforms", "job_types", "tags", "min_ram_mb", "requirements",
+    "rank", "attributes",
 )  # fmt: skip
 """What a task queue's key is made of, in this order, as JSON without spaces; what asks for nothing is left out."""
+
+EXPRESSIONS = ("requirements", "rank", "attributes")
 
 
 def legal_moves() -> list[str]:
@@ -56,7 +59,7 @@ def queue_key(requirements: Mapping[str, Any]) -> bytes:
 
 
 def asked(description: Mapping[str, Any], segments: tuple[int, ...]) -> dict[str, Any]:
-    """Return what a job of this description asks of the place it runs at, without whose it is."""
+    """Return what a job of this description asks of the place it runs at, without whose it is; of expressions whether there are any."""
     requirements: dict[str, Any] = {
         "setup": description.get("setup", "default"),
         "cpu_segment": _segment(description.get("cpu_time", 86_400), segments),
@@ -64,6 +67,7 @@ def asked(description: Mapping[str, Any], segments: tuple[int, ...]) -> dict[str
         "banned_sites": sorted(set(description.get("banned_sites", ())) - {""}),
         "job_types": _names([description.get("job_type", "User")]),
         "tags": _tags(description),
+        **{name: bool(description.get(name)) for name in EXPRESSIONS},
     }
     for field in ("sites", "grid_ces", "platforms", "pilot_types", "submit_pools"):
         requirements[field] = _names(description.get(field, ()))

@@ -1,15 +1,65 @@
 """Partial evaluation: what another ad decides of an expression is folded away, and what it says nothing of is left.
 
 So a computing element's ad decides its part of a job's requirements, and what is left about the host goes to the batch
-system. Unlike in a match, an attribute that the ad lacks is not undefined: it is not known yet.
+system. Unlike in a match, an attribute that the ad lacks is not undefined: it is not known yet. Where it is known which
+attributes those are, the ad is a *sketch*, in which all others that it lacks are undefined.
 """
+
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.folding import fold, truth
 from wms.classad.match import NOTHING
 from wms.classad.parsing import nodes
-from wms.classad.tree import Chain, Choice, Literal, Node, Reference, Scope, with_children
+from wms.classad.tree import Binary, Chain, Choice, Literal, Node, Reference, Scope, Unary, with_children
+from wms.classad.value import UNDEFINED, Special
+from wms.errors import Rejected
+
+
+class Sketch(NamedTuple):
+    """An ad of which `free`, names in lower case, is not known yet; what is neither there nor free is undefined."""
+
+    ad: Ad
+    free: frozenset[str]
+
+
+def sketch(ad: Ad, names: Iterable[str]) -> Sketch:
+    """Return what is known of an ad when these attributes may yet be others, and with them what is reckoned from them."""
+    free = {name.lower() for name in names}
+    kept = {name: expression for name in ad.names if (expression := ad.expression(name)) is not None}
+    while True:
+        looking = {name for name, each in kept.items() if name.lower() in free or _looks(each, free)}
+        if not looking:
+            return Sketch(Ad.of(kept), frozenset(free))
+        free |= {name.lower() for name in looking}
+        kept = {name: each for name, each in kept.items() if name not in looking}
+
+
+def _looks(expression: Expression, names: set[str]) -> bool:
+    return not names.isdisjoint(expression.own | expression.bare)
+
+
+def left_by(expression: Expression, known: Sketch, own: Ad = NOTHING) -> Expression:
+    """Return what a sketch leaves of an expression of `own`, bound to it. Raises Rejected if it grows too large."""
+    bound = own.bind(expression)
+    absent = bound.other - known.free - {name.lower() for name in known.ad.names}
+    return own.bind(reduce(Expression(_lacking(bound.tree, absent)), known.ad, own))
+
+
+def _lacking(node: Node, absent: frozenset[str]) -> Node:
+    if isinstance(node, Reference):
+        return Literal(UNDEFINED) if node.scope is Scope.OTHER and node.key in absent else node
+    return with_children(node, lambda part: _lacking(part, absent))
+
+
+def could(expression: Expression, known: Sketch, own: Ad = NOTHING) -> bool:
+    """Tell whether an expression of `own` may be true of an ad that is as a sketch says; not of one that grows too large."""
+    try:
+        return decided(left_by(expression, known, own)) is not False
+    except Rejected:
+        return False
 
 
 def reduce(expression: Expression, other: Ad, own: Ad = NOTHING, place: str = "") -> Expression:
@@ -38,6 +88,19 @@ def _never(node: Node) -> bool:
             return (any if node.operator == "&&" else all)(_never(term) for term in node.terms)
         case Choice():
             return _never(node.condition if node.yes is None else node.yes) and _never(node.no)
+        case _:
+            return _has_no_value(node)
+
+
+def _has_no_value(node: Node) -> bool:
+    """Tell whether a node is undefined or an error whatever is found out: what is reckoned from such a thing is such a thing."""
+    match node:
+        case Literal():
+            return isinstance(node.value, Special)
+        case Unary():
+            return _has_no_value(node.operand)
+        case Binary():
+            return node.operator not in ("is", "isnt") and any(map(_has_no_value, (node.left, node.right)))
         case _:
             return False
 

@@ -105,6 +105,12 @@ def _start(answer: "JobWhy") -> list[str]:
     ]
 
 
+def _ways(at: "CeVerdict") -> list[str]:
+    """Return what becomes of the job's requirements there: who decides which part."""
+    named = (("by its ad", at.decided), ("asked for", at.forwarded), ("looked at on the node", at.on_node))
+    return [f"{name}: {', '.join(terms)}" for name, terms in named if terms]
+
+
 def _show_elements(shown: "tuple[CeVerdict, ...]", total: int) -> None:
     if not shown:
         return
@@ -122,6 +128,7 @@ def _show_elements(shown: "tuple[CeVerdict, ...]", total: int) -> None:
                     *each.clauses,
                     *each.limits,
                     *((each.avoid,) if each.avoid else ()),
+                    *_ways(each),
                 )
             ),
         )

@@ -10,13 +10,14 @@ import asyncpg
 import msgspec
 
 from wms.classad.value import ERROR
+from wms.db import ce_door
 from wms.db.columns import dense
 from wms.db.database import Transaction
 from wms.db.limit import Place
 from wms.db.sql import load
 from wms.errors import Rejected
 from wms.messages.ads import Advertise, Withdraw
-from wms.site import AdvertisedElement, ComputingElement, lasting
+from wms.site import AdvertisedElement, ComputingElement, forwarding, lasting
 from wms.taskqueue.ads import advertised
 
 SQL = load(__file__)
@@ -126,7 +127,12 @@ async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[P
             name = row["site"], row["ce"], row["received_at"]
             found[name[:2]] = _known[name] = _element(row)
     lives = {(row["site"], row["ce"]): row["pilot_seconds"] for row in rows}
-    return {place: lasting(element, lives[place]) for place, element in found.items() if element is not None}
+    forwards = await ce_door.forwards(tx)
+    return {
+        place: forwarding(lasting(element, lives[place]), forwards.get(place))
+        for place, element in found.items()
+        if element is not None
+    }
 
 
 async def tell_lives(tx: Transaction, seconds: Mapping[Place, float]) -> None:

@@ -54,6 +54,8 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     lasts: int
     """How many of the times that were asked after each has left, the shortest counted first."""
     pilots: int
+    worked: int
+    """Those of them that have had work."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):

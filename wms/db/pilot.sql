@@ -56,7 +56,7 @@ where p.pilot_id = f.pilot_id;
 select site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb,
        case when started_at is null or lifetime_seconds is null then cardinality($1::double precision[])
             else width_bucket(lifetime_seconds - extract(epoch from now() - started_at)::double precision, $1) end as lasts,
-       count(*) as pilots
+       count(*) as pilots, count(*) filter (where busy > 0 or jobs_done > 0) as worked
 from pilot where ended_at is null
 group by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts
 order by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts;

@@ -53,6 +53,9 @@ NAMES: Mapping[Kind, Mapping[str, tuple[str, int]]] = {
     },
 }
 """Options that are fields of a request, and how many of the field's units theirs is."""
+_OPTIONS = {
+    kind: {field: (option, unit) for option, (field, unit) in names.items()} for kind, names in NAMES.items()
+}
 _NUMBERS = ("memory_mb", "cores", "walltime_seconds")
 
 _ANYWHERE = {
@@ -100,6 +103,8 @@ class Asked(Struct, frozen=True):
     request: Request
     asked: tuple[str, ...] = ()
     unasked: tuple[Unasked, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    """Those that are asked for."""
 
 
 class HostMapping:
@@ -117,15 +122,16 @@ class HostMapping:
 
     def ask(self, base: Request, bounds: Iterable[Bound]) -> Asked:
         """Return the request with bounds added that there are rules for."""
-        asked, said, unasked = base, list[str](), list[Unasked]()
+        asked, said, unasked, met = base, list[str](), list[Unasked](), list[Bound]()
         for bound in bounds:
             try:
                 asked, words = self._add(asked, bound)
             except _CannotAsk as why:
                 unasked.append(Unasked(str(bound), str(why)))
             else:
-                said += [f"{bound} as {words}"] if words else []
-        return Asked(asked, tuple(said), tuple(unasked))
+                said.append(f"{bound} as {words}")
+                met.append(bound)
+        return Asked(asked, tuple(said), tuple(unasked), tuple(met))
 
     def _rule(self, key: str, text: str) -> Rule:
         plain = text.strip()
@@ -165,7 +171,7 @@ class HostMapping:
         if rule is None:
             raise _CannotAsk("this element has no rule for it")
         if rule.field in _NUMBERS:
-            return _more(request, rule, _number(bound, rule.factor))
+            return self._more(request, rule, _number(bound, rule.factor))
         text = rule.text.format(self._said(bound, rule)) if "{}" in rule.text else rule.text
         match rule.field:
             case "constraint":
@@ -174,7 +180,21 @@ class HostMapping:
                 changed = replace(request, gres=_joined(request.gres, text))
             case _:
                 changed = replace(request, attributes=_attributes(request.attributes, rule.option, text))
-        return changed, f"{rule.option}={text}"
+        return changed, self._spelt(rule.option, text)
+
+    def _more(self, request: Request, rule: Rule, number: int) -> tuple[Request, str]:
+        """Return the request for at least so much, and the option that says it."""
+        most = max(getattr(request, rule.field), number)
+        changes: dict[str, Any] = {rule.field: most}
+        option, unit = _OPTIONS[self._kind][rule.field]
+        unit_said = "M" if self._kind == "slurm" and rule.field == "memory_mb" else ""
+        return replace(request, **changes), self._spelt(option, f"{-(-most // unit)}{unit_said}")
+
+    def _spelt(self, option: str, text: str) -> str:
+        """Return an option as people who know the middleware read it."""
+        return {"slurm": f"--{option}={text}", "arc": f"({option}={text})"}.get(
+            self._kind, f"{option}={text}"
+        )
 
     def _said(self, bound: Bound, rule: Rule) -> str:
         if isinstance(bound.value, bool):
@@ -233,13 +253,6 @@ def _number(bound: Bound, factor: Fraction) -> int:
     if not 0 <= number <= NUMBER_LIMIT:
         raise _CannotAsk("its value is beyond all bounds")
     return number
-
-
-def _more(request: Request, rule: Rule, number: int) -> tuple[Request, str]:
-    """Return the request for at least so much, and the words for it if that is more than was asked for."""
-    before: int = getattr(request, rule.field)
-    changes: dict[str, Any] = {rule.field: max(before, number)}
-    return replace(request, **changes), f"{rule.field}={max(before, number)}"
 
 
 def _joined(before: str, text: str) -> str:

@@ -250,6 +250,12 @@ class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Why other elements are better for now, though the job may run there."""
     rank: float | None = None
     """What the job's own rank says of it, if the job has one and fits."""
+    decided: tuple[str, ...] = ()
+    """The terms of its requirements that the element's ad decides, where it fits."""
+    forwarded: tuple[str, ...] = ()
+    """What of them is asked of the batch system there, each with the option that says it."""
+    on_node: tuple[str, ...] = ()
+    """What of them nobody is asked for, and why: the job agent looks at its node before anything starts."""
 
 
 class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):

@@ -7,12 +7,13 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from wms.provisioning.health import Place
+from wms.provisioning.hosts import Hosts
 from wms.provisioning.leeway import Leeway
 from wms.site import ComputingElement, Resource, ad_of, plain
 from wms.taskqueue.ads import site_ad, without_unseen
@@ -20,6 +21,7 @@ from wms.taskqueue.canary import is_canary
 from wms.taskqueue.grouping import Requirements, processors_needed
 from wms.taskqueue.limits import Key
 from wms.taskqueue.selection import OF_ADS, OF_NAMES, Mismatch, failing_parts, fits, parts, refusal
+from wms.taskqueue.wants import job_rank
 
 _EXAMPLES = 3
 _OF_PLACE = OF_NAMES.keys() | OF_ADS
@@ -45,6 +47,11 @@ class Avoided(NamedTuple):
 _NOWHERE: Mapping[Place, Avoided] = {}
 _NO_KEYS: Mapping[int, tuple[Key, ...]] = {}
 _NOT_AVOIDED: Mapping[int, Avoided] = {}
+_USUAL: Mapping[int, Hosts] = {}
+_UNRANKED: Mapping[int, float] = {}
+
+HostsOf: TypeAlias = Callable[[Requirements, ComputingElement], Hosts | Avoided | None]
+"""What pilots for some work ask an element for that it reaches: None for the usual; or why none are sent for it now."""
 
 
 class Kind(NamedTuple):
@@ -59,6 +66,10 @@ class Kind(NamedTuple):
     """By number of an element: what counts it there."""
     avoided: Mapping[int, Avoided] = _NOT_AVOIDED
     """The elements that it may run on, but for what is the matter with them."""
+    hosts: Mapping[int, Hosts] = _USUAL
+    """By number of an element: the class of pilots that are sent there for it, where they are not the usual ones."""
+    ranks: Mapping[int, float] = _UNRANKED
+    """By number of an element: how well the work likes it; the same for all where it says nothing."""
 
 
 class Unservable(Struct, frozen=True, kw_only=True):
@@ -188,6 +199,7 @@ def gather(
     elements: Sequence[ComputingElement],
     leeway: Leeway | None = None,
     avoided: Mapping[Place, Avoided] = _NOWHERE,
+    hosts_of: HostsOf | None = None,
 ) -> Demand:
     """Put waiting work together by kind and find where each may run. Faulty ads serve nothing."""
     leeway = leeway or Leeway()
@@ -200,8 +212,11 @@ def gather(
     sound = {number: element for number, element in enumerate(elements) if element.fault() is None}
     for requirements, number in jobs.items():
         _add_kind(demand, requirements, number, sound)
+    if hosts_of:
+        demand.kinds[:] = [_classed(kind, elements, hosts_of) for kind in demand.kinds]
     if avoided or leeway:
         demand.kinds[:] = [_open(kind, elements, leeway, avoided) for kind in demand.kinds]
+    demand.kinds[:] = [_ranked(kind, elements) for kind in demand.kinds]
     return demand
 
 
@@ -211,9 +226,8 @@ def kind_of(requirements: Requirements, asked: frozenset[str], *, by_owner: bool
     Whose it is is left out as well, unless limits or expressions may make a difference by that.
     """
     seen = without_unseen(requirements, asked)
-    if by_owner or seen.requirements or is_canary(seen) or not _WHOSE.isdisjoint(asked):
-        return seen
-    return replace(seen, owner="", owner_group="")
+    tells = seen.requirements or seen.rank or not _WHOSE.isdisjoint(asked)
+    return seen if by_owner or tells or is_canary(seen) else replace(seen, owner="", owner_group="")
 
 
 def _open(
@@ -232,7 +246,28 @@ def _open(
     open_ = tuple(number for number in kind.elements if number not in shut)
     keys = {number: leeway.keys(kind.requirements, elements[number]) for number in open_}
     said = {number: each for number, each in keys.items() if each}
-    return kind._replace(elements=open_, keys=said, avoided=shut)
+    return kind._replace(elements=open_, keys=said, avoided={**kind.avoided, **shut})
+
+
+def _classed(kind: Kind, elements: Sequence[ComputingElement], hosts_of: HostsOf) -> Kind:
+    """Return a kind of work with what its pilots ask for, without the elements where none are sent for it now."""
+    if not kind.requirements.requirements:
+        return kind
+    found = {number: hosts_of(kind.requirements, elements[number]) for number in kind.elements}
+    shut = {number: each for number, each in found.items() if isinstance(each, Avoided)}
+    return kind._replace(
+        elements=tuple(number for number in kind.elements if number not in shut),
+        hosts={number: each for number, each in found.items() if isinstance(each, Hosts)},
+        avoided=shut,
+    )
+
+
+def _ranked(kind: Kind, elements: Sequence[ComputingElement]) -> Kind:
+    if not kind.requirements.rank:
+        return kind
+    vo = kind.requirements.vo
+    ranks = {n: job_rank(kind.requirements, pilot_at(elements[n], vo).resource) or 0.0 for n in kind.elements}
+    return kind._replace(ranks=ranks)
 
 
 def asked_of_jobs(elements: Iterable[ComputingElement]) -> frozenset[str]:

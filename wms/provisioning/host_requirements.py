@@ -16,7 +16,7 @@ from msgspec import Struct
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import NOTHING
-from wms.classad.reduce import decided, reduce
+from wms.classad.reduce import Sketch, decided, left_by, reduce, sketch
 from wms.classad.tree import Binary, Call, Chain, Choice, Literal, Node, Reference, Scope, Unary, split
 from wms.classad.writing import literal, write
 
@@ -74,7 +74,19 @@ def host_requirements(
     `forwarded` are the attributes that hosts of the element may have other values of than its ad says; `own` is the job's ad.
     Raises Rejected if the expression grows too large.
     """
-    left = remaining(requirements, element, forwarded, own)
+    return _of_rest(remaining(requirements, element, forwarded, own))
+
+
+def host_requirements_of(requirements: Expression, element: Sketch, own: Ad = NOTHING) -> HostRequirements:
+    """Return what is left about the hosts of an element of which it is known what may be other than its ad says.
+
+    Raises Rejected if the expression grows too large.
+    """
+    return _of_rest(left_by(requirements, element, own))
+
+
+def _of_rest(left: Expression) -> HostRequirements:
+    """Return the bounds that what is left implies."""
     outcome = decided(left)
     if outcome is not None:
         return HostRequirements(left.text, outcome)
@@ -88,23 +100,7 @@ def remaining(
     requirements: Expression, element: Ad, forwarded: Iterable[str], own: Ad = NOTHING
 ) -> Expression:
     """Return what an element's ad, without what is forwarded, leaves of a job's requirements; bound to the job's ad."""
-    return own.bind(reduce(requirements, without(element, forwarded), own))
-
-
-def without(ad: Ad, names: Iterable[str]) -> Ad:
-    """Return an ad without attributes, nor those that are reckoned from them."""
-    gone = {name.lower() for name in names}
-    kept = {name: expression for name in ad.names if (expression := ad.expression(name)) is not None}
-    while True:
-        looking = {name for name, each in kept.items() if name.lower() in gone or _looks(each, gone)}
-        if not looking:
-            return Ad.of(kept)
-        gone |= {name.lower() for name in looking}
-        kept = {name: each for name, each in kept.items() if name not in looking}
-
-
-def _looks(expression: Expression, names: set[str]) -> bool:
-    return not names.isdisjoint(expression.own | expression.bare)
+    return own.bind(reduce(requirements, sketch(element, forwarded).ad, own))
 
 
 def tightest(bounds: Iterable[Bound]) -> tuple[Bound, ...]:

@@ -3,11 +3,14 @@
 Every waiting job is counted once over all elements. First the places under way - pilots submitted or waiting, idle slots of
 running ones - take up the work they could do, the work with the fewest elements first. What a pilot could do the matcher's own
 clauses say, by what that pilot offers: its memory and time left, what its node was found not to do for; of one that is on its
-way also for which hosts it asked. For what is left pilots are ordered one by one: each for the VO that has the fewest (so that none starves another), for its work with
-the fewest elements, at the element that keeps the orders in proportion to the room there was; and the places it brings
+way also for which hosts it asked. For what is left pilots are ordered one by one: each for the VO that has the fewest (so that
+none starves another), for its work with the fewest elements, at the element that keeps the orders in proportion to the room there was; and the places it brings
 beyond its own work take up other work of the VO before another is ordered. So the places ordered exceed the work by less
 than one pilot a kind of work, and by nothing where a pilot brings one place. What limits hold back takes no places and gets
 no pilots; elements that are avoided get pilots for canaries alone.
+
+Where only the node itself can tell whether it does, one pilot goes at first, and then as many at a time as have found work
+there. Work that likes some elements better gets its pilots there as long as there is room.
 """
 
 from collections import Counter
@@ -17,19 +20,16 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from wms.provisioning.demand import Avoided, Demand, Kind, Unservable, Waiting, gather, pilot_at
+from wms.provisioning.demand import Avoided, Demand, HostsOf, Kind, Unservable, Waiting, gather, pilot_at
 from wms.provisioning.health import Place
+from wms.provisioning.hosts import Hosts
 from wms.provisioning.leeway import Leeway
-from wms.site import ComputingElement, Resource, ad_of, with_ad
+from wms.site import ComputingElement, Resource, ad_of, as_it_is, with_ad
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.selection import fits
 
 SHARES = 50
 """Classes of work that a decision tells of, those with the most jobs."""
-
-
-Hosts: TypeAlias = Callable[[Requirements, ComputingElement], str]
-"""The class of hosts that pilots for some work ask an element for; empty: none in particular."""
 
 
 class Pilots(Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class Pilots(Struct, frozen=True, kw_only=True):
     resource: Resource | None = None
     """What each of them offers a job; None: what one that is sent now would."""
     asks: str = ""
-    """The class of hosts that those on the way asked for."""
+    """The name of the class of hosts that they asked for."""
 
 
 class Caps(Struct, frozen=True, kw_only=True):
@@ -61,14 +61,14 @@ class Caps(Struct, frozen=True, kw_only=True):
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """Send so many pilots of a VO to an element, for a class of its hosts."""
+    """Send so many pilots of a VO to an element, for a class of its hosts; None for none in particular."""
 
     site: str
     ce: str
     vo: str
     count: int
     reasons: tuple[str, ...]
-    asks: str = ""
+    hosts: Hosts | None = None
 
 
 Held: TypeAlias = Literal[
@@ -122,12 +122,10 @@ class Plan(Struct, frozen=True, kw_only=True):
 class _Work:
     """A kind of work and the jobs of it that nobody takes up yet."""
 
-    __slots__ = ("_asks", "_hosts", "elements", "kind", "left", "processors", "sent", "taken", "vo")
+    __slots__ = ("elements", "kind", "left", "processors", "sent", "taken", "vo")
 
-    def __init__(self, kind: Kind, hosts: Hosts | None) -> None:
+    def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        self._hosts = hosts if kind.requirements.requirements else None
-        self._asks: dict[int, str] = {}
         self.vo = kind.requirements.vo
         self.elements = kind.elements
         self.processors = kind.processors
@@ -141,21 +139,24 @@ class _Work:
     def pickiness(self) -> tuple[object, ...]:
         """Less of what pilots do for it is before more."""
         asked = self.kind.requirements
-        return len(self.elements), not self._hosts, -asked.cpu_segment, -self.processors, -asked.min_ram_mb
+        return (
+            len(self.elements),
+            not self.kind.hosts,
+            -asked.cpu_segment,
+            -self.processors,
+            -asked.min_ram_mb,
+        )
 
     def asks(self, element: "_Element") -> str:
-        """Return the class of hosts that pilots for it ask an element for."""
-        if self._hosts is None:
-            return ""
-        if element.number not in self._asks:
-            self._asks[element.number] = self._hosts(self.kind.requirements, element.ad)
-        return self._asks[element.number]
+        """Return the name of the class of hosts that pilots for it ask an element for; empty: of none in particular."""
+        hosts = self.kind.hosts.get(element.number)
+        return hosts.name if hosts else ""
 
 
 class _Supply:
     """Places of pilots of one VO that offer the same; `asks` None: of such as run, whose hosts are what they are."""
 
-    __slots__ = ("asks", "each", "left", "resource", "vo")
+    __slots__ = ("asks", "each", "left", "resource", "usual", "vo")
 
     def __init__(self, pilots: Pilots, ad: ComputingElement, places: int, asks: str | None) -> None:
         self.vo = pilots.vo
@@ -166,26 +167,40 @@ class _Supply:
         """Places of one pilot: a job has all of its own in one."""
         if said is not None and ad_of(ad):
             said = with_ad(said, ad_of(ad))
-        self.resource = None if said == pilot_at(ad, pilots.vo).resource else said
+        usual = as_it_is(pilot_at(ad, pilots.vo).resource)
+        self.resource = usual if said is None else said
+        self.usual = self.resource == usual
+        """Whether it is as the element says; what asks for nothing of its ad does there then."""
 
     @property
     def worth(self) -> tuple[object, ...]:
         """What fewer could use is before what more could."""
         said = self.resource
-        if said is None:
+        if self.usual:
             return bool(self.asks), True
         return bool(self.asks), False, said.cpu_time, self.each, said.memory_mb, -len(said.unfit)
 
     def serves(self, work: _Work, element: "_Element") -> bool:
         """Tell whether one of these pilots could take a job of the work."""
-        if self.vo != work.vo or (self.asks is not None and work.asks(element) not in ("", self.asks)):
+        if self.vo != work.vo:
             return False
-        return self.resource is None or _fits(work.kind.requirements, self.resource)
+        wanted = work.asks(element)
+        if wanted and wanted == self.asks:
+            return True  # it was asked for by what this work is asked for by
+        if wanted and self.asks is not None and not self.resource.node:
+            return False  # it may come to any host
+        if self.usual and not work.kind.requirements.requirements:
+            return True
+        return _fits(work.kind.requirements, self.resource)
 
 
 @lru_cache(maxsize=100_000)
 def _fits(requirements: Requirements, resource: Resource) -> bool:
     return fits(requirements, resource) is None
+
+
+Sort: TypeAlias = tuple[str, Hosts | None]
+"""A VO and a class of hosts."""
 
 
 class _Element:
@@ -214,9 +229,8 @@ class _Element:
         self.idle = sum(p.idle_slots for p in pilots)
         self.supplies = sorted(_supplies(ad, pilots), key=lambda each: each.worth)
         self.room, self.full = _room(ad, self.under_way, sum(p.running for p in pilots))
-        self.ordered: Counter[tuple[str, str]] = Counter()
-        """By VO and class of hosts."""
-        self.taken: Counter[tuple[str, str]] = Counter()
+        self.ordered: Counter[Sort] = Counter()
+        self.taken: Counter[Sort] = Counter()
 
     @property
     def total(self) -> int:
@@ -225,6 +239,16 @@ class _Element:
     @property
     def open(self) -> bool:
         return self.total < self.room
+
+    def untried(self, work: _Work) -> int:
+        """How many more pilots may go here for work of which only the node can tell whether it does."""
+        hosts = work.kind.hosts.get(self.number)
+        if hosts is None or hosts.sure:
+            return self.room
+        there = [each for each in self.pilots if (each.vo, each.asks) == (work.vo, hosts.name)]
+        idle = sum(-(-each.idle_slots // self.ad.slots_per_pilot) for each in there)
+        coming = sum(each.submitted + each.waiting for each in there) + self.ordered[work.vo, hosts]
+        return max(1, sum(each.running for each in there) - idle) - coming - idle
 
     def startable(self, work: _Work) -> int:
         """How many jobs of a work that nobody takes up yet the limits let start here."""
@@ -276,17 +300,17 @@ def plan(
     *,
     leeway: Leeway | None = None,
     avoided: Mapping[Place, Avoided] | None = None,
-    hosts: Hosts | None = None,
+    hosts: HostsOf | None = None,
 ) -> Plan:
     """Decide how many pilots go where. Pilots on elements not given count against the caps only.
 
     Among elements that are equally good `rng`, which gives numbers in [0, 1), draws one; without it the first is taken.
     `leeway` is what limits let start, and is used up; `avoided` are elements to which no work goes, but for canaries.
-    `hosts` says which hosts pilots ask for; None: none ever ask.
+    `hosts` says which hosts pilots ask for, or why none are sent for some work now; None: none ever ask.
     """
     leeway = leeway or Leeway()
-    demand = gather(waiting, elements, leeway, avoided or {})
-    return _Planner(demand, elements, list(pilots), caps or Caps(), leeway, rng, hosts).plan()
+    demand = gather(waiting, elements, leeway, avoided or {}, hosts)
+    return _Planner(demand, elements, list(pilots), caps or Caps(), leeway, rng).plan()
 
 
 def orders(
@@ -305,11 +329,10 @@ class _Planner:
         caps: Caps,
         leeway: Leeway,
         rng: Callable[[], float] | None = None,
-        hosts: Hosts | None = None,
     ) -> None:
         self.demand = demand
         self.rng = rng
-        self.work = sorted((_Work(kind, hosts) for kind in demand.kinds), key=lambda work: len(work.elements))
+        self.work = sorted((_Work(kind) for kind in demand.kinds), key=lambda work: len(work.elements))
         at: dict[tuple[str, str], list[Pilots]] = {}
         for group in pilots:
             at.setdefault((group.site, group.ce), []).append(group)
@@ -356,13 +379,20 @@ class _Planner:
 
     def _may_order(self, work: _Work, number: int) -> bool:
         element = self.elements[number]
-        return element.open and element.startable(work) > 0
+        return element.open and element.startable(work) > 0 and element.untried(work) > 0
+
+    def _liked(self, work: _Work) -> list[int]:
+        """Return the elements where a pilot may be ordered for a work, of these the ones that it likes best."""
+        open_ = [number for number in work.elements if self._may_order(work, number)]
+        ranks = work.kind.ranks
+        best = max((ranks.get(number, 0.0) for number in open_), default=0.0)
+        return [number for number in open_ if ranks.get(number, 0.0) == best]
 
     def _order(self, work: _Work) -> None:
         """Order one pilot for a work, and fill its places."""
-        number = self._drawn(number for number in work.elements if self._may_order(work, number))
+        number = self._drawn(self._liked(work))
         element = self.elements[number]
-        sort = work.vo, work.asks(element)
+        sort = work.vo, work.kind.hosts.get(number)
         element.ordered[sort] += 1
         work.sent[number] = work.sent.get(number, 0) + 1
         self.by_vo[work.vo] += 1
@@ -373,10 +403,10 @@ class _Planner:
             places = element.take(other, places, element.ad.slots_per_pilot)
             element.taken[sort] += before - other.left
 
-    def _shares_pilot(self, work: _Work, number: int, sort: tuple[str, str]) -> bool:
-        vo, asks = sort
-        there = work.vo == vo and number in work.elements
-        return there and work.asks(self.elements[number]) in ("", asks)
+    @staticmethod
+    def _shares_pilot(work: _Work, number: int, sort: Sort) -> bool:
+        vo, hosts = sort
+        return work.vo == vo and number in work.elements and work.kind.hosts.get(number) in (None, hosts)
 
     def _drawn(self, open_: Iterable[int]) -> int:
         """Return one of the elements that are open: any of those that keep the orders in proportion to the room best."""
@@ -387,7 +417,10 @@ class _Planner:
 
     def _decision(self, number: int) -> Decision:
         element = self.elements[number]
-        reasons = tuple(f"{order.count} of VO {order.vo}: {order.reasons[0]}" for order in _orders(element))
+        reasons = tuple(
+            "; ".join((f"{order.count} of VO {order.vo}: {order.reasons[0]}", *order.reasons[2:]))
+            for order in _orders(element)
+        )
         return Decision(
             site=element.ad.site,
             ce=element.ad.ce,
@@ -445,6 +478,8 @@ class _Planner:
         for work in wanting:
             if not element.startable(work):
                 return "LIMIT", element.leeway.fullest(work.kind.keys[number])
+            if element.untried(work) <= 0:
+                return "LIMIT", _UNTRIED
         return "CAP", "the cap on pilots is reached"
 
     def _why_none(self, number: int) -> str:
@@ -461,16 +496,21 @@ class _Planner:
             return f"the work it could do is taken up by pilots there are ({element.under_way} on the way here, {element.idle} idle slots) or ordered elsewhere"
         if not element.open:
             return f"it is {element.full}" if element.full.startswith("full") else element.full
-        if not any(element.startable(work) for work in reaching):
+        startable = [work for work in reaching if element.startable(work)]
+        if not startable:
             keys = next(work.kind.keys[number] for work in reaching if work.left)
             return f"a limit lets no more jobs start: {element.leeway.fullest(keys)}"
-        return "the cap on pilots is reached"
+        untried = all(element.untried(work) <= 0 for work in startable)
+        return _UNTRIED if untried else "the cap on pilots is reached"
 
     def _why_unreached(self, number: int) -> str:
         counts = self.demand.unreached[number].most_common(5)
         if not counts:
             return "no job waits"
         return "no waiting job may run there: " + ", ".join(f"{clause} ({n} jobs)" for clause, n in counts)
+
+
+_UNTRIED = "only its nodes can tell whether they do: pilots go as others find work there"
 
 
 def _orders(element: _Element) -> list[Order]:
@@ -480,11 +520,12 @@ def _orders(element: _Element) -> list[Order]:
             ce=element.ad.ce,
             vo=vo,
             count=count,
-            asks=asks,
+            hosts=hosts,
             reasons=(
-                f"{element.taken[vo, asks]} jobs wait that no pilot there is could take, {element.ad.slots_per_pilot} a pilot",
+                f"{element.taken[vo, hosts]} jobs wait that no pilot there is could take, {element.ad.slots_per_pilot} a pilot",
                 f"room for {element.room} pilots, {element.under_way} on the way, {element.idle} idle slots",
+                *((str(hosts),) if hosts else ()),
             ),
         )
-        for (vo, asks), count in element.ordered.items()
+        for (vo, hosts), count in element.ordered.items()
     ]

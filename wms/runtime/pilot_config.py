@@ -2,6 +2,7 @@
 
 from wms.bus.kafka import Settings as KafkaSettings
 from wms.runtime.config import Count, LogSettings, Seconds, Section
+from wms.site import Value
 
 
 class PilotSettings(Section, frozen=True, kw_only=True):
@@ -44,6 +45,8 @@ class ResourceSettings(Section, frozen=True, kw_only=True):
     """The ClassAd of the computing element, as its site told it."""
     software: str = ""
     """A directory on the node whose entries are the names of its runtime environments; empty: as the ad says."""
+    node: dict[str, Value] = {}
+    """What of the node its batch system was asked for: attributes of that ad, in lower case."""
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):

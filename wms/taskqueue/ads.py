@@ -3,8 +3,12 @@
 **A job's ad** is what its task queue says - owner, group, VO, type, CPU segment, processors, memory, tags, by the names in
 `JOB` - and the attributes of its own. All are values, and all are of the queue's key, so that jobs of a queue are one to sites.
 
-**A resource's ad** is the one that its computing element advertises, and above it what the pilot says of itself, by the names in
-`RESOURCE`. It may have expressions that look at the job.
+**A resource's ad** is the one that its computing element advertises, above it what the pilot knows of its node, and above that
+what it says of itself, by the names in `RESOURCE`. It may have expressions that look at the job.
+
+A pilot that is *yet to be sent* is known in part only: what its site forwards to the batch system it may be asked for with,
+and what pilots measure and the ad lacks it will find out. Whether it *could* do for a job is what planning asks; whether it
+does is asked of its own ad, when it is there, in which what nobody says is undefined and meets nothing.
 
 What an ad demands of its own counts - `CurMatches`, `JobsMatchedSinceLastAdvertisement` - is parted from its requirements before it is
 stored (`wms.taskqueue.allowance`), and is no question of fit.
@@ -19,11 +23,13 @@ from msgspec.structs import replace
 from wms.classad.ad import Ad, Given
 from wms.classad.expression import Expression
 from wms.classad.folding import constant
+from wms.classad.reduce import Sketch, sketch
 from wms.classad.tree import Literal
 from wms.classad.value import ERROR
 from wms.errors import Rejected
-from wms.site import Resource, ad_of
+from wms.site import Names, Resource, ad_of, forwards_of
 from wms.taskqueue.grouping import Requirements, processors_needed
+from wms.taskqueue.node import IN_OWN_WORDS, MEASURED, POLICIES
 
 _KEPT = 4_096
 
@@ -163,7 +169,7 @@ class SiteAd(NamedTuple):
     attributes: Mapping[str, Expression]
     """As in the canonical text, by their names in lower case, requirements and rank among them."""
     looks: frozenset[str]
-    """The names of `RESOURCE` that its expressions look at, in lower case."""
+    """The names that its expressions look at, in lower case."""
     asks: frozenset[str]
     """The names of jobs' attributes that its expressions may look at, in lower case; those of its rank aside."""
     demands: bool
@@ -206,7 +212,7 @@ def _keep(ad: Ad) -> SiteAd:
 def _site_ad(ad: Ad) -> SiteAd:
     attributes = {name.lower(): _canonical(each) for name in ad.names if (each := ad.expression(name))}
     growing = {name: each for name, each in attributes.items() if not constant(each.tree)}
-    looks = frozenset(RESOURCE).intersection(_union(each.names for each in growing.values()))
+    looks = _union(each.names for each in growing.values())
     asks = _union(each.other | each.bare for name, each in growing.items() if name != "rank")
     rank = ad.rank
     demands = "requirements" in ad or (rank is not None and not constant(rank.tree))
@@ -222,15 +228,31 @@ def _canonical(said: Expression) -> Expression:
     return said if constant(said.tree) else Expression.parse(said.text)
 
 
-def described(resource: Resource, names: Iterable[str]) -> Described:
-    """Return what a resource says of itself, by these names of `RESOURCE` in lower case."""
-    values = ((name, RESOURCE[name][1](resource)) for name in names)
-    return tuple(each for each in values if each[1] is not None)
+def described(resource: Resource, names: frozenset[str] | None = None) -> Described:
+    """Return what a resource says of itself and of its node, or as much as is looked at; names in lower case."""
+    looked = RESOURCE.keys() if names is None else RESOURCE.keys() & names
+    values = ((name, RESOURCE[name][1](resource)) for name in sorted(looked))
+    own = {name: value for name, value in values if value is not None}
+    node = (each for each in resource.node if each[0] not in own and (names is None or each[0] in names))
+    return (*own.items(), *node)
 
 
 def resource_ad(resource: Resource, names: frozenset[str] | None = None) -> Ad:
     """Return a resource's ad, its own description above that of its element; or as much as matters to who looks at these names."""
-    return combined(ad_of(resource), described(resource, sorted(RESOURCE)), names)
+    return combined(ad_of(resource), described(resource), names)
+
+
+def resource_sketch(resource: Resource, names: frozenset[str] | None = None) -> Sketch | None:
+    """Return what is known of a resource that a pilot would be before it is asked for; None of one that is there."""
+    forwards = forwards_of(resource)
+    return None if forwards is None else sketched(resource_ad(resource, names), forwards)
+
+
+@lru_cache(maxsize=_KEPT)
+def sketched(ad: Ad, forwards: Names) -> Sketch:
+    """Return what is known of a resource that a pilot would be: all but what is forwarded, and what only pilots can see."""
+    unsaid = MEASURED | POLICIES if forwards else MEASURED
+    return sketch(ad, (*forwards, *(each for each in unsaid if each not in ad)))
 
 
 @lru_cache(maxsize=_KEPT)
@@ -240,9 +262,15 @@ def combined(text: str, says: Described, names: frozenset[str] | None = None) ->
     Nearly all of what an element advertises is looked at by nobody.
     """
     attributes = site_ad(text).attributes
-    own: dict[str, Given] = dict(says)
+    own: dict[str, Given] = {
+        name: value for name, value in says if name not in IN_OWN_WORDS or name not in attributes
+    }
     wanted = own.keys() | attributes.keys() if names is None else _reached(names, attributes, own)
-    said = {RESOURCE[name][0]: value for name, value in own.items() if name in wanted}
+    said = {
+        RESOURCE[name][0] if name in RESOURCE else name: value
+        for name, value in own.items()
+        if name in wanted
+    }
     try:
         return Ad.of(
             {name: attributes[name] for name in attributes if name in wanted and name not in own} | said

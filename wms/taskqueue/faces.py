@@ -12,8 +12,9 @@ from msgspec import Struct
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.folding import constant
-from wms.site import Resource, ad_of, with_ad
-from wms.taskqueue.ads import RESOURCE, Described, Seen, combined, described, site_ad
+from wms.classad.reduce import Sketch
+from wms.site import Names, Resource, ad_of, forwards_of, with_ad
+from wms.taskqueue.ads import Described, Seen, combined, described, site_ad, sketched
 
 _KEPT = 4_096
 _KEPT_NAMES = 65_536
@@ -32,6 +33,8 @@ class Face(Struct, frozen=True, eq=False):
     requirements: Expression | None
     rank: Expression | None
     """None also where it is the same for all jobs."""
+    sketch: Sketch | None = None
+    """What is known of the ad of a pilot that is yet to be sent; None of one that is there."""
 
 
 class Faces:
@@ -43,7 +46,7 @@ class Faces:
         self._looked: frozenset[str] = frozenset()
         self._ads: dict[Place, str] = {}
         self._numbers: Iterator[int] = itertools.count(1)
-        self._by_name: dict[tuple[str, Described], Face] = {}
+        self._by_name: dict[tuple[str, Described, Names | None], Face] = {}
         self._by_view: dict[Seen, Face] = {}
 
     def look(self, names: frozenset[str]) -> None:
@@ -80,12 +83,12 @@ class Faces:
         said = site_ad(text)
         if not self._is_looked_at and not said.demands:
             return None
-        name = text, described(resource, sorted(RESOURCE.keys() & (self._looked | said.looks)))
+        name = text, described(resource, self._looked | said.looks), forwards_of(resource)
         face = self._by_name.get(name)
         if face is None:
             if len(self._by_name) >= _KEPT_NAMES:
                 self._forget()
-            face = self._by_name[name] = self._face(combined(*name, self._looked | _OWN))
+            face = self._by_name[name] = self._face(combined(*name[:2], self._looked | _OWN), name[2])
         return face
 
     def number(self, resource: Resource) -> int:
@@ -95,14 +98,16 @@ class Faces:
         face = self.of(self.seen(resource))
         return face.number if face else 0
 
-    def _face(self, ad: Ad) -> Face:
+    def _face(self, ad: Ad, forwards: Names | None) -> Face:
         rank = None if ad.rank is None or constant(ad.rank.tree) else ad.rank
-        view = ad.view(self._looked), ad.requirements and ad.requirements.text, rank and rank.text
+        known = None if forwards is None else sketched(ad, forwards)
+        told = known and (known.ad.view(self._looked), known.free & self._looked)
+        view = ad.view(self._looked), ad.requirements and ad.requirements.text, rank and rank.text, told
         face = self._by_view.get(view)
         if face is None:
             if len(self._by_view) >= _KEPT:
                 self._forget()
-            face = self._by_view[view] = Face(next(self._numbers), ad, ad.requirements, rank)
+            face = self._by_view[view] = Face(next(self._numbers), ad, ad.requirements, rank, known)
         return face
 
     def _forget(self) -> None:

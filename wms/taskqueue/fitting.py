@@ -257,4 +257,5 @@ def _name(resource: Resource, memory: int) -> tuple[Hashable, ...]:
         resource.site, resource.grid_ce, resource.setup, resource.vo, resource.pilot_type, memory,
         resource.processors, resource.tags, resource.required_tags, resource.platforms, resource.job_types,
         resource.banned_job_types, resource.generic, resource.owner, resource.owner_group, resource.job_sharing,
+        resource.unfit,
     )  # fmt: skip

@@ -1,6 +1,27 @@
-"""What a pilot found its node not to do for: told with every request, so that it is not offered the like again."""
+"""What pilots tell of their nodes with every request: what they measured, and what they found the node not to do for."""
 
 import hashlib
+
+MEASURED = frozenset(
+    {
+        "gluehostmainmemoryramsize",
+        "gluehostarchitecturesmpsize",
+        "gluehostarchitectureplatformtype",
+        "gluehostprocessorclockspeed",
+        "gluehostoperatingsystemname",
+        "gluehostoperatingsystemrelease",
+        "gpunumber",
+    }
+)
+"""What pilots find out themselves wherever they are: of what an element's ad lacks of these, a pilot can be sent to look."""
+
+POLICIES = frozenset(
+    {"maxram", "numberofprocessors", "gluecepolicymaxwallclocktime", "gluecepolicymaxcputime"}
+)
+"""What every batch system can be asked for, and what an element's ad decides where it says it."""
+
+IN_OWN_WORDS = frozenset({"gluehostoperatingsystemname", "gluehostoperatingsystemrelease"})
+"""What sites name in words of their own: where an element's ad says it, that goes before what its pilots see."""
 
 NOTHING_EVALUATED = "*"
 """Told by a pilot that can evaluate no expression at all."""

@@ -8,9 +8,10 @@ from wms.classad.ad import Ad
 from wms.classad.explain import Conjunct, explain
 from wms.classad.expression import Expression
 from wms.classad.match import evaluate, satisfied
-from wms.classad.tree import chain, split
-from wms.site import Resource, ad_of
-from wms.taskqueue.ads import Words, job_ad, resource_ad, site_ad, wish, words
+from wms.classad.reduce import could
+from wms.classad.tree import Node, chain, split
+from wms.site import Resource, ad_of, forwards_of
+from wms.taskqueue.ads import Words, job_ad, resource_ad, resource_sketch, site_ad, wish, words
 from wms.taskqueue.grouping import Requirements
 
 Asked: TypeAlias = tuple[str, Words] | None
@@ -26,11 +27,13 @@ def asked(requirements: Requirements) -> Asked:
 
 
 def job_wants(part: Asked, at: Resource) -> bool:
-    """Tell whether a job's requirements are true of a resource."""
+    """Tell whether a job's requirements are true of a resource, or could be of one that a pilot would be."""
     if part is None:
         return True
     wanted = wish(*part)
-    return satisfied(wanted, resource_ad(at, wanted.other), job_ad(part[1]))
+    if satisfied(wanted, resource_ad(at, wanted.other), job_ad(part[1])):
+        return True
+    return forwards_of(at) is not None and not _unmet(part, at)
 
 
 def site_wants(job: Words, at: Resource) -> bool:
@@ -43,10 +46,7 @@ def site_wants(job: Words, at: Resource) -> bool:
 
 def job_says(part: Asked, at: Resource) -> str:
     """Return in words which conjuncts of a job's requirements are not true of a resource, and what they saw."""
-    if part is None:
-        return ""
-    wanted = Expression.parse(part[0])
-    return _listed(_failing(wanted, job_ad(part[1]), resource_ad(at, wanted.names)))
+    return _listed([] if part is None else _unmet(part, at))
 
 
 def site_says(job: Words, at: Resource) -> str:
@@ -61,10 +61,9 @@ def without_failing(requirements: Requirements, at: Resource) -> Requirements | 
     part = asked(requirements)
     if part is None:
         return None
-    whole = Expression.parse(part[0])
-    met = [each.met for each in explain(whole, resource_ad(at, whole.names), job_ad(part[1]))]
-    kept = [term for term, is_met in zip(split("&&", whole.tree), met, strict=True) if is_met]
-    if all(met):
+    terms = _judged(part, at)
+    kept = [term for term, unmet in terms if unmet is None]
+    if len(kept) == len(terms):
         return None
     return replace(requirements, requirements=Expression(chain("&&", kept)).text if kept else "")
 
@@ -96,6 +95,30 @@ def number(rank: Expression, other: Ad, own: Ad) -> float:
     """Return the number that a rank is over another ad; what is none counts as 0."""
     found = evaluate(rank, other, own)
     return float(found) if isinstance(found, int | float) and found == found else 0.0  # noqa: PLR0124 - not a number
+
+
+def unmet(requirements: str, own: Ad, other: Ad) -> list[tuple[Node, Conjunct]]:
+    """Return the terms of an expression of `own` that another ad does not meet, with what they saw."""
+    whole = Expression.parse(requirements)
+    terms = zip(split("&&", whole.tree), explain(whole, other, own), strict=True)
+    return [(term, each) for term, each in terms if not each.met]
+
+
+def _unmet(part: tuple[str, Words], at: Resource) -> list[Conjunct]:
+    return [unmet for _, unmet in _judged(part, at) if unmet is not None]
+
+
+def _judged(part: tuple[str, Words], at: Resource) -> list[tuple[Node, Conjunct | None]]:
+    """Return the conjuncts of a job's requirements, each with what it saw where it is neither true nor could be."""
+    whole, own = Expression.parse(part[0]), job_ad(part[1])
+    # What it looks at by the job's own attributes is looked at, too.
+    names = whole.names | wish(*part).other
+    known = resource_sketch(at, names)
+    judged = explain(whole, resource_ad(at, names), own)
+    return [
+        (term, None if each.met or (known and could(Expression(term), known, own)) else each)
+        for term, each in zip(split("&&", whole.tree), judged, strict=True)
+    ]
 
 
 def _failing(required: Expression, own: Ad, other: Ad) -> list[Conjunct]:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.folding import is_truth
-from wms.classad.match import satisfied
+from wms.classad.match import NOTHING, satisfied
+from wms.classad.reduce import Sketch, could
 from wms.classad.tree import Chain, Literal, Scope, chain, references, split
 from wms.taskqueue.ads import Seen, Words, job_ad, told, wish
 from wms.taskqueue.faces import Face
@@ -50,6 +51,15 @@ class Conjunct:
         found = self._verdicts.get(key)
         if found is None:
             found = self._keep(key, satisfied(self.expression, ad, job_ad(job, names)))
+        return found
+
+    def could(self, known: Sketch, job: Words | None = None) -> bool:
+        """Tell whether it may be met by an ad that is as a sketch says, which looks back at the job or at none."""
+        names = self.expression.other
+        key = known.ad.view(names), names & known.free, job
+        found = self._verdicts.get(key)
+        if found is None:
+            found = self._keep(key, could(self.expression, known, job_ad(job) if job else NOTHING))
         return found
 
     def _keep(self, view: Seen, verdict: bool) -> bool:  # noqa: FBT001 - a fact
@@ -101,21 +111,27 @@ class Wishes:
             if names not in views:
                 views[names] = face.ad.view(names)
             if names.isdisjoint(face.ad.open):
-                met[each] = conjunct.over(face.ad, views[names])
+                met[each] = conjunct.over(face.ad, views[names]) or (
+                    face.sketch is not None and conjunct.could(face.sketch)
+                )
             else:
                 looking.append(each)
         starts = np.concatenate([[first], self._ends.values[start:-1]]) - first
         found: Mask = np.logical_and.reduceat(met[terms], starts)
         for each in looking:
             places = np.searchsorted(starts, np.flatnonzero(terms == each), side="right") - 1
-            found[places] &= self._open_verdicts(self._conjuncts[each], (places + start).tolist(), face.ad)
+            found[places] &= self._open_verdicts(self._conjuncts[each], (places + start).tolist(), face)
         return found
 
-    def _open_verdicts(self, conjunct: Conjunct, parts: list[int], ad: Ad) -> list[bool]:
+    def _open_verdicts(self, conjunct: Conjunct, parts: list[int], face: Face) -> list[bool]:
         """Judge a conjunct that looks at what looks back at the job, for each part that has it."""
-        view = ad.view(conjunct.expression.other)
+        view = face.ad.view(conjunct.expression.other)
         asked = [part for number in parts if (part := self._parts[number]) is not None]
-        return [conjunct.over_open(ad, view, job) for _, job in asked]
+        return [
+            conjunct.over_open(face.ad, view, job)
+            or (face.sketch is not None and conjunct.could(face.sketch, job))
+            for _, job in asked
+        ]
 
     def _of(self, text: str, job: Words) -> list[int]:
         """Return the numbers of the conjuncts of a text, bound to a job's ad."""

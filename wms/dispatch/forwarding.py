@@ -1,0 +1,158 @@
+"""What becomes of a job's requirements at an element: what its ad decides, what is asked of its batch system, what is left for the node.
+
+The planner of pilots and `wms why` go by the same function, so that what is told is what is asked for.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wms.classad.ad import Ad, as_value
+from wms.classad.expression import Expression
+from wms.classad.folding import constant
+from wms.classad.match import NOTHING
+from wms.classad.reduce import Sketch, decided, left_by
+from wms.classad.tree import split
+from wms.dispatch.mapping import Asked, HostMapping, Kind
+from wms.dispatch.port import Request
+from wms.errors import Rejected
+from wms.provisioning.host_requirements import Bound, Unasked, host_requirements_of
+from wms.provisioning.hosts import Hosts, do
+from wms.site import ComputingElement, Told, Value
+from wms.taskqueue.ads import job_ad, resource_ad, resource_sketch, words
+from wms.taskqueue.grouping import Requirements
+
+
+class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What pilots ask for behind a door whoever they are for, and the site's own rules for asking more."""
+
+    kind: Kind
+    rules: Mapping[str, str] = {}
+    walltime_seconds: int = 0
+    constraint: str = ""
+    gres: str = ""
+    attributes: Mapping[str, str] = {}
+
+    def mapping(self) -> HostMapping:
+        """Return how hosts are asked for there; raises Rejected for a rule that is none."""
+        return HostMapping(self.kind, self.rules)
+
+    def usual(self, element: ComputingElement) -> Request:
+        """Return what a pilot asks for there: what the ad says that it brings, for as long as it is to live."""
+        return Request(
+            cores=element.cores_per_pilot,
+            memory_mb=element.memory_mb,
+            walltime_seconds=self.walltime_seconds,
+            constraint=self.constraint,
+            gres=self.gres,
+            attributes=self.attributes,
+        )
+
+
+class Forwarded(Struct, frozen=True, kw_only=True):
+    """What becomes of requirements."""
+
+    request: Request
+    decided: tuple[str, ...] = ()
+    """The terms that the ad decides, and are true by it."""
+    hosts: Hosts | None = None
+    """What is asked for and what is left for the node; None if nothing is beyond the usual."""
+
+
+def forward(
+    requirements: Requirements, element: ComputingElement, usual: Request, mapping: HostMapping | None
+) -> Forwarded:
+    """Return what becomes of requirements at an element that they reach; raises Rejected for those that grow too large."""
+    resource = element.pilot_resource(vo=requirements.vo)
+    known = resource_sketch(resource) or Sketch(resource_ad(resource), frozenset())
+    whole, own = Expression.parse(requirements.requirements), job_ad(words(requirements))
+    left = host_requirements_of(whole, known, own)
+    told = Forwarded(request=usual, decided=_decided(whole, known, own))
+    if not left.possible:
+        return told
+    asked = mapping.ask(usual, left.bounds) if mapping else _unasked(usual, left.bounds)
+    unasked = tuple(map(str, (*left.unasked, *asked.unasked)))
+    if asked.request == usual and not unasked and do(None, requirements, element):
+        return told
+    hosts = Hosts(asked.asked, unasked, granted(asked.bounds, resource_ad(resource)))
+    return replace(told, request=asked.request, hosts=replace(hosts, sure=do(hosts, requirements, element)))
+
+
+def _decided(whole: Expression, known: Sketch, own: Ad) -> tuple[str, ...]:
+    terms = (Expression(term) for term in split("&&", whole.tree))
+    return tuple(each.text for each in terms if decided(left_by(each, known, own)))
+
+
+def _unasked(usual: Request, bounds: Iterable[Bound]) -> Asked:
+    why = "this element is asked for no hosts"
+    return Asked(usual, unasked=tuple(Unasked(str(each), why) for each in bounds))
+
+
+def granted(bounds: Iterable[Bound], ad: Ad = NOTHING) -> Told:
+    """Return what is known of a node whose batch system was asked for by bounds, where that is more than its element's ad says.
+
+    As in that ad, a number stands for at least so much, or at most where only that was asked for.
+    """
+    # What is at least so much is said last: it is what most expressions look for.
+    ordered = sorted(bounds, key=lambda each: each.relation not in ("<=", "<"))
+    known = {each.attribute: _granted(each, _value(ad, each.attribute)) for each in ordered}
+    return tuple(sorted((name, value) for name, value in known.items() if value is not None))
+
+
+def _value(ad: Ad, name: str) -> Any:
+    tree = ad.tree(name)
+    return as_value(tree) if tree is not None and constant(tree) else None
+
+
+def _granted(bound: Bound, said: Any) -> Value | None:
+    """Return the value that a bound is met by; None if what is said of it already meets it."""
+    value = bound.value
+    if bound.relation == "member":
+        names = tuple(str(each) for each in said) if isinstance(said, tuple) else ()
+        return None if str(value).lower() in map(str.lower, names) else (*names, str(value))
+    if isinstance(value, bool | str) or bound.relation == "==":
+        return None if said == value else value
+    met = _beyond(value, bound.relation)
+    if isinstance(said, int | float) and not isinstance(said, bool):
+        return None if (said >= met if bound.relation in (">=", ">") else said <= met) else met
+    return met
+
+
+def _beyond(value: float, relation: str) -> int | float:
+    """Return the next number that a bound lets be."""
+    step = {">": 1, "<": -1}.get(relation, 0)
+    if isinstance(value, int) or not step:
+        return value + step
+    return math.nextafter(value, math.inf * step)
+
+
+class Ways:
+    """How elements are asked for hosts, by the terms of their doors, as JSON by site and element."""
+
+    def __init__(self, terms: Mapping[tuple[str, str], str]) -> None:
+        self._terms = terms
+
+    def forward(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:
+        """Return what becomes of requirements at an element that they reach; None of those that grow too large."""
+        text = self._terms.get((element.site, element.ce))
+        terms, mapping = _door(text) if text else (None, None)
+        usual = terms.usual(element) if terms else Request()
+        try:
+            return forward(requirements, element, usual, mapping)
+        except Rejected:
+            return None
+
+
+@lru_cache(maxsize=1_024)
+def _door(text: str) -> tuple[DoorTerms | None, HostMapping | None]:
+    """Return the terms of a door; none that this version can read are as if there were none."""
+    try:
+        terms = msgspec.json.decode(text, type=DoorTerms)
+        return terms, terms.mapping()
+    except (msgspec.DecodeError, Rejected):
+        return None, None
