@@ -153,6 +153,41 @@ def test_what_was_asked_for_stands_for_what_the_node_has(requirements: str, node
     assert found.sure
 
 
+SI00, LIMIT = "GlueHostBenchmarkSI00", "GlueCEPolicyMaxCPUTime"
+
+
+@pytest.mark.parametrize(
+    ("told", "rules", "option", "node"),
+    [
+        ({LIMIT: 1_500}, {SI00: "--constraint=fast"}, "--constraint=fast", ((SI00.lower(), 501),)),
+        ({SI00: 501}, {LIMIT: "walltime_seconds={value*60}"}, "--time=1001", ((LIMIT.lower(), 1_001),)),
+        ({SI00: 400}, {LIMIT: "walltime_seconds={value*60}"}, "--time=2001", ((LIMIT.lower(), 2_001),)),
+    ],
+)
+def test_the_references_nested_example_works_both_ways(
+    told: dict[str, Any], rules: dict[str, str], option: str, node: Any
+) -> None:
+    wanted = f"other.{SI00} > 500 ? other.{LIMIT} > 1000 : other.{LIMIT} > 2000"
+    terms = DoorTerms(kind="slurm", rules=rules)
+    at = element(told=told, forwards=tuple(sorted(terms.mapping().forwarded)))
+    found = forward(asks(wanted), at, terms.usual(at), terms.mapping()).hosts
+    assert found is not None
+    assert found.asked[0].endswith(f" as {option}")
+    assert found.node == node
+    assert found.sure
+    assert fits(asks(wanted), as_it_is(at.pilot_resource(vo="v"), found.node)) is None
+
+
+@pytest.mark.parametrize("value", ["1.7976931348623157e308", "9223372036854775807", f'"{"x" * 300}"'])
+def test_a_value_that_no_pilot_could_tell_is_not_known_of_its_node(value: str) -> None:
+    it, _ = asking()
+    relation = "==" if value.startswith('"') else ">"
+    found = hosts(it, f"other.GlueHostBenchmarkSI00 {relation} {value}")
+    assert found.asked
+    assert not found.node
+    assert not found.sure
+
+
 def test_what_cannot_be_asked_for_is_said_and_left_to_the_node() -> None:
     it, door = asking()
     found = hosts(it, "other.GlueHostMainMemoryRAMSize != 5")

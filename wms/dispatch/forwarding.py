@@ -21,11 +21,13 @@ from wms.classad.tree import split
 from wms.dispatch.mapping import Asked, HostMapping, Kind
 from wms.dispatch.port import Request
 from wms.errors import Rejected
-from wms.provisioning.host_requirements import Bound, Unasked, host_requirements_of
+from wms.provisioning.host_requirements import Bound, Plain, Unasked, host_requirements_of
 from wms.provisioning.hosts import Hosts, do
 from wms.site import ComputingElement, Told, Value
 from wms.taskqueue.ads import job_ad, resource_ad, resource_sketch, words
 from wms.taskqueue.grouping import Requirements
+
+_LONGEST, _LARGEST = 255, 2**53
 
 
 class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -100,8 +102,17 @@ def granted(bounds: Iterable[Bound], ad: Ad = NOTHING) -> Told:
     """
     # What is at least so much is said last: it is what most expressions look for.
     ordered = sorted(bounds, key=lambda each: each.relation not in ("<=", "<"))
-    known = {each.attribute: _granted(each, _value(ad, each.attribute)) for each in ordered}
+    known = {
+        each.attribute: _granted(each, _value(ad, each.attribute))
+        for each in ordered
+        if _is_usual(each.value)
+    }
     return tuple(sorted((name, value) for name, value in known.items() if value is not None))
+
+
+def _is_usual(value: Plain) -> bool:
+    """Tell whether a value is one that pilots can tell: jobs may compare with any."""
+    return len(value) <= _LONGEST if isinstance(value, str) else abs(value) < _LARGEST
 
 
 def _value(ad: Ad, name: str) -> Any:
