@@ -15,6 +15,7 @@ from tests.middleware import ROOT, Sites
 from wms.embedded import layout as plan
 from wms.embedded.server import Program
 from wms.embedded.system import System
+from wms.files import to_toml
 from wms.site import ComputingElement
 
 KINDS = {"here": "local", "alpha": "slurm", "beta": "slurm", "arc": "arc"}
@@ -123,9 +124,16 @@ SERVICES = ("job_manager", "matcher")
 
 @contextlib.asynccontextmanager
 async def system_everywhere(
-    testbed: Sites, *, environment: Mapping[str, str] = {}, slots: int = 4
+    testbed: Sites,
+    *,
+    environment: Mapping[str, str] = {},
+    slots: int = 4,
+    policies: Mapping[str, Mapping[str, Any]] = {},
 ) -> AsyncIterator[System]:
-    """Bring a system up whose services get `environment` besides, and advertise `slots` at each site."""
+    """Bring a system up whose services get `environment` besides, and advertise `slots` at each site.
+
+    A Slurm site that has a policy - settings of its own - is advertised by an advertiser of its own, the others by this test.
+    """
     # Where users that are not root may come, as ARC's jobs must.
     root = testbed.root / "system"
     root.mkdir()
@@ -137,7 +145,9 @@ async def system_everywhere(
                 service.environment |= environment
                 await system.supervisor.add(service)
             await _submitter(system, testbed, root)
-            for site, kind in KINDS.items():
+            for site, policy in policies.items():
+                await _station(system, testbed, root, site, {**_offered(slots), **policy})
+            for site, kind in KINDS.items() - {(site, KINDS[site]) for site in policies}:
                 await advertise(system.facts.postgres_url, site, kind, slots)
             yield system
     finally:
@@ -151,6 +161,27 @@ async def _submitter(system: System, testbed: Sites, place: Path) -> None:
     file.write_text(configuration(system, testbed, place))
     argv = [sys.executable, "-m", "services.pilot_submitter", "--config", str(file)]
     await system.supervisor.add(Program(place / "submitter", name="pilot_submitter", argv=argv))
+
+
+def _offered(slots: int) -> dict[str, Any]:
+    return {"queues": ["main"], "slots": slots, "slots_per_pilot": 2, "memory_mb": 400, "max_cpu_time": 10**6}
+
+
+async def _station(system: System, testbed: Sites, place: Path, site: str, policy: Mapping[str, Any]) -> None:
+    """Run a site's own advertiser, with a file of its own."""
+    facts = system.facts
+    assert facts is not None
+    told: dict[str, Any] = {
+        "kafka": facts.kafka,
+        "postgres": {"url": facts.postgres_url},
+        "auth": {"jwks": str(facts.layout.jwks)},
+        "advertising": {"token_file": str(facts.layout.site_token)},
+        "slurm": [{"site": site, "configuration": str(testbed.slurm(site)), **policy}],
+    }
+    file = place / f"{site}.toml"
+    file.write_text(to_toml(told))
+    argv = [sys.executable, "-m", "services.advertiser", "--config", str(file)]
+    await system.supervisor.add(Program(place / f"station-{site}", name=f"station-{site}", argv=argv))
 
 
 async def advertise(url: str, site: str, kind: str, slots: int) -> None:

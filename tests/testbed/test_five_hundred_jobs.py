@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import asyncpg
 import pytest
@@ -34,10 +35,29 @@ LIMITS: dict[Limit, Callable[[Span], bool]] = {
 }
 """Of a site, of a computing element, of each owner (there is one): and what each of them counts."""
 
+POLICY: dict[str, Any] = {"max_jobs": 7, "period_seconds": 3.0, "look_seconds": 1.0, "lifetime_seconds": 60.0}
+"""The policy of the station `beta`, in its own file: its ads let come so many jobs less those that its batch system has then."""
+NOTES = """
+create table came (what text, site text, ce text, ad_at timestamptz, allowed integer);
+create function note_what_came() returns trigger language plpgsql as $$
+begin
+    insert into came
+    select tg_table_name, new.site, new.ce, c.advertised_at, c.allowed from (select) as once
+    left join limit_counter c on c.site = new.site and c.ce = new.ce and c.attribute = 'any' and c.value = '' and c.allowed is not null;
+    return null;
+end
+$$;
+create trigger note_what_came after insert on lease for each row execute function note_what_came();
+create trigger note_what_came after insert on pilot for each row execute function note_what_came();
+"""
+"""Has the database note of each match and each pilot under which ad it came: who gives them has the counter locked by then."""
+
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def system(testbed: Sites) -> AsyncIterator[System]:
-    async with system_everywhere(testbed, environment=LEASES, slots=SLOTS) as running:
+    async with system_everywhere(
+        testbed, environment=LEASES, slots=SLOTS, policies={"beta": POLICY}
+    ) as running:
         yield running
 
 
@@ -86,6 +106,8 @@ async def test_all_jobs_end_done_and_no_limit_is_passed_while_a_node_and_the_arc
 ) -> None:
     assert system.facts is not None
     url = system.facts.postgres_url
+    await execute(url, NOTES)
+    await eventually(lambda: states_a_limit(url, "beta"), within=60)
     async with Client.connect(system.layout.root, timeout=60) as client:
         for limit in LIMITS:
             await client.set_limit(limit)
@@ -97,6 +119,7 @@ async def test_all_jobs_end_done_and_no_limit_is_passed_while_a_node_and_the_arc
         await disturbing
     assert counts == {"Done": JOBS_AT_EACH * len(KINDS) + JOBS_ANYWHERE}
     await limits_held(url)
+    await policy_held(url)
     assert (await audit(url)).ok
     await eventually(lambda: all_pilots_ended(url), within=180)
     # A pilot that ARC had handed on when it was killed is nobody's until it has found no work.
@@ -119,6 +142,35 @@ async def limits_held(url: str) -> None:
             f"{limit.text()}: {held}; a limit that is never reached holds nothing back"
         )
         assert ran.number <= limit.most, f"{limit.text()}: {ran}"
+
+
+async def states_a_limit(url: str, site: str) -> bool:
+    return bool(await rows(url, "select from limit_counter where site = $1 and allowed is not null", site))
+
+
+async def policy_held(url: str) -> None:
+    """Under no ad of the station more came than it lets come, which is so at every instant if it is so at its end."""
+    spans = await rows(
+        url,
+        """select what, ad_at, allowed, count(*) as number from came where site = 'beta'
+        group by what, ad_at, allowed order by ad_at""",
+    )
+    assert all(span["allowed"] is not None for span in spans), "it has stated a limit from the beginning"
+    passed = [dict(span) for span in spans if span["number"] > span["allowed"]]
+    assert not passed
+    matched = [span for span in spans if span["what"] == "lease"]
+    full = [span for span in matched if span["number"] == span["allowed"]]
+    print(f"{len(matched)} ads of beta let jobs come, {len(full)} of them no more than came")
+    assert len(matched) > 5
+    assert full, "a limit that is never reached holds nothing back"
+
+
+async def execute(url: str, script: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(script)
+    finally:
+        await connection.close()
 
 
 async def all_pilots_ended(url: str) -> bool:
