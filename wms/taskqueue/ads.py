@@ -230,11 +230,18 @@ def _canonical(said: Expression) -> Expression:
 
 def described(resource: Resource, names: frozenset[str] | None = None) -> Described:
     """Return what a resource says of itself and of its node, or as much as is looked at; names in lower case."""
-    looked = RESOURCE.keys() if names is None else RESOURCE.keys() & names
-    values = ((name, RESOURCE[name][1](resource)) for name in sorted(looked))
-    own = {name: value for name, value in values if value is not None}
-    node = (each for each in resource.node if each[0] not in own and (names is None or each[0] in names))
+    own = {name: value for name, of in _fields(names) if (value := of(resource)) is not None}
+    if not resource.node:
+        return tuple(own.items())
+    node = [each for each in resource.node if each[0] not in own and (names is None or each[0] in names)]
     return (*own.items(), *node)
+
+
+# Each request of a pilot asks for them, and few sets of names are looked at.
+@lru_cache(maxsize=1_024)
+def _fields(names: frozenset[str] | None) -> tuple[tuple[str, Callable[[Resource], Given]], ...]:
+    looked = RESOURCE.keys() if names is None else RESOURCE.keys() & names
+    return tuple((name, RESOURCE[name][1]) for name in sorted(looked))
 
 
 def resource_ad(resource: Resource, names: frozenset[str] | None = None) -> Ad:

@@ -83,7 +83,8 @@ class Faces:
         said = site_ad(text)
         if not self._is_looked_at and not said.demands:
             return None
-        name = text, described(resource, self._looked | said.looks), forwards_of(resource)
+        names = self._looked if said.looks <= self._looked else self._looked | said.looks
+        name = text, described(resource, names), forwards_of(resource)
         face = self._by_name.get(name)
         if face is None:
             if len(self._by_name) >= _KEPT_NAMES:
