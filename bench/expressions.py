@@ -39,10 +39,7 @@ class Element(msgspec.Struct, frozen=True, kw_only=True):
 def with_expressions(queues: Sequence[Queue], distinct: int, seed: int = 5) -> list[Queue]:
     """Return the queues with what their jobs require: nine in ten something, of so many distinct things, a few most often."""
     rng = random.Random(seed)
-    texts: dict[str, None] = {}
-    while len(texts) < distinct:
-        texts[_requirements(rng)] = None
-    wanted, weights = list(texts), [1 / (n + 10) for n in range(distinct)]
+    wanted, weights = requirements(distinct), [1 / (n + 10) for n in range(distinct)]
     return [
         replace(
             queue,
@@ -52,6 +49,15 @@ def with_expressions(queues: Sequence[Queue], distinct: int, seed: int = 5) -> l
         )
         for queue in queues
     ]
+
+
+def requirements(distinct: int, seed: int = 8) -> list[str]:
+    """Return so many requirements of jobs."""
+    rng = random.Random(seed)
+    texts: dict[str, None] = {}
+    while len(texts) < distinct:
+        texts[_requirements(rng)] = None
+    return list(texts)
 
 
 RANKS = (

@@ -1,8 +1,10 @@
 """How fast a job is told why it waits, among very many others: through the broker, and the judgement by itself.
 
-python -m bench.why [--jobs N] [--queues N] [--elements N] [--asks N]
+python -m bench.why [--jobs N] [--queues N] [--elements N] [--asks N] [--expressions N]
 
-A third of the queues fit somewhere, the others lack memory, a tag or a site; every answer is checked against that.
+A third of the queues fit somewhere, the others lack memory, a tag or a site; every answer is checked against that. With expressions
+jobs require so many different things of elements, which advertise ads of a usual size and require something of jobs; these
+may keep any job from anywhere, so that only those that lack something are checked.
 """
 
 import random
@@ -12,8 +14,11 @@ from typing import Any
 
 import msgspec
 
+from bench.expressions import make_elements, requirements
 from bench.measuring import Cpu, Figures, machine, percentile, postgres_version, run, system
 from bench.validity import InvalidError
+from bench.workload import VO as WORKLOAD_VO
+from bench.workload import Shape
 from services.job_manager.why import explain_job
 from wms.client import Client, JobDescription
 from wms.db import block, job
@@ -35,20 +40,21 @@ LOOKED_SECONDS = 180.0
 """So long the services are given to look at all queues once."""
 
 
-async def measure(jobs: int, queues: int, elements: int, asks: int) -> Figures:
+async def measure(jobs: int, queues: int, elements: int, asks: int, expressions: int) -> Figures:
     async with system(services=("job_manager", "matcher")) as running:
         about = machine(await postgres_version(running))
         assert running.facts is not None
         db = await Database.connect(running.facts.postgres_url, size=2, application="bench")
         try:
-            await advertise(db, elements)
+            await advertise(db, elements, saying=bool(expressions))
             async with Client.connect(running.layout.root, timeout=900) as client:
-                filled = await fill(client, jobs, queues)
+                filled = await fill(client, jobs, queues, expressions)
                 looked = await looked_at(db, queues)
                 chosen = random.Random(1).sample(range(len(filled)), asks)
                 cpu = Cpu(running)
                 through_broker = [
-                    await asked(client, filled[n], kind_of(filled, n, jobs, queues)) for n in chosen
+                    await asked(client, filled[n], kind_of(filled, n, jobs, queues), sure=not expressions)
+                    for n in chosen
                 ]
                 used = cpu.used()
             alone, alone_cpu = await judged(db, [filled[n] for n in chosen])
@@ -75,7 +81,7 @@ def seconds(values: Sequence[float]) -> Figures:
     }
 
 
-async def advertise(db: Database, elements: int) -> None:
+async def advertise(db: Database, elements: int, *, saying: bool) -> None:
     """Let a hundred sites advertise themselves, a tenth of them no more, and two pilots run on every other element."""
     ads = [
         ComputingElement(
@@ -89,14 +95,19 @@ async def advertise(db: Database, elements: int) -> None:
         )
         for n in range(elements)
     ]
+    told = make_elements(Shape(), elements) if saying else []
     async with db.transaction() as tx:
         await tx.execute(
-            "insert into ad (site, ce, element, advertised_at, expires_at)"
-            " select a.site, a.ce, a.element::jsonb, now(), now() + case when a.n % 10 = 0 then '0 s' else '1 d' end::interval"
-            " from unnest($1::text[], $2::text[], $3::text[]) with ordinality as a(site, ce, element, n)",
+            "insert into ad (site, ce, element, advertised_at, expires_at, attributes, requirements)"
+            " select a.site, a.ce, a.element::jsonb, now(), now() + case when a.n % 10 = 0 then '0 s' else '1 d' end::interval,"
+            " a.attributes::jsonb, a.requirements"
+            " from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) with ordinality"
+            " as a(site, ce, element, attributes, requirements, n)",
             [each.site for each in ads],
             [each.ce for each in ads],
             [msgspec.json.encode(each).decode() for each in ads],
+            [msgspec.json.encode(each.attributes).decode() for each in told] or ["{}"] * elements,
+            [each.requirements.replace(WORKLOAD_VO, VO) for each in told] or [""] * elements,
         )
         await tx.execute(
             "insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, busy, state)"
@@ -109,9 +120,13 @@ async def advertise(db: Database, elements: int) -> None:
         )
 
 
-async def fill(client: Client, jobs: int, queues: int) -> Sequence[int]:
-    """Let so many jobs wait in so many queues: every third fits somewhere."""
-    each = [JobDescription(executable="true", array=jobs // queues, **kind(n)) for n in range(queues)]
+async def fill(client: Client, jobs: int, queues: int, expressions: int) -> Sequence[int]:
+    """Let so many jobs wait in so many queues: every third fits somewhere, expressions aside."""
+    texts = requirements(expressions) or [""]
+    each = [
+        JobDescription(executable="true", array=jobs // queues, requirements=texts[n % len(texts)], **kind(n))
+        for n in range(queues)
+    ]
     return list((await client.submit(each)).job_ids())
 
 
@@ -144,13 +159,18 @@ async def looked_at(db: Database, queues: int) -> float:
     raise InvalidError(f"not all of {queues} queues were looked at within {LOOKED_SECONDS:g} s")
 
 
-async def asked(client: Client, job_id: int, kind_: int) -> float:
+async def asked(client: Client, job_id: int, kind_: int, *, sure: bool) -> float:
     """Ask why a job waits, check the answer, and return the seconds it took."""
     began = time.perf_counter()
     answer = await client.why(job_id)
     took = time.perf_counter() - began
     hopeless = answer.code == "NEVER_POSSIBLE"
-    if hopeless != (kind_ > 0) or (hopeless and not answer.relaxations) or answer.ahead is None:
+    right = (
+        hopeless == (kind_ > 0) and bool(answer.relaxations or not hopeless)
+        if sure
+        else hopeless or not kind_
+    )
+    if not right or answer.ahead is None:
         raise InvalidError(f"job {job_id} of kind {kind_} is told {answer.code}: {answer.summary}")
     return took
 
@@ -198,4 +218,4 @@ def scans(plan: Figures) -> list[str]:
 
 
 if __name__ == "__main__":
-    run("why", measure, jobs=1_000_000, queues=10_000, elements=1_000, asks=300)
+    run("why", measure, jobs=1_000_000, queues=10_000, elements=1_000, asks=300, expressions=0)
