@@ -10,13 +10,14 @@ T = TypeVar("T")
 
 
 @overload
-async def eventually(predicate: Callable[[], Awaitable[T]], within: float = 10.0) -> T: ...
+async def eventually(predicate: Callable[[], Awaitable[T]], within: float = 30.0) -> T: ...
 @overload
-async def eventually(predicate: Callable[[], T], within: float = 10.0) -> T: ...
-async def eventually(predicate: Callable[[], Any], within: float = 10.0) -> Any:
+async def eventually(predicate: Callable[[], T], within: float = 30.0) -> T: ...
+async def eventually(predicate: Callable[[], Any], within: float = 30.0) -> Any:
     """Call `predicate` (plain or async) each 20 ms until it returns something true, and return that.
 
-    Raises AssertionError with the last value after `within` seconds. An AssertionError of the predicate counts as not yet.
+    Raises AssertionError with the last value after `within` seconds: more than a busy machine takes, since nobody who succeeds
+    waits for it. An AssertionError of the predicate counts as not yet.
     """
     deadline = time.monotonic() + within
     while True:

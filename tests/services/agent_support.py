@@ -32,9 +32,11 @@ _numbers = itertools.count(1)
 class _Quick(Supervisor):
     """Gives leases that run out soon."""
 
+    lease_seconds = LEASE_SECONDS
+
     async def add(self, server: Server) -> None:
         if server.name in ("job_manager", "matcher"):
-            server.environment["WMS_LEASE__LEASE_SECONDS"] = str(LEASE_SECONDS)
+            server.environment["WMS_LEASE__LEASE_SECONDS"] = str(self.lease_seconds)
             server.environment["WMS_LEASE__OFFER_SECONDS"] = str(OFFER_SECONDS)
         await super().add(server)
 
@@ -83,7 +85,7 @@ class Grid:
         rows = await self.sql("select job_id, state from job where job_id = any ($1)", job_ids)
         return {row["job_id"]: row["state"] for row in rows}
 
-    async def until(self, job_ids: list[int], state: str, within: float = 15.0) -> None:
+    async def until(self, job_ids: list[int], state: str, within: float = 45.0) -> None:
         """Wait until all these jobs are in that state."""
 
         async def all_there() -> bool:
@@ -181,7 +183,7 @@ class Agent:
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
 
-    async def ended(self, within: float = 15.0) -> int:
+    async def ended(self, within: float = 45.0) -> int:
         """Wait for the end of the process, and return its exit code."""
         assert self._process is not None
         return await asyncio.wait_for(self._process.wait(), within)
@@ -208,9 +210,10 @@ class Agent:
 
 
 @contextlib.asynccontextmanager
-async def grid(root: Path) -> AsyncIterator[Grid]:
+async def grid(root: Path, lease_seconds: float = LEASE_SECONDS) -> AsyncIterator[Grid]:
     system = System(root, slots=4, durable=False, services=("job_manager", "matcher"))
-    system.supervisor = _Quick(system.layout.root)
+    system.supervisor = quick = _Quick(system.layout.root)
+    quick.lease_seconds = lease_seconds
     async with system, Client.connect(system.layout.root, timeout=30) as client:
         made = Grid(system, client)
         try:

@@ -46,7 +46,7 @@ def alive(tag: str) -> list[int]:
     return found
 
 
-async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
     """Wait until the condition holds; fail at the deadline."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.services.agent_support import LEASE_SECONDS, Agent, Grid, grid
+from tests.services.agent_support import Agent, Grid, grid
 from tests.waiting import eventually
 from wms.runtime import clock
 
 LIBRARIES = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+
+LEASE_SECONDS = 15.0
+"""So long that a busy machine loses no lease, and a clock set by hours would end any."""
 
 pytestmark = pytest.mark.skipif(
     not LIBRARIES, reason="CLOCKS OF NODES NOT TESTED: Debian's package libfaketime is not here"
@@ -21,8 +24,15 @@ pytestmark = pytest.mark.skipif(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Grid]:
-    async with grid(tmp_path_factory.mktemp("grid")) as made:
+    async with grid(tmp_path_factory.mktemp("grid"), LEASE_SECONDS) as made:
         yield made
+
+
+def set_clock(offset: Path, hours: int) -> None:
+    """Put the file that tells how wrong a clock is in its place whole: it is read at any time."""
+    fresh = offset.with_name("fresh")
+    fresh.write_text(f"{hours:+}h\n")
+    fresh.replace(offset)
 
 
 def its_clock(agent: Agent) -> datetime | None:
@@ -44,7 +54,7 @@ async def test_a_job_runs_through_a_jump_of_its_nodes_clock_under_one_lease(
     place: Grid, tmp_path: Path, at_first: int, then: int
 ) -> None:
     offset = tmp_path / "offset"
-    offset.write_text(f"{at_first:+}h\n")
+    set_clock(offset, at_first)
     site = place.site()
     agent = await place.agent(
         site,
@@ -62,13 +72,14 @@ async def test_a_job_runs_through_a_jump_of_its_nodes_clock_under_one_lease(
     )
     await place.until([job], "Running", within=60)
     await is_off_by(agent, at_first)
-    offset.write_text(f"{then:+}h\n")
+    set_clock(offset, then)
     await is_off_by(agent, then)
     (before,) = await place.sql("select expires_at from lease where job_id = $1", job)
 
     async def renewed() -> bool:
         (now,) = await place.sql("select expires_at from lease where job_id = $1", job)
-        return bool(now["expires_at"] >= before["expires_at"] + timedelta(seconds=LEASE_SECONDS))
+        # By two renewals, at a third of the lease each: the second was begun under the new clock.
+        return bool(now["expires_at"] >= before["expires_at"] + timedelta(seconds=LEASE_SECONDS / 2))
 
     await eventually(renewed, within=60)
     go_on.touch()

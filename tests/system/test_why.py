@@ -7,10 +7,14 @@ import asyncpg
 import msgspec
 import pytest_asyncio
 
+from services.job_manager.reasons import LONGEST_REST_SECONDS
 from tests.conftest import eventually
 from tests.system.test_cli import Shell
 from wms.embedded.system import System
 from wms.site import ComputingElement
+
+LOOKED_AT_SECONDS = 2 * LONGEST_REST_SECONDS
+"""Within so long reasons are looked at anew: on a machine that is so busy that a look takes a second, too."""
 
 
 class OwnShell(Shell):
@@ -67,9 +71,9 @@ async def test_a_job_that_cannot_run_is_foreseen_explained_and_kept_out(running:
     assert answer["failing"] == {"memory": 1}
     assert answer["relaxations"][0]["slots"] == 12
 
-    assert await eventually(lambda: listed(shell, job, "NEVER_POSSIBLE"))
+    assert await eventually(lambda: listed(shell, job, "NEVER_POSSIBLE"), LOOKED_AT_SECONDS)
     await advertise(running, ce="large", memory_mb=16_000)
-    assert await eventually(lambda: listed(shell, job, "NO_PILOT"))
+    assert await eventually(lambda: listed(shell, job, "NO_PILOT"), LOOKED_AT_SECONDS)
     assert await shell.run("logs", job) == 0
     assert "waits, NO_PILOT: no pilot runs" in shell.err
 

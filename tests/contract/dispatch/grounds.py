@@ -85,7 +85,7 @@ async def over(ground: Ground, dispatcher: Dispatcher, name: str) -> Sighting:
 
 
 class LocalGround:
-    patience = 10.0
+    patience = 30.0
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -155,7 +155,7 @@ class ArcGround:
 class FakeHTCondorGround:
     """HTCondor by a fake of its tools on the PATH: no package brings its daemons here."""
 
-    patience = 15.0
+    patience = 30.0
 
     def __init__(self, place: Path) -> None:
         self.place = place / "pilots"
