@@ -22,9 +22,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Grid]:
-    async with grid(tmp_path_factory.mktemp("grid"), LEASE_SECONDS) as made:
+@pytest_asyncio.fixture(loop_scope="session")
+async def place(tmp_path: Path) -> AsyncIterator[Grid]:
+    async with grid(tmp_path / "grid", LEASE_SECONDS) as made:
         yield made
 
 
