@@ -21,7 +21,8 @@ from wms.why.tier import Judgement, Standing, judge
 
 log = structlog.get_logger()
 
-SHARE_OF_TIME = 30
+SHARE_OF_TIME, SHARE_OF_DATABASE = 30, 5
+"""It rests so many times as long as it computed, and as it took with the waits for the database."""
 LONGEST_REST_SECONDS = 30.0
 QUIET_SECONDS = 30.0
 """Pilots fill and empty all the time: between the tiers of queues that are served a change is told no sooner."""
@@ -41,13 +42,15 @@ class Reasons:
 
     async def look(self) -> None:
         """Look, unless the last look was long and not long ago."""
-        began = time.monotonic()
+        began, worked = time.monotonic(), time.process_time()
         if began < self._not_before:
             return
         async with self._db.transaction() as tx:
             changed = await self._look(tx) if await wait_reason.may_look(tx) else 0
         took = time.monotonic() - began
-        self._not_before = began + min(SHARE_OF_TIME * took, LONGEST_REST_SECONDS)
+        # Mostly by its own work: where others keep the machine busy, to look so much less often is no help.
+        rest = max(SHARE_OF_TIME * (time.process_time() - worked), SHARE_OF_DATABASE * took)
+        self._not_before = began + min(rest, LONGEST_REST_SECONDS)
         if changed:
             log.info("reasons changed", queues=changed, seconds=round(took, 3))
 
