@@ -6,6 +6,7 @@ Without --rate: whole lives, 50 and 5,000 requests a second, and as many as ther
 sixteen once more where all jobs wait in sweeps, so that they have no rows yet.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from bench.load import Load
@@ -21,6 +22,9 @@ IN_FLIGHT = 4_096
 """Jobs that are asked for at once, at saturation."""
 LIVES = 8_192
 """The same of whole lives, of which each goes the way through the broker three times."""
+
+AT_REST, AT_REST_WITHIN_SECONDS = 0.3, 90
+"""Of a processor, that the services use when nothing is to be done."""
 
 Drive = Callable[[Load, float], Awaitable[Figures]]
 
@@ -43,6 +47,7 @@ async def measure(jobs: int, queues: int, seconds: int, rate: int, broker: str) 
     async with system(kafka=broker) as running:
         about = {**machine(await postgres_version(running)), "broker": broker}
         await fill(running, jobs, queues)
+        await at_rest(running)
         kafka = Kafka(read_settings(running.layout.root, {}).kafka, "bench")
         await kafka.start()
         try:
@@ -56,12 +61,12 @@ async def measure(jobs: int, queues: int, seconds: int, rate: int, broker: str) 
 
 
 async def series(running: System, kafka: Kafka, seconds: int) -> dict[str, Figures]:
-    """Measure all. Lives first: they leave nothing, while offers that nobody takes return to their queues after half a minute."""
+    """Measure all. How long one waits first, before there is much to clean up behind; offers that nobody takes are few by then."""
     return {
-        "lives": await one(running, kafka, 16, saturate(16, LIVES), seconds, lives=True),
-        "lives_one_by_one": await one(running, kafka, 1, saturate(1, LIVES), seconds, lives=True),
         "rate_50": await one(running, kafka, 1, at_rate(50), seconds),
         "rate_5000": await one(running, kafka, 1, at_rate(5_000), seconds),
+        "lives": await one(running, kafka, 16, saturate(16, LIVES), seconds, lives=True),
+        "lives_one_by_one": await one(running, kafka, 1, saturate(1, LIVES), seconds, lives=True),
         "saturated": await one(running, kafka, 1, saturate(1, IN_FLIGHT), seconds),
         "saturated_16_slots": await one(running, kafka, 16, saturate(16, IN_FLIGHT), seconds),
         "saturated_sweeps": await one(running, kafka, 16, saturate(16, IN_FLIGHT), seconds, site=OF_SWEEPS),
@@ -83,6 +88,16 @@ async def fill(running: System, jobs: int, queues: int) -> None:
     async with Client.connect(running.layout.root, timeout=300) as client:
         await client.submit(single)
         await client.submit(sweeps)
+
+
+async def at_rest(running: System) -> None:
+    """Wait until the services have looked at all that came, and Postgres has cleaned up."""
+    for _ in range(AT_REST_WITHIN_SECONDS):
+        cpu = Cpu(running)
+        await asyncio.sleep(1)
+        used = cpu.used()
+        if sum(used.values()) - used["benchmark"] < AT_REST:
+            return
 
 
 async def one(
