@@ -1,5 +1,6 @@
 """Whether a job and a resource want each other, how well, and why not: their expressions over each other's ads."""
 
+from functools import lru_cache
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -8,7 +9,7 @@ from wms.classad.ad import Ad
 from wms.classad.explain import Conjunct, explain
 from wms.classad.expression import Expression
 from wms.classad.match import evaluate, satisfied
-from wms.classad.reduce import could
+from wms.classad.reduce import Sketch, could
 from wms.classad.tree import Node, chain, split
 from wms.site import Resource, ad_of, forwards_of
 from wms.taskqueue.ads import Words, job_ad, resource_ad, resource_sketch, site_ad, wish, words
@@ -18,6 +19,7 @@ Asked: TypeAlias = tuple[str, Words] | None
 """A job's requirements and what they may look at in its own ad; None where it has none."""
 
 _TOLD = 3
+_KEPT = 65_536
 _REQUIREMENTS, _RANK = frozenset({"requirements"}), frozenset({"rank"})
 
 
@@ -108,17 +110,23 @@ def _unmet(part: tuple[str, Words], at: Resource) -> list[Conjunct]:
     return [unmet for _, unmet in _judged(part, at) if unmet is not None]
 
 
-def _judged(part: tuple[str, Words], at: Resource) -> list[tuple[Node, Conjunct | None]]:
+def _judged(part: tuple[str, Words], at: Resource) -> tuple[tuple[Node, Conjunct | None], ...]:
     """Return the conjuncts of a job's requirements, each with what it saw where it is neither true nor could be."""
-    whole, own = Expression.parse(part[0]), job_ad(part[1])
     # What it looks at by the job's own attributes is looked at, too.
-    names = whole.names | wish(*part).other
-    known = resource_sketch(at, names)
-    judged = explain(whole, resource_ad(at, names), own)
-    return [
+    names = Expression.parse(part[0]).names | wish(*part).other
+    return _judgement(part, resource_ad(at, names), resource_sketch(at, names))
+
+
+@lru_cache(maxsize=_KEPT)
+def _judgement(
+    part: tuple[str, Words], other: Ad, known: Sketch | None
+) -> tuple[tuple[Node, Conjunct | None], ...]:
+    # Remembered: elements come by the thousand, and in what a job looks at many of them are alike.
+    whole, own = Expression.parse(part[0]), job_ad(part[1])
+    return tuple(
         (term, None if each.met or (known and could(Expression(term), known, own)) else each)
-        for term, each in zip(split("&&", whole.tree), judged, strict=True)
-    ]
+        for term, each in zip(split("&&", whole.tree), explain(whole, other, own), strict=True)
+    )
 
 
 def _failing(required: Expression, own: Ad, other: Ad) -> list[Conjunct]:
