@@ -271,6 +271,6 @@ if __name__ == "__main__":
         elements=400,
         requests=60_000,
         runs=3,
-        batch=512,
+        batch=1_024,
         in_flight=2,
     )

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import asyncpg
+import psutil
 import pytest
 import pytest_asyncio
 
@@ -184,5 +185,16 @@ async def all_pilots_ended(url: str) -> bool:
 
 def nothing_left(testbed: Sites) -> bool:
     left = {name: testbed.run(name, "squeue", "-h").strip() for name in ("alpha", "beta")}
-    assert not any(left.values()), left
+    # A batch system may hold to a pilot that is gone, or a pilot to its place: who reads this wants to know which.
+    assert not any(left.values()), (left, agents(testbed))
     return True
+
+
+def agents(testbed: Sites) -> list[tuple[int, str]]:
+    """Return the processes of job agents of this testbed that are still there, with what they are doing."""
+    mine = [
+        each
+        for each in psutil.process_iter(["cmdline"])
+        if "services.job_agent" in (each.info["cmdline"] or ())
+    ]
+    return [(each.pid, each.status()) for each in mine if str(testbed.root) in " ".join(each.info["cmdline"])]
