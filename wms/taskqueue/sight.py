@@ -77,10 +77,11 @@ class Sight:
         if not self._again:
             self._again = True
             return self._first_of_all(self._slots, self._latest, chance)
-        if self._thinning is None or chance is not self._chance:
-            self._prepare(chance)
-        slot = self._first_proposed(chance)
-        return slot if slot >= 0 else self._first_of_all(self._slots, self._latest, chance, self._horizon)
+        thinning = self._thinning
+        if thinning is None or chance is not self._chance:
+            thinning = self._prepare(chance)
+        slot = self._first_proposed(thinning, chance)
+        return slot if slot >= 0 else self._first_of_all(self._slots, self._latest, chance, thinning.horizon)
 
     def first_after(
         self,
@@ -131,21 +132,16 @@ class Sight:
 
     # --- proposals of its own ---------------------------------------------------------------------
 
-    @property
-    def _horizon(self) -> float:
-        assert self._thinning is not None
-        return self._thinning.horizon
-
-    def _prepare(self, chance: Chance) -> None:
+    def _prepare(self, chance: Chance) -> Thinning:
         weights = 1.0 / self._latest
         self._thinning = Thinning(weights, float(weights.max()), self.pool.law)
         self._chance = chance
         self._proposals = iter(())
+        return self._thinning
 
-    def _first_proposed(self, chance: Chance) -> int:
+    def _first_proposed(self, thinning: Thinning, chance: Chance) -> int:
         """Return the first proposal accepted before the horizon; -1 when there is none."""
-        assert self._thinning is not None
-        end, sure = self._thinning.horizon, self._thinning.sure
+        end, sure = thinning.horizon, thinning.sure
         time = 0.0
         while True:
             for slot, weight, gap, uniform in self._proposals:
@@ -154,7 +150,7 @@ class Sight:
                     return -1
                 if uniform < sure or uniform * (1.0 - weight * time) < sure:
                     return slot
-            places, gaps, uniforms = self._thinning.block(chance.rng)
+            places, gaps, uniforms = thinning.block(chance.rng)
             slots, weights = self._slots[places], 1.0 / self._latest[places]
             self._proposals = zip(slots.tolist(), weights.tolist(), gaps, uniforms, strict=True)
 

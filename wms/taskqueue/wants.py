@@ -1,5 +1,6 @@
 """Whether a job and a resource want each other, how well, and why not: their expressions over each other's ads."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -101,9 +102,13 @@ def number(rank: Expression, other: Ad, own: Ad) -> float:
 
 def unmet(requirements: str, own: Ad, other: Ad) -> list[tuple[Node, Conjunct]]:
     """Return the terms of an expression of `own` that another ad does not meet, with what they saw."""
+    return [(term, each) for term, each in _explained(requirements, own, other) if not each.met]
+
+
+def _explained(requirements: str, own: Ad, other: Ad) -> Iterable[tuple[Node, Conjunct]]:
+    """Return the terms of an expression of `own`, each with what it is over another ad."""
     whole = Expression.parse(requirements)
-    terms = zip(split("&&", whole.tree), explain(whole, other, own), strict=True)
-    return [(term, each) for term, each in terms if not each.met]
+    return zip(split("&&", whole.tree), explain(whole, other, own), strict=True)
 
 
 def _unmet(part: tuple[str, Words], at: Resource) -> list[Conjunct]:
@@ -122,10 +127,10 @@ def _judgement(
     part: tuple[str, Words], other: Ad, known: Sketch | None
 ) -> tuple[tuple[Node, Conjunct | None], ...]:
     # Remembered: elements come by the thousand, and in what a job looks at many of them are alike.
-    whole, own = Expression.parse(part[0]), job_ad(part[1])
+    own = job_ad(part[1])
     return tuple(
         (term, None if each.met or (known and could(Expression(term), known, own)) else each)
-        for term, each in zip(split("&&", whole.tree), explain(whole, other, own), strict=True)
+        for term, each in _explained(part[0], own, other)
     )
 
 
