@@ -190,7 +190,9 @@ class Consumer(Generic[M]):
                 if records:
                     reader.hurry()
                     await _to_its_end(self._take(records))
-                if heard.progress(len(records), await reader.unread(), reader.answered_at()):
+                    heard.something()
+                    self._failing_since = None
+                elif heard.answered(await reader.unread(), reader.answered_at()):
                     self._failing_since = None
         finally:
             for each in part:
@@ -331,10 +333,14 @@ class _Heard:
         self._since = time.monotonic()
         self._answered_at = 0
 
-    def progress(self, records: int, unread: int, answered_at: int) -> bool:
-        """Return whether there is any since the last call; Unavailable if there was none for too long."""
+    def something(self) -> None:
+        """Note that messages came."""
+        self._since = time.monotonic()
+
+    def answered(self, unread: int, answered_at: int) -> bool:
+        """Return whether the broker has answered anew that there is nothing; Unavailable if it has not for too long."""
         now = time.monotonic()
-        if records or (unread == 0 and answered_at > self._answered_at):
+        if unread == 0 and answered_at > self._answered_at:
             self._since, self._answered_at = now, answered_at
             return True
         if now - self._since > STUCK_AFTER_SECONDS:

@@ -20,6 +20,9 @@ HEADER = "authorization"
 
 TOKEN_LIMIT = 16_384
 
+LITTLE_BYTES = 262_144
+"""Of payload: less than this is fetched again in no time."""
+
 
 class Message(msgspec.Struct, frozen=True):
     """What a reader brings."""
@@ -114,14 +117,22 @@ class Reader:
         await self._position(partition)
 
     async def poll(self, timeout_seconds: float, limit: int) -> list[Message]:
-        """Return what has come, each partition's in order; empty when nothing came in time."""
+        """Return what has come, each partition's in order; empty when nothing came in time.
+
+        While little is being handled nothing is fetched ahead: the library would bring what has come by now and have all
+        that comes after it wait for a turn more. Of much the next part is fetched meanwhile.
+        """
+        self._consumer.resume(*self._consumer.paused())
         try:
             found = await self._consumer.getmany(timeout_ms=int(timeout_seconds * 1000), max_records=limit)
         except (KafkaError, OSError) as error:
             raise Unavailable(f"{self.topic}: not read: {error!r}") from error
         except Exception:  # noqa: BLE001 - a record that is none; the library names neither it nor its partition
             return await self._poll_singly(limit)
-        return [_message(record) for records in found.values() for record in records]
+        messages = [_message(record) for records in found.values() for record in records]
+        if messages and sum(len(each.payload) for each in messages) < LITTLE_BYTES:
+            self._consumer.pause(*self._consumer.assignment())
+        return messages
 
     async def _poll_singly(self, limit: int) -> list[Message]:
         """Return what can be read, passing over the one record that cannot."""
