@@ -10,6 +10,7 @@ import pytest
 from tests.contract.bus import Bus, Note
 from tests.waiting import eventually
 from wms.bus.relay import Relay
+from wms.bus.topics import Topic
 from wms.db import outbox
 from wms.db.database import Database
 from wms.messages.wire import Codec
@@ -82,6 +83,23 @@ async def test_what_committed_is_published_and_then_forgotten(bus: Bus) -> None:
         await outbox_is_empty(bus)
 
         assert one.sent == 30
+
+
+async def test_what_was_gathered_is_sent_and_forgotten_at_once_when_the_end_comes(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = some_topic()
+    monkeypatch.setattr("wms.bus.relay.find", lambda name: Topic(name, 1, 1, gathered_seconds=3_600.0))
+    monkeypatch.setattr("wms.bus.relay.FORGET_EVERY_SECONDS", 3_600.0)
+    async with relay(bus) as (db, one):
+        await post(db, topic, 1)
+        await post(db, topic, 2, 3)
+        assert one.sent == 0
+        await one.drain(20)
+
+        assert one.sent == 3
+        assert await bus.sql("select outbox_id from outbox") == []
+    assert await published(bus, topic, 3) == [1, 2, 3]
 
 
 async def test_answers_go_out_without_having_been_in_the_outbox(bus: Bus) -> None:

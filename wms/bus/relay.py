@@ -7,12 +7,14 @@ order, so that one that does not answer holds up no other.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 
 import structlog
 
 from wms import faultpoint
 from wms.bus.kafka import Kafka
+from wms.bus.topics import find
 from wms.db import outbox
 from wms.db.database import GONE, RETRIED, Database, Parcel
 from wms.errors import Rejected, Unavailable
@@ -25,6 +27,8 @@ SWEEP_AT_ONCE = 200
 TAKEN_FOR_SECONDS = 10.0
 IN_HAND_LIMIT = 2_000
 """Parcels; while there are more, no others' are taken."""
+FORGET_EVERY_SECONDS = 0.25
+"""Between deletions of what was sent: one for each batch would cost the database as much as the batch itself."""
 
 
 class Relay:
@@ -42,6 +46,7 @@ class Relay:
         self._acknowledged: list[int] = []
         self._posted, self._forgettable, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._idle.set()
+        self._draining = asyncio.Event()
         self.sent = 0
         db.on_posted = self._take
 
@@ -78,6 +83,7 @@ class Relay:
 
     async def drain(self, within: float) -> None:
         """Wait, while it runs, until all in hand is sent; what is not by then stays in the outbox."""
+        self._draining.set()
         try:
             async with asyncio.timeout(within):
                 await self._idle.wait()
@@ -85,11 +91,20 @@ class Relay:
             log.warning("left in the outbox", parcels=len(self._in_hand))
 
     async def _empty(self, topic: str) -> None:
+        gathered_seconds = find(topic).gathered_seconds
         try:
-            while parcels := self._waiting.pop(topic, []):
-                await self._send(topic, parcels)
+            while topic in self._waiting:
+                await self._gather(gathered_seconds)
+                await self._send(topic, self._waiting.pop(topic))
         finally:
             self._busy.discard(topic)
+
+    async def _gather(self, seconds: float) -> None:
+        """Let more come, unless this is the end."""
+        if seconds:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._draining.wait()
 
     async def _send(self, topic: str, parcels: Sequence[Parcel]) -> None:
         faultpoint.reach("relay.before_send")
@@ -129,6 +144,7 @@ class Relay:
         """Delete what the broker has acknowledged."""
         while True:
             await self._forgettable.wait()
+            await self._gather(FORGET_EVERY_SECONDS)
             self._forgettable.clear()
             ids, self._acknowledged = self._acknowledged, []
             try:

@@ -14,6 +14,8 @@ class Topic(msgspec.Struct, frozen=True):
     partitions: int
     """At most 4 for those that everybody writes to: what the embedded broker gives a topic that it makes by itself."""
     retention_hours: int = 24
+    gathered_seconds: float = 0.0
+    """For how long the relay gathers messages before it sends them: longer where nobody waits for them."""
 
 
 SHARED: Final = (
@@ -22,7 +24,7 @@ SHARED: Final = (
     Topic(ads.TOPIC, 2, 24),
     Topic(requests.TOPIC, 4, 1),
     Topic(reports.TOPIC, 4, 168),
-    Topic(events.TOPIC, 4, 168),
+    Topic(events.TOPIC, 4, 168, 0.05),
     # One: what entered a queue and left it must come in one order.
     Topic(changes.TOPIC, 1, 24),
 )
