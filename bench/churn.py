@@ -12,6 +12,7 @@ import itertools
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -30,7 +31,7 @@ from wms.bus.consumer import Delivery
 from wms.bus.relay import Relay
 from wms.db import job, limit
 from wms.db.database import Transaction
-from wms.db.job import Claim
+from wms.db.job import Claim, Claimed
 from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId
 from wms.job.reasons import Code
 from wms.lease import Terms
@@ -138,11 +139,14 @@ class Churn:
                 Claim(job_id=each, pilot_id=PilotId("bench"), request_id=request_id, site="bench", ce="bench")
                 for each in chosen
             ]
-            async with self._at.db.transaction() as tx:
-                claimed = await job.claim(tx, claims, 3_600.0, (await limit.advertising(tx)).generation) or []
+            claimed = await self._at.db.attempt(partial(self._claim, claims))
             if len(claimed) != count:
                 raise InvalidError(f"{count - len(claimed)} of {count} waiting jobs could not be claimed")
             self._held += [(each.job_id, each.epoch) for each in claimed]
+
+    @staticmethod
+    async def _claim(claims: Sequence[Claim], tx: Transaction) -> list[Claimed]:
+        return await job.claim(tx, claims, 3_600.0, (await limit.advertising(tx)).generation) or []
 
     async def accept(self) -> None:
         await self._each(lambda part: {"accept": part})
