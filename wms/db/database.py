@@ -45,6 +45,10 @@ GONE = (
 """What says that the database is not there: whether a commit under way took effect is unknown."""
 
 
+READY = 3
+"""Connections that there are from the start: the first of a rush need not wait until more are made."""
+
+
 class Parcel(msgspec.Struct, frozen=True):
     """Messages of one transaction to one topic."""
 
@@ -158,7 +162,7 @@ class Database:
         try:
             pool = await asyncpg.create_pool(
                 url,
-                min_size=1,
+                min_size=min(READY, size),
                 max_size=size,
                 timeout=10,
                 command_timeout=60,
