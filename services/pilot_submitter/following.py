@@ -19,6 +19,8 @@ ARRIVING_SECONDS = 60.0
 """What another instance wrote down so recently may be on its way still, though its element does not know it."""
 SETTLED_SECONDS = 20.0
 """After a pilot's end its element has got what it printed."""
+LINGERING_SECONDS = 120.0
+"""After a pilot's end its element knows of it: what it lists still then has a process that does not go."""
 ASKED_FOR_SECONDS = 3_600.0
 """For so long after a pilot's end its output is asked for."""
 OUTPUTS_AT_ONCE = 100
@@ -33,11 +35,13 @@ class Following:
         doors: Doors,
         *,
         settled_seconds: float = SETTLED_SECONDS,
+        lingering_seconds: float = LINGERING_SECONDS,
         silent_seconds: float = 60.0,
     ) -> None:
         self._db = db
         self._doors = doors
         self._settled_seconds = settled_seconds
+        self._lingering_seconds = lingering_seconds
         self._silent_seconds = silent_seconds
         self._sending: list[set[PilotId]] = []
 
@@ -103,12 +107,29 @@ class Following:
         return len(ended) == OUTPUTS_AT_ONCE and any(fetched)
 
     async def _fetch(self, door: Door, pilots: Sequence[Ended]) -> bool:
-        names = [each.pilot_id for each in pilots]
+        names = await self._gone(door, pilots)
+        if not names:
+            return False
         found = {each.pilot_id: each.text for each in await door.dispatcher.outputs(names)}
         async with self._db.transaction() as tx:
             await pilot.keep_outputs(tx, {name: found.get(name, "") for name in names})
         await door.dispatcher.forget(names)
         return True
+
+    async def _gone(self, door: Door, pilots: Sequence[Ended]) -> list[PilotId]:
+        """Return those that their element lists no more as alive; what lingers there for long is ended, and counts as gone.
+
+        A pilot that has told its end, and whose process does not go, would hold its node until its time is up.
+        """
+        sightings = await door.dispatcher.follow([each.pilot_id for each in pilots])
+        there = {each.pilot_id for each in sightings if not each.ended}
+        left = [each for each in pilots if each.pilot_id in there and not each.lost]
+        ending = {each.pilot_id for each in left if each.age >= self._lingering_seconds}
+        if ending:
+            log.warning("pilots that have ended linger, cancelled", door=door.place, pilots=sorted(ending))
+            await door.dispatcher.cancel(sorted(ending))
+        waiting = {each.pilot_id for each in left} - ending
+        return [each.pilot_id for each in pilots if each.pilot_id not in waiting]
 
 
 def _is_news(sighting: Sighting, known: Pilot, silent_seconds: float) -> bool:

@@ -65,6 +65,10 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     ce: str
     dispatcher: str
+    age: float
+    """Seconds since its end."""
+    lost: bool
+    """Nobody saw it end: it may work on where its element cannot see it."""
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):

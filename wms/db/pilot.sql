@@ -69,7 +69,9 @@ from pilot where ended_at is null order by submitted_at;
 
 -- name: unfetched
 -- Pilots that ended a while ago, and whose output was not asked for yet.
-select pilot_id, site, ce, dispatcher from pilot
+select pilot_id, site, ce, dispatcher, extract(epoch from now() - ended_at)::float8 as age,
+    coalesce(cause in ('NODE_LOST', 'PILOT_FORGOTTEN'), false) as lost
+from pilot
 where ended_at between now() - make_interval(secs => $1) and now() - make_interval(secs => $2) and output is null
 order by ended_at limit $3;
 
