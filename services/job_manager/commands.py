@@ -12,7 +12,7 @@ from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db.database import Transaction
 from wms.errors import Rejected
-from wms.messages.commands import AddValues, Command, Control, Submit
+from wms.messages.commands import AddChunks, AddValues, Command, Control, Submit
 
 
 class Commands:
@@ -34,7 +34,7 @@ class Commands:
 
     async def _control(self, tx: Transaction, principal: Principal, message: Command) -> None:
         assert not isinstance(message, Submit)
-        if isinstance(message, AddValues):
+        if isinstance(message, AddChunks | AddValues):
             await lists.keep(tx, principal, message)
         elif principal.kind not in ("user", "service"):
             fault = Rejected("NOT_ALLOWED", "only users and services give orders")

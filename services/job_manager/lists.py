@@ -1,7 +1,7 @@
 """Long lists of parameters: kept part by part, checked as they come, and found again by the submission that names them."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -13,11 +13,16 @@ from wms.db.database import Transaction
 from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.ids import CommandId
+from wms.jobdesc import column
+from wms.jobdesc.array import CHUNK
+from wms.jobdesc.column import Chunk
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.problem import InvalidDescription
-from wms.jobdesc.validation import extremes, validate
+from wms.jobdesc.validation import large_parameters, problems, validate
 from wms.messages import replies
-from wms.messages.commands import AddValues, LongLists, Submit
+from wms.messages.commands import AddChunks, AddValues, LongLists, Submit
+
+Extremes = dict[str, tuple[str, ...]]
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -25,13 +30,17 @@ class Part(msgspec.Struct, frozen=True):
 
     kept: int
     count: int
-    extremes: dict[str, tuple[str, ...]]
+    extremes: Extremes
+    size: int = 0
+    """Bytes of all values."""
+    closely: bool = True
+    """The values were looked at one by one, and those are among them; else others may stand for them."""
 
 
 Parts = dict[CommandId, Part]
 
 
-async def keep(tx: Transaction, principal: Principal, message: AddValues) -> None:
+async def keep(tx: Transaction, principal: Principal, message: AddChunks | AddValues) -> None:
     """Keep a part, or refuse it, and answer."""
     try:
         await _keep(tx, principal, message)
@@ -42,31 +51,79 @@ async def keep(tx: Transaction, principal: Principal, message: AddValues) -> Non
     tx.send(replies.inbox(principal.owner), message.client, kept)
 
 
-async def _keep(tx: Transaction, principal: Principal, message: AddValues) -> None:
+async def _keep(tx: Transaction, principal: Principal, message: AddChunks | AddValues) -> None:
     if not allowed(principal, "submit", principal.owner, principal.group, principal.vo):
         raise Rejected("NOT_ALLOWED", "this token may not submit jobs", "ask for one that may")
-    few = _checked(message.values)
-    count = len(next(iter(message.values.values())))
-    chunks = sweep.chunked(message.values, count)
-    digest = hashlib.sha256("\n".join(chunks).encode()).digest()
+    if isinstance(message, AddValues):
+        message = _in_chunks(message)
+    chunks = _read(message)
+    few = _checked(chunks)
+    texts = [_text(chunk) for chunk in chunks]
+    digest = hashlib.sha256("\n".join(texts).encode()).digest()
     before = await submission.taken(tx, principal.owner, [message.command_id])
     if message.command_id in before:
         if before[message.command_id].digest != digest:
             raise Rejected("ID_REUSED", f"the id {message.command_id} was used before", "choose another id")
         return
-    part = Part(await sweep.keep(tx, chunks), count, few)
+    count = sum(next(iter(chunk.values())).count for chunk in chunks)
+    size = sum(each.size for chunk in chunks for each in chunk.values())
+    part = Part(await sweep.keep(tx, texts), count, few, size, message.closely)
     answer = msgspec.json.encode(part).decode()
     await submission.take(tx, principal.owner, [Taken(message.command_id, digest, answer)])
 
 
-def _checked(lists: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Return the values that rules may object to; InvalidDescription with the places of all that is wrong, if they do."""
-    if len({len(values) for values in lists.values()}) == 1 and all(lists.values()):
-        few = extremes(lists)
-        if not validate(JobDescription(executable="true", parameters=_even(few))):
+def _in_chunks(message: AddValues) -> AddChunks:
+    count = max(map(len, message.values.values()), default=0)
+    chunks = sweep.chunked(message.values, count)
+    return AddChunks(
+        command_id=message.command_id,
+        chunks=tuple(msgspec.json.decode(chunk, type=dict[str, msgspec.Raw]) for chunk in chunks),
+        closely=True,
+        client=message.client,
+    )
+
+
+def _read(message: AddChunks) -> list[Chunk]:
+    try:
+        return [
+            {name: column.read(bytes(raw), closely=message.closely) for name, raw in chunk.items()}
+            for chunk in message.chunks
+        ]
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Rejected("MESSAGE_INVALID", str(error)) from None
+
+
+def _checked(chunks: Sequence[Chunk]) -> Extremes:
+    """Return the values that rules may object to; Rejected, with the places of all that is wrong, if they do."""
+    alike = len({frozenset(chunk) for chunk in chunks}) == 1
+    if alike and _are_regular([{each.count for each in chunk.values()} for chunk in chunks]):
+        few = column.small(chunks)
+        if not validate(JobDescription(executable="true", parameters=few)):
             return few
-    whole = JobDescription(executable="true", parameters={name: tuple(each) for name, each in lists.items()})
-    raise InvalidDescription(validate(whole))
+    if alike and (wrong := validate(JobDescription(executable="true", parameters=_whole(chunks)))):
+        raise InvalidDescription(wrong)
+    raise Rejected(
+        "LISTS_UNEQUAL",
+        f"the chunks of its lists differ in names or are not of {CHUNK:,} jobs",
+        f"all but the last have {CHUNK:,} values a name, and all have the same names",
+    )
+
+
+def _are_regular(counts: Sequence[set[int]]) -> bool:
+    *before, last = counts
+    return all(each == {CHUNK} for each in before) and len(last) == 1 and 1 <= max(last) <= CHUNK
+
+
+def _whole(chunks: Sequence[Chunk]) -> dict[str, tuple[str, ...]]:
+    return {
+        name: tuple(text for chunk in chunks for text in msgspec.json.decode(chunk[name].json))
+        for name in chunks[0]
+    }
+
+
+def _text(chunk: Chunk) -> str:
+    """Return a chunk as it is kept: the same for the same values."""
+    return msgspec.json.encode({name: msgspec.Raw(chunk[name].json) for name in sorted(chunk)}).decode()
 
 
 async def find(tx: Transaction, owner: str, submits: Sequence[Submit]) -> Parts:
@@ -95,7 +152,7 @@ def joined(parts: Parts, lists: LongLists, description: JobDescription) -> tuple
         )
     mine = tuple(parts[each] for each in lists.parts)
     count = sum(each.count for each in mine)
-    uneven = any(each.count % sweep.CHUNK for each in mine[:-1])
+    uneven = any(each.count % CHUNK for each in mine[:-1])
     names = {frozenset(each.extremes) for each in mine}
     if uneven or len(names) != 1 or count != description.array or description.parameters:
         raise Rejected(
@@ -103,8 +160,16 @@ def joined(parts: Parts, lists: LongLists, description: JobDescription) -> tuple
             f"the parts of its lists have values for {count:,} jobs, and it is an array of {description.array or 0:,}",
             "all parts but the last have whole thousands, and all have the same names",
         )
-    if problems := validate(_with_extremes(description, mine)):
-        raise InvalidDescription(problems)
+    if large := problems(large_parameters(sum(each.size for each in mine))):
+        raise InvalidDescription(large)
+    if wrong := validate(_with_extremes(description, mine)):
+        if all(each.closely for each in mine):
+            raise InvalidDescription(wrong)
+        raise Rejected(
+            "VALUES_UNREAD",
+            "more is asked of its values than to be printable and not too long, and they were not looked at for it",
+            "submit it again under another id, its values to be looked at closely",
+        )
     return mine
 
 
@@ -113,10 +178,4 @@ def _with_extremes(description: JobDescription, parts: Sequence[Part]) -> JobDes
     lists = {
         name: tuple(value for each in parts for value in each.extremes[name]) for name in parts[0].extremes
     }
-    return msgspec.structs.replace(description, array=None, parameters=_even(lists))
-
-
-def _even(lists: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return lists of one length, the shorter ones filled with what they have."""
-    longest = max(map(len, lists.values()))
-    return {name: (*values, *[values[0]] * (longest - len(values))) for name, values in lists.items()}
+    return msgspec.structs.replace(description, array=None, parameters=column.even(lists))

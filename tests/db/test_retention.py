@@ -14,7 +14,7 @@ from wms.db import ce_state
 from wms.ids import CommandId, JobId
 from wms.job.reasons import Code
 from wms.messages import replies
-from wms.messages.commands import AddValues, LongLists, Submit
+from wms.messages.commands import AddChunks, LongLists, Submit
 from wms.provisioning.health import Move, Terms
 
 SIZE = 5_000_000
@@ -314,9 +314,9 @@ async def test_lists_whose_submission_never_came_go_with_the_commands_that_broug
     database: str,
 ) -> None:
     async with world(database) as place:
-        values = {"seed": tuple(map(str, range(5)))}
+        chunk = {"seed": msgspec.Raw(msgspec.json.encode(list(map(str, range(5)))))}
         for part in ("used", "abandoned", "young"):
-            await place.command(user(), AddValues(command_id=CommandId(part), values=values))
+            await place.command(user(), AddChunks(command_id=CommandId(part), chunks=(chunk,)))
         job = msgspec.Raw(b'{"executable": "true", "arguments": ["{seed}"], "array": 5}')
         lists = (LongLists(job=0, parts=(CommandId("used"),)),)
         (reply,) = await place.command(user(), Submit(command_id=CommandId("c"), jobs=(job,), lists=lists))

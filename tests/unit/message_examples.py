@@ -266,6 +266,12 @@ FULL: dict[str, msgspec.Struct] = {
         jobs=(DESCRIPTION, msgspec.Raw(b'{"executable":"date"}')),
         client="cli-7",
     ),
+    "add-chunks": commands.AddChunks(
+        command_id=CommandId("c-1/0/0"),
+        chunks=({"file": msgspec.Raw(b'["a.txt","b.txt"]'), "seed": msgspec.Raw(b'["1","2"]')},),
+        closely=True,
+        client="cli-7",
+    ),
     "add-values": commands.AddValues(
         command_id=CommandId("c-1/0/0"),
         values={"file": ("a.txt", "b.txt"), "seed": ("1", "2")},
@@ -644,6 +650,7 @@ FULL: dict[str, msgspec.Struct] = {
 
 MINIMAL: dict[str, msgspec.Struct] = {
     "submit": commands.Submit(command_id=CommandId("c-1"), jobs=(msgspec.Raw(b'{"executable":"date"}'),)),
+    "add-chunks": commands.AddChunks(command_id=CommandId("c-1/0/0"), chunks=()),
     "add-values": commands.AddValues(command_id=CommandId("c-1/0/0"), values={}),
     "control": commands.Control(command_id=CommandId("c-2"), action="kill", selector=commands.Selector()),
     "list-jobs": queries.ListJobs(query_id="q-1", selector=commands.Selector()),

@@ -20,7 +20,7 @@ from wms.jobdesc import (
     jobs_in,
     validate,
 )
-from wms.jobdesc.validation import RULES, TEXT_LIMIT, extremes, remedy_for
+from wms.jobdesc.validation import RULES, TEXT_LIMIT, remedy_for
 
 SHA = "0123456789abcdef" * 4
 
@@ -273,23 +273,6 @@ def test_what_is_right_of_one_job_is_looked_at_anew_for_an_array_of_its_kind() -
     )
     for wrong in wrongs:
         assert validate(msgspec.structs.replace(fine, **wrong)), wrong
-
-
-VALUE = st.text(st.sampled_from("aZ0._-/ \u00e9\u202e\n"), max_size=6) | st.just("w" * 300)
-
-
-@given(st.lists(VALUE, min_size=1, max_size=8), st.sampled_from(["{x}", "out-{x}", "plain"]))
-def test_the_extremes_of_a_list_are_as_wrong_as_the_whole(values: list[str], where: str) -> None:
-    whole = of(name=where, output_sandbox=(where,), parameters={"x": tuple(values)})
-    few = msgspec.structs.replace(whole, parameters=extremes(whole.parameters))
-
-    def wrong(description: JobDescription) -> set[tuple[str, str]]:
-        return {
-            (each.place.partition("[")[0], each.message.partition('"')[0]) for each in validate(description)
-        }
-
-    assert wrong(few) == wrong(whole)
-    assert len(few.parameters["x"]) <= 3
 
 
 def test_expressions_are_read_and_the_place_of_a_fault_is_named() -> None:

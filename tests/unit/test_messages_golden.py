@@ -116,7 +116,7 @@ def test_fields_of_a_newer_writer_are_passed_over(tag: str) -> None:
     assert plain(decode(tag, json.dumps(newer).encode())) == plain(FULL[tag])
 
 
-FREE = {"description", "counts", "requirements", "ad", "jobs", "values"}
+FREE = {"description", "counts", "requirements", "ad", "jobs", "values", "chunks"}
 """What holds any JSON, which is kept as it comes, in some message."""
 
 

@@ -119,7 +119,7 @@ class Client:
             foreseen=tuple(each for answer in taken for each in answer.foreseen),
         )
 
-    async def _keep_values(self, values: Sequence[ordered.AddValues], submission_id: str) -> None:
+    async def _keep_values(self, values: Sequence[ordered.AddChunks], submission_id: str) -> None:
         asked_for = [(part.command_id, part) for part in values]
         for answer in await self._exchange.ask_all(
             ordered.TOPIC, asked_for, replies.ValuesKept, self.timeout, in_order=False

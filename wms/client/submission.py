@@ -1,9 +1,11 @@
 """How descriptions become messages: few enough and small enough for one, each with an id of its own made from the user's."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
+from wms.client import long_lists
 from wms.client.selector import in_words
 from wms.errors import Rejected
 from wms.ids import CommandId, joined
@@ -12,14 +14,10 @@ from wms.jobdesc.description import JobDescription
 from wms.jobdesc.kind import Kinds
 from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription, Problem
 from wms.jobdesc.validation import ARRAY_LIMIT, validate
-from wms.messages.commands import SUBMIT_LIMIT, AddValues, LongLists, Selector, Submit
+from wms.messages.commands import SUBMIT_LIMIT, AddChunks, LongLists, Selector, Submit
 from wms.messages.replies import Foreseen
 
 BYTES_LIMIT = 880_000
-INLINE_BYTES = 400_000
-"""A description with lists of parameters of more bytes than this goes without them; they go before it."""
-APART_BYTES = 800_000
-THOUSAND = 1_000
 ID_LIMIT = 180
 
 _encoder = msgspec.json.Encoder()
@@ -60,23 +58,30 @@ _decoder = msgspec.json.Decoder(JobDescription)
 _kinds = Kinds()
 
 
-def checked(descriptions: Sequence[JobDescription]) -> list[bytes]:
+Ready: TypeAlias = tuple[bytes, long_lists.LongLists | None]
+"""A description as it travels, and its lists, where these are too long to travel in it."""
+
+
+def _checked(descriptions: Sequence[JobDescription]) -> list[Ready]:
     """Return the descriptions as they travel; InvalidDescription with every problem of every one, each with its place."""
     if not descriptions:
         raise Rejected("NO_JOBS", "there is nothing to submit", "give at least one description")
     many = len(descriptions) > 1
-    encoded: list[bytes] = []
+    ready: list[Ready] = []
     problems: list[Problem] = []
     for n, description in enumerate(descriptions):
-        raw = _encoded(description)
-        if not _kinds.knows(raw):
+        apart = long_lists.cut(description, f"jobs[{n}]" if many else "") if description.parameters else None
+        raw = _encoded(without_lists(description) if apart else description)
+        if apart is not None:
+            problems += apart.problems
+        elif not _kinds.knows(raw):
             problems += _problems(description, raw, f"jobs[{n}]" if many else "")
-            if len(problems) > PROBLEMS_LIMIT:
-                break
-        encoded.append(raw)
+        if len(problems) > PROBLEMS_LIMIT:
+            break
+        ready.append((raw, apart))
     if problems:
         raise InvalidDescription(problems[:PROBLEMS_LIMIT])
-    return encoded
+    return ready
 
 
 def _encoded(description: JobDescription) -> bytes:
@@ -107,7 +112,7 @@ def check_id(command_id: str) -> None:
 class Messages(msgspec.Struct, frozen=True):
     """What submits descriptions: long lists of parameters first, a part a message, and then what names them."""
 
-    values: list[AddValues]
+    values: list[AddChunks]
     submits: list[Submit]
 
 
@@ -116,18 +121,17 @@ def messages(
 ) -> Messages:
     """Return the messages that submit the descriptions, in their order: the same ones for the same arguments."""
     check_id(command_id)
-    values: list[AddValues] = []
+    values: list[AddChunks] = []
     parts: list[_Part] = []
-    for place, (description, whole) in enumerate(zip(descriptions, checked(descriptions), strict=True)):
-        raw, ids = whole, list[CommandId]()
-        if len(raw) > INLINE_BYTES and description.parameters:
-            apart = list(_apart(description, f"{command_id}/{place}", client))
-            values += apart
-            raw, ids = _encoder.encode(without_lists(description)), [each.command_id for each in apart]
+    for place, (description, (raw, apart)) in enumerate(
+        zip(descriptions, _checked(descriptions), strict=True)
+    ):
+        brought = list(long_lists.apart(apart, f"{command_id}/{place}", client)) if apart else []
+        values += brought
         count = jobs_in(description)
         if not parts or not parts[-1].has_room(len(raw), count):
             parts.append(_Part())
-        parts[-1].add(raw, count, ids)
+        parts[-1].add(raw, count, [each.command_id for each in brought])
     submits = [
         Submit(
             command_id=CommandId(f"{command_id}/{n}"),
@@ -161,34 +165,6 @@ class _Part:
         self.jobs.append(msgspec.Raw(raw))
         self._size += len(raw) + 1
         self._count += count
-
-
-def _apart(description: JobDescription, prefix: str, client: str) -> Iterator[AddValues]:
-    """Yield the lists in parts of whole thousands, as many as go into a message."""
-    start = size = 0
-    count = jobs_in(description)
-    for at in range(0, count, THOUSAND):
-        here = len(_encoder.encode(_sliced(description, at, at + THOUSAND)))
-        if here > APART_BYTES:
-            raise Rejected(
-                "PARAMETERS_TOO_LARGE",
-                f"the parameters of the jobs {at:,} to {at + THOUSAND - 1:,} are {here:,} bytes, over {APART_BYTES:,}",
-                "put them into a file that goes along (--input), and let each job find its own by {n}",
-            )
-        if size + here > APART_BYTES:
-            yield _values(description, start, at, prefix, client)
-            start, size = at, 0
-        size += here
-    yield _values(description, start, count, prefix, client)
-
-
-def _values(description: JobDescription, start: int, end: int, prefix: str, client: str) -> AddValues:
-    command_id = CommandId(f"{prefix}/{start}")
-    return AddValues(command_id=command_id, values=_sliced(description, start, end), client=client)
-
-
-def _sliced(description: JobDescription, start: int, end: int) -> dict[str, tuple[str, ...]]:
-    return {name: values[start:end] for name, values in description.parameters.items()}
 
 
 def rehearsals(parts: Iterable[Submit]) -> list[Submit]:

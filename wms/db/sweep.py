@@ -11,11 +11,9 @@ from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, TaskQueueId
 from wms.job.state import State
+from wms.jobdesc.array import CHUNK
 
 SQL = load(__file__)
-
-CHUNK = 1_000
-"""Jobs whose parameters are one row."""
 
 Own = dict[str, str]
 """The values of one job."""

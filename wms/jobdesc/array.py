@@ -13,6 +13,8 @@ import msgspec
 from wms.jobdesc.description import JobDescription
 
 INDEX = "n"
+CHUNK = 1_000
+"""Jobs whose values travel and are kept together."""
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 

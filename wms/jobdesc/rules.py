@@ -19,7 +19,8 @@ Rule: TypeAlias = Callable[[object], Sequence[Finding]]
 FINE: tuple[Finding, ...] = ()
 SHOWN = 60
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What no text may have."""
 _HEX = re.compile(r"[0-9a-f]{64}")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 
@@ -94,7 +95,7 @@ def text(limit: int, *, least: int = 0) -> Rule:
             return _no_text(value)
         if not least <= len(value) <= limit:
             return [_length(len(value), least, limit)]
-        if value.isprintable() or (found := _CONTROLS.search(value)) is None:
+        if value.isprintable() or (found := CONTROLS.search(value)) is None:
             return FINE
         return [_control(value, found.start())]
 

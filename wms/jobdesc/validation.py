@@ -4,7 +4,6 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -90,8 +89,8 @@ RULES: dict[str, Rule] = {
 
 # Of fields without a plain default (required, or made anew) this is NODEFAULT, which no value is.
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(JobDescription)}
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_PLAIN_LINES = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*+(?:\n[A-Za-z0-9][A-Za-z0-9._-]*+)*+")
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""A part of a file name that leads nowhere."""
 
 # Jobs come by the thousand that differ in what they are told, not in what they require: the rest is looked at once a kind.
 _OWN = ("arguments", "environment", "name", "priority")
@@ -246,7 +245,11 @@ def _unequal_lists(description: JobDescription) -> Iterator[Finding]:
 
 
 def _large_parameters(description: JobDescription) -> Iterator[Finding]:
-    size = sum(_bytes("".join(values)) for values in description.parameters.values())
+    return large_parameters(sum(byte_length("".join(values)) for values in description.parameters.values()))
+
+
+def large_parameters(size: int) -> Iterator[Finding]:
+    """Find what is wrong with values of so many bytes, all together."""
     if size > PARAMETERS_LIMIT:
         yield (
             ".parameters",
@@ -262,7 +265,7 @@ def _large_texts(description: JobDescription) -> Iterator[Finding]:
         *description.environment.values(),
         *description.output_sandbox,
     )
-    size = sum(map(_bytes, texts))
+    size = sum(map(byte_length, texts))
     if is_array(description):
         size += _growth(texts, description)
     if size > TEXT_LIMIT:
@@ -305,7 +308,7 @@ def _climbing_values(description: JobDescription) -> Iterator[Finding]:
     used = {name for text in description.output_sandbox if description.parameters for name in _names(text)}
     for name in sorted(used & set(description.parameters)):
         for i, value in enumerate(description.parameters[name]):
-            if not _PLAIN.fullmatch(value) or len(value) > 255:
+            if not PLAIN.fullmatch(value) or len(value) > 255:
                 yield (
                     f".parameters.{name}[{i}]",
                     f"{rules.brief(value)} is used in output_sandbox and is no plain part of a file name",
@@ -325,29 +328,6 @@ _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
 )
 
 
-def extremes(lists: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Return few of the values of each list, of which something is wrong in a description if it is of any."""
-    return {name: tuple(_extremes(values)) for name, values in lists.items()}
-
-
-def _extremes(values: Sequence[str]) -> Iterator[str]:
-    # Of a million values that nothing is wrong with is seen without looking at each by itself.
-    lines = "\n".join(values)
-    if lines.count("\n") == len(values) - 1 and _PLAIN_LINES.fullmatch(lines):
-        yield _longest(values, len)
-        return
-    whole = "".join(values)
-    yield _longest(values, len if whole.isascii() else _bytes)
-    yield from islice((value for value in values if not _PLAIN.fullmatch(value)), 1)
-    if not whole.isprintable():
-        yield from islice((value for value in values if not value.isprintable()), 1)
-
-
-def _longest(values: Sequence[str], size: Callable[[str], int]) -> str:
-    sizes = list(map(size, values))
-    return values[sizes.index(max(sizes))]
-
-
 def _growth(texts: Iterable[str], description: JobDescription) -> int:
     """Return by how many bytes placeholders may let the texts grow."""
     used = Counter(name for text in texts if "{" in text for name in _names(text))
@@ -358,12 +338,13 @@ def _width(name: str, description: JobDescription) -> int:
     if name == INDEX:
         return len(str(ARRAY_LIMIT))
     values = description.parameters.get(name, ())
-    return max(map(len if "".join(values).isascii() else _bytes, values), default=0)
+    return max(map(len if "".join(values).isascii() else byte_length, values), default=0)
 
 
 def _names(text: str) -> list[str]:
     return [found[2] for found in PLACEHOLDER.finditer(text) if found[2]]
 
 
-def _bytes(text: str) -> int:
+def byte_length(text: str) -> int:
+    """Return how many bytes of UTF-8 a text is."""
     return len(text) if text.isascii() else len(text.encode())

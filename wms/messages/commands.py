@@ -18,6 +18,9 @@ Short = Annotated[str, msgspec.Meta(max_length=200)]
 SUBMIT_LIMIT = 2_000
 """Descriptions in one Submit; a tool splits more over several, with a command id each."""
 
+CHUNKS_LIMIT = 1_000
+"""In one AddChunks; the size of a message keeps them to a third of it anyway."""
+
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
     """Which jobs are meant: those for which every named part holds. A selector that names nothing selects nothing."""
@@ -33,8 +36,20 @@ class Selector(msgspec.Struct, frozen=True, kw_only=True):
     """Every job that the asker may act on; must be said, never a default."""
 
 
-class AddValues(msgspec.Struct, frozen=True, kw_only=True, tag="add-values"):
+class AddChunks(msgspec.Struct, frozen=True, kw_only=True, tag="add-chunks"):
     """Keep a part of long lists of parameters, for a Submit that names this command: lists too long for one message."""
+
+    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    chunks: Annotated[tuple[dict[str, msgspec.Raw], ...], msgspec.Meta(max_length=CHUNKS_LIMIT)]
+    """By name, the values of the jobs that follow those of the part before, each list as JSON: of a thousand jobs a chunk, of fewer
+    only in the last of all parts. Raw, so that not every value need be read."""
+    closely: bool = False
+    """Look at each value: the description asks more of them than to be printable and not too long."""
+    client: Short = ""
+
+
+class AddValues(msgspec.Struct, frozen=True, kw_only=True, tag="add-values"):
+    """As AddChunks with `closely`, which older tools do not know."""
 
     command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
     values: dict[str, tuple[str, ...]]
@@ -48,7 +63,7 @@ class LongLists(msgspec.Struct, frozen=True):
     job: int
     """Its place among the descriptions."""
     parts: tuple[CommandId, ...]
-    """The AddValues commands, in order."""
+    """The AddChunks commands, in order."""
 
 
 class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
@@ -132,4 +147,4 @@ class RuleSite(msgspec.Struct, frozen=True, kw_only=True, tag="rule-site"):
 
 
 Rule = SetShare | ResetShare | SetLimit | DropLimit | RuleSite
-Command = Submit | AddValues | Control | Rule
+Command = Submit | AddChunks | AddValues | Control | Rule
