@@ -26,6 +26,9 @@ LIVES = 8_192
 AT_REST, AT_REST_WITHIN_SECONDS = 0.3, 90
 """Of a processor, that the services use when nothing is to be done."""
 
+WARM_SECONDS = 1.0
+"""Of the same rate before what is counted: what the first requests of new pilots wait for is not what the others do."""
+
 Drive = Callable[[Load, float], Awaitable[Figures]]
 
 
@@ -52,7 +55,11 @@ async def measure(jobs: int, queues: int, seconds: int, rate: int, broker: str) 
         await kafka.start()
         try:
             if rate:
-                found = {"requests": await one(running, kafka, 1, at_rate(rate), seconds)}
+                found = {
+                    "requests": await one(
+                        running, kafka, 1, at_rate(rate), seconds, warm_seconds=WARM_SECONDS
+                    )
+                }
             else:
                 found = await series(running, kafka, seconds)
         finally:
@@ -63,8 +70,8 @@ async def measure(jobs: int, queues: int, seconds: int, rate: int, broker: str) 
 async def series(running: System, kafka: Kafka, seconds: int) -> dict[str, Figures]:
     """Measure all. How long one waits first, before there is much to clean up behind; offers that nobody takes are few by then."""
     return {
-        "rate_50": await one(running, kafka, 1, at_rate(50), seconds),
-        "rate_5000": await one(running, kafka, 1, at_rate(5_000), seconds),
+        "rate_50": await one(running, kafka, 1, at_rate(50), seconds, warm_seconds=WARM_SECONDS),
+        "rate_5000": await one(running, kafka, 1, at_rate(5_000), seconds, warm_seconds=WARM_SECONDS),
         "lives": await one(running, kafka, 16, saturate(16, LIVES), seconds, lives=True),
         "lives_one_by_one": await one(running, kafka, 1, saturate(1, LIVES), seconds, lives=True),
         "saturated": await one(running, kafka, 1, saturate(1, IN_FLIGHT), seconds),
@@ -109,10 +116,14 @@ async def one(
     *,
     lives: bool = False,
     site: str = SITE,
+    warm_seconds: float = 0.0,
 ) -> Figures:
-    """Let one load run for so many seconds, and say what each program used of the cores."""
+    """Let one load run for so many seconds, after some that are not counted, and say what each program used of the cores."""
     key = load_key(running.layout.keys / "pilots.pem")
     async with Load(kafka, key, site=site, vo=VO, slots=slots, lives=lives) as load:
+        if warm_seconds:
+            await drive(load, warm_seconds)
+            load.count_anew()
         cpu = Cpu(running)
         figures = await drive(load, seconds)
         used = cpu.used()

@@ -254,6 +254,11 @@ class Load:
         keys = [agent.pilot_id.encode()] * len(said)
         await self._kafka.send_many(reports.TOPIC, keys, [encode(each) for each in said], agent.headers)
 
+    def count_anew(self) -> None:
+        """Forget the figures so far."""
+        self._seconds.clear()
+        self.jobs = self._done = 0
+
     # --- what came of it --------------------------------------------------------------------------
 
     def _figures(self, seconds: float) -> Figures:

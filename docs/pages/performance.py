@@ -157,8 +157,8 @@ BROKERED = {
     "saturated": "as many as there can be, one slot a request",
     "saturated_16_slots": "the same, sixteen slots",
     "saturated_sweeps": "the same, of sweeps, whose jobs have no rows before",
-    "rate_5000": "5,000 requests a second",
-    "rate_50": "50 requests a second",
+    "rate_5000": "5,000 requests a second, after a second of the same",
+    "rate_50": "50 requests a second, after a second of the same",
     "lives": "whole lives (match, accept, run, done), sixteen slots",
     "lives_one_by_one": "whole lives, one slot",
 }
