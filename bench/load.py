@@ -165,6 +165,8 @@ class Load:
         payloads = [agent.request(each) for each in ids]
         keys = [agent.pilot_id.encode()] * len(ids)
         await self._kafka.send_many(requests.TOPIC, keys, payloads, agent.headers)
+        if self._reader is not None:
+            self._reader.hurry()  # as agents do
 
     async def _settle(self) -> None:
         """Wait for the answers that are still to come."""

@@ -188,7 +188,7 @@ class Consumer(Generic[M]):
             while self._share() == wanted:
                 records = await reader.poll(POLL_SECONDS, self._batch)
                 if records:
-                    reader.hurry()
+                    self._hurry()
                     await _to_its_end(self._take(records))
                     heard.something()
                     self._failing_since = None
@@ -198,6 +198,11 @@ class Consumer(Generic[M]):
             for each in part:
                 self._readers.pop(each, None)
             await reader.close()
+
+    def _hurry(self) -> None:
+        # Where one message came the next may come to any partition.
+        for each in set(self._readers.values()):
+            each.hurry()
 
     async def _take(self, records: Sequence[Message]) -> None:
         started = time.perf_counter()

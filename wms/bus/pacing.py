@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 SHORTEST_SECONDS = 0.004
 LONGEST_SECONDS = 0.1
-SHARE_OF_SILENCE = 1 / 4
-MOMENT_MS = 2
+SHARE_OF_SILENCE = 1 / 6
+MOMENT_MS = 4
 AMPLE_MS = 4_000
 """Enough to find the end of a log that takes all the memory that the embedded broker is given."""
 
