@@ -47,6 +47,8 @@ class ArcDispatcher:
         self._element = element
         self._agent = tuple(agent)
         self._jobs: dict[PilotId, str] = {}
+        self._unfed: set[PilotId] = set()
+        """Whose jobs were made and did not get their files: they would wait for them, and nobody brings them any more."""
 
     async def send(self, orders: Sequence[Order]) -> list[Sighting]:
         """Submit the pilots, many in one call, and bring them their files."""
@@ -63,6 +65,7 @@ class ArcDispatcher:
         if not pilot_ids:
             return []
         async with ArcRest(self._element) as rest:
+            await self._end_unfed(rest, pilot_ids)
             states = await self._ask(rest, "status", pilot_ids)
             ends = await self._ask(rest, "info", [each for each in states if _is_over(states[each])])
             return [
@@ -116,8 +119,12 @@ class ArcDispatcher:
         self._jobs[order.pilot_id] = answer.job
         config, token = (f'"$PWD/{name}"' for name in FILES[1:])
         script = pilot_script(order, self._agent, config=config, token=token)
-        for name, content in zip(FILES, (script, order.config, order.token), strict=True):
-            await rest.put(answer.job, name, content)
+        try:
+            for name, content in zip(FILES, (script, order.config, order.token), strict=True):
+                await rest.put(answer.job, name, content)
+        except BaseException:
+            self._unfed.add(order.pilot_id)
+            raise
         return Sighting(pilot_id=order.pilot_id, state="Submitted", reference=answer.job)
 
     def _xrsl(self, order: Order) -> str:
@@ -136,6 +143,11 @@ class ArcDispatcher:
         return f'&{relations}(inputFiles={inputs})(outputFiles=("log" ""))'
 
     # --- following --------------------------------------------------------------------------------
+
+    async def _end_unfed(self, rest: ArcRest, pilot_ids: Sequence[PilotId]) -> None:
+        if unfed := [each for each in pilot_ids if each in self._unfed]:
+            await self._ask(rest, "kill", unfed)
+            self._unfed.difference_update(unfed)
 
     async def _known(self, rest: ArcRest, pilot_ids: Sequence[PilotId]) -> list[PilotId]:
         """Return those of the pilots that have jobs; learn the names of jobs that are not known here first, if need be."""

@@ -71,6 +71,20 @@ async def test_a_credential_that_is_not_ours_or_not_there_makes_it_unavailable(
         await lost.follow([order().pilot_id])
 
 
+async def test_a_pilot_whose_files_did_not_arrive_is_ended_and_does_not_wait_for_them(
+    arc: ArcGround, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def breaks_off(*_: object) -> None:
+        raise Unavailable("the element was killed")
+
+    dispatcher, pilot = arc.dispatcher(), order(ENDS)
+    with monkeypatch.context() as fault:
+        fault.setattr("wms.dispatch.arc_rest.ArcRest.put", breaks_off)
+        with pytest.raises(Unavailable):
+            await dispatcher.send([pilot])
+    assert (await over(arc, dispatcher, pilot.pilot_id)).state in ("Aborted", "Failed")
+
+
 async def test_nothing_is_left_of_a_pilot_that_is_forgotten(arc: ArcGround) -> None:
     dispatcher, pilot = arc.dispatcher(), order(ENDS)
     await dispatcher.send([pilot])
