@@ -55,11 +55,7 @@ async def measure(jobs: int, queues: int, seconds: int, rate: int, broker: str) 
         await kafka.start()
         try:
             if rate:
-                found = {
-                    "requests": await one(
-                        running, kafka, 1, at_rate(rate), seconds, warm_seconds=WARM_SECONDS
-                    )
-                }
+                found = {"requests": await rated(running, kafka, rate, seconds)}
             else:
                 found = await series(running, kafka, seconds)
         finally:
@@ -70,8 +66,8 @@ async def measure(jobs: int, queues: int, seconds: int, rate: int, broker: str) 
 async def series(running: System, kafka: Kafka, seconds: int) -> dict[str, Figures]:
     """Measure all. How long one waits first, before there is much to clean up behind; offers that nobody takes are few by then."""
     return {
-        "rate_50": await one(running, kafka, 1, at_rate(50), seconds, warm_seconds=WARM_SECONDS),
-        "rate_5000": await one(running, kafka, 1, at_rate(5_000), seconds, warm_seconds=WARM_SECONDS),
+        "rate_50": await rated(running, kafka, 50, seconds),
+        "rate_5000": await rated(running, kafka, 5_000, seconds),
         "lives": await one(running, kafka, 16, saturate(16, LIVES), seconds, lives=True),
         "lives_one_by_one": await one(running, kafka, 1, saturate(1, LIVES), seconds, lives=True),
         "saturated": await one(running, kafka, 1, saturate(1, IN_FLIGHT), seconds),
@@ -105,6 +101,11 @@ async def at_rest(running: System) -> None:
         used = cpu.used()
         if sum(used.values()) - used["benchmark"] < AT_REST:
             return
+
+
+async def rated(running: System, kafka: Kafka, rate: int, seconds: int) -> Figures:
+    """Let requests of one slot come so many a second, for a while before they are counted."""
+    return await one(running, kafka, 1, at_rate(rate), seconds, warm_seconds=WARM_SECONDS)
 
 
 async def one(

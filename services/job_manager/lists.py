@@ -58,7 +58,7 @@ async def _keep(tx: Transaction, principal: Principal, message: AddChunks | AddV
         message = _in_chunks(message)
     chunks = _read(message)
     few = _checked(chunks)
-    texts = [_text(chunk) for chunk in chunks]
+    texts = [sweep.text({name: each.json for name, each in chunk.items()}) for chunk in chunks]
     digest = hashlib.sha256("\n".join(texts).encode()).digest()
     before = await submission.taken(tx, principal.owner, [message.command_id])
     if message.command_id in before:
@@ -74,10 +74,10 @@ async def _keep(tx: Transaction, principal: Principal, message: AddChunks | AddV
 
 def _in_chunks(message: AddValues) -> AddChunks:
     count = max(map(len, message.values.values()), default=0)
-    chunks = sweep.chunked(message.values, count)
+    chunks = column.cut(message.values, count)
     return AddChunks(
         command_id=message.command_id,
-        chunks=tuple(msgspec.json.decode(chunk, type=dict[str, msgspec.Raw]) for chunk in chunks),
+        chunks=tuple({name: msgspec.Raw(raw) for name, raw in chunk.items()} for chunk in chunks),
         closely=True,
         client=message.client,
     )
@@ -119,11 +119,6 @@ def _whole(chunks: Sequence[Chunk]) -> dict[str, tuple[str, ...]]:
         name: tuple(text for chunk in chunks for text in msgspec.json.decode(chunk[name].json))
         for name in chunks[0]
     }
-
-
-def _text(chunk: Chunk) -> str:
-    """Return a chunk as it is kept: the same for the same values."""
-    return msgspec.json.encode({name: msgspec.Raw(chunk[name].json) for name in sorted(chunk)}).decode()
 
 
 async def find(tx: Transaction, owner: str, submits: Sequence[Submit]) -> Parts:

@@ -35,13 +35,11 @@ class Following:
         doors: Doors,
         *,
         settled_seconds: float = SETTLED_SECONDS,
-        lingering_seconds: float = LINGERING_SECONDS,
         silent_seconds: float = 60.0,
     ) -> None:
         self._db = db
         self._doors = doors
         self._settled_seconds = settled_seconds
-        self._lingering_seconds = lingering_seconds
         self._silent_seconds = silent_seconds
         self._sending: list[set[PilotId]] = []
 
@@ -124,11 +122,10 @@ class Following:
         sightings = await door.dispatcher.follow([each.pilot_id for each in pilots])
         there = {each.pilot_id for each in sightings if not each.ended}
         left = [each for each in pilots if each.pilot_id in there and not each.lost]
-        ending = {each.pilot_id for each in left if each.age >= self._lingering_seconds}
-        if ending:
-            log.warning("pilots that have ended linger, cancelled", door=door.place, pilots=sorted(ending))
-            await door.dispatcher.cancel(sorted(ending))
-        waiting = {each.pilot_id for each in left} - ending
+        if ending := [each.pilot_id for each in left if each.age >= LINGERING_SECONDS]:
+            log.warning("pilots that have ended linger, cancelled", door=door.place, pilots=ending)
+            await door.dispatcher.cancel(ending)
+        waiting = {each.pilot_id for each in left if each.age < LINGERING_SECONDS}
         return [each.pilot_id for each in pilots if each.pilot_id not in waiting]
 
 

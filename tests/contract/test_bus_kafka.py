@@ -13,7 +13,7 @@ from aiokafka.record.util import calc_crc32c
 
 from tests.contract.bus import PARTITIONS, Bus
 from tests.waiting import eventually
-from wms.bus.kafka import Kafka, Message, Reader, Settings
+from wms.bus.kafka import Kafka, Message, Settings
 from wms.bus.topics import SHARED, Topic, find
 from wms.embedded.process import free_port
 from wms.errors import Rejected, Unavailable
@@ -66,26 +66,14 @@ async def test_a_broker_that_stands_still_for_a_while_keeps_none_of_many_senders
     assert [each.payload for each in found] == [b"first", *(b"%d" % n for n in range(40))]
 
 
-async def first(reader: Reader) -> list[Message]:
-    """Return what the first poll brings that brings anything."""
-    found: list[Message] = []
-
-    async def something() -> bool:
-        found.extend(await reader.poll(0.2, 5_000))
-        return bool(found)
-
-    await eventually(something)
-    return found
-
-
 async def test_what_comes_while_little_is_handled_comes_together(bus: Bus) -> None:
     reader = await bus.kafka.reader(bus.topic.name)
     reader.assign(dict.fromkeys(range(PARTITIONS), 0))
     await bus.kafka.send(bus.topic.name, "k", b"0")
-    handled = await first(reader)
+    handled = await reader.poll(20.0, 5_000)
     for n in range(1, 6):
         await bus.kafka.send(bus.topic.name, f"k{n}", b"%d" % n)
-    together = await first(reader)
+    together = await reader.poll(20.0, 5_000)
     await reader.close()
 
     assert [each.payload for each in handled] == [b"0"]

@@ -191,9 +191,9 @@ class Consumer(Generic[M]):
                     self._hurry()
                     await _to_its_end(self._take(records))
                     heard.something()
-                    self._failing_since = None
-                elif heard.answered(await reader.unread(), reader.answered_at()):
-                    self._failing_since = None
+                elif not heard.answered(await reader.unread(), reader.answered_at()):
+                    continue
+                self._failing_since = None
         finally:
             for each in part:
                 self._readers.pop(each, None)

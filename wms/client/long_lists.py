@@ -20,8 +20,6 @@ APART_BYTES = 800_000
 Chunk = dict[str, bytes]
 """The values of at most a thousand jobs: by name, a JSON list."""
 
-_encoder = msgspec.json.Encoder()
-
 
 class LongLists(msgspec.Struct, frozen=True):
     """The lists of a description, too long to travel in it."""
@@ -50,10 +48,7 @@ def _chunks(lists: Mapping[str, Sequence[str]]) -> list[Chunk]:
         count = max(map(len, lists.values()))
         if count > ARRAY_LIMIT:
             return []
-        chunks = [
-            {name: _encoder.encode(values[at : at + CHUNK]) for name, values in lists.items()}
-            for at in range(0, count, CHUNK)
-        ]
+        chunks = column.cut(lists, count)
         return chunks if sum(map(_size, chunks)) > INLINE_BYTES else []
     except (AttributeError, TypeError, ValueError, OverflowError):
         return []

@@ -11,6 +11,7 @@ from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, TaskQueueId
 from wms.job.state import State
+from wms.jobdesc import column
 from wms.jobdesc.array import CHUNK
 
 SQL = load(__file__)
@@ -96,11 +97,12 @@ async def _adopt(tx: Transaction, sweep: Born) -> None:
 
 def chunked(lists: Mapping[str, Sequence[str]], count: int) -> list[str]:
     """Return the lists of so many jobs as they are kept, a text for each thousand: the same for the same lists."""
-    names = sorted(lists)
-    return [
-        msgspec.json.encode({name: lists[name][start : start + CHUNK] for name in names}).decode()
-        for start in range(0, count, CHUNK)
-    ]
+    return [text(chunk) for chunk in column.cut(lists, count)]
+
+
+def text(chunk: Mapping[str, bytes]) -> str:
+    """Return a chunk, of a JSON list a name, as it is kept: the same for the same values."""
+    return msgspec.json.encode({name: msgspec.Raw(chunk[name]) for name in sorted(chunk)}).decode()
 
 
 _lists = msgspec.json.Decoder(dict[str, list[str]])

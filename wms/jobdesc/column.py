@@ -11,6 +11,7 @@ from itertools import islice
 
 import msgspec
 
+from wms.jobdesc.array import CHUNK
 from wms.jobdesc.rules import CONTROLS
 from wms.jobdesc.validation import PLAIN, byte_length
 
@@ -95,6 +96,14 @@ def _extremes(texts: Sequence[str]) -> Iterator[str]:
     if not whole.isprintable():
         yield from islice((text for text in texts if not text.isprintable()), 1)
         yield from islice((text for text in texts if CONTROLS.search(text)), 1)
+
+
+def cut(lists: Mapping[str, Sequence[str]], count: int) -> list[dict[str, bytes]]:
+    """Return lists of so many jobs in chunks of a thousand: by name, the values of those jobs as JSON."""
+    return [
+        {name: _encoder.encode(values[at : at + CHUNK]) for name, values in lists.items()}
+        for at in range(0, count, CHUNK)
+    ]
 
 
 def small(chunks: Sequence[Chunk]) -> dict[str, tuple[str, ...]]:
