@@ -430,3 +430,17 @@ async def test_both_ends_at_once(bus: Bus) -> None:
         found = await bus.read_all(out, 1, 3_000)
 
     assert {each.payload for each in found} == {encode(Note(n=n)) for n in range(3_000)}
+
+
+async def test_a_full_disk_of_the_database_is_waited_for(bus: Bus) -> None:
+    await bus.sql("create sequence attempts")
+    await bus.sql(
+        "create function fill() returns trigger language plpgsql as $$ begin"
+        " if nextval('attempts') < 3 then raise disk_full; end if; return null; end $$"
+    )
+    await bus.sql("create trigger fill after insert on effect execute function fill()")
+    await bus.send([1])
+    async with bus.instance():
+        assert await bus.took_effect(1) == [1]
+
+    assert await bus.letters() == []

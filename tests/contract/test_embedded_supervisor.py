@@ -1,9 +1,11 @@
 """The supervisor starts again what died, tells how it goes, and leaves nothing behind, however it ends."""
 
 import asyncio
+import errno
 import itertools
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -19,7 +21,7 @@ import pytest_asyncio
 from tests.waiting import eventually
 from wms import files
 from wms.embedded.lifeline import Lifeline
-from wms.embedded.lock import holder
+from wms.embedded.lock import DirectoryLock, holder
 from wms.embedded.server import Program
 from wms.embedded.supervisor import Supervisor, read_state
 from wms.embedded.sweep import members
@@ -72,6 +74,73 @@ async def test_what_dies_at_once_is_started_ever_more_slowly(supervisor: Supervi
     assert pauses[1] >= 0.2
     assert pauses[2] >= 0.4
     assert supervisor.state().children["doomed"].last_exit == 3
+
+
+async def test_on_a_full_disk_what_dies_is_started_again_and_written_down_later(
+    supervisor: Supervisor,
+) -> None:
+    """A directory in the place of the state file stands for the full disk: nothing can be written there."""
+    server = program(supervisor, "one", SLEEP)
+    await supervisor.add(server)
+    first = server.pid
+    assert first is not None
+    state_file = supervisor.data_dir / "state.json"
+    state_file.unlink()
+    (state_file / "full").mkdir(parents=True)
+    os.kill(first, signal.SIGKILL)
+    await eventually(lambda: server.running and server.pid != first)
+    second = server.pid
+    assert second is not None
+    os.kill(second, signal.SIGKILL)
+    await eventually(lambda: server.running and server.pid != second)
+    shutil.rmtree(state_file)
+
+    def is_written() -> bool:
+        state = read_state(supervisor.data_dir)
+        return state is not None and state.children["one"].pid == server.pid and state.written_at > 0
+
+    await eventually(is_written)
+
+
+async def test_what_cannot_be_started_again_is_tried_until_it_can(supervisor: Supervisor) -> None:
+    server = program(supervisor, "one", SLEEP)
+    await supervisor.add(server)
+    first = server.pid
+    assert first is not None
+    # No log can be opened, as on a disk without room for one more file.
+    server.log_path.unlink()
+    server.log_path.mkdir()
+    os.kill(first, signal.SIGKILL)
+    await eventually(lambda: "directory" in supervisor.state().children["one"].last_error)
+    server.log_path.rmdir()
+    await eventually(lambda: server.running and server.pid != first)
+
+
+async def test_a_lock_that_could_not_be_written_is_free_for_the_next_attempt(
+    tmp_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = DirectoryLock(tmp_dir / "lock")
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        with pytest.raises(OSError, match="no space"):
+            lock.acquire()
+    lock.acquire()
+    assert holder(tmp_dir / "lock") == os.getpid()
+    lock.release()
+
+
+async def test_a_server_that_does_not_work_is_killed_and_started_again(supervisor: Supervisor) -> None:
+    server = program(supervisor, "one", SLEEP)
+    await supervisor.add(server)
+    first = server.pid
+    assert first is not None
+    os.kill(first, signal.SIGSTOP)
+    await supervisor.restart("one", "it hangs")
+    await eventually(lambda: server.running and server.pid != first)
 
 
 def read_times(path: Path) -> list[float]:

@@ -21,8 +21,10 @@ from tests.waiting import eventually
 from wms.embedded.broker import cluster_id_at
 from wms.embedded.layout import SERVICES
 from wms.embedded.lifeline import Lifeline
+from wms.embedded.server import Program, Server
 from wms.embedded.sweep import members, system_id
 from wms.embedded.system import System, down
+from wms.embedded.watch import SystemWatch
 from wms.errors import Rejected
 
 # The servers, the schema and the keys; the services have tests of their own.
@@ -75,6 +77,45 @@ async def test_killed_servers_come_back_where_they_were(system: System) -> None:
     )
     assert (system.postgres.url, system.broker.bootstrap) == (url, bootstrap)
     await execute(url, "SELECT 1")
+
+
+INSTANCE = """insert into service_instance (instance_id, service, consumers, host, pid, version)
+    values ('sleeper-1', 'sleeper', array[]::text[], 'here', {pid}, '0')"""
+
+
+async def test_what_runs_and_does_nothing_is_killed_and_started_again(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert system.facts is not None
+    assert system.postgres is not None
+    assert system.broker is not None
+    monkeypatch.setattr("wms.embedded.watch.ANSWER_SECONDS", 1.0)
+    watch = SystemWatch(
+        system.supervisor,
+        system.facts.postgres_url,
+        ("sleeper",),
+        postgres=True,
+        broker=system.broker,
+        hung_after=1.0,
+    )
+    sleeper = Program(system.layout.root / "sleeper", name="sleeper", argv=["sleep", "1000"])
+    await system.supervisor.add(sleeper)
+    # A service that beat once and never again.
+    await execute(system.facts.postgres_url, INSTANCE.format(pid=sleeper.pid))
+    hanging: list[Server] = [sleeper]
+    before = {name: child.starts for name, child in system.state().children.items()}
+
+    async def are_restarted() -> bool:
+        await watch.look()
+        return all(system.state().children[each.name].starts > before[each.name] for each in hanging)
+
+    await eventually(are_restarted)
+    assert system.state().children["broker"].starts == before["broker"]
+    hanging = [system.postgres, system.broker]
+    for server in hanging:
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGSTOP)
+    await eventually(are_restarted)
 
 
 async def test_second_on_its_directory_is_refused_by_name(system: System) -> None:

@@ -41,6 +41,8 @@ GONE = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
+    # No fault of the statement's: it works as soon as somebody has made room.
+    asyncpg.DiskFullError,
 )
 """What says that the database is not there: whether a commit under way took effect is unknown."""
 

@@ -34,8 +34,13 @@ class DirectoryLock:
                 f"{self.path.parent} is in use by process {written_pid(self.path) or '(unknown)'}",
                 "stop that process, or use another directory",
             )
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        except OSError:
+            # Of a full disk. Left open, it would keep the lock from ourselves at the next attempt.
+            os.close(fd)
+            raise
         self._fd = fd
 
     def release(self) -> None:

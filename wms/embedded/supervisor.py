@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import msgspec
 import structlog
 
 from wms.embedded.lock import DirectoryLock
+from wms.embedded.loops import RestartedLoops
 from wms.embedded.process import tail
 from wms.embedded.server import Server
 from wms.embedded.sweep import VARIABLE, sweep, system_id
-from wms.errors import WmsError
 from wms.files import write_secret
+from wms.runtime import clock
 
 log = structlog.get_logger()
 
@@ -23,6 +25,9 @@ LOCK_FILE, STATE_FILE = "up.lock", "state.json"
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 CALM = 10.0
 SWEEP_GRACE = 2.0
+RECORD_SECONDS = 2.0
+STALE_AFTER_SECONDS = 10.0
+"""A state file that was not written for so long says that its supervisor hangs, or cannot write."""
 
 
 class ChildState(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +46,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     system: str
     children: dict[str, ChildState]
+    written_at: float = 0.0
+    """Seconds since 1970."""
+    failing: dict[str, str] = {}
+    """By name the loops of the supervisor that failed of late and were begun again, with the error."""
 
 
 class Supervisor:
@@ -52,7 +61,7 @@ class Supervisor:
         self._lock = DirectoryLock(self.data_dir / LOCK_FILE)
         self._servers: dict[str, Server] = {}
         self._states: dict[str, ChildState] = {}
-        self._keepers: dict[str, asyncio.Task[None]] = {}
+        self.loops = RestartedLoops()
 
     async def open(self) -> None:
         """Take the directory and end what an earlier life left running. Raises Rejected if another keeps it."""
@@ -61,6 +70,7 @@ class Supervisor:
         if swept := await sweep(self.system, grace=SWEEP_GRACE):
             log.info("leftovers.ended", count=swept)
         self._record()
+        self.loops.start("record", self._record_on)
 
     async def add(self, server: Server) -> None:
         """Start a server, wait until it is ready, and keep it from now on. Raises what its start raises."""
@@ -70,11 +80,23 @@ class Supervisor:
         # Its descendants inherit it; a later life knows them by it.
         server.environment[VARIABLE] = self.system
         await self._start(server)
-        self._keepers[server.name] = asyncio.create_task(self._keep(server), name=f"keep {server.name}")
+        self.loops.start(f"keep {server.name}", partial(self._keep, server))
 
     def state(self) -> State:
         """Return how all servers do now."""
-        return State(pid=os.getpid(), system=self.system, children=dict(self._states))
+        return State(
+            pid=os.getpid(),
+            system=self.system,
+            children=dict(self._states),
+            written_at=clock.timestamp(),
+            failing=self.loops.failing(),
+        )
+
+    async def restart(self, name: str, why: str) -> None:
+        """Kill a server that does not work; its keeper starts it again."""
+        log.warning("server.killed", server=name, why=why)
+        self._note(name, last_error=why)
+        await self._servers[name].kill()
 
     def pid_of(self, name: str) -> int | None:
         """Return the pid of a server while it runs."""
@@ -87,18 +109,14 @@ class Supervisor:
     async def close(self) -> None:
         """Stop all servers, the last started first, end every other process of the system, and give the directory up."""
         for name, server in reversed(self._servers.items()):
-            await self._let_go(name)
+            await self.loops.stop(f"keep {name}")
             with contextlib.suppress(ProcessLookupError):
                 await server.stop()
             self._note(name, pid=None)
+        await self.loops.stop_all()
         await sweep(self.system, grace=SWEEP_GRACE)
         self._servers.clear()
         self._lock.release()
-
-    async def _let_go(self, name: str) -> None:
-        if (keeper := self._keepers.pop(name, None)) is not None:
-            keeper.cancel()
-            await asyncio.wait([keeper])
 
     async def _start(self, server: Server) -> None:
         await server.start()
@@ -110,8 +128,8 @@ class Supervisor:
         while True:
             began = time.monotonic()
             code = await server.wait()
-            log.warning("server.ended", server=server.name, exit=code)
             self._note(server.name, pid=None, last_exit=code)
+            log.warning("server.ended", server=server.name, exit=code)
             if time.monotonic() - began > CALM:
                 pause = FIRST_PAUSE
             pause = await self._restart(server, pause)
@@ -123,9 +141,9 @@ class Supervisor:
             pause = min(2 * pause, LONGEST_PAUSE)
             try:
                 await self._start(server)
-            except (WmsError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - whatever keeps it from starting may be mended meanwhile
+                self._note(server.name, pid=None, last_error=str(error) or repr(error))
                 log.warning("server.failed", server=server.name, error=str(error))
-                self._note(server.name, pid=None, last_error=str(error))
             else:
                 return pause
 
@@ -133,8 +151,19 @@ class Supervisor:
         self._states[name] = msgspec.structs.replace(self._states.get(name, ChildState()), **changes)
         self._record()
 
+    async def _record_on(self) -> None:
+        while True:
+            await asyncio.sleep(RECORD_SECONDS)
+            self._record()
+
     def _record(self) -> None:
-        write_secret(self.data_dir / STATE_FILE, msgspec.json.encode(self.state()).decode(), durable=False)
+        """Write the state file. On a full disk that fails, and servers must be started again all the same."""
+        try:
+            write_secret(
+                self.data_dir / STATE_FILE, msgspec.json.encode(self.state()).decode(), durable=False
+            )
+        except OSError as error:
+            log.warning("state not written", error=str(error))
 
 
 def read_state(data_dir: Path) -> State | None:

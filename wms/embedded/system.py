@@ -5,12 +5,12 @@ import contextlib
 import os
 import signal
 import time
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import psutil
-import structlog
 
 from wms.db import instance
 from wms.db.database import Database
@@ -25,10 +25,9 @@ from wms.embedded.lifeline import Lifeline
 from wms.embedded.postgres import Postgres
 from wms.embedded.server import KafkaServer
 from wms.embedded.supervisor import State, Supervisor
+from wms.embedded.watch import SystemWatch
 from wms.errors import Rejected, Unavailable
 from wms.files import Table
-
-log = structlog.get_logger()
 
 SERVICES_READY_WITHIN = 60.0
 PILOTS_END_WITHIN = 8.0
@@ -68,7 +67,6 @@ class System:
         self._durable = durable
         self._log_level = log_level
         self._pilots = pilots or {}
-        self._watch: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Bring everything up and wait until each service beats. Raises Rejected or Unavailable, with nothing left up."""
@@ -93,15 +91,27 @@ class System:
         except BaseException:
             await self.stop()
             raise
-        self._watch = asyncio.create_task(self._bound_broker(), name="bound the broker")
+        self._watch(self.facts)
 
     async def stop(self) -> None:
         """Stop everything, services first, and leave no process behind."""
-        if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.wait([self._watch])
+        for loop in ("bound the broker", "watch"):
+            await self.supervisor.loops.stop(loop)
         await self._drain_pilots()
         await self.supervisor.close()
+
+    def _watch(self, facts: Facts) -> None:
+        """Look from now on for what does not work although it runs."""
+        watch = SystemWatch(
+            self.supervisor,
+            facts.postgres_url,
+            self._services,
+            postgres=self.postgres is not None,
+            broker=self.broker,
+        )
+        self.supervisor.loops.start("watch", watch.run)
+        if isinstance(self.broker, Broker):
+            self.supervisor.loops.start("bound the broker", partial(self._bound_broker, self.broker))
 
     async def _drain_pilots(self) -> None:
         """Let the pilots give back what they run while there is somebody to tell."""
@@ -187,13 +197,12 @@ class System:
             end = self.supervisor.log_tail(name)
             raise Unavailable(f"{name} does not run; the end of {children[name].log}: {end}")
 
-    async def _bound_broker(self) -> None:
-        while isinstance(self.broker, Broker):
+    async def _bound_broker(self, broker: Broker) -> None:
+        while True:
             await asyncio.sleep(BROKER_LOOK_SECONDS)
             with contextlib.suppress(psutil.Error):
-                if self.broker.pid and psutil.Process(self.broker.pid).memory_info().rss > BROKER_RSS_LIMIT:
-                    log.warning("broker.full", limit_bytes=BROKER_RSS_LIMIT)
-                    await self.broker.kill()
+                if broker.pid and psutil.Process(broker.pid).memory_info().rss > BROKER_RSS_LIMIT:
+                    await self.supervisor.restart(broker.name, f"it holds {BROKER_RSS_LIMIT >> 20} MiB")
 
 
 async def down(data_dir: Path, *, within: float = 60.0) -> bool:

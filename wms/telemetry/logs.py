@@ -5,12 +5,13 @@ what only a renderer makes visible (the `repr` of an object, of bytes, of an err
 process is written by the same road.
 """
 
+import contextlib
 import logging
 import re
 import sys
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import structlog
 
@@ -77,12 +78,27 @@ def configure(service: str, level: Level = "info", *, as_json: bool = True) -> N
             _clean_line,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=_Lossy(sys.stderr)),  # type: ignore[arg-type] # it writes and flushes alone
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.bind_contextvars(service=service)
     _route_library_logs(number)
     sys.excepthook = _log_the_end
+
+
+class _Lossy:
+    """Standard error that drops what cannot be written: a full disk must cost lines of the log, never the work."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
 
 
 class _IntoStructlog(logging.Handler):

@@ -1,0 +1,34 @@
+"""Which processes hang: they run, and have given no sign of life for too long."""
+
+from collections.abc import Hashable, Mapping
+
+HUNG_AFTER_SECONDS = 15.0
+BLIND_SECONDS = 5.0
+"""After a pause between two looks longer than this, all begin anew: the machine slept, or nobody could look."""
+
+
+class HangDetector:
+    """Compares each process's last sign of life with what it was at earlier looks.
+
+    It never reads a clock: a sign is any value that changes while the process works, and `now` is monotonic seconds.
+    """
+
+    def __init__(self, hung_after: float = HUNG_AFTER_SECONDS) -> None:
+        self._hung_after = hung_after
+        self._signs: dict[str, tuple[Hashable, float]] = {}
+        self._looked_at: float | None = None
+
+    def look(self, signs: Mapping[str, Hashable], now: float) -> list[str]:
+        """Take the present signs; return the names whose sign has been the same for too long, each once."""
+        if self._looked_at is None or now - self._looked_at > BLIND_SECONDS:
+            self._signs = {}
+        self._looked_at = now
+        before = self._signs
+        self._signs = {
+            name: before[name] if name in before and before[name][0] == sign else (sign, now)
+            for name, sign in signs.items()
+        }
+        hung = [name for name, (_, since) in self._signs.items() if now - since > self._hung_after]
+        for name in hung:
+            del self._signs[name]
+        return hung

@@ -1,0 +1,63 @@
+"""Loops that outlive their own faults: one that ends or fails is begun again, and its failure is remembered."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+log = structlog.get_logger()
+
+RESTART_SECONDS = 1.0
+REMEMBERED_SECONDS = 30.0
+"""For so long a loop counts as failing after its last failure."""
+
+
+class RestartedLoops:
+    """Runs each loop in a task of its own. No exception of a loop ends its task: nobody would notice."""
+
+    def __init__(self, pause_seconds: float = RESTART_SECONDS) -> None:
+        self._pause_seconds = pause_seconds
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._failures: dict[str, tuple[float, str]] = {}
+
+    def start(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+        """Run a loop until `stop`. Names are unique."""
+        assert name not in self._tasks, name
+        self._tasks[name] = asyncio.create_task(self._run(name, loop), name=name)
+
+    async def stop(self, name: str) -> None:
+        """Cancel a loop and wait for its end; nothing happens if there is none of that name."""
+        if (task := self._tasks.pop(name, None)) is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def stop_all(self) -> None:
+        """Cancel all loops and wait for their ends."""
+        for name in tuple(self._tasks):
+            await self.stop(name)
+
+    def failing(self) -> dict[str, str]:
+        """Return the last error of each loop that failed of late."""
+        since = time.monotonic() - REMEMBERED_SECONDS
+        return {name: error for name, (at, error) in self._failures.items() if at > since}
+
+    async def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await loop()
+                self._note(name, "it ended by itself")
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise
+                self._note(name, "it was cancelled from inside")
+            except Exception as error:  # noqa: BLE001 - the loop goes on, whatever the fault
+                self._note(name, f"{type(error).__name__}: {error}")
+            await asyncio.sleep(self._pause_seconds)
+
+    def _note(self, name: str, error: str) -> None:
+        self._failures[name] = (time.monotonic(), error)
+        with contextlib.suppress(OSError):
+            log.error("loop.restarted", loop=name, error=error)

@@ -1,0 +1,110 @@
+"""Watches the processes of a system and restarts those that run and do nothing: stopped, deadlocked, out of their loops."""
+
+import asyncio
+import struct
+import time
+from collections.abc import Hashable, Sequence
+
+import asyncpg
+
+from wms.db import instance
+from wms.db.database import Transaction
+from wms.embedded.hang import HUNG_AFTER_SECONDS, HangDetector
+from wms.embedded.server import LOOPBACK, KafkaServer
+from wms.embedded.supervisor import Supervisor
+
+LOOK_SECONDS = 2.0
+ANSWER_SECONDS = 2.5
+_API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+"""A Kafka request that every broker answers: which requests it knows. Size, key, version, correlation, no client's name."""
+
+
+class SystemWatch:
+    """Looks for signs of life: heartbeats of services, answers of Postgres and the broker."""
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        postgres_url: str,
+        services: Sequence[str],
+        *,
+        postgres: bool,
+        broker: KafkaServer | None,
+        hung_after: float = HUNG_AFTER_SECONDS,
+    ) -> None:
+        self._supervisor = supervisor
+        self._url = postgres_url
+        self._services = services
+        self._watches_postgres = postgres
+        self._broker = broker
+        self._hung_after = hung_after
+        self._detector = HangDetector(hung_after)
+        self._answers = {"postgres": 0, "broker": 0}
+
+    async def run(self) -> None:
+        """Look every so often until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self.look()
+
+    async def look(self) -> None:
+        """Look once, and kill what hangs; its keeper starts it again."""
+        services, _ = await asyncio.gather(self._look_at_postgres(), self._look_at_broker())
+        signs: dict[str, Hashable] = {**services, **self._servers()}
+        for name in self._detector.look(signs, time.monotonic()):
+            why = f"it gave no sign of life for {self._hung_after:g} s"
+            await self._supervisor.restart(name, why)
+
+    def _servers(self) -> dict[str, Hashable]:
+        """Return how often each server of our own has answered; one that does not run is its keeper's affair."""
+        names = [("postgres", "postgres")] if self._watches_postgres else []
+        names += [("broker", self._broker.name)] if self._broker is not None else []
+        return {
+            name: (self._supervisor.pid_of(name), self._answers[server])
+            for server, name in names
+            if self._supervisor.pid_of(name) is not None
+        }
+
+    async def _look_at_postgres(self) -> dict[str, Hashable]:
+        """Return the last heartbeat of each service; none while Postgres does not tell."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                beats = await self._heartbeats()
+        except TimeoutError:
+            return {}
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            # A refusal is an answer.
+            beats = {}
+        self._answers["postgres"] += 1
+        return beats
+
+    async def _heartbeats(self) -> dict[str, Hashable]:
+        connection = await asyncpg.connect(self._url)
+        try:
+            rows = await instance.instances(Transaction(connection))
+        finally:
+            connection.terminate()
+        beats = {row["pid"]: row["heartbeat_at"] for row in rows}
+        pids = {name: self._supervisor.pid_of(name) for name in self._services}
+        return {name: (pid, beats[pid]) for name, pid in pids.items() if pid in beats}
+
+    async def _look_at_broker(self) -> None:
+        if self._broker is None or await answers(self._broker.port):
+            self._answers["broker"] += 1
+
+
+async def answers(port: int) -> bool:
+    """Return whether a broker on this machine answers, or refuses; false if it accepts a request and says nothing."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            reader, writer = await asyncio.open_connection(LOOPBACK, port)
+            try:
+                writer.write(_API_VERSIONS)
+                await reader.read(8)
+            finally:
+                writer.close()
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
