@@ -35,11 +35,26 @@ def main() -> None:
     except (Rejected, Unavailable) as error:
         sys.stderr.write(f"job_agent: {error}\n")
         sys.exit(2 if isinstance(error, Rejected) else 75)
-    except BaseExceptionGroup as group:
+    except Exception as error:  # noqa: BLE001 - it ends the process, and is told
         import structlog
 
-        structlog.get_logger().exception("agent failed", errors=[repr(error) for error in group.exceptions])
+        structlog.get_logger().exception("agent failed")
+        # Last of all, since the last line is shown as the reason of the pilot's end.
+        sys.stderr.write(f"job_agent: {crash_words(error)}\n")
         sys.exit(75)
+
+
+def crash_words(error: BaseException) -> str:
+    """Return one sentence on an error that ended the agent: what it was, and where."""
+    import textwrap
+    import traceback
+
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    words = textwrap.shorten(f"{type(error).__name__}: {error}", 200)
+    return f"the pilot ended through a fault of its own: {words}{where}"
 
 
 def _config_file(arguments: list[str]) -> Path:

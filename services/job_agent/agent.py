@@ -201,11 +201,18 @@ class Agent:
                 await asyncio.sleep(0.1)
                 continue
             for message in messages:
-                self._take(message)
+                self._take_safely(message)
             if messages:
                 self._heard_at = now()
                 self._slots.fill()
                 self._changed.set()
+
+    def _take_safely(self, message: ToAgent) -> None:
+        """Take a message; one that cannot be taken is dropped, and leases say the rest."""
+        try:
+            self._take(message)
+        except Exception:
+            log.exception("message dropped", message=type(message).__name__)
 
     def _take(self, message: ToAgent) -> None:
         match message:
@@ -216,8 +223,7 @@ class Agent:
             case Answer():
                 self._take_answer(message)
             case Kill():
-                for holding in self._held(message.jobs):
-                    self._slots.kill(holding)
+                self._slots.on_each(self._held(message.jobs), self._slots.kill)
             case Peek():
                 self._peek(message)
 
@@ -234,7 +240,11 @@ class Agent:
 
     def _is_unfit(self, job: OfferedJob) -> bool:
         """Give an offer back, and say why, if the node does not do what the job requires."""
-        fault = self._node.fault(job)
+        try:
+            fault = self._node.fault(job)
+        except Exception as error:
+            log.exception("not judged", job=job.job_id)
+            fault = f"its requirements cannot be judged here: {type(error).__name__}"
         if fault:
             log.info("unfit", job=job.job_id, epoch=job.epoch, reason=fault)
             self._reporter.unfit(_held(job), fault)
@@ -244,16 +254,14 @@ class Agent:
         sent = self._reporter.answered(answer)
         if sent is None:
             return
-        for holding in self._held(answer.lost):
-            self._slots.lose(holding)
+        self._slots.on_each(self._held(answer.lost), self._slots.lose)
         for result in sent.report.finish:
             if (result.job_id, result.epoch) in answer.lost:
                 log.warning("result refused", job=result.job_id, epoch=result.epoch, code=result.code)
         self._lease_seconds = answer.lease_seconds or self._lease_seconds
-        for holding in self._held(answer.granted):
-            self._slots.grant(holding, stop_at(sent.first_at, answer.lease_seconds, STOP_SECONDS))
-        for holding in self._held(answer.kill):
-            self._slots.kill(holding)
+        until = stop_at(sent.first_at, answer.lease_seconds, STOP_SECONDS)
+        self._slots.on_each(self._held(answer.granted), lambda each: self._slots.grant(each, until))
+        self._slots.on_each(self._held(answer.kill), self._slots.kill)
         if answer.drain:
             self.drain("the system asked for it")
         if self._draining:
@@ -285,7 +293,7 @@ class Agent:
                 asker=peek.asker,
             )
             await self._link.report(peeked)
-        except (Unavailable, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - who asked for it asks again
             log.warning("not shown", job=peek.job_id, error=str(error))
 
     # --- leases and the link ----------------------------------------------------------------------

@@ -243,7 +243,13 @@ class Payload:
     # --- watching ---
 
     async def _watch(self, process: Process) -> Ended:
-        self._watched = watched = Watched(process, self._limits, self._place.measured, self._judge)
+        self._watched = watched = Watched(
+            process,
+            self._limits,
+            self._place.measured,
+            self._judge,
+            lambda error: self.kill(_unwatched(error)),
+        )
         loop = asyncio.get_running_loop()
         wall = self._limits.wall_seconds
         timer = None if wall is None else loop.call_later(wall, lambda: self.kill(wall_struck(wall)))
@@ -368,6 +374,10 @@ class Payload:
             max_rss_bytes=max(ended.max_rss_bytes, seen.max_rss_bytes),
             disk_bytes=max(disk, seen.disk_bytes),
         )
+
+
+def _unwatched(error: Exception) -> Reason:
+    return Reason(Code.AGENT_ERROR, f"its limits could not be watched: {type(error).__name__}: {error}"[:500])
 
 
 def _signal_text(number: int) -> str:

@@ -1,9 +1,10 @@
 """A payload's place on disk: its directories, made, filled, read for outputs, and removed."""
 
 import asyncio
-import os
+import contextlib
 import shutil
 import stat
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from wms.transfer import SandboxStore, Selection, download, select
 WORK, SCRATCH = "work", "tmp"
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
 TAIL_CHARACTERS = 4_096
+REMOVE_SECONDS = 600.0
 
 
 class Harvest(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,11 +102,16 @@ class Place:
         return self._program(executable)
 
     def _remove(self) -> None:
-        shutil.rmtree(self.directory, ignore_errors=True)
-        if self.directory.exists():
-            for parent, below, _ in os.walk(self.directory):
-                for name in below:
-                    path = Path(parent, name)
-                    if not path.is_symlink():
-                        path.chmod(0o700)
+        # Python's own goes no deeper than its stack, and payloads may.
+        with contextlib.suppress(RecursionError):
             shutil.rmtree(self.directory, ignore_errors=True)
+        if self.directory.exists():
+            _run("chmod", "-R", "u+rwX", str(self.directory))
+            _run("rm", "-rf", "--", str(self.directory))
+
+
+def _run(*argv: str) -> None:
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=REMOVE_SECONDS
+        )

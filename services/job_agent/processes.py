@@ -173,7 +173,8 @@ class _Link(asyncio.Protocol):
         return self._count, process
 
     def send(self, order: dict[str, object]) -> None:
-        if self._transport is not None:
+        # A shepherd that is gone needs no orders. Writing to a closed transport raises in uvloop, and not in asyncio.
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.write(_encoder.encode(order) + b"\n")
 
     def stop(self) -> None:
@@ -203,7 +204,9 @@ class _Link(asyncio.Protocol):
     # ---
 
     def _hear(self, message: _Started | _Failed | _Stray | _Exited) -> None:
-        process = self._processes[message.id]
+        process = self._processes.get(message.id)
+        if process is None:
+            return
         match message:
             case _Started(pid=pid):
                 process.pid = pid

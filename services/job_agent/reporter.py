@@ -9,8 +9,9 @@ import msgspec
 import structlog
 
 from services.job_agent.link import KafkaLink
+from services.job_agent.results import storable
 from services.job_agent.shepherd import now
-from wms.errors import Unavailable
+from wms.errors import Rejected, Unavailable
 from wms.ids import PilotId, ReportId
 from wms.messages.reports import Report, Result, Unfit
 from wms.messages.site_inbox import Answer, Held
@@ -76,7 +77,9 @@ class Reporter:
         self._hello = False
         self._unanswered: dict[ReportId, Sent] = {}
         self._due = asyncio.Event()
-        self._due_later: asyncio.TimerHandle | None = None
+        self._due_later: asyncio.Handle | None = None
+        self._due_at = 0.0
+        """When it falls due. uvloop's handle of a delay below a millisecond does not tell."""
         self._results_at = 0.0
         self._heard = asyncio.Event()
 
@@ -94,7 +97,7 @@ class Reporter:
 
     def unfit(self, held: Held, text: str) -> None:
         """Give back an offer that the node does not do for."""
-        self._unfit.append(Unfit(job_id=held[0], epoch=held[1], text=text))
+        self._unfit.append(Unfit(job_id=held[0], epoch=held[1], text=storable(text)))
         self._due.set()
 
     def start(self, held: Held) -> None:
@@ -177,9 +180,10 @@ class Reporter:
     def _due_within(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         if self._due_later is not None:
-            if self._due_later.when() <= loop.time() + seconds:
+            if self._due_at <= loop.time() + seconds:
                 return
             self._due_later.cancel()
+        self._due_at = loop.time() + seconds
         self._due_later = loop.call_later(seconds, self._fall_due)
 
     def _fall_due(self) -> None:
@@ -248,5 +252,5 @@ class Reporter:
         sent.pause = min(sent.pause * 2, RESEND_AFTER_SECONDS * 4)
         try:
             await self._link.report(sent.report)
-        except Unavailable as error:
+        except (Unavailable, Rejected) as error:
             log.warning("report not sent, will be again", report=sent.report.report_id, error=str(error))

@@ -11,6 +11,7 @@ from wms.messages.site_inbox import Held
 LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR})
 """Ends that are neither the payload's nor its user's doing: the job is tried again."""
 TAIL_CHARACTERS = 4_096
+FAULT_CHARACTERS = 500
 
 
 def result_of(held: Held, outcome: Outcome) -> Result:
@@ -27,9 +28,15 @@ def result_of(held: Held, outcome: Outcome) -> Result:
         usage=outcome.usage,
         output_sha256=outcome.output.sha256 if outcome.output else None,
         output_bytes=outcome.output.size if outcome.output else 0,
-        stdout_tail=_storable(outcome.stdout_tail[-TAIL_CHARACTERS:]),
-        stderr_tail=_storable(outcome.stderr_tail[-TAIL_CHARACTERS:]),
+        stdout_tail=storable(outcome.stdout_tail[-TAIL_CHARACTERS:]),
+        stderr_tail=storable(outcome.stderr_tail[-TAIL_CHARACTERS:]),
     )
+
+
+def agent_fault(error: Exception) -> Reason:
+    """Return the reason of a job that ended through a fault of the agent's own: one sentence, without a trace."""
+    words = " ".join(f"{type(error).__name__}: {error}".split())
+    return Reason(Code.AGENT_ERROR, f"a fault of the agent's own: {words}"[:FAULT_CHARACTERS])
 
 
 def not_begun(held: Held, reason: Reason) -> Result:
@@ -51,10 +58,10 @@ def _text(outcome: Outcome) -> str:
         parts.append(f"no file matches {_some(outcome.unmatched)}")
     if outcome.refused:
         parts.append(f"not kept: {_some(outcome.refused)}")
-    return _storable("; ".join(part for part in parts if part)[:1_000])
+    return storable("; ".join(part for part in parts if part)[:1_000])
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Replace what a payload may print, or name a file, and no message or database text may hold: NUL, half characters."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 

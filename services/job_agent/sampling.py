@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
+import structlog
 
 from services.job_agent import shepherd
 from services.job_agent.limits import Limits, Usage, nearness
 from services.job_agent.processes import Process
+
+log = structlog.get_logger()
 
 PERIOD_SHORTEST = 0.2
 PERIOD_LONGEST = 2.0
@@ -104,7 +107,12 @@ class Watched:
     """A payload under watch: its limits, and its usage as last seen."""
 
     def __init__(
-        self, process: Process, limits: Limits, directories: tuple[Path, ...], on_usage: Callable[[], None]
+        self,
+        process: Process,
+        limits: Limits,
+        directories: tuple[Path, ...],
+        on_usage: Callable[[], None],
+        on_fault: Callable[[Exception], None],
     ) -> None:
         self.process = process
         self.limits = limits
@@ -112,6 +120,7 @@ class Watched:
         self.usage = Usage()
         self.peak_bytes = 0
         self._on_usage = on_usage
+        self._on_fault = on_fault
         self._since = time.monotonic()
         self._until: float | None = None
         self._disk_due = self._since + DISK_REST_SHORTEST
@@ -120,6 +129,15 @@ class Watched:
     def age(self) -> float:
         """Seconds that it has run, or ran."""
         return (self._until or time.monotonic()) - self._since
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Let what goes wrong within the context concern this payload alone: one that cannot be watched is ended."""
+        try:
+            yield
+        except Exception as error:
+            log.exception("payload not watched")
+            self._on_fault(error)
 
     def stop(self) -> None:
         """Note its end."""
@@ -198,7 +216,8 @@ class Sampler:
             subjects = list(self._watched)
             trees = await asyncio.to_thread(look, [subject.process.mark for subject in subjects])
             for subject in self._watched.intersection(subjects):
-                subject.saw(trees[subject.process.mark])
+                with subject.answering():
+                    subject.saw(trees[subject.process.mark])
             urgent = any(subject.urgent for subject in self._watched)
             period = PERIOD_SHORTEST if urgent else min(period * 1.5, PERIOD_LONGEST)
 
@@ -210,8 +229,9 @@ class Sampler:
                 if subject.disk_due > time.monotonic():
                     break
                 start = time.monotonic()
-                used = await asyncio.to_thread(disk_bytes, subject.directories)
-                subject.saw_disk(used, time.monotonic() - start)
+                with subject.answering():
+                    used = await asyncio.to_thread(disk_bytes, subject.directories)
+                    subject.saw_disk(used, time.monotonic() - start)
 
     async def _something(self) -> None:
         while not self._watched:

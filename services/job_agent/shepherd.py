@@ -430,18 +430,15 @@ class Shepherd:
     def _spawn(self, order: dict[str, Any]) -> None:
         identity = order["id"]
         if self._closing or identity in self._charges:
-            self._tell(
-                "failed_to_start",
-                identity,
-                error="the agent is ending" if self._closing else "started already",
-            )
+            error = "the agent is ending" if self._closing else "started already"
+            self._tell("failed_to_start", identity, error=error, fault="node")
             return
         if order["deadline"] is not None and order["deadline"] <= now():
             self._tell("failed_to_start", identity, error="its time is over", fault="node")
             return
         try:
             charge = self._start(order)
-        except (OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - one order's fault: the shepherd's end would be that of all
             fault = "node" if getattr(error, "errno", 0) in NODE_FAULTS else "job"
             self._tell("failed_to_start", identity, error=_explained(error, order), fault=fault)
             return
@@ -623,8 +620,12 @@ def _spawned(order: dict[str, Any], stdout: int, stderr: int) -> int:
         _bear(order["mark"] - 1)
         os.umask(UMASK)
         os.chdir("/")
-    for name, value in order["rlimits"].items():
-        _limit(pid, getattr(resource, f"RLIMIT_{name}"), value)
+    try:
+        for name, value in order["rlimits"].items():
+            _limit(pid, getattr(resource, f"RLIMIT_{name}"), value)
+    except BaseException:
+        send_signal(pid, signal.SIGKILL)
+        raise
     return pid
 
 

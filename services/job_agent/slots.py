@@ -9,7 +9,7 @@ from services.job_agent.holdings import Holding, Holdings
 from services.job_agent.pace import Pace
 from services.job_agent.payload import GRACE_SECONDS, Outcome, Payload, Workplace
 from services.job_agent.reporter import Reporter
-from services.job_agent.results import not_begun, result_of
+from services.job_agent.results import agent_fault, not_begun, result_of
 from services.job_agent.shepherd import now
 from wms.ids import Epoch, JobId
 from wms.job.reasons import Code, Reason
@@ -37,11 +37,30 @@ class Slots:
         self._pace = pace
         self._on_end = on_end
         self._tasks: set[asyncio.Task[None]] = set()
+        self._running: set[Holding] = set()
+        """Those whose task will tell how they end."""
         self._over: list[Payload] = []
         self._cleaning: asyncio.Task[None] | None = None
         self.group: asyncio.TaskGroup | None = None
 
     # --- leases ---
+
+    def on_each(self, holdings: list[Holding], action: Callable[[Holding], None]) -> None:
+        """Do this to each; where it fails, only that job ends."""
+        for holding in holdings:
+            try:
+                action(holding)
+            except Exception as error:
+                log.exception("job failed in the agent", job=holding.held[0])
+                self._fail(holding, error)
+
+    def _fail(self, holding: Holding, error: Exception) -> None:
+        """End one job for a fault of the agent's own, and say so once."""
+        payload = holding.payload
+        if payload is None or holding not in self._running:
+            self._finish_unbegun(holding, agent_fault(error))
+        else:
+            payload.kill(agent_fault(error), grace=0.0)
 
     def grant(self, holding: Holding, until: float) -> None:
         """A lease was granted, or goes on, until that time of the shepherd's clock."""
@@ -95,25 +114,29 @@ class Slots:
             if holding.expires_at is None or now() >= holding.expires_at:
                 self.give_back([holding])
             else:
-                self._begin(holding, holding.expires_at)
+                self.on_each([holding], self._begin)
 
     def stop_all(self, reason: Reason, *, grace: float = GRACE_SECONDS, keep_output: bool = True) -> None:
         """End every payload that runs."""
-        for holding in self._holdings.running:
+
+        def stop(holding: Holding) -> None:
             if holding.payload is not None:
                 holding.payload.kill(reason, grace=grace, keep_output=keep_output)
+
+        self.on_each(self._holdings.running, stop)
 
     def cancel(self) -> None:
         """Kill what runs and forget it, unreported."""
         for task in self._tasks:
             task.cancel()
 
-    def _begin(self, holding: Holding, until: float) -> None:
+    def _begin(self, holding: Holding) -> None:
         assert self.group is not None
         payload = self._workplace.payload(JobId(holding.held[0]), Epoch(holding.held[1]), holding.description)
-        payload.live_until(until)
+        payload.live_until(holding.expires_at)
         holding.payload, holding.began_at = payload, now()
         task = self.group.create_task(self._run(holding, payload), name=f"job {holding.held[0]}")
+        self._running.add(holding)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -125,7 +148,7 @@ class Slots:
             outcome = await payload.run(tell)
         except Exception as error:
             log.exception("payload failed in the agent", job=holding.held[0])
-            outcome = Outcome(reason=Reason(Code.AGENT_ERROR, f"{type(error).__name__}: {error}"[:500]))
+            outcome = Outcome(reason=agent_fault(error))
         self._end(holding, outcome)
         self._leave(payload)
 
@@ -134,12 +157,20 @@ class Slots:
             # One that failed at once says nothing of the others, and a node where all do must not ask for more and more.
             self._pace.ended(now() - holding.began_at)
         self._holdings.drop(holding)
+        self._running.discard(holding)
         if outcome.reason.code is Code.LEASE_EXPIRED or holding.lost:
             log.warning("ended with its lease", job=holding.held[0], epoch=holding.held[1])
         else:
-            self._reporter.finish(result_of(holding.held, outcome))
+            self._tell_end(holding, outcome)
         self.fill()
         self._on_end()
+
+    def _tell_end(self, holding: Holding, outcome: Outcome) -> None:
+        try:
+            self._reporter.finish(result_of(holding.held, outcome))
+        except Exception as error:
+            log.exception("result not told", job=holding.held[0])
+            self._reporter.finish(not_begun(holding.held, agent_fault(error)))
 
     def _leave(self, payload: Payload) -> None:
         self._over.append(payload)
@@ -158,5 +189,5 @@ def _cleaned(over: list[Payload]) -> None:
     for payload in over:
         try:
             payload.clean()
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - what one payload left cannot end the pilot
             log.warning("directory not removed", job=payload.job_id, error=str(error))

@@ -15,6 +15,8 @@ from wms.job.reasons import Code
 
 OUTPUT_LIMIT = 16_384
 """Bytes of what a pilot printed that are worth fetching: its end."""
+LAST_LINE_LIMIT = 300
+"""Characters of a pilot's last line that go into the reason of its end."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +118,30 @@ def batches(many: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def last_line(text: str) -> str:
-    """Return the last line that says something: with a program that failed, mostly why."""
+    """Return the last line that says something: with a program that failed, mostly why.
+
+    A line of a structured log gives its event, and a long line ends after a whole word.
+    """
     lines = (line.strip() for line in reversed(text.split("\n")))
-    return next((line[:300] for line in lines if line), "")
+    return next((_shortened(_event_of(line)) for line in lines if line), "")
+
+
+def _event_of(line: str) -> str:
+    try:
+        logged = msgspec.json.decode(line, type=_Logged)
+    except msgspec.DecodeError:
+        return line
+    return f"{logged.event}: {logged.reason}" if logged.reason else logged.event
+
+
+def _shortened(line: str) -> str:
+    if len(line) <= LAST_LINE_LIMIT:
+        return line
+    return line[:LAST_LINE_LIMIT].rpartition(" ")[0] + " ..."
+
+
+class _Logged(msgspec.Struct):
+    """What of a line of a structured log is for people."""
+
+    event: str
+    reason: str = ""
