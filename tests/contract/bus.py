@@ -15,8 +15,9 @@ import msgspec
 from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.token import Claims, Verifier, mint
-from wms.bus.consumer import Consumer, Delivery, Membership
+from wms.bus.consumer import Consumer, Delivery
 from wms.bus.kafka import Kafka, Message, Settings
+from wms.bus.membership import Membership
 from wms.bus.relay import Relay
 from wms.bus.topics import Topic
 from wms.db import instance

@@ -8,11 +8,12 @@ import pytest
 
 from tests.contract.bus import PARTITIONS, Bus, Instance, Note
 from tests.waiting import eventually
-from wms.bus.consumer import Membership, _Heard
+from wms.bus.membership import Membership
+from wms.bus.progress import Progress
 from wms.db import dead_letter, offset
 from wms.db.database import Transaction
 from wms.db.offset import Feed, PartitionLost
-from wms.errors import Rejected, Unavailable
+from wms.errors import Rejected
 from wms.ids import InstanceId
 from wms.messages.wire import PAYLOAD_LIMIT, encode
 
@@ -197,7 +198,7 @@ def test_no_partition_without_a_fresh_heartbeat(monkeypatch: pytest.MonkeyPatch)
     membership = Membership(InstanceId("a"))
     assert membership.share("test", 4) == ()
     now = 100.0
-    monkeypatch.setattr("wms.bus.consumer.time.monotonic", lambda: now)
+    monkeypatch.setattr("wms.bus.membership.time.monotonic", lambda: now)
     membership.update({"test": [InstanceId("a"), InstanceId("b")], "other": [InstanceId("b")]})
     assert membership.share("test", 4) == (0, 2)
     assert membership.share("other", 4) == ()
@@ -208,19 +209,92 @@ def test_no_partition_without_a_fresh_heartbeat(monkeypatch: pytest.MonkeyPatch)
     assert membership.share("test", 4) == ()
 
 
-def test_one_that_waits_is_told_from_one_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_answer_to_a_heartbeat_prolongs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop was busy for seconds between the database's answer and the update."""
+    membership = Membership(InstanceId("a"))
     now = 100.0
-    monkeypatch.setattr("wms.bus.consumer.time.monotonic", lambda: now)
-    heard = _Heard()
-    assert heard.answered(0, 1_000)  # there is nothing
-    now += 15
-    assert not heard.answered(0, 1_000)
-    heard.something()
-    now += 19
-    assert not heard.answered(5, 9_000)  # it answers, and there is something, and it does not come
+    monkeypatch.setattr("wms.bus.membership.time.monotonic", lambda: now)
+    membership.update({"test": [InstanceId("a")]}, 97.0)
+    assert membership.share("test", 2) == (0, 1)
+    now += 1.1
+    assert membership.share("test", 2) == ()
+    assert membership.assigned("test", 2) == (0, 1)
+
+
+def test_a_partition_that_waits_is_told_from_one_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("wms.bus.progress.time.monotonic", lambda: now)
+    progress = Progress()
+    progress.assign([0, 1])
+    progress.opened([0, 1], {0: 5, 1: 5})
+    assert progress.heard(0, 5, unread=0, answered_at=1_000)
+    now += 6
+    assert not progress.heard(0, 5, unread=0, answered_at=1_000)  # the same answer as before
+    assert not progress.heard(1, 9, unread=4, answered_at=9_000)  # there is something, and it does not come
+    now += 1
+    assert progress.heard(0, 5, unread=0, answered_at=2_000)
     now += 2
-    with pytest.raises(Unavailable):
-        heard.answered(5, 9_500)
+    assert progress.unheard([0, 1]) == [1]
+    assert [each.stalled for each in progress.health()] == [False, True]
+    assert [each.lag for each in progress.health()] == [0, 4]
+    progress.closed([0, 1])
+    assert [(each.reading, each.lag) for each in progress.health()] == [(False, 0), (False, 4)]
+
+
+def test_a_partition_behind_a_long_batch_is_told_and_not_taken_for_deaf(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("wms.bus.progress.time.monotonic", lambda: now)
+    progress = Progress()
+    progress.assign([0, 1])
+    progress.opened([0, 1], {0: 5, 1: 5})
+    progress.taken([0, 1], {0: 5})
+    now += 30
+    assert [each.in_hand_offset for each in progress.health()] == [5, None]
+    assert [each.stalled for each in progress.health()] == [True, True]
+    assert progress.longest_batch_seconds() == 30
+    assert progress.longest_stall_seconds() == 0
+    progress.done([0, 1])
+    assert progress.unheard([0, 1]) == []
+    assert progress.longest_stall_seconds() == 0
+
+
+async def test_lanes_go_on_together_when_the_share_lapses_for_one(bus: Bus) -> None:
+    """A lane that is idle sees the share lapse; the one in a batch sees it restored. Both must read again."""
+    async with bus.instance(batch=1, lanes=2) as one:
+        await eventually(lambda: one.partitions == set(range(PARTITIONS)))
+        one.hold.clear()
+        await bus.send_raw([encode(Note(n=1))], [b"k1"])
+        await one.holding.wait()
+        sharers, one.membership._good_until = one.membership._sharers, 0.0
+        one.beat = nothing  # type: ignore[method-assign]
+        await eventually(lambda: sum(each.reading for each in one.consumer.health()) == PARTITIONS // 2)
+        one.membership.update(sharers)
+        one.beat = partial(believe, one.membership, sharers)  # type: ignore[method-assign]
+        one.hold.set()
+        await bus.send(range(100, 140))
+        await bus.took_effect(41)
+        await eventually(partial(no_lag, one))
+        assert all(each.reading for each in one.consumer.health())
+
+
+async def nothing() -> None:
+    """Stand for a heartbeat that is late."""
+
+
+async def test_a_partition_without_a_reader_is_told_with_its_lag(bus: Bus) -> None:
+    async with bus.instance(lanes=2) as one:
+        await bus.send(range(20))
+        await bus.took_effect(20)
+        await eventually(partial(no_lag, one))
+        sharers = one.membership._sharers
+        one.beat = nothing  # type: ignore[method-assign]
+        one.membership._good_until = 0.0
+        await eventually(lambda: not any(each.reading for each in one.consumer.health()))
+        assert [each.partition for each in one.consumer.health()] == list(range(PARTITIONS))
+        assert {each.next_offset is not None for each in one.consumer.health()} == {True}
+        one.membership.update(sharers)
 
 
 async def test_another_cluster_begins_at_the_beginning(bus: Bus) -> None:

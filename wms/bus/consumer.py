@@ -19,14 +19,14 @@ from wms import faultpoint
 from wms.auth.principal import Principal
 from wms.auth.token import Verifier
 from wms.bus.kafka import Kafka, Message, Reader
+from wms.bus.membership import Membership
+from wms.bus.progress import STALLED_AFTER_SECONDS, PartitionHealth, Progress
 from wms.bus.topics import Topic
 from wms.db import dead_letter, offset
 from wms.db.database import GONE, RETRIED, Database, Transaction
 from wms.db.dead_letter import DeadLetter
-from wms.db.instance import DEAD_AFTER_SECONDS
 from wms.db.offset import Feed, PartitionLost
 from wms.errors import Rejected, Unavailable
-from wms.ids import InstanceId
 from wms.messages.wire import Codec
 
 log = structlog.get_logger()
@@ -36,15 +36,10 @@ M = TypeVar("M")
 GIVE_UP_AFTER_SECONDS = 60.0
 """A consumer that could reach neither broker nor database for so long ends its process, to begin afresh."""
 
-STUCK_AFTER_SECONDS = 20.0
-"""A reader that neither brought anything nor heard from the broker for so long is replaced: clients have hung before."""
-
 POLL_SECONDS = 0.2
 RETRY_SECONDS = 0.5
 SHARE_SECONDS = 0.1
 """Between looks for partitions to handle, while there are none."""
-MARGIN_SECONDS = 1.0
-"""An instance gives its partitions up this much before the others take it for dead."""
 
 
 class Delivery(msgspec.Struct, Generic[M], frozen=True):
@@ -57,37 +52,6 @@ class Delivery(msgspec.Struct, Generic[M], frozen=True):
 Handler = Callable[[Transaction, list[Delivery[M]]], Awaitable[None]]
 OnRefused = Callable[[Transaction, M, Rejected, str], Awaitable[None]]
 """Told of a message whose token was not accepted, and whose it claimed to be: to say so, never to act on it."""
-
-
-class Membership:
-    """Who shares the work with this instance; brought up to date by every heartbeat."""
-
-    def __init__(self, instance_id: InstanceId) -> None:
-        self.instance_id = instance_id
-        self._sharers: dict[str, list[InstanceId]] = {}
-        self._good_until = 0.0
-
-    def update(self, sharers: dict[str, list[InstanceId]]) -> None:
-        """Take what the last heartbeat brought."""
-        self._sharers = sharers
-        self._good_until = time.monotonic() + DEAD_AFTER_SECONDS - MARGIN_SECONDS
-
-    def place(self, consumer: str) -> tuple[int, int]:
-        """Return this instance's place, from 0, among how many that share a consumer's work; (0, 1) if it is none of them."""
-        sharers = self._sharers.get(consumer, [])
-        if self.instance_id not in sharers:
-            return 0, 1
-        return sharers.index(self.instance_id), len(sharers)
-
-    def share(self, consumer: str, count: int) -> tuple[int, ...]:
-        """Return which of `count` partitions are this instance's: none when its last heartbeat is too long ago."""
-        if time.monotonic() > self._good_until:
-            return ()
-        sharers = self._sharers.get(consumer, [])
-        if self.instance_id not in sharers:
-            return ()
-        place = sharers.index(self.instance_id)
-        return tuple(range(place, count, len(sharers)))
 
 
 class _Decoded(msgspec.Struct, Generic[M], frozen=True):
@@ -133,23 +97,33 @@ class Consumer(Generic[M]):
         self._batch = batch
         self._feed = Feed(kafka.cluster_id, name, topic.name)
         self._offsets: dict[int, int] = {}
-        self._readers: dict[int, Reader] = {}
-        """By partition: each lane has one of its own, lest it wait for what another has not yet taken."""
+        self._readers: set[Reader] = set()
+        """Each lane has one of its own, lest it wait for what another has not yet taken."""
+        self._reading: asyncio.Future[None] | None = None
         self._failing_since: float | None = None
+        self.progress = Progress()
         self.handled = 0
 
     @property
     def lag(self) -> int:
-        """Messages of this instance's partitions that are still to be handled, as of the last fetch."""
-        ends = {part: reader.high_water(part) for part, reader in self._readers.items()}
-        return sum(max(0, end - self._offsets[part]) for part, end in ends.items())
+        """Messages of this instance's partitions that are still to be handled, as far as the broker told."""
+        return sum(each.lag for each in self.health())
+
+    def health(self) -> list[PartitionHealth]:
+        """Return how each partition does that the last heartbeat gave this instance, read or not."""
+        self.progress.assign(self._membership.assigned(self.name, self.topic.partitions))
+        return self.progress.health()
 
     async def run(self) -> None:
         """Handle batches until cancelled; a batch in hand is finished first. Fails when nothing works for too long."""
         while True:
             pause = SHARE_SECONDS
+            self._reading = asyncio.ensure_future(self._read())
             try:
-                await self._read()
+                await self._reading
+            except asyncio.CancelledError:
+                if _is_cancelled():
+                    raise
             except (*GONE, *RETRIED, Unavailable) as error:
                 pause = RETRY_SECONDS
                 self._failing_since = self._failing_since or time.monotonic()
@@ -158,18 +132,25 @@ class Consumer(Generic[M]):
                     raise
             await asyncio.sleep(pause)
 
+    def begin_anew(self) -> None:
+        """Give all readers up and take new ones, when batches in hand have ended."""
+        log.warning("readers are replaced", consumer=self.name)
+        if self._reading is not None:
+            self._reading.cancel()
+
     async def _read(self) -> None:
         """Handle batches until the shares change or something fails: nothing is guessed after that."""
-        wanted = self._share()
-        if not wanted:
+        round_ = _Round(self._share())
+        if not round_.wanted:
             self._failing_since = None
             return
+        self.progress.assign(round_.wanted)
         try:
             async with self._db.transaction() as tx:
-                self._offsets = await offset.begin(tx, self._feed, wanted)
+                self._offsets = await offset.begin(tx, self._feed, round_.wanted)
             log.info("partitions assigned", consumer=self.name, offsets=self._offsets)
-            lanes = [part for lane in range(self._lanes) if (part := wanted[lane :: self._lanes])]
-            await _together([self._follow(wanted, part) for part in lanes])
+            lanes = [part for lane in range(self._lanes) if (part := round_.wanted[lane :: self._lanes])]
+            await _together([self._follow(round_, part) for part in lanes])
         except PartitionLost as lost:
             log.warning("partition lost", consumer=self.name, error=str(lost))
         finally:
@@ -178,30 +159,57 @@ class Consumer(Generic[M]):
     def _share(self) -> tuple[int, ...]:
         return self._membership.share(self.name, self.topic.partitions)
 
-    async def _follow(self, wanted: tuple[int, ...], part: tuple[int, ...]) -> None:
-        """Handle the batches of some partitions, one after another, for as long as the shares stay as they are."""
+    async def _follow(self, round_: "_Round", lane: tuple[int, ...]) -> None:
+        """Handle the batches of some partitions, one after another, until the shares change or another lane ends."""
         reader = await self._kafka.reader(self.topic.name)
         try:
-            reader.assign({each: self._offsets[each] for each in part})
-            self._readers |= dict.fromkeys(part, reader)
-            heard = _Heard()
-            while self._share() == wanted:
-                records = await reader.poll(POLL_SECONDS, self._batch)
-                if records:
-                    self._hurry()
-                    await _to_its_end(self._take(records))
-                    heard.something()
-                elif not heard.answered(await reader.unread(), reader.answered_at()):
-                    continue
-                self._failing_since = None
+            reader.assign({each: self._offsets[each] for each in lane})
+            self._readers.add(reader)
+            self.progress.opened(lane, self._offsets)
+            while not round_.is_over and self._share() == round_.wanted:
+                await self._turn(reader, lane)
         finally:
-            for each in part:
-                self._readers.pop(each, None)
+            # The shares may be the same again by the time that another lane looks: it must end too, lest it go on alone.
+            round_.is_over = True
+            self._readers.discard(reader)
+            self.progress.closed(lane)
             await reader.close()
+
+    async def _turn(self, reader: Reader, lane: tuple[int, ...]) -> None:
+        records = await reader.poll(POLL_SECONDS, self._batch)
+        if records:
+            self._hurry()
+            await _to_its_end(self._take_in_hand(lane, records))
+            self._failing_since = None
+        if await self._listen(reader, lane):
+            self._failing_since = None
+        elif unheard := self.progress.unheard(lane):
+            raise Unavailable(f"partitions {unheard}: the broker is silent for {STALLED_AFTER_SECONDS:g} s")
+
+    async def _listen(self, reader: Reader, lane: Sequence[int]) -> bool:
+        """Note what the broker says of each partition; return whether it said anew of one that it has no more."""
+        found = [
+            self.progress.heard(
+                each,
+                reader.high_water(each),
+                unread=await reader.unread_of(each),
+                answered_at=reader.answered_at(each),
+            )
+            for each in lane
+        ]
+        return any(found)
+
+    async def _take_in_hand(self, lane: Sequence[int], records: Sequence[Message]) -> None:
+        first = {record.partition: record.offset for record in reversed(records)}
+        self.progress.taken(lane, first)
+        try:
+            await self._take(records)
+        finally:
+            self.progress.done(lane)
 
     def _hurry(self) -> None:
         # Where one message came the next may come to any partition.
-        for each in set(self._readers.values()):
+        for each in self._readers:
             each.hurry()
 
     async def _take(self, records: Sequence[Message]) -> None:
@@ -257,7 +265,11 @@ class Consumer(Generic[M]):
     async def _commit(self, batch: list[_Decoded[M]]) -> None:
         following = await self._db.attempt(partial(self._do, batch))
         faultpoint.reach("consumer.after_commit")
+        self._move(following)
+
+    def _move(self, following: dict[int, int]) -> None:
         self._offsets.update(following)
+        self.progress.moved(following)
 
     async def _do(self, batch: Sequence[_Decoded[M]], tx: Transaction) -> dict[int, int]:
         """Do what the messages ask; return the offsets that follow them."""
@@ -289,7 +301,7 @@ class Consumer(Generic[M]):
             following = await self._advance(tx, [decoded.record])
             await dead_letter.bury(tx, self._feed, _letter(decoded, error))
             await self._tell_buried(tx, decoded)
-        self._offsets.update(following)
+        self._move(following)
 
     async def _tell_buried(self, tx: Transaction, decoded: _Decoded[M]) -> None:
         """Let whoever waits for an answer know that none will come of it."""
@@ -331,26 +343,17 @@ class Consumer(Generic[M]):
         await self._handle(tx, [Delivery(principal, message)])
 
 
-class _Heard:
-    """Tells a reader that waits from one that hangs: a broker answers fetches also when it has nothing."""
+class _Round:
+    """One assignment of partitions: over for all lanes as soon as it is over for one."""
 
-    def __init__(self) -> None:
-        self._since = time.monotonic()
-        self._answered_at = 0
+    def __init__(self, wanted: tuple[int, ...]) -> None:
+        self.wanted = wanted
+        self.is_over = False
 
-    def something(self) -> None:
-        """Note that messages came."""
-        self._since = time.monotonic()
 
-    def answered(self, unread: int, answered_at: int) -> bool:
-        """Return whether the broker has answered anew that there is nothing; Unavailable if it has not for too long."""
-        now = time.monotonic()
-        if unread == 0 and answered_at > self._answered_at:
-            self._since, self._answered_at = now, answered_at
-            return True
-        if now - self._since > STUCK_AFTER_SECONDS:
-            raise Unavailable(f"nothing heard from the broker for {STUCK_AFTER_SECONDS:g} s")
-        return False
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:

@@ -169,17 +169,16 @@ class Reader:
 
     async def unread(self) -> int:
         """Return how many messages the broker has, as of its last answers, that were not yet returned by `poll`."""
-        return sum(
-            [
-                max(0, self.high_water(place.partition) - await self._position(place))
-                for place in self._consumer.assignment()
-            ]
-        )
+        return sum([await self.unread_of(place.partition) for place in self._consumer.assignment()])
 
-    def answered_at(self) -> int:
-        """Return when, in ms, the broker last answered for the partition it neglects most; 0 if it never did for one."""
-        times = [self._consumer.last_poll_timestamp(place) for place in self._consumer.assignment()]
-        return min((each or 0 for each in times), default=0)
+    async def unread_of(self, partition: int) -> int:
+        """Return how many messages of one partition were not yet returned by `poll`, as of the broker's last answer."""
+        return max(0, self.high_water(partition) - await self._position(self._place(partition)))
+
+    def answered_at(self, partition: int | None = None) -> int:
+        """Return when, in ms, the broker last answered for the partition, or for the one it neglects most; 0 if never."""
+        places = self._consumer.assignment() if partition is None else [self._place(partition)]
+        return min((self._consumer.last_poll_timestamp(place) or 0 for place in places), default=0)
 
     def _place(self, partition: int) -> TopicPartition:
         return TopicPartition(self.topic, partition)

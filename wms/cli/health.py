@@ -155,7 +155,9 @@ def _service(row: Any, now: Any) -> Part:
     health = msgspec.json.decode(row["health"])
     lag = sum(health.pop("lag", {}).values())
     handled = sum(health.pop("handled", {}).values())
-    facts = [f"handled {handled:,}", *(f"{name} {value}" for name, value in health.items())]
+    stalled = sum(each["stalled"] for parts in health.pop("partitions", {}).values() for each in parts)
+    facts = [*([f"NOT SERVED: {stalled} partitions"] if stalled else []), f"handled {handled:,}"]
+    facts += [f"{name} {value}" for name, value in health.items()]
     return Part(
         name=row["service"],
         up=row["alive"],

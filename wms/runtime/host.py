@@ -26,8 +26,9 @@ import uvloop
 
 from wms import __version__
 from wms.auth.token import Verifier
-from wms.bus.consumer import Consumer, Handler, Membership, OnRefused
+from wms.bus.consumer import Consumer, Handler, OnRefused
 from wms.bus.kafka import Kafka
+from wms.bus.membership import Membership
 from wms.bus.relay import Relay
 from wms.bus.topics import SHARED, Topic, find
 from wms.db import instance
@@ -192,6 +193,7 @@ class Host:
             )
 
     async def _beat(self) -> None:
+        began = time.monotonic()
         async with self.db.transaction() as tx:
             beat = instance.Beat(
                 instance_id=self.instance_id,
@@ -203,11 +205,12 @@ class Host:
                 health=self._health(),
             )
             sharers = await instance.beat(tx, beat)
-        self.membership.update(sharers)
+        self.membership.update(sharers, began)
 
     def _health(self) -> str:
         health = {
             "lag": {consumer.name: consumer.lag for consumer in self._consumers},
+            "partitions": {consumer.name: consumer.health() for consumer in self._consumers},
             "handled": {consumer.name: consumer.handled for consumer in self._consumers},
             "sent": self.relay.sent,
             **{name: fact() for name, fact in self._facts.items()},
