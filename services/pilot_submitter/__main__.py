@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from services.pilot_submitter.clearing import Clearing
 from services.pilot_submitter.config import Config
 from services.pilot_submitter.following import Following
 from services.pilot_submitter.health import Watch
@@ -18,11 +19,18 @@ async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
     doors = doors_of(config, os.environ)
     maker = PilotMaker(config, load_key(Path(config.pilots.keys) / "pilots.pem", ("pilot",)))
-    following = Following(host.db, doors, silent_seconds=config.pilots.silent_seconds)
+    following = Following(
+        host.db,
+        doors,
+        silent_seconds=config.pilots.silent_seconds,
+        given_up_seconds=config.pilots.given_up_seconds,
+    )
+    clearing = Clearing(host.db, doors, lingering_seconds=config.pilots.lingering_seconds)
     provisioning = Provisioning(host.db, doors, maker, Caps(pilots=config.pilots.most), following)
     host.every("provide", config.pilots.plan_every_seconds, provisioning.provide)
     host.every("health", 2.0, Watch(host.db, doors, config.health).look)
     host.every("follow", config.pilots.plan_every_seconds, following.follow)
+    host.every("clear", 5.0, clearing.clear)
     host.every("fetch outputs", 5.0, following.fetch_outputs)
 
 

@@ -31,6 +31,12 @@ class PilotSettings(Section, frozen=True, kw_only=True):
 
     Half a lease: longer than between two renewals, and short enough to be known when the lease runs out.
     """
+    given_up_seconds: Seconds = 1_200.0
+    """A pilot that its element lists as running and that says nothing for so long is lost from sight, and is cancelled there
+    once its leases are over. Longer than an agent that hears nothing goes on (900 s).
+    """
+    lingering_seconds: Seconds = 120.0
+    """A pilot that has ended, or was lost from sight, and that its element lists for so long after it is cancelled there."""
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):

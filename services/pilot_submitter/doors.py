@@ -49,8 +49,9 @@ S = TypeVar("S", bound=Sent)
 class Patience:
     """Whether something is worth another try yet; `clock` gives seconds that only grow."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], first: float = FIRST_PAUSE) -> None:
         self._clock = clock
+        self._first = first
         self._not_before = 0.0
         self._pauses: Iterator[float] | None = None
 
@@ -67,7 +68,7 @@ class Patience:
     def failed(self) -> float:
         """Begin the next pause, longer than the last; return how long it is. Failures within a pause are one."""
         if self.over:
-            self._pauses = self._pauses or delays(FIRST_PAUSE, LONGEST_PAUSE, 2.0, random.Random().random)
+            self._pauses = self._pauses or delays(self._first, LONGEST_PAUSE, 2.0, random.Random().random)
             self._not_before = self._clock() + next(self._pauses)
         return self._not_before - self._clock()
 
@@ -191,6 +192,10 @@ class Doors:
     def shut(self) -> list[Door]:
         """Return the doors through which no pilots are sent just now."""
         return [door for door in self._doors.values() if not door.open]
+
+    def all(self) -> list[Door]:
+        """Return all doors that are known by now."""
+        return list(self._doors.values())
 
     def has(self, place: Place) -> bool:
         """Tell whether there is a door to an element."""

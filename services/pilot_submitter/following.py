@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import structlog
+from msgspec.structs import replace
 
 from services.pilot_submitter.doors import Door, Doors
 from wms.db import pilot
@@ -12,6 +13,7 @@ from wms.db.database import Database
 from wms.db.pilot import Ended, Followed, Pilot
 from wms.dispatch.port import Sighting
 from wms.ids import PilotId
+from wms.job.reasons import Code
 
 log = structlog.get_logger()
 
@@ -21,6 +23,8 @@ SETTLED_SECONDS = 20.0
 """After a pilot's end its element has got what it printed."""
 LINGERING_SECONDS = 120.0
 """After a pilot's end its element knows of it: what it lists still then has a process that does not go."""
+GIVEN_UP_SECONDS = 1_200.0
+"""A pilot that said nothing for so long is lost from sight whatever its element lists: an agent that hears nothing ends sooner."""
 ASKED_FOR_SECONDS = 3_600.0
 """For so long after a pilot's end its output is asked for."""
 OUTPUTS_AT_ONCE = 100
@@ -36,11 +40,13 @@ class Following:
         *,
         settled_seconds: float = SETTLED_SECONDS,
         silent_seconds: float = 60.0,
+        given_up_seconds: float = GIVEN_UP_SECONDS,
     ) -> None:
         self._db = db
         self._doors = doors
         self._settled_seconds = settled_seconds
         self._silent_seconds = silent_seconds
+        self._given_up_seconds = given_up_seconds
         self._sending: list[set[PilotId]] = []
 
     @contextlib.contextmanager
@@ -67,9 +73,17 @@ class Following:
             return
         door.followed()
         known = {each.pilot_id: each for each in pilots}
+        sightings = [self._given_up(each, known[each.pilot_id]) for each in sightings]
         news = [each for each in sightings if _is_news(each, known[each.pilot_id], self._silent_seconds)]
         _judge(door, pilots, news)
         await self.note(news)
+
+    def _given_up(self, sighting: Sighting, known: Pilot) -> Sighting:
+        """Return what the element says, or that the pilot is lost from sight: listed as running, and silent for too long."""
+        if sighting.state != "Running" or known.unheard is None or known.unheard < self._given_up_seconds:
+            return sighting
+        reason = f"listed as running, and not heard of for {known.unheard:,.0f} s"
+        return replace(sighting, state="Failed", lost=Code.NODE_LOST, reason=reason)
 
     async def note(self, sightings: Iterable[Sighting]) -> None:
         """Write down what dispatchers say of pilots; hurry the leases of those that were seen to end."""
@@ -115,18 +129,17 @@ class Following:
         return True
 
     async def _gone(self, door: Door, pilots: Sequence[Ended]) -> list[PilotId]:
-        """Return those that their element lists no more as alive; what lingers there for long is ended, and counts as gone.
+        """Return those that their element lists no more as alive, and those that linger there for long.
 
-        A pilot that has told its end, and whose process does not go, would hold its node until its time is up.
+        Of the latter it takes what they printed so far; cancelling them is `Clearing`'s.
         """
         sightings = await door.dispatcher.follow([each.pilot_id for each in pilots])
         there = {each.pilot_id for each in sightings if not each.ended}
-        left = [each for each in pilots if each.pilot_id in there and not each.lost]
-        if ending := [each.pilot_id for each in left if each.age >= LINGERING_SECONDS]:
-            log.warning("pilots that have ended linger, cancelled", door=door.place, pilots=ending)
-            await door.dispatcher.cancel(ending)
-        waiting = {each.pilot_id for each in left if each.age < LINGERING_SECONDS}
-        return [each.pilot_id for each in pilots if each.pilot_id not in waiting]
+        return [
+            each.pilot_id
+            for each in pilots
+            if each.pilot_id not in there or each.lost or each.age >= LINGERING_SECONDS
+        ]
 
 
 def _is_news(sighting: Sighting, known: Pilot, silent_seconds: float) -> bool:

@@ -7,7 +7,6 @@ One instance plans at a time; whoever finds the lock taken leaves it to the othe
 import asyncio
 import random
 import time
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -58,6 +57,7 @@ class Provisioning:
         self._following = following
         self._asking = Asking(doors, doors.clock)
         self._doors_written = False
+        self._mark = ""
         self._rng = random.Random().random
         self._requirements: dict[TaskQueueId, Requirements] = {}
         self._not_before = 0.0
@@ -84,6 +84,7 @@ class Provisioning:
         self, tx: Transaction, names: set[PilotId]
     ) -> tuple[list[Sent], dict[Place, ComputingElement]]:
         await self._write_doors(tx)
+        self._mark = self._mark or await pilot.mark(tx)
         elements = {
             (each.site, each.ce): lasting(each, self._maker.lifetime_seconds(door))
             for each in await ad.fresh(tx)
@@ -133,7 +134,7 @@ class Provisioning:
     def _pilot(self, order: Order, element: ComputingElement) -> Sent:
         door = self._door(element)
         return Sent(
-            pilot_id=PilotId(f"p-{uuid.uuid4().hex[:16]}"),
+            pilot_id=pilot.new_id(self._mark),
             site=order.site,
             ce=order.ce,
             vo=order.vo,

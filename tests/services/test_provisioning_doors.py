@@ -161,32 +161,6 @@ async def test_what_a_pilot_printed_is_kept_after_its_end_and_asked_for_once(sit
         assert await pilot.unfetched(tx, within=3_600.0, since=0.0, limit=10) == []
 
 
-async def test_a_pilot_that_told_its_end_and_does_not_go_is_ended(site: Site) -> None:
-    dispatcher = site.dispatcher(LocalDispatcher, "first", STAYS)
-    provisioning, following = site.build(first=dispatcher)
-    await site.advertise("first")
-    await site.world.submitted()
-    await provisioning.provide()
-    (name,) = await dispatcher.alive()
-    ended = "update pilot set state = 'Done', ended_at = now() - make_interval(secs => $1)"
-
-    async def outputs() -> list[str | None]:
-        await following.fetch_outputs()
-        return [row["output"] for row in await site.world.sql("select output from pilot")]
-
-    async def gone() -> bool:
-        return not await dispatcher.alive()
-
-    await site.world.sql(ended, 60.0)
-    assert await outputs() == [None], "it may be about to go"
-    await site.world.sql(ended + ", cause = 'NODE_LOST'", 180.0)
-    await following.fetch_outputs()
-    assert await dispatcher.alive() == [name], "nobody saw its end: it may work on"
-    await site.world.sql(ended + ", cause = null, output = null", 180.0)
-    assert await outputs() == ["here\n"]
-    await eventually(gone)
-
-
 async def test_a_pilot_that_another_instance_may_be_sending_is_not_taken_for_dead_until_it_is_old(
     site: Site,
 ) -> None:

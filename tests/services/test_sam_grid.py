@@ -370,6 +370,9 @@ class Taker:
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
         return [Sighting(pilot_id=each, state="Submitted") for each in pilot_ids]
 
+    async def alive(self) -> list[PilotId]:
+        return [each.pilot_id for each in self.sent]
+
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Any]:
         return []
 

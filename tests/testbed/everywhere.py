@@ -118,7 +118,13 @@ def _toml(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-PILOTS = {"idle_seconds": 3.0, "silent_seconds": 10.0, "most": 32}
+PILOTS = {
+    "idle_seconds": 3.0,
+    "silent_seconds": 10.0,
+    "given_up_seconds": 60.0,
+    "lingering_seconds": 30.0,
+    "most": 32,
+}
 SERVICES = ("job_manager", "matcher")
 
 

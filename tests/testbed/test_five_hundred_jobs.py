@@ -10,10 +10,9 @@ import pytest
 import pytest_asyncio
 
 from deploy.testbed.testbed import Testbed
-from services.pilot_submitter.following import LINGERING_SECONDS
 from tests.middleware import Sites
 from tests.testbed import occupancy
-from tests.testbed.everywhere import KINDS, rows, system_everywhere
+from tests.testbed.everywhere import KINDS, PILOTS, rows, system_everywhere
 from tests.testbed.occupancy import Span
 from tests.waiting import eventually
 from wms.audit import audit
@@ -125,8 +124,8 @@ async def test_all_jobs_end_done_and_no_limit_is_passed_while_a_node_and_the_arc
     assert (await audit(url)).ok
     await eventually(lambda: all_pilots_ended(url), within=180)
     # A pilot that ARC had handed on when it was killed is nobody's until it has found no work; and Slurm may not hear of the end of
-    # one whose node's daemon was away, until we cancel it.
-    await eventually(lambda: nothing_left(testbed), within=LINGERING_SECONDS + 150)
+    # one whose node's daemon was away, until we cancel it, again if need be.
+    await eventually(lambda: nothing_left(testbed), within=PILOTS["lingering_seconds"] + 240)
 
 
 async def limits_held(url: str) -> None:

@@ -1,5 +1,6 @@
 """Pilots in the database: about to be sent, sent, seen, ended."""
 
+import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
@@ -35,6 +36,8 @@ class Pilot(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since it was written down, by the database's clock."""
     silent: float | None
     """Seconds since it last spoke; None of one that never did."""
+    unheard: float | None = None
+    """The same; of one that never spoke since its element said that it runs."""
 
 
 class Supply(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +72,17 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since its end."""
     lost: bool
     """Nobody saw it end: it may work on where its element cannot see it."""
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot that an element lists as alive and that should be gone."""
+
+    pilot_id: PilotId
+    site: str
+    ce: str
+    """Both empty if nobody knows of it any more."""
+    age: float | None
+    """Seconds since its end; None if nobody knows of it any more."""
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,6 +202,27 @@ async def alive(tx: Transaction) -> list[Pilot]:
 async def unfetched(tx: Transaction, *, within: float, since: float, limit: int) -> list[Ended]:
     """Return pilots that ended `since` to `within` seconds ago and whose output was not asked for yet, oldest first."""
     return [Ended(**row) for row in await tx.fetch(SQL["unfetched"], within, since, limit)]
+
+
+async def mark(tx: Transaction) -> str:
+    """Return this system's mark in the names of its pilots."""
+    found: str = await tx.fetchval(SQL["mark"])
+    return found
+
+
+def prefix(mark: str) -> str:
+    """Return how the names of a system's pilots begin."""
+    return f"p-{mark}-"
+
+
+def new_id(mark: str) -> PilotId:
+    """Return a name for a pilot that no other has or had."""
+    return PilotId(f"{prefix(mark)}{uuid.uuid4().hex[:16]}")
+
+
+async def over(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[Listed]:
+    """Return those of the pilots that have ended, or that nobody knows of, and that hold no lease."""
+    return [Listed(**row) for row in await tx.fetch(SQL["over"], pilot_ids)]
 
 
 async def keep_outputs(tx: Transaction, outputs: Mapping[PilotId, str]) -> None:

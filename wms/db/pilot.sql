@@ -64,7 +64,8 @@ order by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb
 -- name: alive
 -- Pilots that have not ended.
 select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, submitted_at, seen_at, reason,
-    extract(epoch from now() - submitted_at)::float8 as age, extract(epoch from now() - seen_at)::float8 as silent
+    extract(epoch from now() - submitted_at)::float8 as age, extract(epoch from now() - seen_at)::float8 as silent,
+    extract(epoch from now() - coalesce(seen_at, case when state = 'Running' then word_at end))::float8 as unheard
 from pilot where ended_at is null order by submitted_at;
 
 -- name: unfetched
@@ -74,6 +75,18 @@ select pilot_id, site, ce, dispatcher, extract(epoch from now() - ended_at)::flo
 from pilot
 where ended_at between now() - make_interval(secs => $1) and now() - make_interval(secs => $2) and output is null
 order by ended_at limit $3;
+
+-- name: mark
+-- This system's mark in the names of its pilots.
+select mark from system_mark;
+
+-- name: over
+-- Of pilots that elements list as alive those that should be gone: they ended, or nobody knows of them; and they hold nothing.
+select l.pilot_id, coalesce(p.site, '') as site, coalesce(p.ce, '') as ce,
+       extract(epoch from now() - p.ended_at)::float8 as age
+from unnest($1::text[]) as l(pilot_id) left join pilot p using (pilot_id)
+where (p.pilot_id is null or p.ended_at is not null) and not exists (select from lease h where h.pilot_id = l.pilot_id)
+order by l.pilot_id;
 
 -- name: keep_outputs
 -- What pilots printed at their ends.

@@ -25,6 +25,7 @@ JOBS_AT_ONCE = 200
 FILES = ("pilot.sh", "config.toml", "token")
 """What a job is brought; the token last, for with it the job is whole."""
 
+NAMELESS = "nameless "
 NODE_FAILURE = re.compile(r"\bnode.?fail", re.IGNORECASE)
 """So A-REX puts it that its batch system has lost the node, in words alone."""
 
@@ -79,6 +80,17 @@ class ArcDispatcher:
         """Have the pilots killed: their agents get SIGTERM and drain."""
         async with ArcRest(self._element) as rest:
             await self._ask(rest, "kill", pilot_ids)
+
+    async def alive(self) -> list[PilotId]:
+        """Return the names of all jobs of ours that the element lists and that have not ended."""
+        async with ArcRest(self._element) as rest:
+            listed = await self._learn_all(rest)
+            # One whose name is not known is not known to be a pilot.
+            named = [
+                name for name, job in self._jobs.items() if job in listed and not name.startswith(NAMELESS)
+            ]
+            states = await self._ask(rest, "status", named)
+        return [name for name, answer in states.items() if answer.code < 300 and not _is_over(answer)]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
         """Fetch the ends of what pilots printed from their session directories."""
@@ -152,15 +164,21 @@ class ArcDispatcher:
     async def _known(self, rest: ArcRest, pilot_ids: Sequence[PilotId]) -> list[PilotId]:
         """Return those of the pilots that have jobs; learn the names of jobs that are not known here first, if need be."""
         if any(pilot_id not in self._jobs for pilot_id in pilot_ids):
-            strangers = sorted(await rest.jobs() - set(self._jobs.values()))
-            for some in batches(strangers, JOBS_AT_ONCE):
-                self._learn(zip(some, await rest.ask("info", some), strict=False))
+            await self._learn_all(rest)
         return [pilot_id for pilot_id in pilot_ids if pilot_id in self._jobs]
+
+    async def _learn_all(self, rest: ArcRest) -> set[str]:
+        """Return all jobs of ours that the element lists; learn the names of those that are not known here."""
+        listed = await rest.jobs()
+        strangers = sorted(listed - set(self._jobs.values()))
+        for some in batches(strangers, JOBS_AT_ONCE):
+            self._learn(zip(some, await rest.ask("info", some), strict=False))
+        return listed
 
     def _learn(self, told: Iterable[tuple[str, Answer]]) -> None:
         for job, answer in told:
             # A job without a name of ours is kept in mind too, so that it is not asked for again and again.
-            name = str(answer.activity.get("Name") or f"nameless {job}")
+            name = str(answer.activity.get("Name") or f"{NAMELESS}{job}")
             self._jobs.setdefault(PilotId(name), job)
 
     async def _ask(self, rest: ArcRest, action: str, pilot_ids: Sequence[PilotId]) -> dict[PilotId, Answer]:

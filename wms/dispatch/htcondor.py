@@ -99,6 +99,11 @@ class HTCondorDispatcher:
         for some in batches([_number(ads[each]) for each in pilot_ids if each in ads], JOBS_AT_ONCE):
             await self._tools.run("condor_rm", *self._where, *some)
 
+    async def alive(self) -> list[PilotId]:
+        """Return all pilots in the queue that have neither ended nor been removed."""
+        ads = await self._query("condor_q", "WmsPilot =!= undefined")
+        return [name for name, ad in ads.items() if _state(ad) in ("Waiting", "Running")]
+
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
         """Read the ends of what came back with the jobs."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)

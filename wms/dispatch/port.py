@@ -92,6 +92,9 @@ class Dispatcher(Protocol):
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
         """End pilots; those that have ended already stay so."""
 
+    async def alive(self) -> list[PilotId]:
+        """Return all pilots that the middleware lists as alive under our account, whoever sent them and whenever."""
+
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
         """Return the end of what pilots printed, at most OUTPUT_LIMIT bytes each; those that left nothing are left out."""
 

@@ -113,6 +113,10 @@ class SlurmDispatcher:
         for some in batches(numbers, NAMES_AT_ONCE):
             await self._tools.run("scancel", *some)
 
+    async def alive(self) -> list[PilotId]:
+        """Return the names of all jobs of ours that Slurm lists and that have not ended."""
+        return [name for name, job in (await self._jobs()).items() if not _is_over(job)]
+
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
         """Read the ends of their logs."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)

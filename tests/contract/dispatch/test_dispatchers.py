@@ -145,6 +145,22 @@ async def test_of_a_pilot_that_was_never_sent_there_is_no_output_and_nothing_to_
     assert (await dispatcher.follow([]), await dispatcher.send([])) == ([], [])
 
 
+async def test_who_comes_later_is_listed_all_pilots_that_live(ground: Ground) -> None:
+    waits, ends = order(WAITS), order(ENDS)
+    dispatcher = ground.dispatcher()
+    await dispatcher.send([waits, ends])
+    await over(ground, dispatcher, ends.pilot_id)
+    successor = ground.dispatcher()
+    assert {waits.pilot_id, ends.pilot_id} & set(await successor.alive()) == {waits.pilot_id}
+    await successor.cancel([waits.pilot_id])
+    await over(ground, successor, waits.pilot_id)
+
+    async def gone() -> bool:
+        return waits.pilot_id not in await successor.alive()
+
+    await eventually(gone, within=ground.patience)
+
+
 async def test_to_cancel_one_that_has_ended_changes_nothing(ground: Ground) -> None:
     dispatcher, pilot = ground.dispatcher(), order(ENDS)
     await dispatcher.send([pilot])

@@ -1,0 +1,103 @@
+"""Cancels pilots that a computing element lists as alive though their time here is over, until the element lists them no more.
+
+Three are such: a pilot that ended, or told its end, and does not go; one that was lost from sight, once its leases are over; and
+one that bears this system's mark and that nobody knows of any more. A batch system that was away when it was told forgets the
+word, so it is told again, in growing pauses, for as long as its own listing shows the pilot.
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+import structlog
+
+from services.pilot_submitter.doors import Door, Doors, Patience
+from services.pilot_submitter.following import LINGERING_SECONDS
+from wms.db import pilot
+from wms.db.database import Database
+from wms.db.pilot import Listed
+from wms.ids import PilotId
+
+log = structlog.get_logger()
+
+LOOK_SECONDS = 30.0
+"""Between two listings of an element where nothing of ours was left over."""
+CANCEL_PAUSE_SECONDS = 30.0
+"""What a cancelled pilot has to go before it is cancelled again; twice as long each time."""
+
+
+class Clearing:
+    """Looks through the listings of all elements for pilots that should be gone."""
+
+    def __init__(self, db: Database, doors: Doors, *, lingering_seconds: float = LINGERING_SECONDS) -> None:
+        self._db = db
+        self._doors = doors
+        self._lingering_seconds = lingering_seconds
+        self._mark = ""
+        self._look_at: dict[Door, float] = {}
+        self._left: dict[Door, dict[PilotId, _Left]] = {}
+
+    async def clear(self) -> None:
+        """Look at every element that is due, and cancel there what should be gone."""
+        if not self._mark:
+            async with self._db.transaction() as tx:
+                self._mark = await pilot.mark(tx)
+        doors = [door for door in self._doors.all() if self._is_due(door)]
+        await asyncio.gather(*map(self._clear, doors))
+
+    def _is_due(self, door: Door) -> bool:
+        return door.reachable and self._doors.clock() >= self._look_at.get(door, 0.0)
+
+    async def _clear(self, door: Door) -> None:
+        listed = await door.ask(door.dispatcher.alive())
+        if listed is None:
+            return
+        left = self._note(door, await self._over(door, listed))
+        if not left:
+            self._look_at[door] = self._doors.clock() + LOOK_SECONDS
+        due = [name for name, each in left.items() if each.patience.over]
+        if not due:
+            return
+        times = max(left[name].count() for name in due)
+        log.warning(
+            "pilots are listed that should be gone, cancelled", door=door.place, pilots=due, times=times
+        )
+        await door.ask(door.dispatcher.cancel(due))
+
+    async def _over(self, door: Door, names: Collection[PilotId]) -> list[Listed]:
+        """Return those of the pilots that should be gone: read after the listing, so that none is too new to be known."""
+        if not names:
+            return []
+        async with self._db.transaction() as tx:
+            found = await pilot.over(tx, sorted(names))
+        return [each for each in found if self._is_ours(each, door)]
+
+    def _is_ours(self, each: Listed, door: Door) -> bool:
+        if each.age is None:
+            return each.pilot_id.startswith(pilot.prefix(self._mark))
+        return (each.site, each.ce) == door.place
+
+    def _note(self, door: Door, over: Sequence[Listed]) -> "dict[PilotId, _Left]":
+        """Return those that have lingered for long enough, by name; forget those that the element lists no more."""
+        known, now = self._left.get(door, {}), self._doors.clock()
+        found = {each.pilot_id: known.get(each.pilot_id) or _Left(self._doors, now) for each in over}
+        self._left[door] = found
+        return {
+            each.pilot_id: found[each.pilot_id]
+            for each in over
+            if (now - found[each.pilot_id].since if each.age is None else each.age) >= self._lingering_seconds
+        }
+
+
+class _Left:
+    """A pilot that should be gone: since when it is known, how often it was cancelled, and when it will be again."""
+
+    def __init__(self, doors: Doors, since: float) -> None:
+        self.since = since
+        self.patience = Patience(doors.clock, CANCEL_PAUSE_SECONDS)
+        self._times = 0
+
+    def count(self) -> int:
+        """Count one cancellation; return how many there were."""
+        self._times += 1
+        self.patience.failed()
+        return self._times
