@@ -26,6 +26,7 @@ from bench.workload import VO, Queue, Shape, make_queues
 from services.job_manager.config import RetentionSettings
 from services.job_manager.reports import Reports
 from services.job_manager.retention import Retention
+from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.bus.relay import Relay
@@ -183,7 +184,7 @@ async def measure(jobs: int, waiting: int, round: int, forget_after: int) -> Fig
     queues = make_queues(Shape(queues=1_000, waiting=waiting))
     async with store() as at:
         about = machine(await at.version())
-        relaying = asyncio.create_task(Relay(at.db, Nowhere()).run())
+        relaying = asyncio.create_task(Relay(at.db, Nowhere(), OrderKeys([b"k" * 32])).run())
         churn = Churn(at, queues)
         await churn.submit(waiting)
         phases = {name: Phase(at) for name in ("submit", "match", "accept", "end")}

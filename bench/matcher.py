@@ -17,6 +17,7 @@ from services.matcher.ads import Elements
 from services.matcher.feed import Feed
 from services.matcher.gate import Gate
 from services.matcher.matching import Matching
+from wms.auth.orders import OrderKeys, SignedOrder
 from wms.auth.principal import Principal, Right
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Headers, Kafka, Settings
@@ -101,7 +102,7 @@ class Matcher:
 
     async def serve(self, batches: Sequence[Batch], in_flight: int) -> Run:
         """Handle the batches, so many transactions at once, for as long as a run may take."""
-        relay = Relay(self._db, self.nowhere)
+        relay = Relay(self._db, self.nowhere, OrderKeys([b"k" * 32]))
         relaying = asyncio.create_task(relay.run())
         self.nowhere.told.clear()
         left = list(reversed(batches))
@@ -149,7 +150,7 @@ def _answers(told: Sequence[bytes], asked: set[int]) -> tuple[list[Match], list[
     matches: dict[Match, None] = {}
     refused: dict[int, None] = {}
     for payload in told:
-        match _TOLD.decode(payload):
+        match _TOLD.decode(msgspec.json.decode(payload, type=SignedOrder).order):
             case Offer() as offer if _number(offer.request_id) in asked:
                 matches |= {Match(job.job_id, _number(offer.request_id)): None for job in offer.jobs}
             case NoMatch() as nothing if _number(nothing.request_id) in asked:

@@ -13,6 +13,7 @@ from services.job_agent import lean, shepherd
 from services.job_agent.agent import Agent
 from services.job_agent.link import KafkaLink
 from services.job_agent.payload import Workplace
+from wms.auth.orders import PilotCredential
 from wms.embedded.lifeline import Lifeline
 from wms.errors import Rejected, Unavailable
 from wms.ids import PilotId, SiteName
@@ -31,7 +32,7 @@ def main() -> None:
     try:
         config = read(path, PilotConfig, os.environ)
         logs.configure("job_agent", config.log.level, as_json=config.log.json)
-        uvloop.run(_run(config, _token(Path(config.pilot.token_file))))
+        uvloop.run(_run(config, _credential(Path(config.pilot.token_file))))
     except (Rejected, Unavailable) as error:
         sys.stderr.write(f"job_agent: {error}\n")
         sys.exit(2 if isinstance(error, Rejected) else 75)
@@ -68,18 +69,18 @@ def _config_file(arguments: list[str]) -> Path:
     return Path(parser.parse_args(arguments).config)
 
 
-def _token(path: Path) -> str:
-    """Take the token out of the reach of payloads, which run as the same user: out of its file, into closed memory."""
+def _credential(path: Path) -> PilotCredential:
+    """Take token and key out of the reach of payloads, which run as the same user: out of its file, into closed memory."""
     shepherd.prctl(PR_SET_DUMPABLE, 0)
     try:
-        token = path.read_text("ascii").strip()
+        text = path.read_text("ascii")
         path.unlink()
     except (OSError, UnicodeDecodeError) as error:
         raise Rejected("NO_TOKEN", f"the pilot's token cannot be taken from {path}: {error}") from None
-    return token
+    return PilotCredential.parse(text)
 
 
-async def _run(config: PilotConfig, token: str) -> None:
+async def _run(config: PilotConfig, credential: PilotCredential) -> None:
     pilot = config.pilot
     workplace = Workplace(
         root=Path(pilot.directory),
@@ -88,7 +89,8 @@ async def _run(config: PilotConfig, token: str) -> None:
         pilot_id=PilotId(pilot.pilot_id),
     )
     async with workplace:
-        agent = Agent(config, KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, token), workplace)
+        link = KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, credential)
+        agent = Agent(config, link, workplace)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, agent.told_to_end)
         async with asyncio.TaskGroup() as group:

@@ -27,7 +27,17 @@ from wms.ids import PilotId
 from wms.job.reasons import Code, Reason
 from wms.lease import stop_at
 from wms.messages.reports import Peeked
-from wms.messages.site_inbox import Answer, Held, Kill, NoMatch, Offer, OfferedJob, Peek, ToAgent
+from wms.messages.site_inbox import (
+    Answer,
+    Held,
+    Kill,
+    NoMatch,
+    Offer,
+    OfferedJob,
+    Peek,
+    ToAgent,
+    TokenRenewal,
+)
 from wms.runtime.pilot_config import PilotConfig
 
 log = structlog.get_logger()
@@ -145,6 +155,7 @@ class Agent:
             self._holdings.busy,
             self._draining,
             self._holdings.free_memory_mb,
+            self._link.refused,
         )
 
     # --- working ----------------------------------------------------------------------------------
@@ -226,8 +237,13 @@ class Agent:
                 self._slots.on_each(self._held(message.jobs), self._slots.kill)
             case Peek():
                 self._peek(message)
+            case TokenRenewal():
+                self._link.renew(message)
 
     def _take_offer(self, offer: Offer) -> None:
+        if not self._asking.expects(offer):
+            log.warning("offer passed over: nobody asked for it", request=offer.request_id)
+            return
         log.debug("offered", request=offer.request_id, jobs=len(offer.jobs))
         taken, left = self._asking.sort(offer)
         if self._draining:

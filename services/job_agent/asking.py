@@ -2,6 +2,7 @@
 
 import random
 import uuid
+from collections import deque
 
 import msgspec
 import structlog
@@ -23,6 +24,8 @@ log = structlog.get_logger()
 AGAIN_SECONDS = 5.0
 """After so long without an answer a request is sent again."""
 LOOK_SECONDS = 1.0
+REMEMBERED = 64
+"""Requests whose offers are still taken: a large offer comes in parts, and one may be late."""
 
 
 class _Asked(msgspec.Struct):
@@ -45,6 +48,7 @@ class Asking:
         self._pace = pace
         self._node = node
         self._last: _Asked | None = None
+        self._asked: deque[RequestId] = deque(maxlen=REMEMBERED)
         self._not_before = 0.0
         self.refused_last = False
         """Whether the last answer was that nothing fits: until one has come a pilot is not idle, however long it takes."""
@@ -83,6 +87,7 @@ class Asking:
         if now() < self._not_before:
             return self._not_before - now()
         self._last = _Asked(self._request(wanted))
+        self._asked.append(self._last.request.request_id)
         await self._send(self._last)
         return LOOK_SECONDS
 
@@ -90,6 +95,10 @@ class Asking:
         """The broker that had the question, or the answer, is gone."""
         if self._open is not None:
             self._open.sent_at = 0.0
+
+    def expects(self, offer: Offer) -> bool:
+        """Tell whether the offer is for a request of this pilot's, and not for one of long ago."""
+        return offer.request_id in self._asked
 
     def sort(self, offer: Offer) -> tuple[list[OfferedJob], list[OfferedJob]]:
         """Return what of an offer to take and what to decline; jobs that were taken before are in neither.

@@ -5,41 +5,91 @@ A link may lose what it carries, and says so by nothing: whoever needs an answer
 
 import asyncio
 
+import structlog
+
+from wms.auth.orders import PilotCredential, PilotKey, claimed_end
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka, Settings
 from wms.bus.topics import site_inbox_of
-from wms.errors import Unavailable
+from wms.errors import Rejected, Unavailable
 from wms.ids import PilotId
 from wms.messages import reports, requests
 from wms.messages.reports import Peeked, Report
 from wms.messages.requests import MatchRequest
-from wms.messages.site_inbox import ToAgent
-from wms.messages.wire import Codec, encode
+from wms.messages.site_inbox import ToAgent, TokenRenewal
+from wms.messages.wire import PAYLOAD_LIMIT, Codec, encode
+
+log = structlog.get_logger()
 
 SEND_SECONDS = 5.0
 """What the broker did not take within so long is sent again rather than waited for."""
 
 
+class OrderCodec(Codec[ToAgent | None]):
+    """Decodes orders that the services signed for one pilot; what is not so signed is None, and counted."""
+
+    def __init__(self, site: str, key: PilotKey) -> None:
+        super().__init__(ToAgent)
+        self._topic = site_inbox_of(site).name
+        self._key = key
+        self.refused = 0
+        """Messages that were no orders of the services'."""
+
+    def decode(self, payload: bytes) -> ToAgent | None:
+        """Return the order, None if it was forged; Rejected if it is signed and cannot be read."""
+        try:
+            order = self._key.verified(self._topic, payload, PAYLOAD_LIMIT)
+        except Rejected as fault:
+            self._count(fault)
+            return None
+        return super().decode(bytes(order))
+
+    def _count(self, fault: Rejected) -> None:
+        self.refused += 1
+        # Each time that there are twice as many: whoever sends many is not to fill the log.
+        if self.refused.bit_count() == 1:
+            log.warning("order refused", refused=self.refused, error=fault.message)
+
+
 class KafkaLink:
     """The link of agents that a trusted site runs: Kafka's topics, its token with every message."""
 
-    def __init__(self, settings: Settings, pilot_id: PilotId, site: str, token: str) -> None:
+    def __init__(self, settings: Settings, pilot_id: PilotId, site: str, credential: PilotCredential) -> None:
+        """Raises Rejected for a credential whose key is none."""
         self._settings = settings
         self._pilot_id = pilot_id
         self._site = site
-        self._token = token
-        self._opened: tuple[Kafka, Inbox[ToAgent]] | None = None
+        self._token = credential.token
+        self._key = PilotKey(pilot_id, credential.key)
+        self._codec = OrderCodec(site, self._key)
+        self._opened: tuple[Kafka, Inbox[ToAgent | None]] | None = None
+
+    @property
+    def refused(self) -> int:
+        """How many messages came that no service had signed for this pilot."""
+        return self._codec.refused
 
     @property
     def is_open(self) -> bool:
         """Whether there is somebody to talk to, as far as is known."""
         return self._opened is not None
 
+    def renew(self, renewal: TokenRenewal) -> None:
+        """Speak with the new token from now on; an older one than that in use changes nothing."""
+        try:
+            token = self._key.opened(renewal.sealed)
+        except Rejected as fault:
+            log.warning("new token not taken", error=fault.message)
+            return
+        if claimed_end(token) > claimed_end(self._token):
+            self._token = token
+            log.info("new token taken")
+
     async def open(self) -> None:
         """Connect, anew if need be; from then on nothing that is sent to the pilot is missed. Raises Unavailable."""
         await self.close()
         kafka = Kafka(self._settings, self._pilot_id)
-        inbox: Inbox[ToAgent] = Inbox(kafka, site_inbox_of(self._site), Codec(ToAgent), key=self._pilot_id)
+        inbox = Inbox(kafka, site_inbox_of(self._site), self._codec, key=self._pilot_id)
         try:
             await kafka.start()
             await inbox.start()
@@ -65,9 +115,9 @@ class KafkaLink:
         await self._send(reports.TOPIC, encode(report))
 
     async def receive(self, timeout_seconds: float) -> list[ToAgent]:
-        """Return what the pilot was told."""
+        """Return what the services told the pilot; what they did not sign is passed over."""
         _, inbox = self._ends()
-        return await inbox.poll(timeout_seconds)
+        return [order for order in await inbox.poll(timeout_seconds) if order is not None]
 
     async def check(self) -> None:
         """Raise Unavailable if the broker is gone, or is another one now."""
@@ -84,7 +134,7 @@ class KafkaLink:
             raise Unavailable(f"{topic}: not taken within {SEND_SECONDS:g} s") from None
         inbox.hurry()
 
-    def _ends(self) -> tuple[Kafka, Inbox[ToAgent]]:
+    def _ends(self) -> tuple[Kafka, Inbox[ToAgent | None]]:
         if self._opened is None:
             raise Unavailable("the link is closed")
         return self._opened

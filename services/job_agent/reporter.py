@@ -13,7 +13,7 @@ from services.job_agent.results import storable
 from services.job_agent.shepherd import now
 from wms.errors import Rejected, Unavailable
 from wms.ids import PilotId, ReportId
-from wms.messages.reports import Report, Result, Unfit
+from wms.messages.reports import REFUSED_LIMIT, Report, Result, Unfit
 from wms.messages.site_inbox import Answer, Held
 
 log = structlog.get_logger()
@@ -41,6 +41,7 @@ class Standing(msgspec.Struct, frozen=True):
     busy: int
     reason: str = ""
     free_memory_mb: int | None = None
+    refused_orders: int = 0
 
 
 class Sent(msgspec.Struct):
@@ -219,6 +220,7 @@ class Reporter:
             busy=standing.busy,
             reason=standing.reason,
             free_memory_mb=standing.free_memory_mb,
+            refused_orders=min(standing.refused_orders, REFUSED_LIMIT),
         )
         self._decline, self._unfit, self._accept, self._start = [], [], [], []
         self._renew, self._hello = {}, False

@@ -205,6 +205,7 @@ async def _show_pilot(tx: Transaction, principal: Principal, query: asked.ShowPi
         word_at=row["word_at"],
         cause=row["cause"],
         output=row["output"],
+        refused_orders=row["refused_orders"],
     )
 
 

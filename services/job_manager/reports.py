@@ -1,6 +1,7 @@
 """What job agents report: offers taken or declined, payloads begun and ended, leases renewed."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 
 import structlog
 
@@ -60,7 +61,7 @@ class Reports:
             _take_back(ledger, job_id, frozenset(going))
         await ledger.write(tx, PAYLOADS)
         await self._charging.charge(tx, ledger.ended())
-        await pilot.seen(tx, _seen(report for _, report in reports))
+        await pilot.seen(tx, _seen(reports))
         await _note_unfit(tx, unfit)
 
 
@@ -242,9 +243,9 @@ def _take_back(ledger: Ledger, job_id: JobId, pilots: frozenset[PilotId]) -> Non
     ledger.end(found, _ended((job_id, found.epoch), outcome, reason), lost(found, reason))
 
 
-def _seen(reports: Iterable[Report]) -> list[Seen]:
+def _seen(reports: Iterable[tuple[Principal, Report]]) -> list[Seen]:
     last: dict[PilotId, Seen] = {}
-    for report in reports:
+    for principal, report in reports:
         before = last.get(report.pilot_id)
         last[report.pilot_id] = Seen(
             pilot_id=report.pilot_id,
@@ -254,5 +255,7 @@ def _seen(reports: Iterable[Report]) -> list[Seen]:
             done=len(report.finish) + (before.done if before else 0),
             reason=report.reason,
             free_memory_mb=report.free_memory_mb,
+            refused_orders=report.refused_orders,
+            token_until=datetime.fromtimestamp(principal.expires_at, UTC),
         )
     return [last[each] for each in sorted(last)]

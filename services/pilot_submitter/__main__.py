@@ -18,7 +18,7 @@ from wms.runtime.host import Host, serve
 async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
     doors = doors_of(config, os.environ)
-    maker = PilotMaker(config, load_key(Path(config.pilots.keys) / "pilots.pem", ("pilot",)))
+    maker = PilotMaker(config, load_key(Path(config.pilots.keys) / "pilots.pem", ("pilot",)), host.orders)
     following = Following(
         host.db,
         doors,

@@ -3,6 +3,7 @@
 from services.pilot_submitter.config import Config, PilotSettings
 from services.pilot_submitter.doors import Door
 from wms.auth.keys import SigningKey
+from wms.auth.orders import OrderKeys, PilotCredential
 from wms.auth.principal import Right
 from wms.auth.token import Claims, mint
 from wms.bus.kafka import Settings as KafkaSettings
@@ -16,12 +17,13 @@ from wms.site import ComputingElement, ad_of
 class PilotMaker:
     """Makes orders for a dispatcher."""
 
-    def __init__(self, config: Config, key: SigningKey) -> None:
+    def __init__(self, config: Config, key: SigningKey, orders: OrderKeys) -> None:
         self._pilots: PilotSettings = config.pilots
         self._kafka: KafkaSettings = config.kafka
         self._sandboxes = config.sandboxes.url
         self._log_level = config.log.level
         self._key = key
+        self._orders = orders
 
     def lifetime_seconds(self, door: Door) -> float:
         """Return after how long a pilot takes no more jobs."""
@@ -56,7 +58,7 @@ class PilotMaker:
             ce=sent.ce,
             slots=sent.slots,
             config=self._config(sent, element, door, request.memory_mb),
-            token=token,
+            token=PilotCredential(token, self._orders.of_pilot(sent.pilot_id)).text,
             request=request,
         )
 

@@ -15,6 +15,7 @@ import psutil
 
 from tests.waiting import eventually
 from wms.auth.keys import load_key
+from wms.auth.orders import OrderKeys, PilotCredential
 from wms.auth.token import Claims, mint
 from wms.client import Client, JobDescription, select
 from wms.embedded.server import Server
@@ -51,6 +52,7 @@ class Grid:
         self.facts = system.facts
         self.url = system.facts.postgres_url
         self.agents: list[Agent] = []
+        self.orders = OrderKeys.from_file(system.layout.keys / "orders.key")
 
     @property
     def store(self) -> SandboxStore:
@@ -133,7 +135,8 @@ class Agent:
         )
         key = load_key(self.grid.system.layout.keys / "pilots.pem")
         self.token = mint(key, claims, 3_600, clock.timestamp())
-        write_secret(self.place / "token", self.token, durable=False)
+        credential = PilotCredential(self.token, self.grid.orders.of_pilot(self.pilot_id))
+        write_secret(self.place / "token", credential.text, durable=False)
         write_secret(self.place / "config.toml", self._config(), durable=False)
         with (self.place / "log").open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(

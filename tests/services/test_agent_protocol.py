@@ -1,6 +1,7 @@
 """An agent over a real broker whose system is played by the test: messages that are lost, late, doubled, or overtake."""
 
 import asyncio
+import base64
 import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable
@@ -17,6 +18,7 @@ from services.job_agent.link import KafkaLink
 from services.job_agent.payload import Workplace
 from tests.services.payload_support import alive, new_tag
 from tests.waiting import eventually
+from wms.auth.orders import OrderKeys, PilotCredential
 from wms.bus.kafka import Kafka, Reader, Settings
 from wms.bus.topics import find, site_inbox_of
 from wms.embedded.broker import Broker
@@ -38,6 +40,7 @@ class Played:
 
     def __init__(self, kafka: Kafka, pilot_id: str, site: str) -> None:
         self.kafka = kafka
+        self.orders = OrderKeys([b"k" * 32])
         self.pilot_id = pilot_id
         self.site = site
         self.heard: list[Any] = []
@@ -74,7 +77,13 @@ class Played:
 
     async def tell(self, *messages: ToAgent) -> None:
         for message in messages:
-            await self.kafka.send(site_inbox_of(self.site).name, self.pilot_id, encode(message))
+            await self.send(self.signed(encode(message)))
+
+    def signed(self, order: bytes) -> bytes:
+        return self.orders.sign(site_inbox_of(self.site).name, self.pilot_id.encode(), order)
+
+    async def send(self, payload: bytes) -> None:
+        await self.kafka.send(site_inbox_of(self.site).name, self.pilot_id, payload)
 
     async def said(self, what: Callable[[Any], Any], times: int = 1) -> list[Any]:
         """Wait until the agent has said so much that satisfies this, and return it."""
@@ -152,6 +161,18 @@ class Scene(msgspec.Struct):
 @pytest_asyncio.fixture(loop_scope="session")
 async def scene(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
     monkeypatch.setattr(reporter, "RESEND_AFTER_SECONDS", 0.3)
+    async with stage(broker, tmp_path) as made:
+        yield made
+
+
+def payload_ending(seconds: int) -> str:
+    """Return the middle part of a token that says that it ends then."""
+    return base64.urlsafe_b64encode(msgspec.json.encode({"exp": seconds})).decode().rstrip("=")
+
+
+@contextlib.asynccontextmanager
+async def stage(broker: Broker, tmp_path: Path) -> AsyncIterator[Scene]:
+    """Start an agent whose system is played."""
     number = next(_numbers)
     pilot_id, site = f"played-{number}", f"stage-{number}"
     settings = Settings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0)
@@ -183,7 +204,8 @@ async def scene(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     await played.open()
     listening = asyncio.create_task(played.listen())
     async with workplace:
-        agent = Agent(config, KafkaLink(settings, PilotId(pilot_id), site, ""), workplace)
+        credential = PilotCredential("", played.orders.of_pilot(pilot_id))
+        agent = Agent(config, KafkaLink(settings, PilotId(pilot_id), site, credential), workplace)
         running = asyncio.create_task(agent.run())
         yield Scene(played, agent, running)
         agent.abandon()

@@ -19,6 +19,7 @@ from tests.services.world import World
 from tests.services.world import pilot as named
 from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
+from wms.auth.orders import OrderKeys
 from wms.db import pilot
 from wms.db.pilot import Sent
 from wms.dispatch.forwarding import DoorTerms
@@ -63,7 +64,7 @@ class Site:
         generate_keys(place / "keys")
         pilots = PilotSettings(directory=str(place / "pilots"), keys=str(place / "keys"))
         config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
-        self.maker = PilotMaker(config, load_key(place / "keys" / "pilots.pem"))
+        self.maker = PilotMaker(config, load_key(place / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
 
     def build(
         self, terms: Terms | None = None, **dispatchers: LocalDispatcher

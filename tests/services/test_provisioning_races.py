@@ -18,6 +18,7 @@ from services.pilot_submitter.provisioning import Provisioning
 from tests.services.world import World
 from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
+from wms.auth.orders import OrderKeys
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Order, Sighting
 from wms.ids import PilotId
@@ -47,7 +48,7 @@ def provisioning(the_world: World, tmp_path: Path) -> tuple[Provisioning, Follow
     generate_keys(tmp_path / "keys")
     pilots = PilotSettings(directory=str(tmp_path / "pilots"), keys=str(tmp_path / "keys"))
     config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
-    maker = PilotMaker(config, load_key(tmp_path / "keys" / "pilots.pem"))
+    maker = PilotMaker(config, load_key(tmp_path / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
     gated = Gated(tmp_path / "pilots")
     doors = Doors(gated, time.monotonic)
     following = Following(the_world.db, doors)

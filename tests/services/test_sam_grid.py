@@ -23,6 +23,7 @@ from tests.services.world import World, pilot, user
 from tests.waiting import eventually
 from wms.audit.auditor import audit
 from wms.auth.keys import generate_keys, load_key
+from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import job, limit
@@ -390,7 +391,7 @@ def submitter(world: World, folder: Path, taker: Taker) -> Provisioning:
     pilots = PilotSettings(directory=str(folder / "pilots"), keys=str(keys))
     config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
     doors = Doors(taker, time.monotonic)
-    maker = PilotMaker(config, load_key(keys / "pilots.pem"))
+    maker = PilotMaker(config, load_key(keys / "pilots.pem"), OrderKeys([b"k" * 32]))
     return Provisioning(world.db, doors, maker, Caps(), Following(world.db, doors))
 
 

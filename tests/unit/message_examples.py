@@ -440,6 +440,7 @@ FULL: dict[str, msgspec.Struct] = {
         asker="alice",
         **ASKED,
     ),
+    "token-renewal": site_inbox.TokenRenewal(pilot_id=PILOT, sealed=("bmV3IHRva2Vu", "b2xkIHNlYWw=")),
     "report": reports.Report(
         report_id=ReportId("rep-9"),
         pilot_id=PILOT,
@@ -703,6 +704,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "no-match": site_inbox.NoMatch(**OFFERED_TO, code="NO_JOBS", reason="", retry_after_seconds=1.0),
     "answer": site_inbox.Answer(pilot_id=PILOT, report_id=ReportId("rep-9")),
     "kill": site_inbox.Kill(pilot_id=PILOT, jobs=()),
+    "token-renewal": site_inbox.TokenRenewal(pilot_id=PILOT, sealed=()),
     "peek": site_inbox.Peek(
         pilot_id=PILOT, job_id=JOB, epoch=EPOCH, stream="stderr", offset=None, limit=1, asker="bob", **ASKED
     ),
@@ -1066,6 +1068,20 @@ GROWN: dict[str, msgspec.Struct] = {
         description={"executable": "./sim", "arguments": ["{file}"], "array": 100},
         attempts=(),
         history=(),
+    ),
+    "report.refused-orders": reports.Report(report_id=ReportId("rep-9"), pilot_id=PILOT, refused_orders=3),
+    "pilot-detail.refused-orders": replies.PilotDetail(
+        **ASKED,
+        pilot=PILOT_LINE,
+        dispatcher="slurm",
+        reference=None,
+        started_at=None,
+        ended_at=None,
+        word=None,
+        word_at=None,
+        cause=None,
+        output=None,
+        refused_orders=3,
     ),
     "offer.parameters": site_inbox.Offer(
         **OFFERED_TO,

@@ -272,7 +272,7 @@ def test_keys_are_private_stay_and_are_told_publicly(tmp_path: Path) -> None:
     assert {name for name in before if before[name] != after[name]} == {"pilots.pem", "jwks.json"}
     assert all((tmp_path / "keys" / name).stat().st_mode & 0o777 == 0o600 for name in KINDS)
     assert (tmp_path / "keys").stat().st_mode & 0o777 == 0o700
-    assert {path.name for path in (tmp_path / "keys").iterdir()} == {*KINDS, "jwks.json"}
+    assert {path.name for path in (tmp_path / "keys").iterdir()} == {*KINDS, "jwks.json", "orders.key"}
     assert b'"d"' not in after["jwks.json"]
     kinds = [key.wms_kinds for key in msgspec.json.decode(after["jwks.json"], type=KeySet).keys]
     assert kinds == [("user", "service"), ("pilot",), ("site",)]

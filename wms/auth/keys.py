@@ -13,6 +13,7 @@ import msgspec
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from wms.auth.orders import ORDERS_KEY, SECRET_BYTES
 from wms.auth.principal import Kind
 from wms.errors import Rejected
 
@@ -65,6 +66,8 @@ def generate_keys(directory: Path) -> None:
     for name in KINDS:
         if not (directory / name).exists():
             _create(directory / name, _new_key())
+    if not (directory / ORDERS_KEY).exists():
+        _create(directory / ORDERS_KEY, secrets.token_hex(SECRET_BYTES).encode() + b"\n")
     keys = KeySet(tuple(_public(load_key(directory / name)) for name in KINDS))
     body = msgspec.json.format(msgspec.json.encode(keys), indent=1)
     beside = _write_beside(directory / PUBLIC_KEYS, body + b"\n", 0o644)

@@ -13,12 +13,14 @@ from collections.abc import Sequence
 import structlog
 
 from wms import faultpoint
+from wms.auth.orders import OrderKeys
 from wms.bus.kafka import Kafka
 from wms.bus.topics import find
 from wms.db import outbox
 from wms.db.database import GONE, RETRIED, Database, Parcel
 from wms.errors import Rejected, Unavailable
 from wms.messages.replies import INBOX_PREFIX
+from wms.messages.site_inbox import PREFIX as SITE_PREFIX
 
 log = structlog.get_logger()
 
@@ -36,9 +38,11 @@ class Relay:
 
     name = "relay"
 
-    def __init__(self, db: Database, kafka: Kafka) -> None:
+    def __init__(self, db: Database, kafka: Kafka, orders: OrderKeys | None = None) -> None:
+        """`orders` sign what goes to pilots; without them nothing does."""
         self._db = db
         self._kafka = kafka
+        self._orders = orders
         self._waiting: dict[str, list[Parcel]] = {}
         self._busy: set[str] = set()
         self._in_hand: set[int] = set()
@@ -109,12 +113,12 @@ class Relay:
     async def _send(self, topic: str, parcels: Sequence[Parcel]) -> None:
         faultpoint.reach("relay.before_send")
         keys = [key for parcel in parcels for key in parcel.keys]
-        payloads = [payload for parcel in parcels for payload in parcel.payloads]
         ids = [parcel.outbox_id for parcel in parcels if parcel.outbox_id is not None]
         replies = len(parcels) - len(ids)
         try:
             if await self._is_heard(topic):
-                await self._kafka.send_many(topic, keys, payloads)
+                payloads = [payload for parcel in parcels for payload in parcel.payloads]
+                await self._kafka.send_many(topic, keys, self._signed(topic, keys, payloads))
             else:
                 log.info("nobody listens, dropped", topic=topic, messages=len(keys))
         except Unavailable as error:
@@ -135,6 +139,14 @@ class Relay:
         if ids:
             self._acknowledged += ids
             self._forgettable.set()
+
+    def _signed(self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes]) -> Sequence[bytes]:
+        """Return what goes onto the wire: signed as it leaves, so that nothing unsigned can reach a pilot's ear from here."""
+        if not topic.startswith(SITE_PREFIX):
+            return payloads
+        if self._orders is None:
+            raise Rejected("ORDERS_UNSIGNED", "this process has no key to sign orders with")
+        return [self._orders.sign(topic, key, payload) for key, payload in zip(keys, payloads, strict=True)]
 
     async def _is_heard(self, topic: str) -> bool:
         """Return whether to send: a user's tool makes its inbox before it asks, and what a forger claims makes none."""

@@ -160,6 +160,8 @@ def _known_of(found: "PilotDetail") -> "Iterator[str]":
     if found.word_at is not None:
         cause = f" ({found.cause})" if found.cause else ""
         yield f"{found.dispatcher} said of it at {found.word_at:%Y-%m-%d %H:%M:%S}: {found.word}{cause}"
+    if found.refused_orders:
+        yield f"it refused {found.refused_orders:,} orders that no service signed: somebody forges them"
     if found.ended_at is not None:
         yield f"it ended at {found.ended_at:%Y-%m-%d %H:%M:%S}"
 

@@ -113,6 +113,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     free_memory_mb: int | None = None
     """What it has left for jobs; None: it did not say."""
+    refused_orders: int = 0
+    """Messages to it that no service had signed."""
+    token_until: datetime | None = None
+    """When the token ends with which it spoke."""
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,11 +8,13 @@ set seen_at = now(), started_at = coalesce(p.started_at, now()), slots = s.slots
     ended_at = case when s.state = 'ended' then coalesce(p.ended_at, now()) when not s.back then p.ended_at end,
     cause = case when not s.back then p.cause end,
     reason = case when s.reason = '' then p.reason else s.reason end,
-    free_memory_mb = coalesce(s.free_memory_mb, p.free_memory_mb)
+    free_memory_mb = coalesce(s.free_memory_mb, p.free_memory_mb),
+    refused_orders = greatest(s.refused_orders, p.refused_orders), token_until = coalesce(s.token_until, p.token_until)
 from (
     select u.*, coalesce(o.cause in ('NODE_LOST', 'PILOT_FORGOTTEN'), false) as back
-    from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::integer[])
-        as u(pilot_id, state, slots, busy, done, reason, free_memory_mb) join pilot o using (pilot_id)
+    from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::integer[],
+                $8::integer[], $9::timestamptz[])
+        as u(pilot_id, state, slots, busy, done, reason, free_memory_mb, refused_orders, token_until) join pilot o using (pilot_id)
 ) s
 where p.pilot_id = s.pilot_id;
 
@@ -111,7 +113,7 @@ from pilot where pilot_id in (select a.pilot_id from attempt a where a.job_id = 
 -- name: one
 -- A pilot whole, with what it printed.
 select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, jobs_done, submitted_at, started_at, seen_at, ended_at,
-    reason, word, word_at, cause, output
+    reason, word, word_at, cause, output, refused_orders
 from pilot where pilot_id = $1;
 
 -- name: forget

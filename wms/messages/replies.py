@@ -389,6 +389,8 @@ class PilotDetail(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-detail")
     """What became of it, if it did not end by itself."""
     output: str | None
     """The end of what it printed; None as long as it was not fetched, which is some time after its end."""
+    refused_orders: int = 0
+    """Messages to it that no service had signed: any says that somebody forges orders."""
 
 
 class Ruled(msgspec.Struct, frozen=True, kw_only=True, tag="ruled"):

@@ -12,6 +12,7 @@ TOPIC = "wms.job.reports"
 
 Held = Annotated[tuple[JobId, Epoch], msgspec.Meta()]
 Many = msgspec.Meta(max_length=4_096)
+REFUSED_LIMIT = 1_000_000_000
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +78,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     """Offers for others to have, like those in `decline`, each with its reason."""
     free_memory_mb: Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)] | None = None
     """What it has left for jobs; none: it does not say."""
+    refused_orders: Annotated[int, msgspec.Meta(ge=0, le=REFUSED_LIMIT)] = 0
+    """How many messages for the pilot it passed over, since no service had signed them; any says that somebody forges orders."""
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):

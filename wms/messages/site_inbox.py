@@ -1,4 +1,8 @@
-"""`wms.site.<site>.inbox`: what job agents of one site are told. Key: the pilot, which passes over the others'."""
+"""`wms.site.<site>.inbox`: what job agents of one site are told. Key: the pilot, which passes over the others'.
+
+On the wire each is the `order` in an envelope, `{"macs": [...], "order": {...}}`, which says by the pilot's own key that the
+services made it (`wms.auth.orders`). An agent passes over and counts whatever is not so signed.
+"""
 
 from functools import lru_cache
 from typing import Annotated, Literal
@@ -91,4 +95,12 @@ class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
     """The owner of the inbox that the output goes to."""
 
 
-ToAgent = Offer | NoMatch | Answer | Kill | Peek
+class TokenRenewal(msgspec.Struct, frozen=True, kw_only=True, tag="token-renewal"):
+    """A new token for the pilot, before the one that it has ends."""
+
+    pilot_id: PilotId
+    sealed: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=32_768)], ...], msgspec.Meta(max_length=2)]
+    """The token, which only the pilot's key opens: sealed with AES-GCM once for each key that the pilot may have."""
+
+
+ToAgent = Offer | NoMatch | Answer | Kill | Peek | TokenRenewal

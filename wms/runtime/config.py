@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
+from wms.auth.orders import ORDERS_KEY
 from wms.bus.kafka import Settings as KafkaSettings
 from wms.errors import Rejected
 from wms.telemetry.logs import Level
@@ -40,6 +41,13 @@ class AuthSettings(Section, frozen=True, kw_only=True):
 
     jwks: str
     """A file with the public keys of the issuers."""
+    orders_key: str = ""
+    """A file with the secrets by which pilots know what services order; empty: `orders.key` beside `jwks`."""
+
+    @property
+    def orders_key_file(self) -> Path:
+        """The file with the secrets of orders."""
+        return Path(self.orders_key) if self.orders_key else Path(self.jwks).with_name(ORDERS_KEY)
 
 
 class LogSettings(Section, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ import structlog
 import uvloop
 
 from wms import __version__
+from wms.auth.orders import OrderKeys
 from wms.auth.token import Verifier
 from wms.bus.consumer import Consumer, Handler, OnRefused
 from wms.bus.kafka import Kafka
@@ -78,7 +79,8 @@ class Host:
         self.verifier = Verifier.from_file(Path(config.auth.jwks))
         self.instance_id = InstanceId(f"{service}-{uuid.uuid4().hex[:12]}")
         self.membership = Membership(self.instance_id)
-        self.relay = Relay(db, kafka)
+        self.orders = OrderKeys.from_file(config.auth.orders_key_file)
+        self.relay = Relay(db, kafka, self.orders)
         self._consumers: list[Consumer[Any]] = []
         self._loops: list[Loop] = []
         self._stop = asyncio.Event()

@@ -1,0 +1,190 @@
+"""Keys of pilots: services sign with them what they order agents to do, and agents do nothing that is not signed.
+
+A pilot's key is HMAC-SHA256(secret of the services, pilot id), so that no table of keys is needed. It travels beside the pilot's
+token and signs nothing but what is said to that pilot. Two secrets may be in use at a time: the older serves the pilots that
+were sent before the newer came, until the last of them has ended.
+"""
+
+import base64
+import hmac
+import os
+import secrets
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from wms.errors import Rejected
+
+ORDERS_KEY: Final = "orders.key"
+"""The file of the services' secrets: one a line in hexadecimal digits, the newest first."""
+SECRETS_LIMIT: Final = 2
+SECRET_BYTES: Final = 32
+ENVELOPE_BYTES: Final = 256
+"""By how much signing makes a message longer, at most."""
+_NONCE_BYTES = 12
+_FILE_LIMIT = 4_096
+
+
+class SignedOrder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The envelope of everything in a site's inbox: the order as it is, and how it is known to be the services' own."""
+
+    macs: tuple[str, ...]
+    """HMAC-SHA256 by the pilot's key over topic, key and order, in base64: one for each secret in use, the newest first."""
+    order: msgspec.Raw
+
+
+_DECODER: Final = msgspec.json.Decoder(SignedOrder)
+
+
+class OrderKeys:
+    """The services' secrets, with which they sign what they say to pilots."""
+
+    def __init__(self, secrets_: Sequence[bytes]) -> None:
+        if not 1 <= len(secrets_) <= SECRETS_LIMIT or any(len(each) != SECRET_BYTES for each in secrets_):
+            raise Rejected(
+                "KEY_UNREADABLE",
+                f"orders are signed with one or {SECRETS_LIMIT} secrets of {SECRET_BYTES} bytes each",
+            )
+        self._secrets = tuple(secrets_)
+        self._of_pilot = lru_cache(maxsize=65_536)(self._derived)
+
+    @classmethod
+    def from_file(cls, path: Path) -> "OrderKeys":
+        """Return the secrets of a file.
+
+        Raises:
+            Rejected: KEY_EXPOSED when others than the owner may read or write it; KEY_UNREADABLE.
+
+        """
+        try:
+            with path.open("rb") as file:
+                if (mode := os.fstat(file.fileno()).st_mode) & 0o077:
+                    raise Rejected(
+                        "KEY_EXPOSED",
+                        f"others may use the key file {path}",
+                        f"chmod 600; it has {mode & 0o777:o}",
+                    )
+                lines = file.read(_FILE_LIMIT).split()
+            return cls([bytes.fromhex(line.decode("ascii")) for line in lines])
+        except (OSError, ValueError) as error:
+            raise Rejected(
+                "KEY_UNREADABLE", f"cannot read the key file {path}: {type(error).__name__}"
+            ) from None
+
+    def of_pilot(self, pilot_id: str) -> str:
+        """Return the key that a new pilot is sent with, as text."""
+        return self._of_pilot(pilot_id)[0].hex()
+
+    def sign(self, topic: str, key: bytes, order: bytes) -> bytes:
+        """Return the signed form of an order, a JSON document, to the pilot that `key` names."""
+        covered = _covered(topic, key, order)
+        macs = b'","'.join(_mac(each, covered) for each in self._of_pilot(key.decode()))
+        return b'{"macs":["' + macs + b'"],"order":' + order + b"}"
+
+    def seal(self, pilot_id: str, text: str) -> tuple[str, ...]:
+        """Return a text that only the pilot can read, sealed with each key that it may have."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        sealed = (
+            AESGCM(each).encrypt(nonce, text.encode(), pilot_id.encode()) for each in self._of_pilot(pilot_id)
+        )
+        return tuple(base64.b64encode(nonce + each).decode() for each in sealed)
+
+    def _derived(self, pilot_id: str) -> tuple[bytes, ...]:
+        return tuple(hmac.digest(each, pilot_id.encode(), "sha256") for each in self._secrets)
+
+
+class PilotKey:
+    """The key of one pilot, as its agent has it."""
+
+    def __init__(self, pilot_id: str, text: str) -> None:
+        """Raises Rejected for a text that is no key."""
+        try:
+            self._key = bytes.fromhex(text)
+        except ValueError:
+            self._key = b""
+        if len(self._key) != SECRET_BYTES:
+            raise Rejected("KEY_UNREADABLE", "the pilot's key is no key", "send a new pilot")
+        self._pilot_id = pilot_id
+
+    def __repr__(self) -> str:
+        return f"PilotKey({self._pilot_id!r})"
+
+    def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
+        """Return the order, of at most `limit` bytes, in a signed message, or raise Rejected: ORDER_FORGED."""
+        if len(payload) > limit + ENVELOPE_BYTES:
+            raise Rejected("ORDER_FORGED", "it is too large")
+        try:
+            signed = _DECODER.decode(payload)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise Rejected("ORDER_FORGED", "it is not signed") from None
+        good = _mac(self._key, _covered(topic, self._pilot_id.encode(), bytes(signed.order)))
+        # Of every one, so that the time taken tells nothing; a message has few, or it is none of ours.
+        equal = [hmac.compare_digest(good, each.encode()) for each in signed.macs[:SECRETS_LIMIT]]
+        if not any(equal):
+            raise Rejected("ORDER_FORGED", "it is signed with another key, or for somebody else")
+        return signed.order
+
+    def opened(self, sealed: Sequence[str]) -> str:
+        """Return the text that was sealed for this pilot, or raise Rejected: SEAL_BROKEN."""
+        # Here, since a pilot that is not renewed would wait for it at its start.
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        for each in sealed[:SECRETS_LIMIT]:
+            try:
+                content = base64.b64decode(each, validate=True)
+                nonce, text = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
+                return AESGCM(self._key).decrypt(nonce, text, self._pilot_id.encode()).decode()
+            except (InvalidTag, ValueError):
+                continue
+        raise Rejected("SEAL_BROKEN", "it was sealed for somebody else")
+
+
+class PilotCredential(msgspec.Struct, frozen=True):
+    """What a pilot is sent with, in one file of its own: the token that says who it is, and its key."""
+
+    token: str
+    key: str
+
+    def __repr__(self) -> str:
+        return "PilotCredential(...)"
+
+    @property
+    def text(self) -> str:
+        """The content of the file."""
+        return f"{self.token}\n{self.key}\n"
+
+    @classmethod
+    def parse(cls, text: str) -> "PilotCredential":
+        """Return the credential in the text of a file, or raise Rejected."""
+        match text.split():
+            case [token, key]:
+                return cls(token, key)
+        raise Rejected("NO_TOKEN", "the pilot's credential is not a token and a key", "send a new pilot")
+
+
+def claimed_end(token: str) -> float:
+    """Return when a token says that it ends, in seconds since 1970, unverified; 0 of what is no token."""
+    try:
+        payload = token.split(".")[1]
+        claims = msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=_End)
+    except (IndexError, ValueError, msgspec.DecodeError):
+        return 0.0
+    return claims.exp
+
+
+class _End(msgspec.Struct, frozen=True):
+    exp: float
+
+
+def _mac(key: bytes, covered: bytes) -> bytes:
+    return base64.b64encode(hmac.digest(key, covered, "sha256"))
+
+
+def _covered(topic: str, key: bytes, order: bytes) -> bytes:
+    return b"\0".join((topic.encode(), key, order))
