@@ -23,7 +23,7 @@ CAUSES = {
     Event.FAIL: "the job manager: the payload failed, or too many attempts were lost",
     Event.KILL: "the job manager, on a user's order; of a job that a pilot has, once the pilot reports its end or loses it",
     Event.RESCHEDULE: "the job manager: an offer or a lease ran out, a pilot gave the job back, or a user ordered it",
-    Event.HOLD: "the job manager, on a user's order",
+    Event.HOLD: "the job manager: on a user's order, or after ten hand-outs lost before the payload began",
     Event.RELEASE: "the job manager, on a user's order",
     Event.REMOVE: "the job manager, on a user's order",
 }
@@ -108,4 +108,4 @@ def _reasons() -> list[str]:
 def _again(code: Code) -> str:
     if code in UNCOUNTED:
         return "yes, and the attempt does not count"
-    return "yes, up to the job's `max_attempts`" if code in LOST_CODES | TAKEN_BACK else ""
+    return "yes, up to the job's `max_attempts` if it had begun" if code in LOST_CODES | TAKEN_BACK else ""

@@ -10,7 +10,7 @@ import structlog
 from services.job_agent.holdings import Holdings, processors_of
 from services.job_agent.link import KafkaLink
 from services.job_agent.node import Node
-from services.job_agent.pace import Pace
+from services.job_agent.pace import AHEAD_LIMIT, Pace
 from services.job_agent.resource import describe
 from services.job_agent.shepherd import now
 from wms.errors import Unavailable
@@ -109,8 +109,9 @@ class Asking:
         self.refused_last = False
         if self._open is not None and offer.request_id == self._open.request.request_id:
             self._open.answered = True
+        slots = self._config.pilot.slots
         # Twice what would be asked for now: what one job more or less taught is no reason to send others away.
-        room = self._config.pilot.slots + 2 * self.ahead - self._holdings.processors
+        room = slots + min(2 * self.ahead, slots * AHEAD_LIMIT) - self._holdings.processors
         taken: list[OfferedJob] = []
         left: list[OfferedJob] = []
         for job in offer.jobs:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from statistics import median, median_low
 
 REMEMBERED = 8
-AHEAD_LIMIT = 16
-"""Jobs fetched ahead, a slot."""
+AHEAD_LIMIT = 8
+"""Jobs fetched ahead, a slot, at most: what a pilot holds is lost with it, if only for a while."""
 
 
 class Pace:

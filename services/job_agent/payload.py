@@ -37,6 +37,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     reason: Reason
     """DONE, EXIT_CODE or SIGNAL when it ended by itself, else what ended it or kept it from starting."""
+    began: bool = True
+    """Whether its program was started."""
     exit_code: int | None = None
     signal: int | None = None
     usage: Usage = Usage()
@@ -125,6 +127,11 @@ class Payload:
         return self._process.pid if self._process and not self._process.ended.done() else None
 
     @property
+    def has_begun(self) -> bool:
+        """Whether its program was started."""
+        return self._process is not None
+
+    @property
     def usage_now(self) -> Usage:
         """What it uses, as last sampled; CPU time as user time."""
         if self._watched is None:
@@ -144,7 +151,7 @@ class Payload:
         """
         process = await self._started()
         if isinstance(process, Reason):
-            return Outcome(reason=process)
+            return Outcome(reason=process, began=False)
         try:
             if on_start:
                 await on_start(process.pid)

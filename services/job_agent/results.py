@@ -30,6 +30,7 @@ def result_of(held: Held, outcome: Outcome) -> Result:
         output_bytes=outcome.output.size if outcome.output else 0,
         stdout_tail=storable(outcome.stdout_tail[-TAIL_CHARACTERS:]),
         stderr_tail=storable(outcome.stderr_tail[-TAIL_CHARACTERS:]),
+        began=outcome.began,
     )
 
 
@@ -41,7 +42,7 @@ def agent_fault(error: Exception) -> Reason:
 
 def not_begun(held: Held, reason: Reason) -> Result:
     """Return what to report of a job that ended before its payload began."""
-    return result_of(held, Outcome(reason=reason))
+    return result_of(held, Outcome(reason=reason, began=False))
 
 
 def _outcome_of(code: Code) -> Literal["done", "failed", "killed", "lost"]:

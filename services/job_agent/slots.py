@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+import msgspec
 import structlog
 
 from services.job_agent.holdings import Holding, Holdings
@@ -148,7 +149,7 @@ class Slots:
             outcome = await payload.run(tell)
         except Exception as error:
             log.exception("payload failed in the agent", job=holding.held[0])
-            outcome = Outcome(reason=agent_fault(error))
+            outcome = Outcome(reason=agent_fault(error), began=payload.has_begun)
         self._end(holding, outcome)
         self._leave(payload)
 
@@ -170,7 +171,9 @@ class Slots:
             self._reporter.finish(result_of(holding.held, outcome))
         except Exception as error:
             log.exception("result not told", job=holding.held[0])
-            self._reporter.finish(not_begun(holding.held, agent_fault(error)))
+            self._reporter.finish(
+                msgspec.structs.replace(not_begun(holding.held, agent_fault(error)), began=outcome.began)
+            )
 
     def _leave(self, payload: Payload) -> None:
         self._over.append(payload)

@@ -114,6 +114,8 @@ async def _order(tx: Transaction, ids: Sequence[JobId], control: Control, done: 
             ledger.move(found, order.steps)
             if control.action == "reschedule":
                 ledger.again_from_scratch(found)
+            elif control.action == "release":
+                ledger.released(found)
     await ledger.write(tx, "user")
     for stop, jobs in stops.items():
         await job.ask_stop(tx, [each.job_id for each in jobs], stop)

@@ -10,7 +10,7 @@ from wms.db.attempt import Ended
 from wms.db.database import Transaction
 from wms.db.job import Move
 from wms.ids import Epoch, JobId, PilotId
-from wms.job.job import Job, Step, Steps
+from wms.job.job import Job, Step, Steps, is_handout
 from wms.job.reasons import Reason
 from wms.job.state import Event, State
 from wms.lease import holds
@@ -72,10 +72,16 @@ class Ledger:
         """The attempt and its lease are over."""
         self._ended[found.job_id] = ended
         self._renewed.discard(found.job_id)
-        # What is given back before it began is as if it had never been offered.
-        attempts = found.attempts - (ended.outcome == "withdrawn")
-        state = self._step(found, steps)
-        self._jobs[found.job_id] = msgspec.structs.replace(found, state=state, attempts=attempts, lease=None)
+        began = found.has_begun or ended.ran or any(step.event is Event.START for step in steps)
+        # What did not begin is as if it had never been offered, but for a bound of its own.
+        unstarted = 0 if began else found.unstarted + is_handout(found, ended.reason)
+        self._jobs[found.job_id] = msgspec.structs.replace(
+            found,
+            state=self._step(found, steps),
+            attempts=found.attempts - (not began),
+            unstarted=unstarted,
+            lease=None,
+        )
         if found.stop_requested == "reschedule" and steps and steps[-1].state is State.WAITING:
             self.again_from_scratch(found)
 
@@ -98,7 +104,11 @@ class Ledger:
 
     def again_from_scratch(self, found: Job) -> None:
         """Its user wants it tried again: the attempts so far count no more."""
-        self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], attempts=0)
+        self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], attempts=0, unstarted=0)
+
+    def released(self, found: Job) -> None:
+        """Its user lets it go on: what was lost before it began counts no more."""
+        self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], unstarted=0)
 
     async def write(self, tx: Transaction, source: str) -> None:
         """Write everything, in few statements."""
@@ -115,6 +125,7 @@ class Ledger:
                 job=self._locked[job_id],
                 steps=steps,
                 attempts=self._jobs[job_id].attempts,
+                unstarted=self._jobs[job_id].unstarted,
                 end_told=job_id in told,
             )
             for job_id, steps in self._steps.items()

@@ -206,7 +206,8 @@ class _Applied:
             self._lost.append(held)
             return
         reason = Reason(result.code, result.text)
-        self._ledger.end(found, _result(result), ended(found, result.outcome, reason))
+        steps = ended(found, result.outcome, reason, began=_has_run(result))
+        self._ledger.end(found, _result(result), steps)
         self._before.add(held)
         self._recorded.append(held)
 
@@ -229,8 +230,12 @@ def _result(result: Result) -> Ended:
         output_bytes=result.output_bytes or None,
         stdout_tail=result.stdout_tail,
         stderr_tail=result.stderr_tail,
-        ran=result.code not in (Code.NOT_STARTED, Code.INPUT_FAILED),
+        ran=_has_run(result),
     )
+
+
+def _has_run(result: Result) -> bool:
+    return result.began and result.code not in (Code.NOT_STARTED, Code.INPUT_FAILED)
 
 
 def _take_back(ledger: Ledger, job_id: JobId, pilots: frozenset[PilotId]) -> None:

@@ -5,15 +5,18 @@ import asyncio
 import msgspec
 import pytest
 
+from services.job_agent.asking import Asking
 from services.job_agent.holdings import Holding, Holdings
+from services.job_agent.node import Node
 from services.job_agent.pace import AHEAD_LIMIT, Pace
 from services.job_agent.payload import Outcome
 from services.job_agent.reporter import Reporter, Standing
 from services.job_agent.results import not_begun, result_of
 from wms.errors import Unavailable
-from wms.ids import Epoch, JobId, PilotId
+from wms.ids import Epoch, JobId, PilotId, RequestId
 from wms.job.reasons import Code, Reason
-from wms.messages.site_inbox import OfferedJob
+from wms.messages.site_inbox import Offer, OfferedJob
+from wms.runtime.pilot_config import PilotConfig
 
 
 def offered(number: int, **description: object) -> OfferedJob:
@@ -110,6 +113,23 @@ def test_the_end_of_the_line_is_stale_once_it_has_waited() -> None:
     assert holdings.stale(0, since=2.0) == [first, second]
     assert holdings.stale(1, since=3.0) == [second, third]
     assert holdings.stale(3, since=9.0) == []
+
+
+def test_a_pilot_holds_no_more_than_its_slots_and_what_it_may_fetch_ahead() -> None:
+    slots, pace = 2, Pace(0.5)
+    for _ in range(10):
+        pace.ended(0.0001)
+    pilot = {"pilot_id": "p", "site": "s", "ce": "c", "vo": "v", "slots": slots}
+    more = {"token_file": "t", "directory": "d"}
+    config = msgspec.convert({"pilot": pilot | more, "sandboxes": {"url": "file:///s"}}, PilotConfig)
+    holdings = Holdings(slots, memory_mb=1_000)
+    asking = Asking(config, Nobody(), holdings, pace, Node(config, {}))  # type: ignore[arg-type]
+    for request in range(5):
+        jobs = tuple(offered(100 * request + number) for number in range(40))
+        offer = Offer(pilot_id=PilotId("p"), request_id=RequestId(str(request)), hold_seconds=9, jobs=jobs)
+        for job in asking.sort(offer)[0]:
+            holdings.take(job)
+    assert len(holdings) == slots + slots * AHEAD_LIMIT
 
 
 def test_each_lease_is_taken_once() -> None:

@@ -265,6 +265,7 @@ async def test_results_that_follow_each_other_go_in_few_reports(
     monkeypatch.setattr(reporter, "START_SECONDS", 0.5)
     # However long they take on a busy machine, all are taken.
     monkeypatch.setattr("services.job_agent.pace.Pace.ahead", lambda *_: 20)
+    monkeypatch.setattr("services.job_agent.asking.AHEAD_LIMIT", 20)
     played, many = scene.played, [job("true") for _ in range(20)]
     began = shepherd.now()
     await played.offer(await played.asked(), *many)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.services.world import World, pilot, result, user
 from wms.audit import audit
+from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import Code
 from wms.messages import replies
 from wms.messages.queries import PeekJob
@@ -192,6 +193,78 @@ async def test_too_many_lost_attempts_fail_the_job(the_world: World) -> None:
     assert await the_world.state(job_id) == "Failed"
     assert (await the_world.job(job_id))["reason"] == "TOO_MANY_ATTEMPTS"
     assert await the_world.match(pilot("p-3")) == []
+
+
+async def test_a_pilot_that_dies_costs_what_it_had_not_begun_no_attempt(the_world: World) -> None:
+    held = await the_world.running(2, max_attempts=1)
+    waiting = await the_world.submitted(3, max_attempts=1)
+    taken = await the_world.match(slots=3)
+    await the_world.report(accept=tuple(taken))
+    await the_world.expire(*(job_id for job_id, _ in (*held, *taken)))
+    assert [await the_world.state(job_id) for job_id, _ in held] == ["Failed", "Failed"]
+    for job_id in waiting:
+        row = await the_world.job(job_id)
+        assert (row["state"], row["attempts"], row["unstarted"], row["epoch"]) == ("Waiting", 0, 1, 1)
+        (attempt,) = await the_world.attempts(job_id)
+        assert (attempt["outcome"], attempt["started_at"]) == ("lost", None)
+
+
+async def test_what_an_ended_pilot_had_not_begun_costs_no_attempt(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=1)
+    (held,) = await the_world.match()
+    await the_world.report(accept=(held,))
+    await the_world.report(state="ended", reason="told to end")
+    row = await the_world.job(job_id)
+    assert (row["state"], row["attempts"], row["unstarted"]) == ("Waiting", 0, 1)
+
+
+async def test_what_its_agent_could_not_begin_costs_no_attempt(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=1)
+    (held,) = await the_world.match()
+    await the_world.report(accept=(held,))
+    await the_world.report(finish=(result(held, "lost", Code.AGENT_ERROR, began=False),))
+    row = await the_world.job(job_id)
+    assert (row["state"], row["attempts"], row["unstarted"]) == ("Waiting", 0, 1)
+    (held,) = await the_world.match()
+    await the_world.report(accept=(held,))
+    await the_world.report(finish=(result(held, "lost", Code.AGENT_ERROR),))
+    assert (await the_world.job(job_id))["reason"] == "TOO_MANY_ATTEMPTS"
+
+
+async def _hand_out(the_world: World, job_id: int, times: int) -> None:
+    for _ in range(times):
+        who = pilot(f"p-{(await the_world.job(job_id))['epoch'] + 1}")
+        (held,) = await the_world.match(who)
+        await the_world.report(who, accept=(held,))
+        await the_world.expire(job_id)
+
+
+async def test_who_is_lost_before_each_beginning_is_held_and_says_why(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=1)
+    await _hand_out(the_world, job_id, HANDOUT_LIMIT)
+    row = await the_world.job(job_id)
+    assert (row["state"], row["reason"], row["attempts"]) == ("Held", "NEVER_STARTED", 0)
+    assert (row["epoch"], row["site"], row["pilot_id"]) == (HANDOUT_LIMIT, None, None)
+    (text,) = await the_world.sql("select text from job_event where reason = 'NEVER_STARTED'")
+    assert text["text"].startswith(
+        f"handed out {HANDOUT_LIMIT} times and never begun; the last: pilot p-10 at A/"
+    )
+    assert await the_world.match(pilot("p-99")) == []
+    await the_world.order("release", job_id)
+    row = await the_world.job(job_id)
+    assert (row["state"], row["unstarted"]) == ("Waiting", 0)
+    assert await the_world.match(pilot("p-99")) == [(job_id, HANDOUT_LIMIT + 1)]
+
+
+async def test_one_beginning_forgets_the_times_without(the_world: World) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=2)
+    await _hand_out(the_world, job_id, HANDOUT_LIMIT - 1)
+    assert (await the_world.job(job_id))["unstarted"] == HANDOUT_LIMIT - 1
+    (held,) = await the_world.match(pilot("p-98"))
+    await the_world.report(pilot("p-98"), accept=(held,), start=(held,))
+    await the_world.expire(job_id)
+    row = await the_world.job(job_id)
+    assert (row["state"], row["unstarted"], row["attempts"]) == ("Waiting", 0, 1)
 
 
 async def test_what_its_agent_calls_lost_is_tried_again(the_world: World) -> None:

@@ -812,6 +812,20 @@ GROWN: dict[str, msgspec.Struct] = {
             ),
         ),
     ),
+    "report.began": reports.Report(
+        report_id=ReportId("rep-12"),
+        pilot_id=PILOT,
+        finish=(
+            reports.Result(
+                job_id=JOB,
+                epoch=EPOCH,
+                outcome="lost",
+                code=Code.AGENT_ERROR,
+                text="the input sandbox cannot be had just now",
+                began=False,
+            ),
+        ),
+    ),
     "report.memory": reports.Report(
         report_id=ReportId("rep-11"), pilot_id=PILOT, slots=8, busy=5, free_memory_mb=4_000
     ),

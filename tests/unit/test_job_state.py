@@ -9,7 +9,19 @@ from msgspec.structs import replace
 
 from wms.ids import Epoch, JobId, PilotId, TaskQueueId
 from wms.job import constraint
-from wms.job.job import Action, Job, Outcome, Steps, ended, killed, lost, ordered, path, started
+from wms.job.job import (
+    HANDOUT_LIMIT,
+    Action,
+    Job,
+    Outcome,
+    Steps,
+    ended,
+    killed,
+    lost,
+    ordered,
+    path,
+    started,
+)
 from wms.job.reasons import ADVICE, RETRYABLE, UNCOUNTED, Code, Reason
 from wms.job.state import AT_A_PILOT, ENDED, FIRST, TRANSITIONS, Event, State, after, sources
 from wms.lease import Lease
@@ -199,17 +211,26 @@ def test_a_kill_is_never_taken_back_by_a_reschedule(job):
     assert ordered(replace(job, stop_requested="reschedule"), "kill", "").stop == "kill"
 
 
-@given(jobs(HELD), reasons(sorted(RETRYABLE)))
-def test_a_lost_attempt_is_tried_again_up_to_the_bound(job, reason):
-    job = replace(job, stop_requested="")
-    last = lost(job, reason)[-1]
-    # An offer that stands was counted, and is not one that a pilot took.
-    offered = job.lease is not None and job.lease.phase == "offered"
-    if reason.code in UNCOUNTED or job.attempts - offered < job.max_attempts:
+@given(jobs(HELD), reasons(sorted(RETRYABLE)), st.booleans())
+def test_a_lost_attempt_that_began_is_tried_again_up_to_the_bound(job, reason, began):
+    job = replace(job, stop_requested="", unstarted=0)
+    last = lost(job, reason, began=began)[-1]
+    if (job.state is State.MATCHED and not began) or job.attempts < job.max_attempts:
         assert last.state is State.WAITING
     else:
         assert last.state is State.FAILED
         assert last.reason.code is Code.TOO_MANY_ATTEMPTS
+
+
+@given(jobs({State.MATCHED}), reasons(sorted(RETRYABLE)), st.integers(0, 2 * HANDOUT_LIMIT))
+def test_what_is_lost_again_and_again_before_it_begins_is_held(job, reason, unstarted):
+    job = replace(job, stop_requested="", unstarted=unstarted)
+    last = lost(job, reason)[-1]
+    handed_out = job.lease.phase == "accepted" and reason.code not in UNCOUNTED
+    if handed_out and unstarted + 1 >= HANDOUT_LIMIT:
+        assert (last.state, last.reason.code) == (State.HELD, Code.NEVER_STARTED)
+    else:
+        assert last.state is State.WAITING
 
 
 @given(jobs(HELD), st.sampled_from(["done", "failed"]), reasons())

@@ -215,9 +215,9 @@ select format('job %s counts %s attempts of %s; since its user last asked for mo
               j.max_attempts, c.taken)
 from job j
 cross join lateral (
-    -- An offer that stands counts as well, until it is withdrawn.
+    -- Those whose payload began, and the one that is open.
     select count(*) as taken from attempt a
-    where a.job_id = j.job_id and (a.accepted_at is not null or a.ended_at is null) and a.epoch > coalesce((
+    where a.job_id = j.job_id and (a.started_at is not null and a.outcome is distinct from 'withdrawn' or a.ended_at is null) and a.epoch > coalesce((
         select max(e.epoch) from job_event e
         where e.job_id = j.job_id and e.event = 'reschedule' and e.reason = 'RESCHEDULED_BY_USER'), 0)
 ) c

@@ -46,6 +46,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     steps: Steps
     attempts: int
     """That count from now on."""
+    unstarted: int = 0
     end_told: bool = False
     """Whether the attempt that ends with the last step tells it."""
 
@@ -139,12 +140,12 @@ def _lease(row: asyncpg.Record) -> Lease:
 
 def _job(row: asyncpg.Record, lease: Lease | None) -> Job:
     (
-        job_id, state, epoch, event_seq, attempts, max_attempts, stop_requested, tq_id, user_priority,
+        job_id, state, epoch, event_seq, attempts, max_attempts, unstarted, stop_requested, tq_id, user_priority,
         owner, owner_group, vo, site, pilot_id,
     ) = row  # fmt: skip
     return Job(
         job_id=job_id, state=_STATES[state], epoch=epoch, event_seq=event_seq, attempts=attempts,
-        max_attempts=max_attempts, stop_requested=stop_requested, tq_id=tq_id, user_priority=user_priority,
+        max_attempts=max_attempts, unstarted=unstarted, stop_requested=stop_requested, tq_id=tq_id, user_priority=user_priority,
         owner=owner, owner_group=owner_group, vo=vo, site=site, pilot_id=pilot_id, lease=lease,
     )  # fmt: skip
 
@@ -210,6 +211,7 @@ def _moved(move: Move) -> tuple[Any, ...]:
         job.event_seq + len(move.steps),
         (at_pilot and job.stop_requested) or None,
         move.attempts if move.attempts != job.attempts else None,
+        move.unstarted if move.unstarted != job.unstarted else None,
     )
 
 

@@ -4,13 +4,13 @@ select reserve_job_ids($1);
 
 -- name: lock
 -- The facts of jobs, the rows locked in the order of their ids.
-select job_id, state, epoch, event_seq, attempts, max_attempts, stop_requested, tq_id, user_priority,
+select job_id, state, epoch, event_seq, attempts, max_attempts, unstarted, stop_requested, tq_id, user_priority,
        owner, owner_group, vo, site, pilot_id
 from job where job_id = any ($1::bigint[]) order by job_id for update;
 
 -- name: read
 -- The same without locks, for who only looks.
-select job_id, state, epoch, event_seq, attempts, max_attempts, stop_requested, tq_id, user_priority,
+select job_id, state, epoch, event_seq, attempts, max_attempts, unstarted, stop_requested, tq_id, user_priority,
        owner, owner_group, vo, site, pilot_id
 from job where job_id = any ($1::bigint[]);
 
@@ -22,10 +22,11 @@ select job_id, epoch, pilot_id, phase, expires_at, coalesce(counted, '{}') as co
 -- Move locked jobs to where their steps lead; attempts that nobody says are as many as before.
 update job j
 set state = m.state, reason = m.reason, event_seq = m.event_seq, stop_requested = coalesce(m.stop_requested, ''),
-    attempts = coalesce(m.attempts, j.attempts), site = case when m.state <> 'Waiting' then j.site end,
-    pilot_id = case when m.state <> 'Waiting' then j.pilot_id end, changed_at = now()
-from unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::smallint[])
-    as m(job_id, state, reason, event_seq, stop_requested, attempts)
+    attempts = coalesce(m.attempts, j.attempts), unstarted = coalesce(m.unstarted, j.unstarted),
+    site = case when m.state not in ('Waiting', 'Held') then j.site end,
+    pilot_id = case when m.state not in ('Waiting', 'Held') then j.pilot_id end, changed_at = now()
+from unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::smallint[], $7::smallint[])
+    as m(job_id, state, reason, event_seq, stop_requested, attempts, unstarted)
 where j.job_id = m.job_id;
 
 -- name: note

@@ -15,6 +15,9 @@ from wms.lease import Lease
 
 Outcome = Literal["done", "failed", "killed", "lost", "withdrawn"]
 
+HANDOUT_LIMIT = 10
+"""How often a job may be lost before it begins, one time after the other, until it is held."""
+
 Stop = Literal["", "kill", "reschedule"]
 """What the pilot that has a job was asked to stop it for."""
 
@@ -27,8 +30,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     epoch: Epoch
     event_seq: int
     attempts: int
-    """That count against its bound; an offer that stands is one of them."""
+    """Those that began, and the one that is open: an offer that stands, or a lease."""
     max_attempts: int
+    unstarted: int = 0
+    """Times that a pilot took it and lost it before it began, one after the other."""
     stop_requested: Stop
     tq_id: TaskQueueId
     user_priority: float
@@ -40,9 +45,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     lease: Lease | None = None
 
     @property
-    def attempts_taken(self) -> int:
-        """The attempts that pilots took: without an offer that is not accepted yet."""
-        return self.attempts - (self.lease is not None and self.lease.phase == "offered")
+    def has_begun(self) -> bool:
+        """Whether its payload is known to have begun in the attempt that is open."""
+        return self.state in AT_A_PILOT and self.state is not State.MATCHED
+
+    @property
+    def was_taken(self) -> bool:
+        """Whether a pilot accepted it."""
+        return self.lease is not None and self.lease.phase == "accepted"
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
@@ -76,31 +86,44 @@ def started(job: Job) -> Steps:
     return path(job.state, (Event.START, STARTED))
 
 
-def ended(job: Job, outcome: Outcome, reason: Reason) -> Steps:
-    """Its attempt under a valid lease ended like this."""
+def ended(job: Job, outcome: Outcome, reason: Reason, *, began: bool = True) -> Steps:
+    """Its attempt under a valid lease ended like this; `began` tells whether the payload had begun."""
     if job.stop_requested == "kill":
         return killed(job, Reason(Code.KILLED_BY_USER, reason.text))
     if job.stop_requested == "reschedule" and outcome == "killed":
         return _again(job, Reason(Code.RESCHEDULED_BY_USER, reason.text))
     if outcome in ("lost", "withdrawn"):
-        return lost(job, reason)
+        return lost(job, reason, began=began)
     last = {"done": Event.FINISH, "failed": Event.FAIL, "killed": Event.KILL}[outcome]
     if job.state is State.MATCHED and outcome == "done":
         return path(job.state, (Event.START, STARTED), (last, reason))
     return path(job.state, (last, reason))
 
 
-def lost(job: Job, reason: Reason) -> Steps:
-    """The pilot has it no more, through no fault of the payload: back to its queue, or Failed after too many."""
+def lost(job: Job, reason: Reason, *, began: bool = False) -> Steps:
+    """The pilot has it no more, through no fault of the payload: back to its queue, or Failed after too many attempts.
+
+    Only an attempt that began counts. A job that is lost again and again before it begins is held.
+    """
     if job.stop_requested == "kill":
         return killed(job, Reason(Code.KILLED_BY_USER, reason.text))
     if job.stop_requested == "reschedule":
         return _again(job, Reason(Code.RESCHEDULED_BY_USER, reason.text))
-    if reason.code not in UNCOUNTED and job.attempts_taken >= job.max_attempts:
-        text = f"{job.attempts_taken} attempts of {job.max_attempts}; the last: {reason.text or reason.code}"
+    last = f"the last: {reason.text or reason.code}"
+    if not (began or job.has_begun):
+        if is_handout(job, reason.code) and job.unstarted + 1 >= HANDOUT_LIMIT:
+            text = f"handed out {job.unstarted + 1} times and never begun; {last}"
+            return path(job.state, (Event.RESCHEDULE, reason), (Event.HOLD, Reason(Code.NEVER_STARTED, text)))
+    elif job.attempts >= job.max_attempts:
+        text = f"{job.attempts} attempts of {job.max_attempts}; {last}"
         return path(job.state, (Event.FAIL, Reason(Code.TOO_MANY_ATTEMPTS, text)))
     # A job whose payload is over cannot run again: what was to follow is lost with the pilot.
     return _again(job, reason) or path(job.state, (Event.FAIL, reason))
+
+
+def is_handout(job: Job, code: Code) -> bool:
+    """Whether a pilot that took the job was lost with it, rather than gave it back."""
+    return job.was_taken and code not in UNCOUNTED
 
 
 def _again(job: Job, reason: Reason) -> Steps:

@@ -43,6 +43,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     output_bytes: Annotated[int, msgspec.Meta(ge=0)] = 0
     stdout_tail: Annotated[str, msgspec.Meta(max_length=4_096)] = ""
     stderr_tail: Annotated[str, msgspec.Meta(max_length=4_096)] = ""
+    began: bool = True
+    """Whether its payload began: what did not costs the job none of its attempts."""
 
 
 class Unfit(msgspec.Struct, frozen=True, kw_only=True):
