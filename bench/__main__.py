@@ -10,6 +10,7 @@ BENCHMARKS = (
     "brokered",
     "why",
     "churn",
+    "overtaking",
     "classads",
     "ads",
     "end_to_end",

@@ -16,7 +16,7 @@ from bench.workload import POPULATION, SHARING, VO, Pilot
 from services.matcher.ads import Elements
 from services.matcher.feed import Feed
 from services.matcher.gate import Gate
-from services.matcher.matching import Matching
+from services.matcher.matching import Matching, leeway_for
 from wms.auth.orders import OrderKeys, SignedOrder
 from wms.auth.principal import Principal, Right
 from wms.bus.consumer import Delivery
@@ -77,7 +77,9 @@ class Run(msgspec.Struct, kw_only=True):
 class Matcher:
     """A matcher in this process: its index, its handler, a relay that sends nowhere."""
 
-    def __init__(self, db: Database, seed: int = 4, *, part: tuple[int, int] = (0, 1)) -> None:
+    def __init__(
+        self, db: Database, seed: int = 4, *, part: tuple[int, int] = (0, 1), exact: bool = False
+    ) -> None:
         self._db = db
         self.nowhere = Nowhere()
         shares = {(VO, group): GroupShare(job_sharing=True) for group in SHARING}
@@ -87,7 +89,12 @@ class Matcher:
         self.elements = Elements(db, self.index)
         gate = Gate(self.index, time.monotonic)
         self._matching = Matching(
-            self.index, gate, Terms(offer_seconds=3_600), 1.0, np.random.default_rng(seed)
+            self.index,
+            gate,
+            Terms(offer_seconds=3_600),
+            1.0,
+            np.random.default_rng(seed),
+            leeway=(lambda _: 0) if exact else leeway_for,
         )
         self._numbers = itertools.count()
 

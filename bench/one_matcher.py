@@ -26,6 +26,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     batch: int = 1_024
     in_flight: int = 2
     warm_up: int = 2_000
+    exact: bool = False
+    """Whether no job may be overtaken by younger ones of another matcher's part."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +43,7 @@ async def work(task: Task) -> Outcome:
     db = await Database.connect(task.url, size=task.in_flight + 4, application="bench")
     try:
         # They do not hear what the others claim, as those of a system do: what is gone costs them another draw.
-        matcher = Matcher(db, seed=task.matcher, part=(task.matcher, task.matchers))
+        matcher = Matcher(db, seed=task.matcher, part=(task.matcher, task.matchers), exact=task.exact)
         loaded = await matcher.load()
         mine = range(task.matcher, len(pilots), task.matchers)
         few = task.warm_up // task.matchers

@@ -1,7 +1,7 @@
 """Handles match requests: draws from the index, claims in Postgres, offers under leases or says why there is nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -27,6 +27,8 @@ log = structlog.get_logger()
 ROUNDS = 32
 """How often a request draws anew for jobs that were gone: another matcher's, or their users'. Each round cleans the index."""
 RESOURCES_LIMIT = 20_000
+FEW_SLOTS = 16
+"""A batch that asks for fewer seldom draws what another matcher draws just now: it may take the oldest jobs of all."""
 OFFER_BYTES = 600_000
 """Of one offer's descriptions: what does not fit into a message goes into another."""
 
@@ -61,6 +63,15 @@ def bind(principal: Principal, resource: Resource) -> Resource:
     )
 
 
+def leeway_for(slots: int) -> int:
+    """Return how many younger jobs may be given before an older one of another matcher, in a batch that asks for so many.
+
+    As many as the batch asks for: the other matcher has as many in hand. Without any leeway, matchers that are busy at once
+    would draw the same oldest jobs, and all but one in vain.
+    """
+    return 0 if slots < FEW_SLOTS else slots
+
+
 class Matching:
     """Handles batches of `wms.match.requests`."""
 
@@ -71,7 +82,10 @@ class Matching:
         terms: Terms,
         retry_after_seconds: float,
         rng: np.random.Generator,
+        *,
+        leeway: Callable[[int], int] = leeway_for,
     ) -> None:
+        self._leeway = leeway
         self._index = index
         self._gate = gate
         self._terms = terms
@@ -128,6 +142,7 @@ class Matching:
         return known
 
     async def _match(self, tx: Transaction, requests: Sequence[Bound]) -> list[Claimed]:
+        self._index.leeway = self._leeway(sum(request.slots for request in requests))
         open_ = [(request, request.resource, request.slots) for request in requests]
         taken: list[Claimed] = []
         counted: Counter[TaskQueueId] = Counter()

@@ -1,6 +1,7 @@
 """The index as a container: no job twice, none lost, whatever comes and goes; refusals and their reasons."""
 
 import tracemalloc
+from collections import Counter
 from itertools import count
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from services.matcher.matching import FEW_SLOTS, leeway_for
 from tests.unit import reference_matching as reference
 from tests.unit.taskqueue_strategies import asks, new_index, offers, requirements, resources
 from wms.ids import JobId
@@ -80,7 +82,7 @@ class IndexAgainstDictionary(RuleBasedStateMachine):
             self.jobs.pop(job, None)
 
     def oldest(self, same):
-        return same
+        return same[:OLDEST]
 
     @rule(resource=resources(), number=st.integers(0, 12), put_back=st.booleans())
     def select(self, resource, number, put_back):
@@ -94,7 +96,7 @@ class IndexAgainstDictionary(RuleBasedStateMachine):
             segment = self.queues[pick.tq_id].cpu_segment
             assert all(self.queues[tq].cpu_segment <= segment for job, tq in fitting.items() if job in left)
             same = sorted(j for j, at in left.items() if at == left[pick.job_id])
-            assert pick.job_id in self.oldest(same)[:OLDEST]
+            assert pick.job_id in self.oldest(same)
             del left[pick.job_id]
         if put_back:
             self.index.restore(picks)
@@ -291,9 +293,15 @@ class RangesAgainstDictionary(IndexAgainstDictionary):
     def set_part(self, parts, part):
         self.index.set_part(part % parts, parts)
 
+    @rule(leeway=st.sampled_from([0, 3, 1_000]))
+    def set_leeway(self, leeway):
+        self.index.leeway = leeway
+
     def oldest(self, same):
+        """Those of all parts with no leeway, else those of either."""
         part = self.index._part
-        return [job for job in same if part.owns(job)] or same
+        own = [job for job in same if part.owns(job)]
+        return same[:OLDEST] if not self.index.leeway else [*own[:OLDEST], *same[:OLDEST]]
 
 
 TestRangesAgainstDictionary = RangesAgainstDictionary.TestCase
@@ -353,6 +361,7 @@ def test_a_matcher_gives_its_own_part_of_a_level_first():
         index.load([1] * 1_000, [1] * 1_000, range(1, 1_001))
         index.add_range(1, 1, 2_001, 3_000)
         index.set_part(k, 2)
+        index.leeway = 900
     first = [
         [p.job_id for p in index.select(offers(), 900, np.random.default_rng(k))]
         for k, index in enumerate(indexes)
@@ -360,3 +369,47 @@ def test_a_matcher_gives_its_own_part_of_a_level_first():
     assert not set(first[0]) & set(first[1])
     rest = [p.job_id for p in indexes[0].select(offers(), 5_000, np.random.default_rng(3))]
     assert sorted(first[0] + rest) == [*range(1, 1_001), *range(2_001, 3_001)]
+
+
+def test_with_no_leeway_one_of_the_ten_oldest_of_all_parts_is_given():
+    rng = np.random.default_rng(61)
+    for parts in (2, 4):
+        for trial in range(100):
+            index = new_index()
+            index.add_queue(1, asks())
+            index.load([1] * 400, [1] * 400, range(1_000 * trial + 1, 1_000 * trial + 401))
+            index.set_part(trial % parts, parts)
+            waiting = [job for job, _ in index.jobs(1)]
+            for _ in range(3):
+                [pick] = index.select(offers(), 1, rng)
+                assert pick.job_id in sorted(waiting)[:OLDEST]
+                waiting.remove(pick.job_id)
+
+
+@pytest.mark.parametrize("leeway", [0, 1, 20, 300])
+def test_a_job_of_another_part_is_overtaken_by_no_more_than_the_leeway(leeway):
+    """One of three matchers is asked alone, and three jobs come for each that it gives."""
+    rng = np.random.default_rng(62)
+    index = new_index()
+    index.add_queue(1, asks())
+    index.set_part(1, 3)
+    index.leeway = leeway
+    part, coming, waiting = Part(1, 3), count(1), set()
+    overtaken: Counter[int] = Counter()
+    for _ in range(1_000):
+        fresh = [next(coming) for _ in range(3)]
+        index.add(1, 1, fresh)
+        waiting.update(fresh)
+        [pick] = index.select(offers(), 1, rng)
+        oldest = sorted(waiting)[:OLDEST]
+        waiting.remove(pick.job_id)
+        if pick.job_id not in oldest:
+            overtaken.update(job for job in waiting if job < pick.job_id and not part.owns(JobId(job)))
+    assert max(overtaken.values(), default=0) <= leeway
+    # Of those that came first none is left behind.
+    assert min(waiting) > 1_000 - 3 * leeway - 50
+
+
+def test_leeway_is_none_for_few_slots_and_one_batch_for_many():
+    assert leeway_for(1) == leeway_for(FEW_SLOTS - 1) == 0
+    assert leeway_for(1_024) == 1_024

@@ -79,6 +79,8 @@ class QueueIndex:
         self._cached = cached_resources
         self._where = Whereabouts()
         self._part = Part()
+        self.leeway = 0
+        """How many younger jobs of the own part may be given while a job of another matcher's part waits in their level."""
         self._chance: Chance | None = None
         self._levels: list[Waiting | None] = [None]
         self._free_levels: list[int] = []
@@ -365,8 +367,9 @@ class QueueIndex:
     def set_part(self, part: int, parts: int) -> None:
         """Prefer the jobs of one part of `parts`, numbered from 0, where several matchers share the waiting jobs.
 
-        Counts, weights and levels are of all jobs as before; but of a level the ten oldest of the own part are given first,
-        and others only when it has no own one left. So matchers seldom pick the same job. `set_part(0, 1)` prefers none.
+        Counts, weights and levels are of all jobs as before. Of a level, the ten oldest of the own part are given first, so that
+        matchers seldom pick the same job. After `leeway` of them that are younger than a job of another part, the ten oldest of
+        all parts are given: with a leeway of 0 always. `set_part(0, 1)` prefers none.
         """
         if (part, parts) != (self._part.part, self._part.parts):
             self._part = Part(part, parts)
@@ -521,7 +524,7 @@ class QueueIndex:
         assert queue is not None
         alone = queue.only
         level = alone or self._draw_level(queue.levels.values(), chance)
-        job = level.take(chance.uniform(), self._unroll)
+        job = level.take(chance.uniform(), self._unroll, self.leeway)
         self._where.pop(job)
         queue.count -= 1
         queue.priorities -= level.weight

@@ -5,8 +5,8 @@ from `_at` on; `_late` is a heap of those that came out of order. Every id behin
 id discarded from behind stays there, named in `_gone`, until it comes up; should it return meanwhile, it is merely struck off
 `_gone`, so that no id is ever held twice.
 
-A `Waiting` has a line of the ids that are this matcher's own part and one of the others', which are given when no own one is
-left. Blocks of consecutive ids that no one has asked for yet are kept as their two ends (`Block`) and moved into the lines a
+A `Waiting` has a line of the ids that are this matcher's own part and one of the others'. Own ids are given first, but at most
+`leeway` of them while an older id of the others waits: then the oldest of both are. Blocks of consecutive ids that no one has asked for yet are kept as their two ends (`Block`) and moved into the lines a
 few at a time, when they are among the oldest.
 """
 
@@ -170,7 +170,18 @@ class Line:
 class Waiting:
     """Ids of jobs that wait, each once; whoever calls knows which are here (see `QueueIndex`)."""
 
-    __slots__ = ("_other", "_own", "_part", "blocks", "count", "number", "queue", "user_priority", "weight")
+    __slots__ = (
+        "_other",
+        "_overtaking",
+        "_own",
+        "_part",
+        "blocks",
+        "count",
+        "number",
+        "queue",
+        "user_priority",
+        "weight",
+    )
 
     def __init__(
         self, *, number: int, queue: int, user_priority: float, weight: float, part: Part | None = None
@@ -185,6 +196,8 @@ class Waiting:
         self._part = part or Part()
         self._own = Line()
         self._other = Line() if self._part.parts > 1 else self._own
+        self._overtaking: list[JobId] = []
+        """In order, the own ids that were given before the oldest of the others, and are younger."""
 
     def __iter__(self) -> Iterator[JobId]:
         yield from self.singles()
@@ -225,6 +238,7 @@ class Waiting:
         self._part = part
         self._own = Line()
         self._other = Line() if part.parts > 1 else self._own
+        self._overtaking.clear()
         self.count -= len(singles)
         singles.sort()
         self.fill(singles)
@@ -239,24 +253,50 @@ class Waiting:
         self.count -= 1
         self._line(job).discard(job)
 
-    def take(self, uniform: float, unroll: Callable[["Waiting"], Iterable[JobId]]) -> JobId:
-        """Take out a random one of the ten smallest ids, own ones first. There must be one.
+    def take(self, uniform: float, unroll: Callable[["Waiting"], Iterable[JobId]], leeway: int = 0) -> JobId:
+        """Take out a random one of the ten smallest ids of the own part, or of all. There must be one.
 
-        `uniform` is a random number on [0, 1); `unroll` takes the next ids off the first block.
+        `uniform` is a random number on [0, 1); `unroll` takes the next ids off the first block; `leeway` is how many younger
+        own ids may be given while an id of the others waits.
         """
-        line = self._own
-        while self.blocks and (len(line.front) < OLDEST or self.blocks[0].first < line.front[OLDEST - 1]):
+        own = self._own
+        while self.blocks and (len(own.front) < OLDEST or self.blocks[0].first < own.front[OLDEST - 1]):
             for job in unroll(self):
                 self._line(job).add(job)
-        if not line.front:
-            line = self._other
         self.count -= 1
-        there = len(line.front)
-        if there > OLDEST:
-            return line.front.pop(int(uniform * OLDEST))
-        job = line.front.pop(int(uniform * there))
-        line.refill()
+        others = self._other.front
+        if others is own.front or not others:
+            return _take_oldest(own, uniform)
+        if not own.front:
+            return _take_oldest(self._other, uniform)
+        if not self._may_overtake(others[0], leeway):
+            return self._take_oldest_of_all(uniform)
+        job = _take_oldest(own, uniform)
+        if job > others[0]:
+            insort(self._overtaking, job)
+        return job
+
+    def _may_overtake(self, oldest: JobId, leeway: int) -> bool:
+        """Tell whether one more own id may be given before the oldest of the others."""
+        overtaking = self._overtaking
+        if overtaking and overtaking[0] < oldest:
+            del overtaking[: bisect_left(overtaking, oldest)]
+        return len(overtaking) < leeway
+
+    def _take_oldest_of_all(self, uniform: float) -> JobId:
+        oldest = sorted(self._own.front[:OLDEST] + self._other.front[:OLDEST])[:OLDEST]
+        job = oldest[int(uniform * len(oldest))]
+        self._line(job).discard(job)
         return job
 
     def _line(self, job: JobId) -> Line:
         return self._own if self._other is self._own or self._part.owns(job) else self._other
+
+
+def _take_oldest(line: Line, uniform: float) -> JobId:
+    there = len(line.front)
+    if there > OLDEST:
+        return line.front.pop(int(uniform * OLDEST))
+    job = line.front.pop(int(uniform * there))
+    line.refill()
+    return job
