@@ -43,6 +43,7 @@ async def build(host: Host, config: Config) -> None:
     retention = Retention(host.db, config.retention)
     host.every("partitions", 10.0, retention.make_room)
     host.every("retention", 60.0, retention.forget)
+    host.every("dead-letters", 5.0, retention.bound_dead_letters)
 
 
 if __name__ == "__main__":

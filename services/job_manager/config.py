@@ -1,5 +1,9 @@
 """What the job manager is told."""
 
+from typing import Annotated
+
+import msgspec
+
 from wms.lease import Terms
 from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 from wms.taskqueue.grouping import DEFAULT_SEGMENTS, checked_segments
@@ -32,19 +36,22 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
     ended_jobs_seconds: Seconds = 365 * DAY
     """After its end a job is forgotten, with its history, its attempts and its description.
 
-    So are canaries, and what was said of elements so long ago and explains no more how they are.
+    So are canaries, orders of operators, and what was said of elements so long ago and explains no more how they are.
     """
     deleted_jobs_seconds: Seconds = 30 * DAY
     """The same for a job that its owner has removed."""
     submissions_seconds: Seconds = 30 * DAY
-    """For so long a submission that is sent again is known as the same. No longer than jobs are kept.
-
-    So long are lists of parameters kept whose submission never came.
-    """
+    """For so long a submission that is sent again is known as the same. No longer than jobs are kept."""
     pilots_seconds: Seconds = 90 * DAY
     """After its end a pilot is forgotten; the attempts that it made stay with their jobs."""
-    dead_letters_seconds: Seconds = 90 * DAY
-    """Of those that were handled after all; the others stay."""
+    dead_letters_seconds: Seconds = 30 * DAY
+    """After they came, whether they were handled after all or not."""
+    dead_letters_most: Annotated[int, msgspec.Meta(ge=8, le=10_000_000)] = 10_000
+    """Of more the oldest go first. No sender has more than an eighth."""
+    dead_letters_bytes: Annotated[int, msgspec.Meta(ge=8_388_608, le=1_099_511_627_776)] = 268_435_456
+    """The same of their bytes, all together."""
+    unused_parts_seconds: Seconds = 3_600.0
+    """Of long lists of parameters whose submission has not come."""
     offsets_seconds: Seconds = 90 * DAY
     """Of clusters that were left for another."""
 

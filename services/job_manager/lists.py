@@ -18,9 +18,13 @@ from wms.jobdesc.array import CHUNK
 from wms.jobdesc.column import Chunk
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.problem import InvalidDescription
-from wms.jobdesc.validation import large_parameters, problems, validate
+from wms.jobdesc.validation import PARAMETERS_LIMIT, large_parameters, problems, validate
 from wms.messages import replies
 from wms.messages.commands import AddChunks, AddValues, LongLists, Submit
+
+UNUSED_PARTS = 1_000
+UNUSED_BYTES = 4 * PARAMETERS_LIMIT
+"""What one owner may have kept for submissions that are still to come: four of the largest."""
 
 Extremes = dict[str, tuple[str, ...]]
 
@@ -67,9 +71,23 @@ async def _keep(tx: Transaction, principal: Principal, message: AddChunks | AddV
         return
     count = sum(next(iter(chunk.values())).count for chunk in chunks)
     size = sum(each.size for chunk in chunks for each in chunk.values())
-    part = Part(await sweep.keep(tx, texts), count, few, size, message.closely)
+    await _check_room(tx, principal.owner, size)
+    kept = await sweep.keep(tx, principal.owner, message.command_id, texts, size)
+    part = Part(kept, count, few, size, message.closely)
     answer = msgspec.json.encode(part).decode()
     await submission.take(tx, principal.owner, [Taken(message.command_id, digest, answer)])
+
+
+async def _check_room(tx: Transaction, owner: str, size: int) -> None:
+    parts, held = await sweep.unused_of(tx, owner)
+    if parts < UNUSED_PARTS and held + size <= UNUSED_BYTES:
+        return
+    raise Rejected(
+        "TOO_MANY_UNUSED_LISTS",
+        f"{parts:,} parts of your lists, {held:,} bytes, wait for the submissions that use them;"
+        f" {UNUSED_PARTS:,} parts and {UNUSED_BYTES:,} bytes may",
+        "submit what they are for, or wait: unused ones are forgotten after an hour",
+    )
 
 
 def _in_chunks(message: AddValues) -> AddChunks:

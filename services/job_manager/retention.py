@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from services.job_manager.config import RetentionSettings
-from wms.db import canary, ce_state, pilot, retention
+from wms.db import canary, ce_state, dead_letter, operator_order, pilot, retention
 from wms.db.database import Database, Transaction
+from wms.db.dead_letter import Room
 from wms.db.retention import Ages, Look
 
 log = structlog.get_logger()
@@ -17,6 +18,7 @@ BATCH = 2_000
 BATCHES = 50
 """Of each kind in one round, so that a backlog is worked off without anybody waiting for it."""
 SWEEPS = 100
+PARTS = 100
 
 
 class Retention:
@@ -48,15 +50,27 @@ class Retention:
             "jobs_of_sweeps": await self._batches(lambda tx: retention.forget_rows(tx, BATCH)),
             "pilots": await self._batches(self._pilots),
             "moves_of_elements": await self._batches(self._moves_of_elements),
+            "parts_of_lists": await self._batches(
+                lambda tx: retention.forget_parts(tx, settings.unused_parts_seconds, PARTS)
+            ),
             "canaries": await self._batches(lambda tx: canary.forget(tx, settings.ended_jobs_seconds, BATCH)),
         }
         async with self._db.transaction() as tx:
-            counts["dead_letters"] = await retention.forget_dead_letters(tx, settings.dead_letters_seconds)
+            counts["dead_letters"] = await dead_letter.forget(tx, settings.dead_letters_seconds)
+            counts["orders"] = await operator_order.forget(tx, settings.ended_jobs_seconds)
             counts["offsets"] = await retention.forget_offsets(tx, settings.offsets_seconds)
         async with self._db.transaction() as tx:
             counts["partitions"] = await retention.drop_partitions(tx)
         if any(counts.values()):
             log.info("forgotten", **{name: count for name, count in counts.items() if count})
+
+    async def bound_dead_letters(self) -> None:
+        """Keep the dead letters within their room: whoever sends junk fills no disk with it."""
+        room = Room(letters=self._settings.dead_letters_most, bytes=self._settings.dead_letters_bytes)
+        async with self._db.transaction() as tx:
+            gone = await dead_letter.bound(tx, room)
+        if gone:
+            log.warning("dead letters dropped, there were too many", letters=gone)
 
     async def _batches(self, forget: Callable[[Transaction], Awaitable[int]]) -> int:
         total = 0

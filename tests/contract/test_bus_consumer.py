@@ -1,6 +1,7 @@
 """Each message takes effect once, whoever reads it, however often it is begun again."""
 
 import asyncio
+import time
 from functools import partial
 
 import msgspec
@@ -10,10 +11,12 @@ from tests.contract.bus import PARTITIONS, Bus, Instance, Note
 from tests.waiting import eventually
 from wms.bus.membership import Membership
 from wms.bus.progress import Progress
+from wms.bus.skipping import Blocked, Order, blocking, set_aside
 from wms.db import dead_letter, offset
 from wms.db.database import Transaction
+from wms.db.dead_letter import UNVERIFIED_BYTES, Page
 from wms.db.offset import Feed, PartitionLost
-from wms.errors import Rejected
+from wms.errors import Rejected, Unavailable
 from wms.ids import InstanceId
 from wms.messages.wire import PAYLOAD_LIMIT, encode
 
@@ -364,7 +367,7 @@ async def test_junk_goes_to_the_dead_letters(bus: Bus) -> None:
         await bus.caught_up()
 
     letters = await bus.letters()
-    assert {row["payload"] for row in letters} == set(JUNK)
+    assert {row["payload"] for row in letters} == {each[:UNVERIFIED_BYTES] for each in JUNK}
     assert {row["error"].split(":")[0] for row in letters} == {"MESSAGE_INVALID", "MESSAGE_TOO_LARGE"}
 
 
@@ -426,8 +429,8 @@ async def test_a_dead_letter_is_handled_again_when_asked_for(bus: Bus) -> None:
     async with bus.instance(verified=True, outgoing=bus.topic.name + ".out") as one:
         await eventually(lambda: letters_are(bus, 2))
         async with bus.db.transaction() as tx:
-            first, _ = [row["dead_letter_id"] for row in await dead_letter.letters(tx, 10)][::-1]
-            assert await dead_letter.ask_replay(tx, [first]) == 1
+            second, first = [row["dead_letter_id"] for row in await dead_letter.page(tx, Page())]
+            assert await dead_letter.ask_replay(tx, [first]) == [first]
 
         assert await one.consumer.replay_one()  # it fails once more, and says so
         assert not await one.consumer.replay_one()
@@ -436,7 +439,7 @@ async def test_a_dead_letter_is_handled_again_when_asked_for(bus: Bus) -> None:
 
         one.accept_spoilt = True
         async with bus.db.transaction() as tx:
-            assert await dead_letter.ask_replay(tx, [], everything=True) == 2
+            assert sorted(await dead_letter.ask_replay(tx, [first, second])) == [first, second]
         assert await one.consumer.replay_one()
         assert await one.consumer.replay_one()
         assert not await one.consumer.replay_one()
@@ -455,7 +458,7 @@ async def test_what_was_never_verified_is_not_handled_again(bus: Bus) -> None:
     async with bus.instance(verified=True) as one:
         await eventually(lambda: letters_are(bus, 1))
         async with bus.db.transaction() as tx:
-            await dead_letter.ask_replay(tx, [], everything=True)
+            await dead_letter.ask_replay(tx, [row["dead_letter_id"] for row in await bus.letters()])
         assert await one.consumer.replay_one()
 
     (letter,) = await bus.letters()
@@ -518,3 +521,40 @@ async def test_a_full_disk_of_the_database_is_waited_for(bus: Bus) -> None:
         assert await bus.took_effect(1) == [1]
 
     assert await bus.letters() == []
+
+
+async def test_an_operator_names_and_skips_the_message_that_blocks(bus: Bus) -> None:
+    """A handler that never ends stands for whatever keeps a consumer at one message."""
+    order = Order(operator="oz", reason="too slow")
+    verify = partial(bus.keys.verifier.verify, now=time.time())
+    async with bus.instance(batch=1) as one:
+        await bus.send([1])
+        await bus.took_effect(1)
+        await bus.caught_up()
+        one.hold.clear()
+        await bus.send_raw([encode(Note(n=n)) for n in (2, 3)])
+        await one.holding.wait()
+        (found,) = await eventually(partial(blocking, bus.db, bus.kafka, 0.2))
+        assert msgspec.json.decode(found.message.payload)["n"] == 2
+        wrong = msgspec.structs.replace(found.blocked, offset=found.blocked.offset + 1)
+        with pytest.raises(Rejected, match="the next message"):
+            await set_aside(bus.db, bus.kafka, wrong, order, verify)
+        with pytest.raises(Rejected, match="reads no partition"):
+            await set_aside(
+                bus.db, bus.kafka, Blocked(consumer="x", topic="y", partition=0, offset=0), order, verify
+            )
+        with pytest.raises(Unavailable, match="being handled"):
+            await set_aside(bus.db, bus.kafka, found.blocked, order, verify)
+        forced = msgspec.structs.replace(order, force=True)
+        await set_aside(bus.db, bus.kafka, found.blocked, forced, verify)
+        one.hold.set()
+        assert await bus.took_effect(2) == [1, 3]
+        await bus.caught_up()
+        assert await blocking(bus.db, bus.kafka, 0.2) == []
+
+    (letter,) = await bus.letters()
+    assert letter["error"] == "set aside by oz: too slow"
+    assert msgspec.json.decode(letter["principal"])["owner"] == "ann"
+    (ordered,) = await bus.sql("select operator, action, subject, reason from operator_order")
+    assert (ordered["operator"], ordered["action"], ordered["reason"]) == ("oz", "skip", "too slow")
+    assert f"{found.blocked.topic}/{found.blocked.partition} {found.blocked.offset}" in ordered["subject"]

@@ -49,8 +49,8 @@ async def age(place: World, days: float, *job_ids: int) -> None:
         await place.sql(statement, *([ids] if "$1" in statement else []))
 
 
-async def forget(place: World, **settings: float) -> None:
-    await Retention(place.db, RetentionSettings(**settings)).forget()
+async def forget(place: World) -> None:
+    await Retention(place.db, RetentionSettings()).forget()
 
 
 async def count(place: World, table: str, *job_ids: int) -> int:
@@ -322,7 +322,7 @@ async def test_lists_whose_submission_never_came_go_with_the_commands_that_broug
         (reply,) = await place.command(user(), Submit(command_id=CommandId("c"), jobs=(job,), lists=lists))
         assert isinstance(reply, replies.Submitted), reply
         await place.sql(
-            "update submission set taken_at = taken_at - interval '31 d' where command_id <> 'young'"
+            "update unused_part set kept_at = kept_at - interval '2 h' where command_id <> 'young'"
         )
         await forget(place)
         left = await place.sql(
@@ -332,4 +332,67 @@ async def test_lists_whose_submission_never_came_go_with_the_commands_that_broug
             "the sweep's, and the young one"
         )
         assert len(await place.sql("select from description")) == 2
-        assert len(await place.sql("select from submission")) == 1
+        left = await place.sql("select command_id from submission order by 1")
+        assert [row["command_id"] for row in left] == ["c", "used", "young"]
+        # What is sent again is taken again: nobody is told that it is kept.
+        await place.command(user(), AddChunks(command_id=CommandId("abandoned"), chunks=(chunk,)))
+        assert len(await place.sql("select from unused_part")) == 2
+
+
+async def test_an_owner_has_no_more_unused_lists_than_there_is_room_for(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.job_manager.lists.UNUSED_PARTS", 2)
+    async with world(database) as place:
+        chunk = {"seed": msgspec.Raw(msgspec.json.encode(list(map(str, range(5)))))}
+
+        async def add(name: str, owner: str = "ann") -> object:
+            (reply,) = await place.command(
+                user(owner), AddChunks(command_id=CommandId(name), chunks=(chunk,))
+            )
+            return reply
+
+        for name in ("one", "two"):
+            assert isinstance(await add(name), replies.ValuesKept)
+        refused = await add("three")
+        assert isinstance(refused, replies.Refused)
+        assert refused.code == "TOO_MANY_UNUSED_LISTS"
+        assert "forgotten after an hour" in refused.remedy
+        assert isinstance(await add("two"), replies.ValuesKept), "sent again, it is known"
+        assert isinstance(await add("three", "bob"), replies.ValuesKept)
+        await place.sql("update unused_part set kept_at = kept_at - interval '2 h'")
+        await forget(place)
+        assert isinstance(await add("three"), replies.ValuesKept)
+        monkeypatch.setattr("services.job_manager.lists.UNUSED_BYTES", 9)
+        assert isinstance(await add("four"), replies.Refused)
+
+
+async def letters(place: World, count: int, owner: str | None, size: int = 10, days: int = 0) -> None:
+    principal = None if owner is None else f'{{"owner": "{owner}"}}'
+    await place.sql(
+        "insert into dead_letter (consumer, cluster_id, topic, partition, message_offset, payload, principal, error, arrived_at)"
+        " select 'c', 'k', 't', 0, (select coalesce(max(message_offset), 0) from dead_letter) + n, convert_to(repeat('x', $2), 'UTF8'), $3::text::jsonb,"
+        " 'junk', now() - $4 * interval '1 d' from generate_series(1, $1) as n",
+        *(count, size, principal, days),
+    )
+
+
+async def left_of(place: World) -> dict[str | None, int]:
+    rows = await place.sql("select principal ->> 'owner' as owner, count(*) as n from dead_letter group by 1")
+    return {row["owner"]: row["n"] for row in rows}
+
+
+async def test_dead_letters_have_an_age_a_number_and_a_size(database: str) -> None:
+    async with world(database) as place:
+        await letters(place, 3, "old", days=31)
+        await letters(place, 4, "ann", days=2)
+        await forget(place)
+        assert await left_of(place) == {"ann": 4}
+        keeper = Retention(place.db, RetentionSettings(dead_letters_most=80))
+        await letters(place, 300, None)
+        await keeper.bound_dead_letters()
+        assert await left_of(place) == {"ann": 4, None: 10}, "whoever floods loses one's own, not others'"
+        sized = Retention(place.db, RetentionSettings(dead_letters_bytes=8 << 20))
+        await letters(place, 5, "eve", size=500_000)
+        await sized.bound_dead_letters()
+        assert await left_of(place) == {"ann": 4, None: 10, "eve": 2}

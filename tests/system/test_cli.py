@@ -11,6 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from tests.conftest import execute
 from tests.system.place import Place, owner, place
 from wms.cli.__main__ import run
 
@@ -143,6 +144,7 @@ async def test_files_go_along_with_a_program_that_is_here(
 
 
 async def test_operators_see_the_parts_and_check_them(shell: Shell) -> None:
+    assert await shell.run("jobs") == 0, "the job manager answers"
     assert await shell.run("status") == 0
     assert "job_manager" in shell.out
     assert {part["name"] for part in (await shell.json("status"))["parts"]} == {
@@ -152,9 +154,41 @@ async def test_operators_see_the_parts_and_check_them(shell: Shell) -> None:
     }
     assert await shell.run("migrate", "--check") == 0
     assert (await shell.json("migrate")) == {"applied": []}
-    assert await shell.run("dead-letters") == 0
     assert await shell.run("audit") == 0
     assert await shell.run("top", "--once") == 0
+
+
+LETTERS = """insert into dead_letter (consumer, cluster_id, topic, partition, message_offset, payload, principal, error)
+    select 'nobody', 'k', 't', 0, n, '{"type": "submit"}'::bytea, '{"owner": "ann"}', 'a fault' from generate_series(-2, -1) as n"""
+
+
+async def test_operators_deal_with_dead_letters_by_their_numbers(
+    place: Place, shell: Shell, owner: str
+) -> None:
+    await execute(place.postgres, LETTERS)
+    try:
+        assert await shell.run("dead-letters", "--consumer", "nobody", "--json") == 0
+        two, one = (json.loads(line) for line in shell.out.splitlines())
+        assert (two["type"], two["sender"], two["size"], two["state"]) == ("submit", "ann", 18, "dead")
+        ids = one["dead_letter_id"], two["dead_letter_id"]
+        assert await shell.run("dead-letters", "--consumer", "nobody", "--limit", "1") == 0
+        assert f"--before {ids[1]}" in shell.err
+        assert await shell.run("dead-letters", "show", str(ids[0])) == 0
+        assert '"type": "submit"' in shell.out
+        assert await shell.run("dead-letters", "replay") == 2
+        assert (await shell.json("dead-letters", "replay", str(ids[0])))["letters"] == [ids[0]]
+        assert await shell.run("dead-letters", "drop", f"{ids[0]}-{ids[1]}", "--reason", "a test") == 0
+        assert await shell.run("dead-letters", "drop", str(ids[0]), "--reason", "a test") == 3
+        assert f"no such letter: {ids[0]}" in shell.err
+        assert await shell.run("dead-letters", "orders", "--json") == 0
+        orders = [json.loads(line) for line in shell.out.splitlines()]
+        assert [each["action"] for each in orders[:3]] == ["drop", "drop", "replay"]
+        assert {each["operator"] for each in orders[:3]} == {owner}
+        assert await shell.run("dead-letters", "blocked") == 0
+        assert await shell.run("dead-letters", "skip", "nobody", "t/0", "3", "--reason", "x") == 2
+        assert "reads no partition" in shell.err
+    finally:
+        await execute(place.postgres, "delete from dead_letter where consumer = 'nobody'")
 
 
 async def test_nobody_answers(shell: Shell) -> None:

@@ -61,8 +61,8 @@ COMMANDS = (
     (
         LOOK,
         "dead-letters",
-        "operate:dead_letters",
-        "List, show or replay messages that could not be handled.",
+        "dead_letters:dead_letters",
+        "List, show, replay or drop messages that could not be handled; skip one that blocks.",
     ),
     (LOOK, "audit", "operate:audit", "Check the system's invariants in its database."),
     (RUN, "up", "local:up", "Run a whole system on this machine until Ctrl-C."),

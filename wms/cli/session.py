@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wms.cli.options import Common
 
 if TYPE_CHECKING:
-    from wms.client import Client
+    from wms.bus.kafka import Kafka
+    from wms.client import Client, Settings
     from wms.db.database import Database
 
 T = TypeVar("T")
@@ -60,6 +61,50 @@ def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") 
             await db.close()
 
     return run_async(run())
+
+
+def with_database_and_broker(
+    common: Common, work: "Callable[[Database, Kafka, Settings], Awaitable[int]]"
+) -> int:
+    """Connect to the system's database and its broker, do the work, and return its exit code."""
+
+    async def run() -> int:
+        from wms.bus.kafka import Kafka
+        from wms.client.settings import read_settings
+        from wms.db.database import Database
+
+        quiet()
+        settings = read_settings(common.data)
+        kafka = Kafka(settings.kafka, "wms-cli")
+        db = await Database.connect(postgres_url(common), size=2, application="wms-cli")
+        try:
+            await kafka.start()
+            return await work(db, kafka, settings)
+        finally:
+            await kafka.close()
+            await db.close()
+
+    return run_async(run())
+
+
+def operator_name(common: Common) -> str:
+    """Return who gives an order, for the record: the owner of the token if the system's keys verify it, else the local user."""
+    import getpass
+    import platform
+    from pathlib import Path
+
+    from wms.auth.token import Verifier
+    from wms.client.credential import TokenFile
+    from wms.client.settings import read_settings
+    from wms.errors import Rejected
+    from wms.runtime import clock
+
+    settings, now = read_settings(common.data), clock.timestamp()
+    try:
+        token = TokenFile(Path(settings.auth.token_file)).read(now).token
+        return Verifier.from_file(Path(settings.auth.jwks)).verify(token, now).owner
+    except Rejected:
+        return f"{getpass.getuser()}@{platform.node()}"
 
 
 def postgres_url(common: Common) -> str:

@@ -12,6 +12,12 @@ from wms.errors import shown
 
 SQL = load(__file__)
 
+UNVERIFIED_BYTES = 65_536
+"""Of a message of an unknown sender so much is kept: it is never handled again, and anybody may send them."""
+BEGINNING_BYTES = 4_096
+SENDER_PART = 8
+"""The letters of one sender, or of all that are unknown, get one part in so many of the room."""
+
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     """One message that could not be handled, and why."""
@@ -25,8 +31,28 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """Which letters a list shows, newest first."""
+
+    limit: int = 50
+    before: int | None = None
+    """Only those with lower numbers."""
+    replayed: bool = False
+    """Those that worked the second time, too."""
+    consumer: str = ""
+    """Of this consumer alone."""
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """How much all dead letters together may take."""
+
+    letters: int
+    bytes: int
+
+
 async def bury(tx: Transaction, feed: Feed, letter: DeadLetter) -> None:
     """Keep the letter."""
+    most = UNVERIFIED_BYTES if letter.principal is None else 1_000_000
     await tx.execute(
         SQL["bury"],
         feed.consumer,
@@ -35,20 +61,27 @@ async def bury(tx: Transaction, feed: Feed, letter: DeadLetter) -> None:
         letter.partition,
         letter.offset,
         letter.key,
-        letter.payload[:1_000_000],
+        letter.payload[:most],
         letter.principal,
         shown(letter.error),
     )
 
 
-async def letters(tx: Transaction, limit: int, *, replayed: bool = False) -> list[asyncpg.Record]:
-    """Return dead letters, newest first."""
-    return await tx.fetch(SQL["all"], limit, replayed)
+async def page(tx: Transaction, wanted: Page) -> list[asyncpg.Record]:
+    """Return dead letters, newest first, each with its size and the first bytes of its payload."""
+    return await tx.fetch(
+        SQL["page"], wanted.limit, wanted.before, wanted.replayed, wanted.consumer, BEGINNING_BYTES
+    )
 
 
-async def ask_replay(tx: Transaction, ids: Sequence[int], *, everything: bool = False) -> int:
-    """Ask for these to be tried again; return how many will be."""
-    return await tx.execute(SQL["ask_replay"], ids, everything)
+async def whole(tx: Transaction, ids: Sequence[int]) -> list[asyncpg.Record]:
+    """Return these letters with their payloads."""
+    return await tx.fetch(SQL["whole"], ids)
+
+
+async def ask_replay(tx: Transaction, ids: Sequence[int]) -> list[int]:
+    """Ask for these to be tried again; return those that will be."""
+    return [row["dead_letter_id"] for row in await tx.fetch(SQL["ask_replay"], ids)]
 
 
 async def to_replay(tx: Transaction, consumer: str) -> asyncpg.Record | None:
@@ -64,3 +97,20 @@ async def replayed(tx: Transaction, dead_letter_id: int) -> None:
 async def replay_failed(tx: Transaction, dead_letter_id: int, error: str) -> None:
     """Write that it did not."""
     await tx.execute(SQL["replay_failed"], dead_letter_id, shown(error))
+
+
+async def drop(tx: Transaction, ids: Sequence[int]) -> dict[int, str]:
+    """Delete these letters; return in a line each what they were."""
+    return {row["dead_letter_id"]: row["summary"] for row in await tx.fetch(SQL["drop"], ids)}
+
+
+async def forget(tx: Transaction, age: float) -> int:
+    """Forget letters that came so many seconds ago; return how many."""
+    return await tx.execute(SQL["forget"], age)
+
+
+async def bound(tx: Transaction, room: Room) -> int:
+    """Delete the oldest letters of what is more than the room, or than one sender's part of it; return how many."""
+    part = max(room.letters // SENDER_PART, 1), room.bytes // SENDER_PART
+    of_senders = await tx.execute(SQL["bound_senders"], *part)
+    return of_senders + await tx.execute(SQL["bound_all"], room.letters, room.bytes)

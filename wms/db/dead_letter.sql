@@ -4,16 +4,25 @@ insert into dead_letter (consumer, cluster_id, topic, partition, message_offset,
 values ($1, $2, $3, $4, $5, $6, $7, $8::text::jsonb, $9)
 on conflict do nothing;
 
--- name: all
--- The dead letters, newest first.
-select dead_letter_id, consumer, topic, partition, message_offset, key, payload, principal, error, arrived_at,
+-- name: page
+-- The dead letters, newest first, each with the beginning of its payload.
+select dead_letter_id, consumer, topic, partition, message_offset, octet_length(payload) as size,
+       substring(payload for $5) as beginning, principal ->> 'owner' as sender, error, arrived_at,
+       extract(epoch from now() - arrived_at)::float8 as age, replay_requested_at, replayed_at
+from dead_letter
+where (replayed_at is null or $3) and ($2::bigint is null or dead_letter_id < $2) and ($4 = '' or consumer = $4)
+order by dead_letter_id desc limit $1;
+
+-- name: whole
+-- Dead letters with all that is kept of them.
+select dead_letter_id, consumer, cluster_id, topic, partition, message_offset, key, payload, principal, error, arrived_at,
        replay_requested_at, replayed_at
-from dead_letter where replayed_at is null or $2 order by dead_letter_id desc limit $1;
+from dead_letter where dead_letter_id = any ($1::bigint[]) order by dead_letter_id;
 
 -- name: ask_replay
 -- Ask the consumer to try these again.
 update dead_letter set replay_requested_at = now()
-where replayed_at is null and (dead_letter_id = any ($1::bigint[]) or $2);
+where replayed_at is null and dead_letter_id = any ($1::bigint[]) returning dead_letter_id;
 
 -- name: to_replay
 -- One dead letter of this consumer that is to be tried again.
@@ -28,3 +37,31 @@ update dead_letter set replayed_at = now() where dead_letter_id = $1;
 -- name: replay_failed
 -- It did not work this time either.
 update dead_letter set replay_requested_at = null, error = $2 where dead_letter_id = $1 and replayed_at is null;
+
+-- name: drop
+-- These are not wanted any more.
+delete from dead_letter where dead_letter_id = any ($1::bigint[])
+returning dead_letter_id, format('letter %s: %s, %s/%s@%s, %s bytes: %s', dead_letter_id, consumer, topic, partition,
+                                 message_offset, octet_length(payload), error) as summary;
+
+-- name: forget
+-- Dead letters that came long ago, whatever became of them.
+delete from dead_letter where arrived_at < now() - make_interval(secs => $1);
+
+-- name: bound_senders
+-- The oldest go of what is more than one sender's letters, or all of unknown senders, may be: so many, so many bytes.
+with sized as (
+    select dead_letter_id, row_number() over w as letters, sum(octet_length(payload) + 1024) over w as bytes
+    from dead_letter window w as (partition by principal ->> 'owner' order by dead_letter_id desc)
+)
+delete from dead_letter d using sized s
+where d.dead_letter_id = s.dead_letter_id and (s.letters > $1 or s.bytes > $2);
+
+-- name: bound_all
+-- The same of all together.
+with sized as (
+    select dead_letter_id, row_number() over w as letters, sum(octet_length(payload) + 1024) over w as bytes
+    from dead_letter window w as (order by dead_letter_id desc)
+)
+delete from dead_letter d using sized s
+where d.dead_letter_id = s.dead_letter_id and (s.letters > $1 or s.bytes > $2);

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+import asyncpg
 import msgspec
 
 from wms.db.database import Transaction
@@ -47,3 +48,32 @@ async def advance(tx: Transaction, feed: Feed, moves: Mapping[int, tuple[int, in
         raise PartitionLost(f"{feed.consumer}: {feed.topic} is no longer at all of {expected}")
     if moved:
         tx.learn_now(moved[0]["now"])
+
+
+async def find(tx: Transaction, feed: Feed, partition: int) -> int | None:
+    """Return the next offset of one partition, None if the consumer has never read it."""
+    following: int | None = await tx.fetchval(
+        SQL["find"], feed.cluster_id, feed.consumer, feed.topic, partition
+    )
+    return following
+
+
+async def wait_briefly(tx: Transaction) -> None:
+    """Let the transaction fail with LockNotAvailableError instead of waiting long for a lock."""
+    await tx.execute(SQL["wait_briefly"])
+
+
+async def backend(tx: Transaction) -> int:
+    """Return the process of Postgres that serves this transaction."""
+    pid: int = await tx.fetchval(SQL["backend"])
+    return pid
+
+
+async def end_blockers(tx: Transaction, backend_pid: int) -> None:
+    """End the sessions whose locks another session waits for."""
+    await tx.fetch(SQL["end_blockers"], backend_pid)
+
+
+async def of_cluster(tx: Transaction, cluster_id: str) -> list[asyncpg.Record]:
+    """Return the position of every consumer in every partition of a cluster, with its age in seconds."""
+    return await tx.fetch(SQL["of_cluster"], cluster_id)

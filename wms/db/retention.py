@@ -41,14 +41,16 @@ async def drop_partitions(tx: Transaction) -> int:
 
 
 async def forget_submissions(tx: Transaction, age: float, limit: int) -> int:
-    """Forget which commands were taken so long ago; return how many. One that comes again is then taken again.
-
-    Lists of parameters that came before a submission which never did go with the commands that brought them.
-    """
-    found = int(await tx.fetchval(SQL["submissions"], age, limit))
+    """Forget which commands were taken so long ago; return how many. One that comes again is then taken again."""
+    found = await tx.execute(SQL["submissions"], age, limit)
     if found:
         await mark(tx, "submission", age)
     return found
+
+
+async def forget_parts(tx: Transaction, age: float, limit: int) -> int:
+    """Forget parts of long lists that no submission has used for so long, and the commands that brought them."""
+    return int(await tx.fetchval(SQL["parts"], age, limit))
 
 
 async def mark(tx: Transaction, what: str, age: float) -> None:
@@ -83,11 +85,6 @@ async def forget_rows(tx: Transaction, limit: int) -> int:
     gone = int(await tx.fetchval(SQL["forget_rows"], row["first"], row["last"], _ENDED, limit))
     ended = await tx.fetchval(SQL["end_forgetting"], row["first"]) if gone < limit else 0
     return gone + int(ended)
-
-
-async def forget_dead_letters(tx: Transaction, age: float) -> int:
-    """Forget dead letters that were handled after all, so long ago."""
-    return await tx.execute(SQL["dead_letters"], age)
 
 
 async def forget_offsets(tx: Transaction, age: float) -> int:

@@ -7,19 +7,24 @@ select make_partitions($1);
 select drop_partitions();
 
 -- name: submissions
--- Forget long-taken commands; with those that brought parts of long lists the parts, where no sweep has made them its own.
-with gone as (
-    delete from submission where ctid = any (array(
-        select ctid from submission where taken_at < now() - make_interval(secs => $1) limit $2
-    )) returning ids
-), unused as (
-    delete from description d using gone g
-    where jsonb_typeof(g.ids -> 'kept') = 'number' and d.description_id = (g.ids ->> 'kept')::bigint and d.body::text = 'null'
-    returning d.description_id
+-- Forget long-taken commands.
+delete from submission where ctid = any (array(
+    select ctid from submission where taken_at < now() - make_interval(secs => $1) limit $2
+));
+
+-- name: parts
+-- Forget parts of long lists that were never used, and that they came. One that a sweep takes just now is left alone.
+with unused as (
+    select u.description_id, u.owner, u.command_id from unused_part u join description d using (description_id)
+    where u.kept_at < now() - make_interval(secs => $1) order by u.description_id limit $2 for update of d skip locked
+), commands as (
+    delete from submission s using unused u where s.owner = u.owner and s.command_id = u.command_id
 ), lists as (
     delete from parameter p using unused u where p.description_id = u.description_id
+), gone as (
+    delete from description d using unused u where d.description_id = u.description_id
 )
-select count(*) from gone;
+select count(*) from unused;
 
 -- name: mark
 -- Remember what was forgotten on purpose, lest it be missed.
@@ -114,10 +119,6 @@ with over as (
     delete from description d using over o where d.description_id = o.description_id
 )
 select count(*) from over;
-
--- name: dead_letters
--- Forget dead letters that were handled after all, long ago.
-delete from dead_letter where replayed_at < now() - make_interval(secs => $1);
 
 -- name: offsets
 -- Forget the offsets of clusters that were left long ago for others.

@@ -9,7 +9,7 @@ import msgspec
 from wms.auth.policy import Scope
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.ids import JobId, TaskQueueId
+from wms.ids import CommandId, JobId, TaskQueueId
 from wms.job.state import State
 from wms.jobdesc import column
 from wms.jobdesc.array import CHUNK
@@ -76,11 +76,19 @@ async def _insert_parameters(tx: Transaction, lists: Sequence[tuple[int, Sequenc
         await tx.execute(SQL["insert_parameters"], *map(list, zip(*rows, strict=True)))
 
 
-async def keep(tx: Transaction, chunks: Sequence[str]) -> int:
-    """Keep a part of long lists for a sweep that is still to come; return its number."""
+async def keep(tx: Transaction, owner: str, command_id: CommandId, chunks: Sequence[str], size: int) -> int:
+    """Keep a part of long lists, of so many bytes, for a sweep that is still to come; return its number."""
     kept: int = await tx.fetchval(SQL["keep"])
     await _insert_parameters(tx, [(kept, chunks)])
+    await tx.execute(SQL["note_part"], kept, owner, command_id, size)
     return kept
+
+
+async def unused_of(tx: Transaction, owner: str) -> tuple[int, int]:
+    """Return how many parts an owner has that no sweep has taken yet, and their bytes."""
+    row = await tx.fetchrow(SQL["unused_of"], owner)
+    assert row is not None
+    return row["parts"], row["bytes"]
 
 
 async def unused(tx: Transaction, kept: Sequence[int]) -> set[int]:

@@ -29,6 +29,14 @@ from unnest($1::bigint[], $2::integer[], $3::text[]) as p(description_id, chunk,
 -- A part of long lists: a description that says nothing holds its place.
 insert into description (description_id, body) values (reserve_job_ids(1), 'null') returning description_id;
 
+-- name: note_part
+-- It is this owner's until a sweep takes it.
+insert into unused_part (description_id, owner, command_id, bytes) values ($1, $2, $3, $4);
+
+-- name: unused_of
+-- How many parts an owner has that no sweep has taken, and how large they are.
+select count(*) as parts, coalesce(sum(bytes), 0)::bigint as bytes from unused_part where owner = $1;
+
 -- name: unused
 -- Those of the parts that are still there by themselves.
 select description_id from description where description_id = any ($1::bigint[]) order by description_id for update;

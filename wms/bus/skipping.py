@@ -1,0 +1,197 @@
+"""Messages that a consumer does not get past: which they are, and an operator's order to set one aside.
+
+It is carried out without the consumer. The message goes to the dead letters, and the offset behind it, in one transaction. The offset is moved by the same
+compare-and-set that consumers use, so that a consumer that handles the message after all loses its partition, does nothing, and
+begins behind it.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import asyncpg
+import msgspec
+
+from wms.auth.principal import Principal
+from wms.bus.kafka import Kafka, Message
+from wms.db import dead_letter, offset, operator_order
+from wms.db.database import Database, Transaction
+from wms.db.dead_letter import DeadLetter
+from wms.db.offset import Feed, PartitionLost
+from wms.errors import Rejected, Unavailable
+
+READ_SECONDS = 5.0
+LOOK_WITHIN = 1.0
+LOOK_SECONDS = 0.2
+PATIENCE_SECONDS = 3.0
+"""For so long a message may be the next one without blocking anything."""
+
+
+class Blocked(msgspec.Struct, frozen=True, kw_only=True):
+    """The message that a consumer is to handle next in one partition."""
+
+    consumer: str
+    topic: str
+    partition: int
+    offset: int
+
+
+class Unhandled(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that blocks a partition."""
+
+    blocked: Blocked
+    message: Message
+    age: float
+    """Seconds for which the consumer has not got past it, or since it handled the last one before."""
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """Who wants it set aside, and why."""
+
+    operator: str
+    reason: str
+    force: bool = False
+    """End the transaction that handles the message now; otherwise it is waited for, for a moment."""
+
+
+async def first_messages(
+    kafka: Kafka, topic: str, offsets: Mapping[int, int], within: float = READ_SECONDS
+) -> dict[int, Message]:
+    """Return of each partition the first message at or behind an offset, as far as there is one."""
+    found: dict[int, Message] = {}
+    reader = await kafka.reader(topic)
+    try:
+        reader.assign(dict(offsets))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while found.keys() != offsets.keys():
+                    for each in await reader.poll(0.2, 100):
+                        if each.offset >= offsets[each.partition]:
+                            found.setdefault(each.partition, each)
+    finally:
+        await reader.close()
+    return found
+
+
+async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECONDS) -> list[Unhandled]:
+    """Return the messages that are next and have not been handled for so many seconds, those of now included."""
+    before = await _positions(db, kafka)
+    waiting: dict[Blocked, Message] = {}
+    by_feed: dict[tuple[str, str], dict[int, int]] = {}
+    for each, age in before.items():
+        if age > patience:
+            by_feed.setdefault((each.consumer, each.topic), {})[each.partition] = each.offset
+    started = asyncio.get_running_loop().time()
+    for (consumer, topic), offsets in by_feed.items():
+        for partition, message in (await first_messages(kafka, topic, offsets, LOOK_WITHIN)).items():
+            at = Blocked(consumer=consumer, topic=topic, partition=partition, offset=offsets[partition])
+            waiting[at] = message
+    # One that has come just now is no fault: it gets as long.
+    if waiting:
+        await asyncio.sleep(max(0.0, started + patience - asyncio.get_running_loop().time()))
+    after = await _positions(db, kafka)
+    return [
+        Unhandled(blocked=each, message=message, age=after[each])
+        for each, message in waiting.items()
+        if each in after
+    ]
+
+
+async def _positions(db: Database, kafka: Kafka) -> dict[Blocked, float]:
+    async with db.transaction() as tx:
+        rows = await offset.of_cluster(tx, kafka.cluster_id)
+    return {
+        Blocked(
+            consumer=row["consumer"],
+            topic=row["topic"],
+            partition=row["partition"],
+            offset=row["next_offset"],
+        ): row["age"]
+        for row in rows
+    }
+
+
+async def set_aside(
+    db: Database, kafka: Kafka, blocked: Blocked, order: Order, verify: Callable[[str], Principal | None]
+) -> Message:
+    """Put the message among the dead letters and let the consumer go on behind it; return the message.
+
+    `verify` returns whose token it is, None if it is not good: what came from nobody is never handled again.
+    Rejected: it is not the next one of that partition, or there is none. Unavailable: it is being handled just now.
+    """
+    feed = Feed(kafka.cluster_id, blocked.consumer, blocked.topic)
+    async with db.transaction() as tx:
+        _check_next(blocked, await offset.find(tx, feed, blocked.partition))
+    found = await first_messages(kafka, blocked.topic, {blocked.partition: blocked.offset})
+    message = found.get(blocked.partition)
+    if message is None:
+        raise Rejected("NO_MESSAGE", f"there is no message at {_name(blocked)}", "nothing blocks it")
+    letter = DeadLetter(
+        partition=blocked.partition,
+        offset=message.offset,
+        key=message.key,
+        payload=message.payload,
+        principal=_as_json(verify(message.token)),
+        error=f"set aside by {order.operator}: {order.reason}",
+    )
+    try:
+        async with db.transaction() as tx, _unlocked(db, tx, force=order.force):
+            await offset.advance(tx, feed, {blocked.partition: (blocked.offset, message.offset + 1)})
+            await dead_letter.bury(tx, feed, letter)
+            await operator_order.record(tx, order.operator, "skip", [_name(blocked)], order.reason)
+    except PartitionLost:
+        raise Rejected(
+            "NOT_NEXT", f"{_name(blocked)} was handled in this moment", "`wms status` tells what blocks"
+        ) from None
+    except asyncpg.LockNotAvailableError:
+        raise Unavailable(
+            f"{_name(blocked)} is being handled just now: wait, or end that by --force"
+        ) from None
+    return message
+
+
+def _check_next(blocked: Blocked, following: int | None) -> None:
+    if following is None:
+        raise Rejected(
+            "NO_SUCH_PARTITION",
+            f"{blocked.consumer} reads no partition {blocked.partition} of {blocked.topic}",
+            "`wms dead-letters blocked` names what blocks",
+        )
+    if following != blocked.offset:
+        raise Rejected(
+            "NOT_NEXT",
+            f"the next message of {blocked.topic}/{blocked.partition} is that at {following}, not {blocked.offset}",
+            "`wms dead-letters blocked` names what blocks",
+        )
+
+
+def _as_json(principal: Principal | None) -> str | None:
+    return None if principal is None else msgspec.json.encode(principal).decode()
+
+
+@asynccontextmanager
+async def _unlocked(db: Database, tx: Transaction, *, force: bool) -> AsyncIterator[None]:
+    """Have the transaction wait for locks but for a moment, or with `force` end whoever holds them."""
+    if not force:
+        await offset.wait_briefly(tx)
+        yield
+        return
+    backend = await offset.backend(tx)
+    ending = asyncio.create_task(_end_blockers(db, backend))
+    try:
+        yield
+    finally:
+        ending.cancel()
+        await asyncio.wait([ending])
+
+
+async def _end_blockers(db: Database, backend: int) -> None:
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        async with db.transaction() as tx:
+            await offset.end_blockers(tx, backend)
+
+
+def _name(blocked: Blocked) -> str:
+    return f"{blocked.consumer} {blocked.topic}/{blocked.partition} {blocked.offset}"
