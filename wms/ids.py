@@ -57,6 +57,20 @@ def joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(merged)
 
 
+def intersection(
+    ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]
+) -> tuple[tuple[int, int], ...]:
+    """Return the ids that are in both; each is in order and does not overlap in itself."""
+    left, right = list(ranges), list(others)
+    found: list[tuple[int, int]] = []
+    while left and right:
+        low, high = max(left[0][0], right[0][0]), min(left[0][1], right[0][1])
+        if low <= high:
+            found.append((low, high))
+        (left if left[0][1] <= right[0][1] else right).pop(0)
+    return tuple(found)
+
+
 def beyond(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the ids of the ranges that are in none of the others, as ranges; both are in order and do not overlap."""
     behind = iter([*others, (2**63, 2**63)])

@@ -21,7 +21,8 @@ def result_of(held: Held, outcome: Outcome) -> Result:
         job_id=held[0],
         epoch=held[1],
         outcome=_outcome_of(code),
-        code=code,
+        # Done it is, but a list of jobs shows that it did not leave what it was to leave.
+        code=Code.OUTPUT_MISSING if code is Code.DONE and outcome.unmatched else code,
         text=_text(outcome),
         exit_code=outcome.exit_code,
         signal=outcome.signal,

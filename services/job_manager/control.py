@@ -1,17 +1,20 @@
 """What users order for jobs that exist: kill, hold, release, reschedule, remove."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
+from services.job_manager.answers import refuse
 from services.job_manager.ledger import Ledger
-from wms.auth.policy import scope
+from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
 from wms.db import block, job, selection, submission
 from wms.db.database import Transaction
 from wms.db.selection import Page
 from wms.db.submission import Taken
-from wms.ids import CommandId, JobId
+from wms.errors import Rejected
+from wms.ids import CommandId, JobId, joined
 from wms.job.block import Block, Range
 from wms.job.job import Job, Stop, ordered
 from wms.messages import replies
@@ -29,6 +32,8 @@ class _Done(msgspec.Struct):
     changed: int = 0
     unchanged: int = 0
     named: list[replies.Unchanged] = msgspec.field(default_factory=list)
+    by_state: Counter[str] = msgspec.field(default_factory=Counter)
+    """How many were left as they were, by their states."""
 
 
 async def carry_out(tx: Transaction, principal: Principal, control: Control) -> None:
@@ -38,7 +43,11 @@ async def carry_out(tx: Transaction, principal: Principal, control: Control) -> 
         answer = msgspec.json.decode(before[control.command_id].answer, type=replies.Controlled)
         answer = msgspec.structs.replace(answer, client=control.client, repeated=True)
     else:
-        answer = await _carry_out(tx, principal, control)
+        try:
+            answer = await _carry_out(tx, principal, control)
+        except Rejected as fault:
+            refuse(tx, principal.owner, control.command_id, control.client, fault)
+            return
         digest = msgspec.json.encode(control.selector)
         taken = Taken(control.command_id, digest, msgspec.json.encode(answer).decode())
         await submission.take(tx, principal.owner, [taken])
@@ -49,21 +58,26 @@ async def kill(tx: Transaction, ids: Sequence[JobId], reason: str) -> None:
     """Kill jobs of the system's own, which are in no sweep."""
     if ids:
         order = Control(command_id=CommandId("system"), action="kill", selector=Selector(), reason=reason)
-        await _order(tx, ids, order, _Done())
+        await _order(tx, ids, order, "job_manager", _Done())
+
+
+async def hold_new(tx: Transaction, owner: str, ranges: Sequence[Range]) -> None:
+    """Hold jobs that this transaction has taken, so that nobody else ever sees them wait."""
+    selector = Selector(ids=joined(ranges))
+    order = Control(command_id=CommandId("system"), action="hold", selector=selector, reason="submitted so")
+    await _order_all(tx, Scope(reach="all"), order, source_of(owner), _Done())
+
+
+def source_of(owner: str) -> str:
+    """Return what histories call a user as the source of a move."""
+    return f"user {owner}"
 
 
 async def _carry_out(tx: Transaction, principal: Principal, control: Control) -> replies.Controlled:
     done = _Done()
-    after: int | None = None
-    may = scope(principal, control.action)
-    # Blocks first: what leaves them while their locks are waited for is found among the rows.
-    await _order_blocks(tx, await block.lock_selected(tx, block.wanted(may, control.selector)), control, done)
-    for _ in range(JOBS_LIMIT // BATCH):
-        ids = await selection.select_rows(tx, may, control.selector, Page(BATCH, after))
-        await _order(tx, ids, control, done)
-        if len(ids) < BATCH:
-            break
-        after = ids[-1]
+    selector = await selection.of_submission(tx, principal.owner, control.selector)
+    control = msgspec.structs.replace(control, selector=selector)
+    await _order_all(tx, scope(principal, control.action), control, source_of(principal.owner), done)
     await _name_strangers(tx, principal, control, done)
     return replies.Controlled(
         command_id=control.command_id,
@@ -71,10 +85,26 @@ async def _carry_out(tx: Transaction, principal: Principal, control: Control) ->
         changed=done.changed,
         unchanged=tuple(done.named[:NAMED_LIMIT]),
         unchanged_total=done.unchanged,
+        unchanged_by_state=dict(done.by_state),
     )
 
 
-async def _order_blocks(tx: Transaction, parts: Sequence[block.Part], control: Control, done: _Done) -> None:
+async def _order_all(tx: Transaction, may: Scope, control: Control, source: str, done: _Done) -> None:
+    after: int | None = None
+    # Blocks first: what leaves them while their locks are waited for is found among the rows.
+    parts = await block.lock_selected(tx, block.wanted(may, control.selector))
+    await _order_blocks(tx, parts, control, source, done)
+    for _ in range(JOBS_LIMIT // BATCH):
+        ids = await selection.select_rows(tx, may, control.selector, Page(BATCH, after))
+        await _order(tx, ids, control, source, done)
+        if len(ids) < BATCH:
+            break
+        after = ids[-1]
+
+
+async def _order_blocks(
+    tx: Transaction, parts: Sequence[block.Part], control: Control, source: str, done: _Done
+) -> None:
     """Order what is in blocks: each job of a block as any other of it."""
     moves: list[block.Moving] = []
     for each, ranges in parts:
@@ -84,18 +114,19 @@ async def _order_blocks(tx: Transaction, parts: Sequence[block.Part], control: C
         else:
             done.changed += block.size(ranges)
             moves.append((each, ranges, order.steps))
-    await block.move(tx, moves, "user")
+    await block.move(tx, moves, source)
 
 
 def _leave(left: Block, ranges: Sequence[Range], control: Control, done: _Done) -> None:
     done.unchanged += block.size(ranges)
+    done.by_state[left.state] += block.size(ranges)
     for low, high in ranges:
         for job_id in range(low, min(high, low + NAMED_LIMIT) + 1):
             refused = ordered(left.job(JobId(job_id)), control.action, control.reason).refused
             done.named.append(replies.Unchanged(job_id, refused))
 
 
-async def _order(tx: Transaction, ids: Sequence[JobId], control: Control, done: _Done) -> None:
+async def _order(tx: Transaction, ids: Sequence[JobId], control: Control, source: str, done: _Done) -> None:
     ledger = await Ledger.open(tx, ids, 0.0)
     stops: dict[Stop, list[Job]] = {}
     for job_id in ids:
@@ -105,6 +136,7 @@ async def _order(tx: Transaction, ids: Sequence[JobId], control: Control, done: 
         order = ordered(found, control.action, control.reason)
         if order.refused:
             done.unchanged += 1
+            done.by_state[found.state] += 1
             done.named.append(replies.Unchanged(job_id, order.refused))
             continue
         done.changed += 1
@@ -116,7 +148,7 @@ async def _order(tx: Transaction, ids: Sequence[JobId], control: Control, done: 
                 ledger.again_from_scratch(found)
             elif control.action == "release":
                 ledger.released(found)
-    await ledger.write(tx, "user")
+    await ledger.write(tx, source)
     for stop, jobs in stops.items():
         await job.ask_stop(tx, [each.job_id for each in jobs], stop)
         _tell_pilots(tx, jobs)
@@ -147,4 +179,4 @@ async def _name_strangers(tx: Transaction, principal: Principal, control: Contro
     )
     for job_id in sorted(set(single) - set(own)):
         done.unchanged += 1
-        done.named.append(replies.Unchanged(job_id, f"no job {job_id}"))
+        done.named.append(replies.Unchanged(job_id, f"there is no job {job_id}"))

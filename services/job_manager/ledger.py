@@ -82,7 +82,8 @@ class Ledger:
             unstarted=unstarted,
             lease=None,
         )
-        if found.stop_requested == "reschedule" and steps and steps[-1].state is State.WAITING:
+        stopped_by_user = found.stop_requested in ("reschedule", "hold")
+        if stopped_by_user and steps and steps[-1].state in (State.WAITING, State.HELD):
             self.again_from_scratch(found)
 
     def move(self, found: Job, steps: Steps) -> None:

@@ -67,7 +67,8 @@ async def on_refused(tx: Transaction, query: asked.Asked, fault: Rejected, claim
 
 async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJobs) -> replies.JobPage:
     page = Page(query.limit, query.after, newest=query.newest, alone=query.alone)
-    ids = await selection.select(tx, scope(principal, "see"), query.selector, page)
+    selector = await selection.of_submission(tx, principal.owner, query.selector)
+    ids = await selection.select(tx, scope(principal, "see"), selector, page)
     reasons = await wait_reason.of_jobs(tx, ids)
     jobs = tuple(_line(row, reasons) for row in await selection.lines(tx, ids))
     after = ids[-1] if len(ids) == query.limit else None
@@ -89,6 +90,8 @@ async def _list_sweeps(tx: Transaction, principal: Principal, query: asked.ListS
         after=query.after,
         newest=query.newest,
         limit=query.limit,
+        job_group=query.job_group,
+        changed_since=query.changed_since,
     )
     counts = await sweep.count(tx, [row["first"] for row in rows])
     lines = tuple(replies.SweepLine(**row, counts=counts[row["first"]]) for row in rows)
@@ -97,8 +100,13 @@ async def _list_sweeps(tx: Transaction, principal: Principal, query: asked.ListS
 
 
 async def _count_jobs(tx: Transaction, principal: Principal, query: asked.CountJobs) -> replies.JobCounts:
-    counts = await selection.count(tx, scope(principal, "see"), query.selector)
-    return replies.JobCounts(query_id=query.query_id, client=query.client, counts=counts)
+    selector, may = (
+        await selection.of_submission(tx, principal.owner, query.selector),
+        scope(principal, "see"),
+    )
+    counts = await selection.count(tx, may, selector)
+    reasons = await selection.reasons(tx, may, selector) if query.by_reason else {}
+    return replies.JobCounts(query_id=query.query_id, client=query.client, counts=counts, reasons=reasons)
 
 
 async def _own(tx: Transaction, principal: Principal, job_id: int, action: Action) -> Job:

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import msgspec
 
-from services.job_manager import lists
+from services.job_manager import control, lists
 from services.job_manager.admission import Admission
 from services.job_manager.answers import refuse
 from services.job_manager.foresight import Foresight, in_words
@@ -108,6 +108,7 @@ class Submissions:
             orders.pop(submit.command_id, None)
             refuse(tx, owner, submit.command_id, submit.client, refused[submit.command_id])
         ids = await _store(tx, identity, list(orders.values())) if orders else {}
+        await _hold(tx, owner, orders, ids)
         for command_id, ranges in ids.items():
             _answer(tx, owner, orders[command_id].command, ranges, orders[command_id].foreseen)
         for submit in [each for each in repeated if each.command_id not in refused]:
@@ -164,6 +165,8 @@ def _digest(submit: Submit) -> bytes:
     digest = hashlib.sha256(b"".join([each for raw in submit.jobs for each in (raw, b"\n")]))
     for each in submit.lists:
         digest.update(repr((each.job, each.parts)).encode())
+    if submit.hold:
+        digest.update(b"hold")
     return digest.digest()
 
 
@@ -203,15 +206,25 @@ async def _store_alone(
     tq_ids: Mapping[Kind, TaskQueueId],
 ) -> None:
     given = {
-        kind: (tq_id, kind.description.max_attempts) for kind, tq_id in tq_ids.items() if not kind.is_array
+        kind: (tq_id, kind.description.max_attempts, kind.description.job_group)
+        for kind, tq_id in tq_ids.items()
+        if not kind.is_array
     }
     born = [
-        job.Born(job_id, given[kind][0], read.name or kind.called, read.priority, given[kind][1])
+        job.Born(job_id, given[kind][0], read.name or kind.called, read.priority, *given[kind][1:])
         for read, job_id in jobs
         if (kind := read.kind) in given
     ]
     await job.insert(tx, identity, born)
     task_queue.tell_entered(tx, [(each.tq_id, each.user_priority, each.job_id) for each in born])
+
+
+async def _hold(
+    tx: Transaction, owner: str, orders: Mapping[CommandId, _Order], ids: Mapping[CommandId, Ranges]
+) -> None:
+    held = [name for name, order in orders.items() if order.command.hold]
+    if held:
+        await control.hold_new(tx, owner, [each for name in held for each in ids[name]])
 
 
 def _parts(order: _Order) -> Iterable[tuple[lists.Part, ...]]:
@@ -232,6 +245,7 @@ def _swept(
         max_attempts=kind.description.max_attempts,
         parameters=kind.description.parameters or dict.fromkeys(kept[0].extremes if kept else (), ()),
         kept=tuple((each.kept, each.count) for each in kept),
+        job_group=kind.description.job_group,
     )
 
 

@@ -81,7 +81,50 @@ async def test_a_running_job_cannot_be_held_and_is_told_why(the_world: World) ->
     (held,) = await the_world.running()
     answer = await the_world.order("hold", held[0])
     assert answer.changed == 0
-    assert "only a job that no pilot has" in answer.unchanged[0].why
+    assert "`wms hold --running` stops it and holds it" in answer.unchanged[0].why
+
+
+@pytest.mark.parametrize("how", ["killed", "lost", "expired", "offered"])
+async def test_a_running_job_is_stopped_and_held_until_it_is_released(the_world: World, how: str) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=1)
+    (held,) = await the_world.match()
+    if how != "offered":
+        await the_world.report(accept=(held,), start=(held,))
+    assert (await the_world.order("stop_and_hold", job_id)).changed == 1
+    match how:
+        case "killed" | "lost":
+            await the_world.report(finish=(result(held, how, Code.SIGNAL),))
+        case _:
+            await the_world.expire(job_id)
+    assert await the_world.state(job_id) == "Held"
+    job = await the_world.job(job_id)
+    assert (job["reason"], job["attempts"], job["site"]) == ("HELD_BY_USER", 0, None)
+    assert await the_world.match(pilot("p-2")) == []
+    assert (await the_world.order("release", job_id)).changed == 1
+    assert len(await the_world.match(pilot("p-2"))) == 1
+
+
+async def test_a_job_that_ends_before_it_is_stopped_is_done(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.order("stop_and_hold", held[0])
+    await the_world.report(finish=(result(held, "done", Code.DONE),))
+    assert await the_world.state(held[0]) == "Done"
+
+
+async def test_a_history_says_who_held_a_job(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    (swept, *_) = await the_world.swept(3)
+    for each in (job_id, swept):
+        await the_world.order("hold", each)
+        detail = await the_world.ask(user(), ShowJob(query_id="q", job_id=each))
+        assert detail.history[-1].source == f"user {user().owner}"
+
+
+async def test_refusals_are_counted_by_state(the_world: World) -> None:
+    alone, swept = await the_world.submitted(2), await the_world.swept(30)
+    await the_world.order("kill", *alone, *swept)
+    answer = await the_world.order("hold", *alone, *swept, 10**9)
+    assert (answer.unchanged_total, answer.unchanged_by_state) == (33, {"Killed": 32})
 
 
 @pytest.mark.parametrize("how", ["killed", "lost", "expired", "ended", "offered", "declined"])
@@ -159,8 +202,8 @@ async def test_another_ones_job_is_no_such_job(the_world: World, who: str) -> No
         answer = await the_world.order(action, job_id, who=stranger)
         nothing = await the_world.order(action, 10**9, who=stranger)
         assert answer.changed == 0
-        assert answer.unchanged[0].why == f"no job {job_id}"
-        assert nothing.unchanged[0].why == f"no job {10**9}"
+        assert answer.unchanged[0].why == f"there is no job {job_id}"
+        assert nothing.unchanged[0].why == f"there is no job {10**9}"
     assert await the_world.state(job_id) == "Waiting"
     shown = await the_world.ask(stranger, ShowJob(query_id="q", job_id=job_id))
     assert isinstance(shown, replies.Refused)

@@ -106,6 +106,42 @@ async def test_a_day_of_a_user(shell: Shell) -> None:
     assert len(shell.out.splitlines()) == 3
 
 
+async def test_ids_are_on_standard_output_with_and_without_waiting(
+    place: Place, shell: Shell, owner: str
+) -> None:
+    assert await shell.run("submit", "--hold", "--group", "fits", "--array", "2", "--", "true") == 0
+    ids = shell.out.strip()
+    assert (await shell.json("status", "--group", "fits"))["counts"] == {"Held": 2}
+    waiter = Shell(place, owner)
+    waiting = asyncio.create_task(waiter.start("submit", "--id", "w", "--wait", "--", "true"))
+    while await shell.run("kill", "--submission", "w") != 0:
+        assert "you made no submission with the id w" in shell.err
+    assert await waiting == 1
+    assert waiter.out.strip().isdigit()
+    assert "1 Killed" in waiter.err
+    assert await shell.run("kill", ids) == 0
+    assert await shell.run("wait", f"{ids},{10**9}") == 1
+    assert "1 of the 3 ids are of no job that you may see" in shell.err
+
+
+async def test_every_line_of_a_list_says_what_it_is_of(shell: Shell) -> None:
+    assert await shell.run("submit", "--", "true") == 0
+    assert await shell.run("submit", "--array", "2", "--group", "fits", "--", "true") == 0
+    assert await shell.run("jobs", "--json") == 0
+    assert [json.loads(line)["kind"] for line in shell.out.splitlines()] == ["sweep", "job"]
+    assert await shell.run("jobs", "--group", "fits", "--since", "1h", "--json") == 0
+    assert [json.loads(line)["job_group"] for line in shell.out.splitlines()] == ["fits"]
+
+
+async def test_many_refusals_are_told_by_state(shell: Shell) -> None:
+    assert await shell.run("submit", "--array", "20", "--", "true") == 0
+    ids = shell.out.strip()
+    assert await shell.run("kill", ids) == 0
+    assert await shell.run("hold", ids) == 1
+    assert "20 left: 20 Killed" in shell.err
+    assert len(shell.err.splitlines()) == 2
+
+
 async def test_what_is_not_there_and_what_is_anothers_are_told_alike(
     place: Place, shell: Shell, owner: str
 ) -> None:

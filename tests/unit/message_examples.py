@@ -949,6 +949,63 @@ GROWN: dict[str, msgspec.Struct] = {
             ),
         ),
     ),
+    "submit.hold": commands.Submit(
+        command_id=CommandId("c-1"),
+        jobs=(msgspec.Raw(b'{"executable":"date","job_group":"fits"}'),),
+        hold=True,
+    ),
+    "control.group": commands.Control(
+        command_id=CommandId("c-2"),
+        action="stop_and_hold",
+        selector=commands.Selector(job_group="fits", submission="monday", changed_since=AT),
+    ),
+    "controlled.states": replies.Controlled(
+        command_id=CommandId("c-2"),
+        client="cli-7",
+        changed=0,
+        unchanged_total=104_126,
+        unchanged_by_state={"Killed": 104_000, "Done": 126},
+    ),
+    "list-jobs.group": queries.ListJobs(
+        **ASKED, selector=commands.Selector(job_group="fits", submission="monday", changed_since=AT)
+    ),
+    "list-sweeps.group": queries.ListSweeps(**ASKED, job_group="fits", changed_since=AT),
+    "count-jobs.reasons": queries.CountJobs(
+        **ASKED,
+        selector=commands.Selector(job_group="fits", submission="monday", changed_since=AT),
+        by_reason=True,
+    ),
+    "job-counts.reasons": replies.JobCounts(
+        **ASKED, counts={"Failed": 3}, reasons={"Failed": {"MEMORY_LIMIT": 2, "EXIT_CODE": 1}}
+    ),
+    "job-page.group": replies.JobPage(
+        **ASKED, jobs=(msgspec.structs.replace(LINE, job_group="fits"),), after=None
+    ),
+    "job-detail.group": replies.JobDetail(
+        **ASKED,
+        job=msgspec.structs.replace(LINE, job_group="fits"),
+        array_index=None,
+        description={},
+        attempts=(),
+        history=(),
+    ),
+    "sweep-page.group": replies.SweepPage(
+        **ASKED,
+        sweeps=(
+            replies.SweepLine(
+                first=1042,
+                last=1043,
+                name="sim-{n}",
+                owner="alice",
+                owner_group="lhcb_user",
+                vo="lhcb",
+                counts={"Waiting": 2},
+                submitted_at=AT,
+                job_group="fits",
+            ),
+        ),
+        after=None,
+    ),
     "submit.strict": commands.Submit(
         command_id=CommandId("c-1/rehearsal"), jobs=(msgspec.Raw(b"{}"),), strict=True, rehearsal=True
     ),

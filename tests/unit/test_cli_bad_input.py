@@ -48,6 +48,16 @@ def refused(capsys: Captured, *arguments: str, code: int = 2) -> str:
         (["limits", "set", "--site", "A", "--attribute", "owner=*", "--waiting", "5"], "wait at no site"),
         (["limits", "set", "--attribute", "tag=gpu", "--waiting", "5"], "owner, owner_group, vo"),
         (["submit", "./p", "-x"], "stands after --"),
+        (["submit", "--dry-run", "job.jdl"], "job.jdl looks like a JDL of gLite or DIRAC"),
+        (["submit", "--dry-run", "job.sub"], "looks like a submit file of HTCondor"),
+        (["submit", "--dry-run", "s.csv"], "looks like a table"),
+        (["submit", "--dry-run", "none.json", "job.jdl"], "cannot read none.json"),
+        (["submit", "--dry-run", "--input", "a", "b", "--", "./p"], '"b" stands before --'),
+        (["submit", "--memory", "1.5", "--", "echo"], "--memory: needs a unit"),
+        (["submit", "--param", "a=1,,2", "--", "echo"], "value 2 is empty"),
+        (["jobs", "--timeout", "0"], "--timeout"),
+        (["jobs", "--since", "yesterday"], "--since: must be how long ago"),
+        (["logs", "7", "--tail", "1M"], "1 to 64K"),
         (["submit", "--array", "x", "--", "echo"], "--array"),
         (
             ["submit", "--array", "1000000000", "--dry-run", "--", "echo"],
@@ -226,6 +236,88 @@ def test_flags_go_before_what_files_say(capsys: Captured, place: Path) -> None:
     assert plan["descriptions"] == [
         {"executable": "echo", "environment": {"A": "1", "B": "2"}, "cpu_time": 60}
     ]
+
+
+SUBMIT_OPTIONS = {
+    "--name": "x",
+    "--array": "1",
+    "--param": "a=1",
+    "--env": "A=1",
+    "--group": "g",
+    "--cpu-time": "1m",
+    "--wall-time": "1m",
+    "--memory": "1G",
+    "--disk": "1G",
+    "--processors": "1",
+    "--tag": "t",
+    "--platform": "p",
+    "--site": "A",
+    "--banned-site": "B",
+    "--ce": "c",
+    "--job-type": "t",
+    "--requirements": "true",
+    "--rank": "1",
+    "--attribute": "a=1",
+    "--input": "in.txt",
+    "--output": "*.out",
+    "--stdout-limit": "1K",
+    "--stderr-limit": "1K",
+    "--priority": "2",
+    "--max-attempts": "2",
+    "--success-exit-code": "0",
+    "--id": "x",
+}
+
+
+def test_every_option_that_takes_a_value_takes_one(capsys: Captured, place: Path) -> None:
+    from wms.cli.submit import submit
+
+    (place / "j.toml").write_text('executable = "echo"\n')
+    (place / "in.txt").write_text("x")
+    for option, value in SUBMIT_OPTIONS.items():
+        plan = planned(capsys, option, value, "j.toml")
+        assert str(plan["descriptions"]).startswith("[{'executable': 'echo'"), option
+    flags = {"dry_run", "strict", "hold", "wait", "common", "words"}
+    names = {name.replace("_", "-") for name in inspect.signature(submit).parameters if name not in flags}
+    tried = {option.removeprefix("--") for option in SUBMIT_OPTIONS} - {"param"} | {"parameter"}
+    assert names == tried
+
+
+def test_a_file_that_is_no_program_is_not_planned_as_one(capsys: Captured, place: Path) -> None:
+    (place / "notes.txt").write_text("x")
+    assert "neither a file of descriptions nor a program" in refused(
+        capsys, "submit", "--dry-run", "notes.txt"
+    )
+    (place / "j.toml").write_text('executable = "echo"\n')
+    assert "notes.txt is no file of descriptions" in refused(
+        capsys, "submit", "--dry-run", "j.toml", "notes.txt"
+    )
+
+
+def test_a_blank_line_of_a_list_is_refused_and_blank_lines_at_its_end_are_none(
+    capsys: Captured, place: Path
+) -> None:
+    (place / "a.txt").write_text("x\n\ny\n")
+    said = refused(capsys, "submit", "--dry-run", "--param", "a=@a.txt", "--", "echo", "{a}")
+    assert "line 2 of a.txt is empty" in said
+    (place / "a.txt").write_text("x\ny\n\n\n")
+    assert planned(capsys, "--param", "a=@a.txt", "--", "echo", "{a}")["jobs"] == 2
+
+
+def test_what_is_no_parameter_stays_in_its_braces_with_a_note(capsys: Captured) -> None:
+    assert run(["submit", "--dry-run", "--param", "a=1,2", "--", "echo", "{b}", "{a}"]) == 0
+    assert "{b} stays as it is: the parameters are a, n" in capsys.readouterr().err
+    assert run(["submit", "--dry-run", "--", "awk", "{print}"]) == 0
+    assert "stays as it is" not in capsys.readouterr().err
+
+
+def test_a_plan_of_many_jobs_is_short(capsys: Captured) -> None:
+    values = ",".join(map(str, range(2_000)))
+    assert run(["submit", "--dry-run", "--param", f"a={values}", "--", "echo", "{a}"]) == 0
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) < 40
+    assert "... and 1,997 more" in captured.out
+    assert captured.err == "nothing was sent; this would submit 2,000 jobs in 1 message\n"
 
 
 def test_descriptions_come_from_standard_input(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:

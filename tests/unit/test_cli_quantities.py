@@ -1,8 +1,10 @@
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wms.cli.quantities import amount, mebibytes, seconds, size_in_bytes, span
+from wms.cli.quantities import amount, mebibytes, moment, seconds, size_in_bytes, span
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,8 @@ def test_times(text: str, expected: int) -> None:
         ("512M", 512 * 1024**2),
         ("2G", 2 * 1024**3),
         ("1.5GiB", 1536 * 1024**2),
+        ("2Gi", 2 * 1024**3),
+        ("512Mi", 512 * 1024**2),
     ],
 )
 def test_sizes(text: str, expected: int) -> None:
@@ -61,19 +65,40 @@ def test_memory_without_a_unit_is_mebibytes_and_is_rounded_up() -> None:
         "\uff19",
         "1\x00",
         "1h\n2",
+        "1.5",
+        "0.001h",
     ],
 )
 def test_what_is_no_time_is_said(text: str) -> None:
     if text == "1h\n2":
         text = "1h 2"
-    with pytest.raises(ValueError, match="time"):
+    with pytest.raises(ValueError, match=r"time|whole seconds"):
         seconds(text)
+
+
+@pytest.mark.parametrize("text", ["1.5", "0.5"])
+def test_a_fraction_without_a_unit_is_refused_as_a_size(text: str) -> None:
+    for parse in (size_in_bytes, mebibytes):
+        with pytest.raises(ValueError, match="needs a unit"):
+            parse(text)
 
 
 @pytest.mark.parametrize("text", ["", "-1G", "2X", "1G2", "G", "9" * 33, "99999999T", "1 G B"])
 def test_what_is_no_size_is_said(text: str) -> None:
     with pytest.raises(ValueError, match=r"size|large"):
         size_in_bytes(text)
+
+
+NOW = datetime(2026, 11, 22, 20, 0, tzinfo=UTC)
+
+
+def test_moments() -> None:
+    assert moment("2h", NOW) == NOW.replace(hour=18)
+    assert moment("2026-11-22T08:00+00:00", NOW) == NOW.replace(hour=8)
+    assert moment("2026-11-22T08:00", NOW).tzinfo is not None
+    for text in ("yesterday", "", "-1h", "9" * 40, "2026-13-01"):
+        with pytest.raises(ValueError, match="how long ago"):
+            moment(text, NOW)
 
 
 @given(st.text(max_size=50))

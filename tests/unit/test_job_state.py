@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -200,14 +201,47 @@ def test_an_order_moves_asks_or_refuses_and_never_two_of_them(job, action):
     assert [bool(order.steps), bool(order.stop), bool(order.refused)].count(True) == 1
     if order.stop:
         assert job.lease is not None
-        assert action in ("kill", "reschedule")
+        assert action in ("kill", "reschedule", "stop_and_hold")
     if order.refused:
         assert f"job {job.job_id}" in order.refused
 
 
+NAMED: dict[str, Action] = {
+    "kill it": "kill",
+    "release it": "release",
+    "wms hold --running": "stop_and_hold",
+}
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("action", get_args(Action))
+def test_a_refusal_names_only_orders_that_this_state_allows(state, action):
+    job = Job(
+        job_id=JobId(7),
+        state=state,
+        epoch=Epoch(0),
+        event_seq=1,
+        attempts=0,
+        max_attempts=3,
+        stop_requested="",
+        tq_id=TaskQueueId(1),
+        user_priority=1.0,
+        owner="o",
+        owner_group="g",
+        vo="v",
+    )
+    refused = ordered(job, action, "").refused
+    for words, named in NAMED.items():
+        if words in refused:
+            assert not ordered(job, named, "").refused, refused
+    if "submit it again" in refused:
+        assert state in ENDED
+
+
 @given(jobs(HELD))
 def test_a_kill_is_never_taken_back_by_a_reschedule(job):
-    assert ordered(replace(job, stop_requested="kill"), "reschedule", "").refused
+    for other in ("reschedule", "stop_and_hold"):
+        assert ordered(replace(job, stop_requested="kill"), other, "").refused
     assert ordered(replace(job, stop_requested="reschedule"), "kill", "").stop == "kill"
 
 

@@ -25,6 +25,7 @@ Action: TypeAlias = Literal[
     "fetch_output",
     "kill",
     "hold",
+    "stop_and_hold",
     "release",
     "reschedule",
     "remove",

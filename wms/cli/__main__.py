@@ -33,7 +33,7 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
     try:
         from wms.cli.app import app_for
 
-        answer = app_for(arguments)(_stdin_named(arguments))
+        answer = app_for(arguments)(_marked(arguments))
         sys.stdout.flush()
     except CycloptsError as error:
         return _say(arguments, "USAGE", _one_line(error), _usage_remedy(arguments), code=BAD_INPUT)
@@ -62,10 +62,16 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
     return answer if isinstance(answer, int) else OK
 
 
-def _stdin_named(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with `-` named, up to where those of the job begin."""
-    end = list(arguments).index("--") if "--" in arguments else len(arguments)
-    return [STDIN if word == "-" and n < end else word for n, word in enumerate(arguments)]
+def _marked(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with `-` named, and with a mark after the `--` of a submission, where the program begins."""
+    words = list(arguments)
+    end = words.index("--") if "--" in words else len(words)
+    words[:end] = [STDIN if word == "-" else word for word in words[:end]]
+    if "submit" in words[:end] and end < len(words):
+        from wms.cli.describing import PROGRAM_MARK
+
+        words.insert(end + 1, PROGRAM_MARK)
+    return words
 
 
 def _one_line(error: Exception) -> str:

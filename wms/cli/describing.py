@@ -11,12 +11,63 @@ import msgspec
 
 from wms.errors import Rejected, shown
 from wms.jobdesc import JobDescription, read, read_json, read_toml, validate
+from wms.jobdesc.array import INDEX, PLACEHOLDER, is_array
 from wms.jobdesc.document import SIZE_LIMIT, read_entries
 from wms.jobdesc.problem import InvalidDescription
 
 LIST_LIMIT = 64 * 1024 * 1024
 SUFFIXES = (".toml", ".json", ".jsonl", ".ndjson")
 STDIN = ("-", "/dev/stdin")
+PROGRAM_MARK = "\0program"
+"""Stands before the words that followed `--`: those name a program and its arguments, and no files."""
+FOREIGN = {
+    ".jdl": "a JDL of gLite or DIRAC",
+    ".sub": "a submit file of HTCondor",
+    ".submit": "a submit file of HTCondor",
+    ".dag": "a DAG of HTCondor",
+    ".xrsl": "a job description of ARC",
+    ".adl": "a job description of ARC",
+    ".csv": "a table",
+    ".tsv": "a table",
+    ".yaml": "YAML",
+    ".yml": "YAML",
+    ".xml": "XML",
+}
+PARAMETER_REMEDY = 'an empty value can be given in a file of descriptions: parameters = { NAME = ["", ...] }'
+
+
+def words_of(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that say what to run; Rejected where a word before `--` is taken by no option."""
+    if PROGRAM_MARK not in words:
+        if words and not are_files(words):
+            _check_is_program(words[0])
+        return tuple(words)
+    at = words.index(PROGRAM_MARK)
+    if at and at + 1 < len(words):
+        raise Rejected(
+            "BAD_OPTION",
+            f'"{shown(words[0], 60)}" stands before --, and no option takes it',
+            "an option takes one value: repeat it for each, --input a --input b; the program stands after --",
+        )
+    return (*words[:at], *words[at + 1 :])
+
+
+def _check_is_program(word: str) -> None:
+    """Raise Rejected for a word without `--` that is more likely a file than a program."""
+    path = Path(word)
+    if what := FOREIGN.get(path.suffix.lower()):
+        raise Rejected(
+            "NOT_A_DESCRIPTION", f"{shown(word, 200)} looks like {what}, which wms does not read", _WRITE
+        )
+    if path.is_file() and not os.access(path, os.X_OK):
+        raise Rejected(
+            "NOT_A_PROGRAM",
+            f"{shown(word, 200)} is neither a file of descriptions nor a program that may be executed",
+            f"{_WRITE}; or run it by its interpreter: wms submit --input {shown(word, 60)} -- python3 {shown(word, 60)}",
+        )
+
+
+_WRITE = f"write descriptions in a file whose name ends in {', '.join(SUFFIXES)}; a program stands after --"
 
 
 def are_files(words: Sequence[str]) -> bool:
@@ -48,6 +99,48 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
             raise Rejected("BAD_OPTION", f'{option} gives "{shown(name, 60)}" twice', "keep one of them")
         found[name] = value
     return found
+
+
+def columns(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the lists of `NAME=V1,V2,...` and `NAME=@FILE`; Rejected where a value is empty."""
+    return {name: _values(name, value) for name, value in pairs(words, "--parameter").items()}
+
+
+def _values(name: str, said: str) -> tuple[str, ...]:
+    values = _without_blank_end(lines_of(said[1:])) if said.startswith("@") else tuple(said.split(","))
+    if "" in values:
+        at = values.index("") + 1
+        where = f"line {at:,} of {shown(said[1:], 200)}" if said.startswith("@") else f"value {at:,}"
+        raise Rejected(
+            "BAD_OPTION", f"--parameter {shown(name, 60)}: {where} is empty", f"remove it; {PARAMETER_REMEDY}"
+        )
+    return values
+
+
+def _without_blank_end(lines: tuple[str, ...]) -> tuple[str, ...]:
+    end = len(lines)
+    while end and not lines[end - 1].strip():
+        end -= 1
+    return tuple("" if not line.strip() else line for line in lines[:end]) or ("",)
+
+
+def unknown_placeholders(description: JobDescription) -> str | None:
+    """Return a note where a sweep names in braces what is none of its parameters; it stays as it is, as in `awk {print}`."""
+    if not is_array(description):
+        return None
+    known = {*description.parameters, INDEX}
+    texts = (
+        *description.arguments,
+        *description.environment.values(),
+        description.name,
+        *description.output_sandbox,
+    )
+    found = dict.fromkeys(name for text in texts for _, name in PLACEHOLDER.findall(text) if name)
+    unknown = [name for name in found if name not in known]
+    if not unknown:
+        return None
+    stays = ", ".join(f"{{{name}}}" for name in unknown[:5])
+    return f"note: {stays} stays as it is: the parameters are {', '.join(sorted(known))}"
 
 
 def attributes(words: Sequence[str]) -> dict[str, Any]:
@@ -86,6 +179,7 @@ _FLAGS = {
     "parameters": "--parameter",
     "attributes": "--attribute",
     "success_exit_codes": "--success-exit-code",
+    "job_group": "--group",
     "executable": "the program",
     "arguments": "the arguments",
 }
@@ -116,8 +210,10 @@ def _over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescripti
 
 
 def _from_file(name: str) -> list[JobDescription]:
-    data = _bytes_of(name)
     suffix = Path(name).suffix.lower()
+    if name not in STDIN and suffix not in SUFFIXES:
+        raise Rejected("NOT_A_DESCRIPTION", f"{shown(name, 200)} is no file of descriptions", _WRITE)
+    data = _bytes_of(name)
     try:
         if suffix == ".toml":
             return read_toml(data)

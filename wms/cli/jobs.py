@@ -1,14 +1,12 @@
 """`wms jobs`, `wms status`, `wms wait`: where jobs are."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Duration, Flag, Jobs
+from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs, Most, Patience
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import since
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
-from wms.cli.waiting import in_words, wait_for
+from wms.cli.waiting import in_words, none_found, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,19 +24,20 @@ def jobs(
     *ids: Jobs,
     chosen: Chosen = NO_CHOICE,
     each: Flag = False,
-    limit: int = 50,
+    limit: Most = 50,
     oldest: Flag = False,
     common: Common = USUAL,
 ) -> int:
     """List jobs, the newest first.
 
-    They are yours, and those that your group's rights let you see. Without a selection, all that are not deleted, a sweep (an array, or lists of parameters) being one line with its jobs by state. With --json one job or sweep a line.
+    They are yours, and those that your group's rights let you see. Without a selection, all that are not deleted, a sweep (an array, or lists of parameters) being one line with its jobs by state. With --json one job or sweep a line, its `kind` being job or sweep.
 
     For example:
       wms jobs
       wms jobs --state Failed --limit 0
       wms jobs 100-200 --name 'sim*'
       wms jobs --state live --site A --json
+      wms jobs --group fits --since 2h
 
     Parameters
     ----------
@@ -49,14 +48,15 @@ def jobs(
     oldest
         The oldest first.
     """
-    from wms.client.selector import select
+    from msgspec.structs import replace
+
     from wms.job.state import State
 
-    whole = not (ids or chosen.state or chosen.site or chosen.name or each)
+    whole = not (ids or chosen.state or chosen.site or chosen.name or chosen.submission or each)
     states = [] if chosen.all else [state for state in State if state is not State.DELETED]
     selector = chosen.selector(ids, default_all=True)
-    if selector == select(everything=True) and states:
-        selector = select(state=states)
+    if states and not (ids or selector.states or selector.submission):
+        selector = replace(selector, states=tuple(states), everything=False)
     most = limit if limit > 0 else None
 
     async def work(client: "Client") -> int:
@@ -75,7 +75,15 @@ async def _with_sweeps(
     found: list[JobLine | SweepLine] = []
     async for job in client.jobs(selector, newest=newest, limit=most, alone=True):
         found.append(job)  # noqa: PERF401 - of two kinds, which a comprehension would forget
-    async for sweep in client.sweeps(owner=selector.owner, states=states, newest=newest, limit=most):
+    sweeps = client.sweeps(
+        owner=selector.owner,
+        group=selector.job_group,
+        since=selector.changed_since,
+        states=states,
+        newest=newest,
+        limit=most,
+    )
+    async for sweep in sweeps:
         found.append(sweep)  # noqa: PERF401
     return sorted(found, key=_place, reverse=newest)[:most]
 
@@ -89,11 +97,20 @@ def _place(line: "JobLine | SweepLine") -> int:
 def _show_with_sweeps(found: "list[JobLine | SweepLine]", most: int | None, common: Common) -> None:
     if common.json:
         for each in found:
-            show_json(each)
+            show_json(_record(each))
         return
     show_jobs(found)
     if len(found) == most:
         note(f"there may be more than these {most:,}; --limit 0 shows all")
+
+
+def _record(line: "JobLine | SweepLine") -> "dict[str, Any]":
+    """Return a line of --json: what it is of stands first."""
+    from msgspec import to_builtins
+
+    from wms.messages.replies import SweepLine
+
+    return {"kind": "sweep" if isinstance(line, SweepLine) else "job", **to_builtins(line)}
 
 
 async def _list(
@@ -101,7 +118,7 @@ async def _list(
 ) -> int:
     if common.json:
         async for job in client.jobs(selector, newest=newest, limit=most):
-            show_json(job)
+            show_json(_record(job))
         return OK
     found = [job async for job in client.jobs(selector, newest=newest, limit=most)]
     show_jobs(found)
@@ -175,7 +192,7 @@ async def _status(client: "Client", selector: "Selector", common: Common) -> int
         if sum(counts.values()) <= FEW:
             show_jobs([job async for job in client.jobs(selector)])
     if not counts:
-        note("no such job of yours")
+        note(none_found(selector))
         return NOT_ALLOWED
     return bad
 
@@ -183,7 +200,7 @@ async def _status(client: "Client", selector: "Selector", common: Common) -> int
 def wait(
     *ids: Jobs,
     chosen: Chosen = NO_CHOICE,
-    within: Annotated[Duration | None, Parameter()] = None,
+    within: Patience | None = None,
     common: Common = USUAL,
 ) -> int:
     """Wait until jobs have ended.
@@ -193,11 +210,12 @@ def wait(
     For example:
       wms wait 100-200
       wms wait --name 'sim*' --within 1h
+      wms wait --group fits
 
     Parameters
     ----------
     within
-        Give up after this time, with exit code 75; the jobs go on.
+        Give up when they have not ended after this time, with exit code 75; the jobs go on. (--timeout is for each answer of the system.)
     """
     selector = chosen.selector(ids)
     return with_client(common, lambda client: wait_for(client, selector, common, limit=within))

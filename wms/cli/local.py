@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common, Duration, Many
+from wms.cli.options import USUAL, Common, Duration, Many, Patience
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import INTERRUPTED, OK, SOME_FAILED, run_async
 
@@ -92,7 +92,7 @@ def _tell_up(system: "System", directory: Path, common: Common) -> None:
 
 
 def down(
-    *, within: Annotated[Duration, Parameter(show_default=lambda _: "1m")] = 60, common: Common = USUAL
+    *, within: Annotated[Patience, Parameter(show_default=lambda _: "1m")] = 60, common: Common = USUAL
 ) -> int:
     """End the system that `wms up` keeps up on this machine.
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Bytes, Common, Flag
+from wms.cli.options import USUAL, Bytes, Common, Flag, Within
 from wms.cli.printing import note, show, show_json, show_output, show_table
 from wms.cli.quantities import amount, span
 from wms.cli.session import OK, SOME_FAILED, with_client
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from wms.messages.replies import Attempt, HistoryLine, JobDetail
 
 LOOK_SECONDS = 0.5
+MOST = 65_536
+"""Bytes of a job's output in one answer."""
 KEPT = 4_096
 """What is remembered of the printed end, to find where the last words of an ended job go on."""
 UNNAMED = ("", "QUEUED", "ACCEPTED", "STARTED", "OFFERED")
@@ -26,7 +28,9 @@ def logs(
     follow: Annotated[bool, Parameter(name=("--follow", "-f"), negative=())] = False,
     stderr: Flag = False,
     output_only: Flag = False,
-    tail: Annotated[Bytes, Parameter(show_default=lambda _: "16K")] = 16_384,
+    tail: Annotated[
+        Bytes, Parameter(show_default=lambda _: "16K", validator=Within(1, MOST, "1 to 64K"))
+    ] = 16_384,
     common: Common = USUAL,
 ) -> int:
     """Show what happened to a job, and what it printed.
@@ -50,22 +54,31 @@ def logs(
         How much of the end: 4K, 64K at most.
     """
     stream: Literal["stdout", "stderr"] = "stderr" if stderr else "stdout"
-    size = max(1, min(tail, 65_536))
 
     async def work(client: "Client") -> int:
         if common.json and not follow:
-            return await _show_json(client, job, stream, size)
+            return await _show_json(client, job, stream, tail)
         detail = await client.show(job)
         view = _View(client, job, stream, quiet=output_only, as_json=common.json)
         if follow:
-            return await view.follow(detail, size)
+            return await _followed(view, detail, tail, job)
         view.history(detail)
         if not output_only:
             _show_attempts(detail)
-        await view.tail(size)
+        await view.tail(tail)
         return OK
 
     return with_client(common, work)
+
+
+async def _followed(view: "_View", detail: "JobDetail", size: int, job: int) -> int:
+    import asyncio
+
+    try:
+        return await view.follow(detail, size)
+    except asyncio.CancelledError:
+        note(f"wms: the job goes on: `wms logs -f {job}` follows it again, `wms kill {job}` ends it")
+        raise
 
 
 async def _show_json(client: "Client", job: int, stream: Literal["stdout", "stderr"], size: int) -> int:

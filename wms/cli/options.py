@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from wms.cli.quantities import mebibytes, seconds, size_in_bytes
+from wms.cli.quantities import mebibytes, moment, seconds, size_in_bytes
 
 if TYPE_CHECKING:
     from wms.messages.commands import Selector
@@ -20,8 +21,36 @@ def _by(parse: Callable[[str], int]) -> Callable[[Any, Sequence[Any]], int]:
     return lambda _, tokens: parse(tokens[0].value)
 
 
+class Within:
+    """Refuses a number of an option that is out of its bounds; `low` and `high` are allowed."""
+
+    def __init__(self, low: float, high: float, words: str = "") -> None:
+        self.low = low
+        self.high = high
+        self.words = words or f"{low:,} to {high:,}"
+
+    def __call__(self, _: Any, value: Any) -> None:
+        """Raise ValueError for a value out of the bounds."""
+        if value is not None and not self.low <= value <= self.high:
+            raise ValueError(f"Must be {self.words}.")
+
+
 Duration = Annotated[int, Parameter(converter=_by(seconds))]
 """Seconds, written as `90`, `10m` or `1h30m`."""
+
+
+def _moment(_: Any, tokens: Sequence[Any]) -> datetime:
+    from wms.runtime import clock
+
+    return moment(tokens[0].value, clock.now())
+
+
+Moment = Annotated[datetime, Parameter(converter=_moment)]
+"""A time, or how long ago it was."""
+Patience = Annotated[int, Parameter(converter=_by(seconds), validator=Within(1, 365 * 86_400, "1s to 365d"))]
+"""Seconds for which something is waited for, likewise; 0 would wait for nothing."""
+Most = Annotated[int, Parameter(validator=Within(0, 10_000_000))]
+"""At most so many are shown."""
 Memory = Annotated[int, Parameter(converter=_by(mebibytes))]
 """MiB, written as `512M` or `2G`."""
 Bytes = Annotated[int, Parameter(converter=_by(size_in_bytes))]
@@ -41,8 +70,8 @@ class Common:
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False
     """Print JSON on standard output, for programs."""
 
-    timeout: Annotated[Duration, Parameter(show_default=lambda _: "30s")] = 30
-    """How long to wait for an answer."""
+    timeout: Annotated[Patience, Parameter(show_default=lambda _: "30s")] = 30
+    """How long to wait for an answer of the system."""
 
 
 @Parameter(name="*", group=SELECTION)
@@ -62,8 +91,17 @@ class Chosen:
     name: str | None = None
     """Jobs of this name; * and ? stand for any characters: 'sim*'."""
 
+    group: str | None = None
+    """Jobs of this job group, which `wms submit --group` names."""
+
+    submission: str | None = None
+    """Jobs of your submission with this id, which `wms submit --id` names."""
+
+    since: Moment | None = None
+    """Jobs that were submitted or changed their state since then: 2h ago, 2026-11-22, or 2026-11-22T08:00."""
+
     all: Annotated[bool, Parameter(negative=(), show_default=False)] = False
-    """All jobs that you may act on. Must be said, never assumed."""
+    """All jobs that you may act on."""
 
     def selector(self, jobs: Sequence[str], *, default_all: bool = False) -> "Selector":
         """Return the selector, or raise Rejected when nothing is named."""
@@ -72,7 +110,15 @@ class Chosen:
         from wms.messages.commands import Selector
 
         chosen = select(
-            jobs, owner=self.owner, state=self.state, site=self.site, name=self.name, everything=self.all
+            jobs,
+            owner=self.owner,
+            state=self.state,
+            site=self.site,
+            name=self.name,
+            group=self.group,
+            submission=self.submission,
+            since=self.since,
+            everything=self.all,
         )
         if chosen != Selector():
             return chosen
@@ -81,7 +127,7 @@ class Chosen:
         raise Rejected(
             "NOTHING_SELECTED",
             "no job is named",
-            "give ids such as 7 or 100-200, --state, --name, ... or --all",
+            "give ids such as 7 or 100-200, --group, --state, --name, ... or --all",
         )
 
 

@@ -5,26 +5,30 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Jobs
-from wms.cli.printing import note, show, show_json
+from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs
+from wms.cli.printing import jobs_of, note, show, show_json
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
+from wms.cli.waiting import in_words
 
 if TYPE_CHECKING:
-    from wms.client import Client
-    from wms.messages.replies import Controlled
+    from collections.abc import Iterator
 
-Action = Literal["kill", "hold", "release", "reschedule", "remove"]
+    from wms.client import Client
+    from wms.messages.replies import Controlled, Unchanged
+
+Action = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove"]
 Reason = Annotated[str, Parameter(help="Written into the history of each job.")]
 Id = Annotated[
     str | None, Parameter(name="--id", help="Yours for this order: again with the same id, it is done once.")
 ]
 
 NAMED = 10
-"""So many jobs that were left as they are get a line each; with --json a hundred."""
+"""So many jobs that were left as they are get a line each; with --json a hundred do."""
 
 DONE = {
     "kill": "killed or told to stop",
     "hold": "held",
+    "stop_and_hold": "held or told to stop first",
     "release": "released",
     "reschedule": "rescheduled",
     "remove": "removed",
@@ -48,15 +52,26 @@ def kill(
 
 
 def hold(
-    *ids: Jobs, chosen: Chosen = NO_CHOICE, reason: Reason = "", order_id: Id = None, common: Common = USUAL
+    *ids: Jobs,
+    chosen: Chosen = NO_CHOICE,
+    reason: Reason = "",
+    running: Flag = False,
+    order_id: Id = None,
+    common: Common = USUAL,
 ) -> int:
     """Keep waiting jobs from starting until they are released.
 
     For example:
       wms hold --name 'sim*' --reason 'calibration first'
       wms hold 100-200
+      wms hold --group fits --running
+
+    Parameters
+    ----------
+    running
+        Hold jobs that run, too: their pilots stop them, and they begin anew once they are released.
     """
-    return _order("hold", ids, chosen, reason, order_id, common)
+    return _order("stop_and_hold" if running else "hold", ids, chosen, reason, order_id, common)
 
 
 def release(
@@ -117,15 +132,32 @@ def _tell(action: Action, done: "Controlled", common: Common) -> int:
         show_json(done)
     else:
         before = " before, by the same order" if done.repeated else ""
-        show(f"{_jobs(done.changed)} {DONE[action]}{before}")
-    for each in done.unchanged[:NAMED]:
-        note(each.why if each.why.startswith(("job ", "no job ")) else f"job {each.job_id}: {each.why}")
-    if done.unchanged_total > NAMED:
-        note(f"and {done.unchanged_total - NAMED:,} more left as they are")
-    if done.changed or not done.unchanged:
+        show(f"{jobs_of(done.changed)} {DONE[action]}{before}")
+    for line in _left(done):
+        note(line)
+    if done.changed or not done.unchanged_total:
         return OK if done.changed and not done.unchanged_total else SOME_FAILED
-    return NOT_ALLOWED if all(each.why.startswith("no job ") for each in done.unchanged) else SOME_FAILED
+    return NOT_ALLOWED if all(map(_is_nobodys, done.unchanged)) else SOME_FAILED
 
 
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count:,} jobs"
+def _left(done: "Controlled") -> "Iterator[str]":
+    """Yield what is said of jobs that were left as they are: few by themselves, many by their states."""
+    if done.unchanged_total <= NAMED:
+        yield from (
+            each.why if _is_whole(each) else f"job {each.job_id}: {each.why}" for each in done.unchanged
+        )
+        return
+    states = in_words(done.unchanged_by_state)
+    nobodys = done.unchanged_total - sum(done.unchanged_by_state.values())
+    parts = [*([states] if states else []), *([f"{nobodys:,} of no job"] if nobodys else [])]
+    yield f"{done.unchanged_total:,} left: {', '.join(parts)}"
+    if done.unchanged:
+        yield f"  such as {done.unchanged[0].why}"
+
+
+def _is_whole(each: "Unchanged") -> bool:
+    return _is_nobodys(each) or each.why.startswith("job ")
+
+
+def _is_nobodys(each: "Unchanged") -> bool:
+    return each.why.startswith("there is no job ")

@@ -9,6 +9,7 @@ from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs
 from wms.cli.printing import note, show, show_json
 from wms.cli.quantities import amount
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
+from wms.cli.waiting import none_found
 
 if TYPE_CHECKING:
     from wms.client import Client, Selector
@@ -67,7 +68,7 @@ async def _fetch_all(
     faults = [each for each in results if isinstance(each, Rejected)]
     _tell(fetched, faults, common)
     if not found:
-        note("no such job of yours")
+        note(none_found(selector))
         return NOT_ALLOWED
     return SOME_FAILED if faults else OK
 

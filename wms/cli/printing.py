@@ -56,6 +56,11 @@ def note(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
+def jobs_of(count: int) -> str:
+    """Return a number of jobs in words: `1 job`, `2,000 jobs`."""
+    return "1 job" if count == 1 else f"{count:,} jobs"
+
+
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str = "") -> None:
     """Print rows under headings. Columns whose heading ends with `>` stand to the right."""
     lines = [[str(cell) for cell in row] for row in rows]

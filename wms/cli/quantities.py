@@ -1,14 +1,14 @@
 """Times and sizes as people write them, and as people read them."""
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 
 MIB = 1024 * 1024
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
 _BYTES = {"": 1, "b": 1} | {
     spelled: factor
     for letter, factor in (("k", 1024), ("m", MIB), ("g", 1024 * MIB), ("t", MIB * MIB))
-    for spelled in (letter, f"{letter}b", f"{letter}ib")
+    for spelled in (letter, f"{letter}b", f"{letter}i", f"{letter}ib")
 }
 LENGTH_LIMIT = 32
 SECONDS_LIMIT = 10**10
@@ -20,6 +20,7 @@ _CLOCK = re.compile(r"(\d{1,4}):([0-5]\d)(?::([0-5]\d))?")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
 A_TIME = "a time such as 90, 30s, 10m, 1h30m, 2d or 01:30:00"
+A_MOMENT = "how long ago, such as 2h or 7d, or a time such as 2026-11-22 or 2026-11-22T08:00"
 A_SIZE = "a size such as 512M, 2G or 1.5GiB"
 
 
@@ -37,14 +38,18 @@ def seconds(text: str) -> int:
     total = sum(float(number) * _SECONDS[unit] for number, unit in parts)
     if total > SECONDS_LIMIT:
         raise ValueError(f"is too long a time; it must be {A_TIME}")
+    if total != round(total):
+        raise ValueError(f"must be whole seconds: {A_TIME}")
     return round(total)
 
 
 def size_in_bytes(text: str) -> int:
-    """Return the bytes of `512M`, `2G`, `1.5GiB`, `100` (powers of 1024); ValueError for others."""
+    """Return the bytes of `512M`, `2G`, `2Gi`, `1.5GiB`, `100` (powers of 1024); ValueError for others."""
     found = _SIZE.fullmatch(_said(text))
     if found is None or found[2] not in _BYTES:
         raise ValueError(f"must be {A_SIZE}")
+    if not found[2] and "." in found[1]:
+        raise ValueError(f"needs a unit, since it is not a whole number: {A_SIZE}")
     size = float(found[1]) * _BYTES[found[2]]
     if size > BYTES_LIMIT:
         raise ValueError(f"is too large; it must be {A_SIZE}")
@@ -63,6 +68,23 @@ def _said(text: str) -> str:
     if len(said) > LENGTH_LIMIT or not said.isascii():
         raise ValueError("is no time or size")
     return said
+
+
+def moment(text: str, now: datetime) -> datetime:
+    """Return the aware time that `2h` (ago), `2026-11-22` or `2026-11-22T08:00` means; ValueError for others.
+
+    A time without a zone is this machine's.
+    """
+    try:
+        found = datetime.fromisoformat(text.strip()) if len(text) <= LENGTH_LIMIT else None
+    except ValueError:
+        found = None
+    if found is not None:
+        return found if found.tzinfo else found.astimezone()
+    try:
+        return now - timedelta(seconds=seconds(text))
+    except (ValueError, OverflowError):
+        raise ValueError(f"must be {A_MOMENT}") from None
 
 
 def span(duration: float) -> str:

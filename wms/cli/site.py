@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common, Duration
+from wms.cli.options import USUAL, Common, Patience
 from wms.cli.places import PLANS, SITES, plan_rows, site_rows
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import OK, SOME_FAILED, UNAVAILABLE, with_client
@@ -28,7 +28,7 @@ def site(
     /,
     *,
     reason: str = "",
-    within: Annotated[Duration, Parameter(show_default=lambda _: "10m")] = 600,
+    within: Annotated[Patience, Parameter(show_default=lambda _: "10m")] = 600,
     common: Common = USUAL,
 ) -> int:
     """Show a site, ban, drain or unban it, or test it with a job.
@@ -102,6 +102,8 @@ def _canary(each: "CanaryLine") -> tuple[object, ...]:
 
 
 async def _follow(client: "Client", jobs: tuple[int, ...], said: str, within: float, common: Common) -> int:
+    import asyncio
+
     from wms.cli.waiting import in_words
     from wms.client.selector import select
     from wms.errors import Unavailable
@@ -119,6 +121,9 @@ async def _follow(client: "Client", jobs: tuple[int, ...], said: str, within: fl
 
     try:
         counts = await client.wait(chosen, progress, timeout=within)
+    except asyncio.CancelledError:
+        note(f"wms: the canaries go on: `wms wait {','.join(map(str, jobs))}` waits for them again")
+        raise
     except Unavailable:
         note(f"not all came back within {within:g} s; `wms why {jobs[0]}` tells more")
         counts = await client.counts(chosen)

@@ -1,17 +1,20 @@
 """`wms submit`."""
 
 import sys
+import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Group, Parameter
 
 from wms.cli.options import USUAL, Bytes, Common, Duration, Flag, Many, Memory
-from wms.cli.printing import note, show, show_json, show_pretty_json
+from wms.cli.printing import jobs_of, note, show, show_json, show_pretty_json
 from wms.cli.session import OK, with_client
 from wms.cli.waiting import wait_for
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wms.client import Client, Submission
     from wms.jobdesc import JobDescription
 
@@ -23,6 +26,7 @@ HOW = Group("How to submit", sort_key=5)
 
 NO_WORDS: list[str] = []
 SHOWN = 3
+FILES_SHOWN = 20
 
 
 def _in(group: Group, **more: Any) -> Parameter:
@@ -35,6 +39,7 @@ def submit(
     array: Annotated[int | None, _in(RUN)] = None,
     parameter: Annotated[Many | None, _in(RUN, name=("--parameter", "--param"))] = None,
     env: Annotated[Many | None, _in(RUN, name=("--env", "-e"))] = None,
+    group: Annotated[str | None, _in(RUN)] = None,
     cpu_time: Annotated[Duration | None, _in(NEEDS)] = None,
     wall_time: Annotated[Duration | None, _in(NEEDS)] = None,
     memory: Annotated[Memory | None, _in(NEEDS)] = None,
@@ -49,7 +54,7 @@ def submit(
     requirements: Annotated[str | None, _in(WHERE)] = None,
     rank: Annotated[str | None, _in(WHERE)] = None,
     attribute: Annotated[Many | None, _in(WHERE)] = None,
-    input: Annotated[Many | None, _in(FILES, name=("--input", "-i"), consume_multiple=True)] = None,  # noqa: A002
+    input: Annotated[Many | None, _in(FILES, name=("--input", "-i"))] = None,  # noqa: A002
     output: Annotated[Many | None, _in(FILES, name=("--output", "-o"))] = None,
     stdout_limit: Annotated[Bytes | None, _in(FILES)] = None,
     stderr_limit: Annotated[Bytes | None, _in(FILES)] = None,
@@ -59,6 +64,7 @@ def submit(
     id: Annotated[str | None, _in(HOW)] = None,  # noqa: A002
     dry_run: Annotated[Flag, _in(HOW)] = False,
     strict: Annotated[Flag, _in(HOW)] = False,
+    hold: Annotated[Flag, _in(HOW)] = False,
     wait: Annotated[Flag, _in(HOW)] = False,
     common: Common = USUAL,
 ) -> int:
@@ -75,6 +81,7 @@ def submit(
       wms submit --param file=@files.txt --param seed=@seeds.txt --name 'fit {file}' -- ./fit {file} {seed}
       wms submit --strict --memory 64G --tag gpu -- ./train
       wms submit --requirements 'other.GlueCEPolicyMaxCPUTime > 60' --rank other.GlueCEStateFreeJobSlots -- ./prog
+      wms submit --group fits --hold --array 100 -- ./fit {n}
       wms submit jobs.toml
       generate | wms submit - --id nightly-17 --json
 
@@ -85,9 +92,11 @@ def submit(
     array
         Make this many jobs, up to a million; {n} in arguments, environment, name and outputs stands for 0, 1, 2, ...
     parameter
-        NAME=V1,V2,... or NAME=@FILE with a value a line: one job a value, which stands where {NAME} does. Several go together, of one length.
+        NAME=V1,V2,... or NAME=@FILE with a value on each line: one job for each value, which replaces {NAME}. Several lists have the same length.
     env
         NAME=VALUE in the job's environment. May be repeated.
+    group
+        The job group: a name for jobs that belong together, to select them by with --group.
     cpu_time
         Processor time: 600, 10m, 1h30m. A day unless said; enforced.
     wall_time
@@ -117,7 +126,7 @@ def submit(
     attribute
         NAME=VALUE that the expressions of sites may look at; true, false and numbers are such, all else is a text. May be repeated.
     input
-        Files and directories to send along; relative ones keep their path.
+        A file or directory to send along; a relative one keeps its path. May be repeated.
     output
         Pattern of files to keep: '*.root', 'out/**'. May be repeated.
     stdout_limit
@@ -136,15 +145,19 @@ def submit(
         Check everything and show what would be sent; send nothing.
     strict
         Submit nothing if some job could run nowhere as things stand; else only a warning says so.
+    hold
+        Submit the jobs Held: none starts before `wms release`.
     wait
         Wait until the jobs have ended; exit code 1 unless all are Done.
     """
     from wms.cli import describing
 
+    words = describing.words_of(words)
     said = {
         "name": name,
+        "job_group": group,
         "array": array,
-        "parameters": _columns(parameter or NO_WORDS),
+        "parameters": describing.columns(parameter or NO_WORDS),
         "environment": describing.pairs(env or NO_WORDS, "--env"),
         "cpu_time": cpu_time,
         "wall_time": wall_time,
@@ -172,22 +185,11 @@ def submit(
     parcels = _parcels(descriptions, input or NO_WORDS)
     if dry_run:
         return _show_plan(descriptions, parcels, common)
+    ready = (descriptions, parcels)
     return with_client(
         common,
-        lambda client: _submit(client, descriptions, parcels, id, strict=strict, wait=wait, common=common),
+        lambda client: _submit(client, ready, How(id or uuid.uuid4().hex, strict, hold, wait), common),
     )
-
-
-def _columns(words: list[str]) -> dict[str, tuple[str, ...]]:
-    from wms.cli.describing import pairs
-
-    return {name: _values(value) for name, value in pairs(words, "--parameter").items()}
-
-
-def _values(said: str) -> tuple[str, ...]:
-    from wms.cli.describing import lines_of
-
-    return lines_of(said[1:]) if said.startswith("@") else tuple(said.split(","))
 
 
 Parcels = list[dict[str, Path]]
@@ -195,11 +197,14 @@ Parcels = list[dict[str, Path]]
 
 
 def _parcels(descriptions: "list[JobDescription]", inputs: list[str]) -> Parcels:
-    from wms.cli.describing import local_namesake, program_to_send
+    from wms.cli.describing import local_namesake, program_to_send, unknown_placeholders
     from wms.client.files import members
 
     carried = members(inputs)
     programs = dict[tuple[str, bool], Path | None]()
+    odd = dict.fromkeys(filter(None, map(unknown_placeholders, descriptions)))
+    for each_note in list(odd)[:SHOWN]:
+        note(each_note)
     for each in descriptions:
         key = (each.executable, bool(each.input_sandbox))
         if key not in programs:
@@ -210,26 +215,36 @@ def _parcels(descriptions: "list[JobDescription]", inputs: list[str]) -> Parcels
     return [{**carried, str(path): path} if path is not None else carried for path in found]
 
 
+class How(NamedTuple):
+    """How to submit."""
+
+    id: str
+    strict: bool
+    hold: bool
+    wait: bool
+
+
 async def _submit(
-    client: "Client",
-    descriptions: "list[JobDescription]",
-    parcels: Parcels,
-    submission_id: str | None,
-    *,
-    strict: bool,
-    wait: bool,
-    common: Common,
+    client: "Client", jobs: "tuple[list[JobDescription], Parcels]", how: How, common: Common
 ) -> int:
-    ready = await _with_sandboxes(client, descriptions, parcels)
-    taken = await client.submit(ready, id=submission_id, strict=strict)
+    taken = await _taken(client, await _with_sandboxes(client, *jobs), how)
     for warning in taken.warnings:
         note(f"warning: {warning}")
-    if not wait:
-        _show_taken(taken, common)
+    _show_taken(taken, common, wait=how.wait)
+    if not how.wait:
         return OK
-    if not common.json:
-        note(_sentence(taken))
     return await wait_for(client, taken.selector(), common, submission=taken)
+
+
+async def _taken(client: "Client", ready: "list[JobDescription]", how: How) -> "Submission":
+    import asyncio
+
+    try:
+        return await client.submit(ready, id=how.id, strict=how.strict, hold=how.hold)
+    except asyncio.CancelledError:
+        note(f"wms: the jobs may have been taken: `wms jobs --submission {how.id}` tells;")
+        note(f"  the same command with --id {how.id} submits nothing twice")
+        raise
 
 
 async def _with_sandboxes(
@@ -250,29 +265,32 @@ async def _with_sandboxes(
 
 
 def _sentence(taken: "Submission") -> str:
-    jobs = "1 job" if taken.count == 1 else f"{taken.count:,} jobs"
     done = "had been submitted before" if taken.repeated else "submitted"
-    return f"{jobs} {done}: {taken}"
+    return f"{jobs_of(taken.count)} {done}: {taken}"
 
 
-def _show_taken(taken: "Submission", common: Common) -> None:
+def _show_taken(taken: "Submission", common: Common, *, wait: bool) -> None:
+    """Show the ids on standard output, whatever follows; what a person reads beside goes to standard error."""
     if common.json:
-        show_json(
-            {
-                "id": taken.id,
-                "ids": taken.ids,
-                "count": taken.count,
-                "repeated": taken.repeated,
-                "foreseen": taken.foreseen,
-            }
-        )
+        if not wait:
+            show_json(
+                {
+                    "id": taken.id,
+                    "ids": taken.ids,
+                    "count": taken.count,
+                    "repeated": taken.repeated,
+                    "foreseen": taken.foreseen,
+                }
+            )
     elif sys.stdout.isatty():
         show(_sentence(taken))
-        show(f"  wms wait {taken}" if taken.count <= SHOWN else f"  wms status {taken}; wms wait {taken}")
+        if not wait:
+            show(f"  wms wait {taken}" if taken.count <= SHOWN else f"  wms status {taken}; wms wait {taken}")
     else:
-        if taken.repeated:
+        if taken.repeated or wait:
             note(_sentence(taken))
         show(str(taken))
+        sys.stdout.flush()
 
 
 def _show_plan(descriptions: "list[JobDescription]", parcels: Parcels, common: Common) -> int:
@@ -285,17 +303,50 @@ def _show_plan(descriptions: "list[JobDescription]", parcels: Parcels, common: C
     plan = {
         "jobs": count,
         "messages": count_messages,
-        "descriptions": descriptions[:SHOWN] if not common.json else descriptions,
-        "input_files": sorted({name for files in parcels for name in files}),
+        "descriptions": descriptions if common.json else list(map(_in_short, descriptions[:SHOWN])),
+        "input_files": _some(sorted({name for files in parcels for name in files}), common),
         "first_commands": _first_commands(descriptions),
     }
     if common.json:
         show_json(plan)
         return OK
     show_pretty_json(plan)
-    more = f" (the first {SHOWN} of {len(descriptions):,} are shown)" if len(descriptions) > SHOWN else ""
-    note(f"nothing was sent; this would submit {count:,} jobs in {count_messages:,} messages{more}")
+    more = (
+        f"; the first {SHOWN} of {len(descriptions):,} descriptions are shown"
+        if len(descriptions) > SHOWN
+        else ""
+    )
+    note(
+        f"nothing was sent; this would submit {jobs_of(count)} in {_counted(count_messages, 'message')}{more}"
+    )
     return OK
+
+
+def _in_short(description: "JobDescription") -> dict[str, Any]:
+    """Return a description with only the first values of its lists of parameters; --json has all."""
+    from msgspec import to_builtins
+
+    whole: dict[str, Any] = to_builtins(description)
+    if lists := whole.get("parameters"):
+        whole["parameters"] = {name: _first(values) for name, values in lists.items()}
+    return whole
+
+
+def _first(values: "Sequence[str]") -> list[str]:
+    more = len(values) - SHOWN
+    return [*values[:SHOWN], f"... and {more:,} more"] if more > 0 else list(values)
+
+
+def _some(names: list[str], common: Common) -> list[str]:
+    return (
+        names
+        if common.json or len(names) <= FILES_SHOWN
+        else [*names[:FILES_SHOWN], f"... and {len(names) - FILES_SHOWN:,} more"]
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _first_commands(descriptions: "list[JobDescription]") -> list[str]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from wms.cli import places
-from wms.cli.options import USUAL, Common, Duration, Flag
+from wms.cli.options import USUAL, Common, Flag, Patience
 from wms.cli.printing import console, is_terminal, show, show_json, show_table, table
 from wms.cli.session import OK, with_client
 
@@ -26,7 +26,7 @@ PILOTS_SHOWN = 15
 def top(
     *,
     once: Flag = False,
-    every: Annotated[Duration, Parameter(show_default=lambda _: "2s")] = 2,
+    every: Annotated[Patience, Parameter(show_default=lambda _: "2s")] = 2,
     common: Common = USUAL,
 ) -> int:
     """Watch jobs, services, sites and pilots, live.
@@ -50,7 +50,7 @@ def top(
         if once or common.json or not is_terminal():
             _show_once(await _look(client, common), common)
             return OK
-        await _watch(client, common, max(1, every))
+        await _watch(client, common, every)
         return OK
 
     return with_client(common, work)

@@ -22,21 +22,78 @@ async def wait_for(
     limit: float | None = None,
 ) -> int:
     """Wait for the selected jobs, and return 0 if all are Done, 1 if not, 3 if there are none."""
-    if sys.stderr.isatty():
-        with _bar() as bar:
-            task = bar.add_task("waiting", total=None, states="")
-            counts = await client.wait(selector, lambda now: _move(bar, task, now), timeout=limit)
-    else:
-        counts = await client.wait(selector, timeout=limit)
+    counts = await _counted_at_the_end(client, selector, limit)
     if common.json:
         said = {"id": submission.id, "ids": submission.ids} if submission else {}
         show_json({**said, "counts": counts})
     elif counts:
-        show(in_words(counts))
+        # After a submission standard output is the ids', with and without --wait.
+        (note if submission else show)(in_words(counts))
+    missing = note_missing(selector, counts)
     if not counts:
-        note("no such job of yours")
         return NOT_ALLOWED
-    return OK if set(counts) == {"Done"} else SOME_FAILED
+    await _note_ends(client, selector, counts)
+    return OK if set(counts) == {"Done"} and not missing else SOME_FAILED
+
+
+async def _counted_at_the_end(client: "Client", selector: "Selector", limit: float | None) -> dict[str, int]:
+    import asyncio
+
+    try:
+        if not sys.stderr.isatty():
+            return await client.wait(selector, timeout=limit)
+        with _bar() as bar:
+            task = bar.add_task("waiting", total=None, states="")
+            return await client.wait(selector, lambda now: _move(bar, task, now), timeout=limit)
+    except asyncio.CancelledError:
+        words = selector_in_words(selector)
+        note(f"wms: the jobs go on: `wms wait {words}` waits for them again, `wms kill {words}` ends them")
+        raise
+
+
+def selector_in_words(selector: "Selector") -> str:
+    """Return the arguments that select the same jobs."""
+    import shlex
+
+    from wms.client.selector import in_words as ids_in_words
+
+    words = [ids_in_words(selector.ids)] if selector.ids else []
+    named = {name: getattr(selector, name) for name in ("owner", "site", "name", "submission")}
+    named["group"] = selector.job_group
+    named["since"] = selector.changed_since and selector.changed_since.isoformat()
+    for name, value in named.items():
+        words += [f"--{name}", shlex.quote(value)] if value else []
+    words += ["--state", ",".join(selector.states)] if selector.states else []
+    return " ".join([*words, *(["--all"] if selector.everything else [])])
+
+
+def none_found(selector: "Selector") -> str:
+    """Return that there is no such job: the same for jobs of others as for ids that never were."""
+    from wms.client.selector import in_words as ids_in_words
+
+    named = f"there is no job {ids_in_words(selector.ids)}"
+    return named if selector.ids else "there is no job that this selects; `wms jobs` lists yours"
+
+
+def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
+    """Note how many of the ids that were named are no job's, as far as the user may see; return their number."""
+    named = sum(high - low + 1 for low, high in selector.ids)
+    found = sum(counts.values())
+    if not found:
+        note(none_found(selector))
+    elif selector == type(selector)(ids=selector.ids) and named > found:
+        note(f"{named - found:,} of the {named:,} ids are of no job that you may see")
+        return named - found
+    return 0
+
+
+async def _note_ends(client: "Client", selector: "Selector", counts: dict[str, int]) -> None:
+    """Note why jobs failed, and that some left no file where a pattern asked for one."""
+    reasons = await client.reasons(selector)
+    for state in ("Failed", "Done"):
+        told = {code: n for code, n in reasons.get(state, {}).items() if code != state.upper()}
+        if told and counts.get(state):
+            note(f"{state}: {in_words(told)}")
 
 
 def in_words(counts: dict[str, int]) -> str:

@@ -1,21 +1,25 @@
 """`wms why`: why a job is where it is, and what would do instead."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Jobs
+from cyclopts import Parameter
+
+from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Jobs, Most, Within
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import span
 from wms.cli.session import NOT_ALLOWED, OK, with_client
+from wms.cli.waiting import none_found
 
 if TYPE_CHECKING:
     from wms.client import Client, Selector
     from wms.messages.replies import CeVerdict, JobWhy
 
+Elements = Annotated[int, Parameter(validator=Within(0, 200))]
 COLUMNS = ("SITE", "CE", "FITS", "PILOTS>", "FREE>", "RANK>", "WHY")
 
 
 def why(
-    *ids: Jobs, chosen: Chosen = NO_CHOICE, limit: int = 20, elements: int = 8, common: Common = USUAL
+    *ids: Jobs, chosen: Chosen = NO_CHOICE, limit: Most = 20, elements: Elements = 8, common: Common = USUAL
 ) -> int:
     """Say why a job is where it is.
 
@@ -41,7 +45,7 @@ def why(
 async def _why(client: "Client", selector: "Selector", limit: int, elements: int, common: Common) -> int:
     found = [job.job_id async for job in client.jobs(selector, limit=limit)]
     if not found:
-        note("no such job of yours")
+        note(none_found(selector))
         return NOT_ALLOWED
     for job_id in found:
         answer = await client.why(job_id)

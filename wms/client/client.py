@@ -5,6 +5,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Literal, Self, TypeAlias, TypeVar
 
@@ -29,7 +30,7 @@ from wms.transfer import SandboxStore, open_store, upload
 
 A = TypeVar("A", bound=msgspec.Struct)
 Counts: TypeAlias = dict[str, int]
-Action: TypeAlias = Literal["kill", "hold", "release", "reschedule", "remove"]
+Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove"]
 
 CONNECT_SECONDS = 15.0
 TIMEOUT_SECONDS = 30.0
@@ -86,19 +87,21 @@ class Client:
         *,
         id: str | None = None,
         strict: bool = False,
+        hold: bool = False,
     ) -> Submission:
         """Submit jobs; when this returns they are taken and durable.
 
         Many descriptions go in several messages, each of which is taken whole or not at all. With the same `id` and the
         same descriptions nothing is submitted twice, so that a call that failed can be made again. `strict`: nothing is
-        submitted if some job could run nowhere as things stand; without it the answer's `foreseen` tells.
+        submitted if some job could run nowhere as things stand; without it the answer's `foreseen` tells. `hold`: the jobs are Held until they
+        are released.
 
         InvalidDescription (a Rejected): every problem of every description; nothing was sent. Rejected: refused by the
         system; the message says how much of a large submission was taken. Unavailable: no answer; retry with the same id.
         """
         jobs = [descriptions] if isinstance(descriptions, JobDescription) else list(descriptions)
         submission_id = uuid.uuid4().hex if id is None else id
-        whole = messages(jobs, submission_id, self._exchange.client, strict=strict)
+        whole = messages(jobs, submission_id, self._exchange.client, strict=strict, hold=hold)
         await self._keep_values(whole.values, submission_id)
         parts = whole.submits
         if strict and len(parts) > 1:
@@ -169,6 +172,8 @@ class Client:
         states: Sequence[State] = (),
         newest: bool = False,
         limit: int | None = None,
+        group: str | None = None,
+        since: datetime | None = None,
     ) -> AsyncIterator[replies.SweepLine]:
         """Go through the sweeps that have a job in one of the states, likewise, each with its jobs by state."""
         after: int | None = None
@@ -183,6 +188,8 @@ class Client:
                 after=after,
                 newest=newest,
                 limit=size,
+                job_group=group,
+                changed_since=since,
             )
             page = await self._ask(query, replies.SweepPage)
             for sweep in page.sweeps:
@@ -197,6 +204,13 @@ class Client:
         query_id = _id()
         query = asked.CountJobs(query_id=query_id, client=self._exchange.client, selector=_normal(selector))
         return (await self._ask(query, replies.JobCounts)).counts
+
+    async def reasons(self, selector: Selector) -> dict[str, Counts]:
+        """Return for which reasons the selected jobs are in their states: by state and reason, how many."""
+        query = asked.CountJobs(
+            query_id=_id(), client=self._exchange.client, selector=_normal(selector), by_reason=True
+        )
+        return (await self._ask(query, replies.JobCounts)).reasons
 
     async def show(self, job_id: int) -> replies.JobDetail:
         """Return one job whole: description, attempts, history with reasons."""
@@ -276,10 +290,13 @@ class Client:
         return await self.order("kill", selector, reason, id=id)
 
     async def hold(
-        self, selector: Selector, reason: str = "", *, id: str | None = None
+        self, selector: Selector, reason: str = "", *, running: bool = False, id: str | None = None
     ) -> replies.Controlled:
-        """Keep the selected waiting jobs from being given to pilots until they are released."""
-        return await self.order("hold", selector, reason, id=id)
+        """Keep the selected waiting jobs from being given to pilots until they are released.
+
+        With `running` those too that a pilot has: they are stopped, and begin anew once they are released.
+        """
+        return await self.order("stop_and_hold" if running else "hold", selector, reason, id=id)
 
     async def release(
         self, selector: Selector, reason: str = "", *, id: str | None = None

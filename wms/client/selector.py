@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 
 from wms.errors import Rejected, shown
 from wms.ids import joined
@@ -29,12 +30,16 @@ def select(
     state: str | Iterable[str] = (),
     site: str | None = None,
     name: str | None = None,
+    group: str | None = None,
+    submission: str | None = None,
+    since: datetime | None = None,
     everything: bool = False,
 ) -> Selector:
     """Return the selector of jobs for which every named part holds; Rejected where a part cannot be understood.
 
     `jobs` are ids, ranges and lists of them: `select("1-100,205")`, `select([7, "9-12"])`. `state` is a state's name in
-    any case, or `ended` or `live` for all such; `name` a pattern with `*` and `?`.
+    any case, or `ended` or `live` for all such; `name` a pattern with `*` and `?`; `group` a job group; `submission` the
+    id of one of your submissions; `since` (aware): jobs that were submitted or changed their state since then.
     """
     words = [jobs] if isinstance(jobs, str | int) else list(jobs)
     return Selector(
@@ -43,6 +48,9 @@ def select(
         states=states([state] if isinstance(state, str) else state),
         site=_short("site", site),
         name=_short("name", name),
+        job_group=_short("group", group),
+        submission=_short("submission", submission),
+        changed_since=since,
         everything=everything,
     )
 

@@ -117,7 +117,12 @@ class Messages(msgspec.Struct, frozen=True):
 
 
 def messages(
-    descriptions: Sequence[JobDescription], command_id: str, client: str, *, strict: bool = False
+    descriptions: Sequence[JobDescription],
+    command_id: str,
+    client: str,
+    *,
+    strict: bool = False,
+    hold: bool = False,
 ) -> Messages:
     """Return the messages that submit the descriptions, in their order: the same ones for the same arguments."""
     check_id(command_id)
@@ -139,6 +144,7 @@ def messages(
             lists=tuple(part.lists),
             client=client,
             strict=strict,
+            hold=hold,
         )
         for n, part in enumerate(parts)
     ]

@@ -104,6 +104,7 @@ class Client:
     jobs = _stepping(AsyncClient.jobs)
     sweeps = _stepping(AsyncClient.sweeps)
     counts = _blocking(AsyncClient.counts)
+    reasons = _blocking(AsyncClient.reasons)
     show = _blocking(AsyncClient.show)
     why = _blocking(AsyncClient.why)
     peek = _blocking(AsyncClient.peek)

@@ -6,7 +6,9 @@ while the lock was waited for.
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import repeat
 from typing import Any
 
@@ -51,12 +53,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     states: tuple[State, ...] = ()
     site: str | None = None
     name: str | None = None
+    job_group: str | None = None
+    changed_since: datetime | None = None
 
     @property
     def columns(self) -> tuple[Any, ...]:
         """Return it as the statements take it."""
         low, high = [low for low, _ in self.ranges], [high for _, high in self.ranges]
-        beside = (self.owner, list(self.states) or None, self.site)
+        beside = (self.owner, list(self.states) or None, self.site, self.job_group, self.changed_since)
         return (low, high, self.scope.owner, self.scope.group, self.scope.vo, *beside)
 
 
@@ -70,6 +74,8 @@ def wanted(scope: Scope, selector: Selector, within: Range = EVERYTHING) -> Want
         states=selector.states,
         site=selector.site,
         name=selector.name,
+        job_group=selector.job_group,
+        changed_since=selector.changed_since,
     )
 
 
@@ -103,6 +109,18 @@ async def count(tx: Transaction, wanted: Wanted) -> dict[str, int]:
     return counts
 
 
+async def reasons(tx: Transaction, wanted: Wanted) -> Counter[tuple[str, str]]:
+    """Return how many of the jobs meant are in each state for which reason."""
+    counts = Counter[tuple[str, str]]()
+    if wanted.ranges and wanted.name is None:
+        for row in await tx.fetch(SQL["reasons"], *wanted.columns):
+            counts[row["state"], row["reason"]] += row["jobs"]
+    elif wanted.ranges:
+        for block, ranges in await select(tx, wanted, newest=False, limit=0):
+            counts[block.state, block.reason] += size(ranges)
+    return counts
+
+
 async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[Block]:
     """Return the blocks that these jobs are in, those without any left out."""
     return [_block(row) for row in await tx.fetch(SQL["of_jobs"], job_ids)]
@@ -123,6 +141,7 @@ def _line(block: Block, job_id: JobId, name: str) -> dict[str, Any]:
     return {
         "job_id": job_id,
         "name": name,
+        "job_group": block.job_group,
         "owner": block.owner,
         "owner_group": block.owner_group,
         "vo": block.vo,

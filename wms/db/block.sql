@@ -2,14 +2,15 @@
 -- The blocks with jobs that the asker may act on and that a selector means but for their names: the first, or the last.
 select b.first, b.last, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history::text as history,
        s.description_id, s.tq_id, s.owner, s.owner_group, s.vo, s.name, s.user_priority, s.max_attempts, s.submitted_at,
-       s.parameters
+       s.parameters, s.job_group
 from unnest($1::bigint[], $2::bigint[]) as r(low, high)
 join block b on int8range(b.first, b.last, '[]') && int8range(r.low, r.high, '[]')
 join sweep s on s.first = b.sweep
 where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group = $4) and ($5::text is null or s.vo = $5)
   and ($6::text is null or s.owner = $6) and ($7::text[] is null or b.state = any ($7)) and $8::text is null
+  and ($9::text is null or s.job_group = $9) and ($10::timestamptz is null or b.changed_at >= $10)
 group by b.first, s.first
-order by case when $9 then -b.first else b.first end limit $10;
+order by case when $11 then -b.first else b.first end limit $12;
 
 -- name: count
 -- How many such jobs are in each state.
@@ -19,7 +20,19 @@ join block b on int8range(b.first, b.last, '[]') && int8range(r.low, r.high, '[]
 join sweep s on s.first = b.sweep
 where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group = $4) and ($5::text is null or s.vo = $5)
   and ($6::text is null or s.owner = $6) and ($7::text[] is null or b.state = any ($7)) and $8::text is null
+  and ($9::text is null or s.job_group = $9) and ($10::timestamptz is null or b.changed_at >= $10)
 group by b.state;
+
+-- name: reasons
+-- How many such jobs are in each state for which reason.
+select b.state, b.reason, sum(least(b.last, r.high) - greatest(b.first, r.low) + 1)::bigint as jobs
+from unnest($1::bigint[], $2::bigint[]) as r(low, high)
+join block b on int8range(b.first, b.last, '[]') && int8range(r.low, r.high, '[]')
+join sweep s on s.first = b.sweep
+where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group = $4) and ($5::text is null or s.vo = $5)
+  and ($6::text is null or s.owner = $6) and ($7::text[] is null or b.state = any ($7)) and $8::text is null
+  and ($9::text is null or s.job_group = $9) and ($10::timestamptz is null or b.changed_at >= $10)
+group by b.state, b.reason;
 
 -- name: lock_selected
 -- Lock the sweeps of such blocks: who cuts a block has its sweep's lock.
@@ -31,6 +44,7 @@ where s.first in (
     join sweep s on s.first = b.sweep
     where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group = $4) and ($5::text is null or s.vo = $5)
       and ($6::text is null or s.owner = $6) and ($7::text[] is null or b.state = any ($7)) and $8::text is null
+      and ($9::text is null or s.job_group = $9) and ($10::timestamptz is null or b.changed_at >= $10)
 )
 order by s.first for update;
 
@@ -38,20 +52,21 @@ order by s.first for update;
 -- Such blocks of locked sweeps.
 select b.first, b.last, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history::text as history,
        s.description_id, s.tq_id, s.owner, s.owner_group, s.vo, s.name, s.user_priority, s.max_attempts, s.submitted_at,
-       s.parameters
+       s.parameters, s.job_group
 from unnest($1::bigint[], $2::bigint[]) as r(low, high)
 join block b on int8range(b.first, b.last, '[]') && int8range(r.low, r.high, '[]')
 join sweep s on s.first = b.sweep
 where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group = $4) and ($5::text is null or s.vo = $5)
   and ($6::text is null or s.owner = $6) and ($7::text[] is null or b.state = any ($7)) and $8::text is null
-  and b.sweep = any ($9::bigint[])
+  and ($9::text is null or s.job_group = $9) and ($10::timestamptz is null or b.changed_at >= $10)
+  and b.sweep = any ($11::bigint[])
 group by b.first, s.first order by b.first;
 
 -- name: of_jobs
 -- The blocks that these jobs are in.
 select b.first, b.last, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history::text as history,
        s.description_id, s.tq_id, s.owner, s.owner_group, s.vo, s.name, s.user_priority, s.max_attempts, s.submitted_at,
-       s.parameters
+       s.parameters, s.job_group
 from unnest($1::bigint[]) as w(job_id)
 join block b on int8range(b.first, b.last, '[]') @> w.job_id
 join sweep s on s.first = b.sweep
@@ -75,10 +90,10 @@ with leaving as (
     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) as l(block, job_id, name, parameters)
     join block b on b.first = l.block
 ), born as (
-    insert into job (job_id, description_id, array_index, tq_id, owner, owner_group, vo, name, user_priority,
+    insert into job (job_id, description_id, array_index, tq_id, owner, owner_group, vo, name, job_group, user_priority,
                      max_attempts, submitted_at, state, event_seq, reason, changed_at, parameters)
-    select l.job_id, s.description_id, l.job_id - s.first, s.tq_id, s.owner, s.owner_group, s.vo, l.name, s.user_priority,
-           s.max_attempts, s.submitted_at, l.state, l.event_seq, l.reason, l.changed_at, l.parameters::jsonb
+    select l.job_id, s.description_id, l.job_id - s.first, s.tq_id, s.owner, s.owner_group, s.vo, l.name,
+           s.job_group, s.user_priority, s.max_attempts, s.submitted_at, l.state, l.event_seq, l.reason, l.changed_at, l.parameters::jsonb
     from leaving l join sweep s on s.first = l.sweep
 )
 insert into job_move (job_id, seq, at, before, event, state, epoch, reason, text, source)

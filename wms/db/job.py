@@ -37,6 +37,7 @@ class Born(msgspec.Struct, frozen=True):
     name: str
     user_priority: float
     max_attempts: int
+    job_group: str = ""
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +93,7 @@ async def describe(tx: Transaction, firsts: Sequence[JobId], descriptions: Seque
 
 _BORN = (
     "job_id", "description_id", "tq_id", "owner", "owner_group", "vo", "name", "user_priority", "max_attempts",
-    "state", "event_seq", "reason",
+    "state", "event_seq", "reason", "job_group",
 )  # fmt: skip
 
 
@@ -100,7 +101,7 @@ async def insert(tx: Transaction, owner: tuple[str, str, str], jobs: Sequence[Bo
     """Insert jobs of (owner, group, VO). Received, they wait at once: their rows themselves tell these two moves."""
     rows = [
         (each.job_id, each.job_id, each.tq_id, *owner, each.name, each.user_priority, each.max_attempts,
-         State.WAITING, 2, Code.QUEUED)
+         State.WAITING, 2, Code.QUEUED, each.job_group)
         for each in jobs
     ]  # fmt: skip
     if rows:

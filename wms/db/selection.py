@@ -8,13 +8,17 @@ from typing import Any
 import msgspec
 
 from wms.auth.policy import Scope
-from wms.db import block
+from wms.db import block, submission
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.ids import JobId
+from wms.errors import Rejected
+from wms.ids import JobId, intersection, joined
 from wms.messages.commands import Selector
 
 SQL = load(__file__)
+
+NO_JOB = ((0, 0),)
+"""A range that no job's id is in."""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -84,6 +88,40 @@ async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, 
     return dict(counts)
 
 
+async def reasons(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, dict[str, int]]:
+    """Return how many of the jobs meant are in each state for which reason."""
+    if is_empty(selector):
+        return {}
+    columns = [*_scope(scope), *_wanted(selector)]
+    if selector.ids:
+        rows = await tx.fetch(SQL["reasons_ranges"], *_ranges(selector), *columns)
+    else:
+        rows = await tx.fetch(SQL["reasons_all"], *columns)
+    found = await block.reasons(tx, block.wanted(scope, selector))
+    for row in rows:
+        found[row["state"], row["reason"]] += row["jobs"]
+    told: dict[str, dict[str, int]] = {}
+    for (state, reason), jobs in found.items():
+        told.setdefault(state, {})[reason] = jobs
+    return told
+
+
+async def of_submission(tx: Transaction, owner: str, selector: Selector) -> Selector:
+    """Return the selector with the ids of the submission that it names; Rejected where the owner made no such submission."""
+    if selector.submission is None:
+        return selector
+    ids = await submission.ids(tx, selector.owner or owner, selector.submission)
+    if not ids:
+        raise Rejected(
+            "NO_SUCH_SUBMISSION",
+            f"you made no submission with the id {selector.submission}",
+            "the id is what `wms submit --id` was given, or `wms submit --json` printed",
+        )
+    if selector.ids:
+        ids = list(intersection(joined(ids), joined(selector.ids)) or NO_JOB)
+    return msgspec.structs.replace(selector, ids=joined(ids), submission=None)
+
+
 async def lines(tx: Transaction, job_ids: list[JobId]) -> list[dict[str, Any]]:
     """Return the jobs as a list shows them, in the order of the ids given."""
     rows = {row["job_id"]: dict(row) for row in await tx.fetch(SQL["lines"], job_ids)}
@@ -98,7 +136,8 @@ def _scope(scope: Scope) -> tuple[str | None, str | None, str | None]:
 
 def _wanted(selector: Selector) -> tuple[Any, ...]:
     states = list(selector.states) or None
-    return selector.owner, states, selector.site, _like(selector.name)
+    beside = (selector.job_group, selector.changed_since)
+    return selector.owner, states, selector.site, _like(selector.name), *beside
 
 
 def _like(pattern: str | None) -> str | None:

@@ -10,6 +10,12 @@ from wms.ids import CommandId
 
 SQL = load(__file__)
 
+PARTS_AT_ONCE = 100
+PARTS_LIMIT = 10_000
+"""Of one submission; each part holds up to 2,000 descriptions."""
+
+_ranges = msgspec.json.Decoder(list[tuple[int, int]])
+
 
 class Taken(msgspec.Struct, frozen=True):
     """One command, the digest of what it said, and the JSON of what it was answered."""
@@ -35,3 +41,15 @@ async def take(tx: Transaction, owner: str, commands: Sequence[Taken]) -> None:
             [each.digest for each in commands],
             [each.answer for each in commands],
         )
+
+
+async def ids(tx: Transaction, owner: str, submission_id: str) -> list[tuple[int, int]]:
+    """Return the ranges of job ids of a submission, which a tool sends in parts called `ID/0`, `ID/1`, ..."""
+    found: list[tuple[int, int]] = []
+    for start in range(0, PARTS_LIMIT, PARTS_AT_ONCE):
+        names = [f"{submission_id}/{n}" for n in range(start, start + PARTS_AT_ONCE)]
+        rows = await tx.fetch(SQL["ids"], owner, names)
+        found += [each for row in rows for each in _ranges.decode(row["ids"])]
+        if len(rows) < PARTS_AT_ONCE:
+            break
+    return found

@@ -1,6 +1,7 @@
 """Sweeps in the database: one row for all the jobs of a description, with the lists of parameters beside it."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import accumulate
 
 import asyncpg
@@ -34,6 +35,7 @@ class Born(msgspec.Struct, frozen=True, kw_only=True):
     """Lists with one value a job; empty ones where they are kept already."""
     kept: tuple[tuple[int, int], ...] = ()
     """The parts that long lists were kept in: the number of each, and of how many jobs it is."""
+    job_group: str = ""
 
 
 async def insert(tx: Transaction, owner: tuple[str, str, str], sweeps: Sequence[Born]) -> None:
@@ -51,6 +53,7 @@ async def insert(tx: Transaction, owner: tuple[str, str, str], sweeps: Sequence[
         [each.max_attempts for each in sweeps],
         [msgspec.json.encode(list(each.parameters)).decode() for each in sweeps],
         *owner,
+        [each.job_group for each in sweeps],
     )
     await _insert_parameters(
         tx,
@@ -136,10 +139,14 @@ async def select(
     after: int | None,
     newest: bool,
     limit: int,
+    job_group: str | None = None,
+    changed_since: datetime | None = None,
 ) -> list[asyncpg.Record]:
     """Return a page of sweeps, those with a job in one of the states."""
     whose = (scope.owner, scope.group, scope.vo, owner)
-    return await tx.fetch(SQL["select"], *whose, list(states) or None, after, newest, limit)
+    return await tx.fetch(
+        SQL["select"], *whose, list(states) or None, after, newest, limit, job_group, changed_since
+    )
 
 
 async def count(tx: Transaction, firsts: Sequence[int]) -> dict[int, dict[str, int]]:

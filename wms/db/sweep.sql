@@ -2,13 +2,13 @@
 -- Sweeps and their first blocks: jobs are born Received and wait at once, as those with rows of their own do.
 with given as (
     select g.* from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::real[], $7::smallint[],
-                           $8::text[])
-        as g(first, last, description_id, tq_id, name, user_priority, max_attempts, parameters)
+                           $8::text[], $12::text[])
+        as g(first, last, description_id, tq_id, name, user_priority, max_attempts, parameters, job_group)
 ), swept as (
     insert into sweep (first, last, description_id, tq_id, owner, owner_group, vo, name, user_priority, max_attempts,
-                       parameters)
+                       parameters, job_group)
     select first, last, description_id, tq_id, $9, $10, $11, name, user_priority, max_attempts,
-           array(select jsonb_array_elements_text(parameters::jsonb))
+           array(select jsonb_array_elements_text(parameters::jsonb)), job_group
     from given
 )
 insert into block (first, last, sweep, state, event_seq, reason, history)
@@ -57,7 +57,7 @@ where description_id = $1 and chunk between $2 and $3 order by chunk;
 
 -- name: select
 -- A page of the sweeps that the asker may see and that have a job in one of these states.
-select s.first, s.last, s.name, s.owner, s.owner_group, s.vo, s.submitted_at
+select s.first, s.last, s.name, s.job_group, s.owner, s.owner_group, s.vo, s.submitted_at
 from sweep s
 where ($1::text is null or s.owner = $1) and ($2::text is null or s.owner_group = $2) and ($3::text is null or s.vo = $3)
   and ($4::text is null or s.owner = $4)
@@ -65,6 +65,10 @@ where ($1::text is null or s.owner = $1) and ($2::text is null or s.owner_group 
        or exists (select from block b where b.sweep = s.first and b.state = any ($5))
        or exists (select from job j where j.job_id between s.first and s.last and j.state = any ($5)))
   and ($6::bigint is null or case when $7 then s.first < $6 else s.first > $6 end)
+  and ($9::text is null or s.job_group = $9)
+  and ($10::timestamptz is null or s.submitted_at >= $10
+       or exists (select from block b where b.sweep = s.first and b.changed_at >= $10)
+       or exists (select from job j where j.job_id between s.first and s.last and j.changed_at >= $10))
 order by case when $7 then -s.first else s.first end limit $8;
 
 -- name: count

@@ -51,6 +51,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int
     submitted_at: datetime
     parameters: tuple[str, ...]
+    job_group: str = ""
 
     @property
     def size(self) -> int:

@@ -10,7 +10,7 @@ import msgspec
 
 from wms.ids import Epoch, JobId, PilotId, TaskQueueId
 from wms.job.reasons import UNCOUNTED, Code, Reason
-from wms.job.state import AT_A_PILOT, Event, State, after
+from wms.job.state import AT_A_PILOT, ENDED, Event, State, after
 from wms.lease import Lease
 
 Outcome = Literal["done", "failed", "killed", "lost", "withdrawn"]
@@ -18,7 +18,7 @@ Outcome = Literal["done", "failed", "killed", "lost", "withdrawn"]
 HANDOUT_LIMIT = 10
 """How often a job may be lost before it begins, one time after the other, until it is held."""
 
-Stop = Literal["", "kill", "reschedule"]
+Stop = Literal["", "kill", "reschedule", "hold"]
 """What the pilot that has a job was asked to stop it for."""
 
 
@@ -90,8 +90,8 @@ def ended(job: Job, outcome: Outcome, reason: Reason, *, began: bool = True) -> 
     """Its attempt under a valid lease ended like this; `began` tells whether the payload had begun."""
     if job.stop_requested == "kill":
         return killed(job, Reason(Code.KILLED_BY_USER, reason.text))
-    if job.stop_requested == "reschedule" and outcome == "killed":
-        return _again(job, Reason(Code.RESCHEDULED_BY_USER, reason.text))
+    if job.stop_requested in ("reschedule", "hold") and outcome == "killed":
+        return _stopped(job, reason)
     if outcome in ("lost", "withdrawn"):
         return lost(job, reason, began=began)
     last = {"done": Event.FINISH, "failed": Event.FAIL, "killed": Event.KILL}[outcome]
@@ -107,8 +107,8 @@ def lost(job: Job, reason: Reason, *, began: bool = False) -> Steps:
     """
     if job.stop_requested == "kill":
         return killed(job, Reason(Code.KILLED_BY_USER, reason.text))
-    if job.stop_requested == "reschedule":
-        return _again(job, Reason(Code.RESCHEDULED_BY_USER, reason.text))
+    if job.stop_requested in ("reschedule", "hold"):
+        return _stopped(job, reason)
     last = f"the last: {reason.text or reason.code}"
     if not (began or job.has_begun):
         if is_handout(job, reason.code) and job.unstarted + 1 >= HANDOUT_LIMIT:
@@ -130,12 +130,23 @@ def _again(job: Job, reason: Reason) -> Steps:
     return path(job.state, (Event.RESCHEDULE, reason), (Event.ENQUEUE, Reason(Code.QUEUED)))
 
 
+def _stopped(job: Job, reason: Reason) -> Steps:
+    """Its pilot has stopped it as its user wanted: it waits again, or is held."""
+    again = Reason(Code.RESCHEDULED_BY_USER, reason.text)
+    if job.stop_requested == "reschedule":
+        return _again(job, again)
+    held = path(job.state, (Event.RESCHEDULE, again), (Event.HOLD, Reason(Code.HELD_BY_USER)))
+    return held or path(job.state, (Event.FAIL, reason))
+
+
 def killed(job: Job, reason: Reason) -> Steps:
     """It ends Killed."""
     return path(job.state, (Event.KILL, reason)) or path(job.state, (Event.FAIL, reason))
 
 
-Action = Literal["kill", "hold", "release", "reschedule", "remove"]
+Action = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove"]
+_STOPS: dict[Action, Stop] = {"kill": "kill", "reschedule": "reschedule", "stop_and_hold": "hold"}
+"""Orders for which a pilot that has the job must stop it first."""
 
 
 class Ordered(msgspec.Struct, frozen=True):
@@ -148,11 +159,11 @@ class Ordered(msgspec.Struct, frozen=True):
 
 def ordered(job: Job, action: Action, reason: str) -> Ordered:
     """Decide a user's order."""
-    if action in ("kill", "reschedule") and job.state in AT_A_PILOT:
+    if (stop := _STOPS.get(action)) and job.state in AT_A_PILOT:
         # The pilot must stop the payload first; its report, or the end of its lease, moves the job.
-        if job.stop_requested == "kill" and action == "reschedule":
+        if job.stop_requested == "kill" and action != "kill":
             return Ordered(refused=f"job {job.job_id} is being killed")
-        return Ordered(stop=action)
+        return Ordered(stop=stop)
     steps = path(job.state, *_moves(action, reason))
     return Ordered(steps) if steps else Ordered(refused=_refusal(job, action))
 
@@ -161,7 +172,7 @@ def _moves(action: Action, text: str) -> tuple[tuple[Event, Reason], ...]:
     match action:
         case "kill":
             return ((Event.KILL, Reason(Code.KILLED_BY_USER, text)),)
-        case "hold":
+        case "hold" | "stop_and_hold":
             return ((Event.HOLD, Reason(Code.HELD_BY_USER, text)),)
         case "release":
             return ((Event.RELEASE, Reason(Code.RELEASED, text)),)
@@ -172,14 +183,27 @@ def _moves(action: Action, text: str) -> tuple[tuple[Event, Reason], ...]:
             return ((Event.RESCHEDULE, again), (Event.ENQUEUE, Reason(Code.QUEUED)))
 
 
-_REMEDY = {
-    "hold": "only a job that no pilot has can be held; kill or reschedule it",
-    "release": "only a held job can be released",
-    "reschedule": "a job that is done, killed or deleted stays so; submit it again",
+def _refusal(job: Job, action: Action) -> str:
+    return f"job {job.job_id} is {job.state}: {_remedy(job.state, action)}"
+
+
+_ENDED_REMEDY: dict[Action, str] = {"reschedule": "it stays so; submit it again"}
+_PILOT_REMEDY: dict[Action, str] = {
+    "hold": "a pilot has it; `wms hold --running` stops it and holds it",
     "remove": "kill it first",
 }
+_HELD_REMEDY: dict[Action, str] = {"reschedule": "release it"}
+_REMEDY: dict[Action, str] = {"release": "only a held job can be released", "remove": "kill it first"}
 
 
-def _refusal(job: Job, action: Action) -> str:
-    remedy = _REMEDY.get(action)
-    return f"job {job.job_id} is {job.state}" + (f": {remedy}" if remedy else "")
+def _remedy(state: State, action: Action) -> str:
+    """Return what may be done instead: an order that it names is legal from this state."""
+    if state is State.DELETED:
+        return "it stays so"
+    if state in ENDED:
+        return _ENDED_REMEDY.get(action, "it has ended already")
+    if state in AT_A_PILOT and action in _PILOT_REMEDY:
+        return _PILOT_REMEDY[action]
+    if state is State.HELD and action != "release":
+        return _HELD_REMEDY.get(action, "it is held already")
+    return _REMEDY.get(action, "it was not queued yet; try again")

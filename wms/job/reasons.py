@@ -17,6 +17,7 @@ class Code(StrEnum):
     OFFERED = "OFFERED"
     STARTED = "STARTED"
     DONE = "DONE"
+    OUTPUT_MISSING = "OUTPUT_MISSING"
     EXIT_CODE = "EXIT_CODE"
     SIGNAL = "SIGNAL"
     NOT_STARTED = "NOT_STARTED"
@@ -44,6 +45,7 @@ class Code(StrEnum):
 
 
 ADVICE: dict[Code, str] = {
+    Code.OUTPUT_MISSING: "the job is Done, but an --output pattern matched no file: `wms logs` shows which",
     Code.EXIT_CODE: "the program itself ended with an error: read its output with `wms logs` or `wms output`",
     Code.SIGNAL: "the program was ended by a signal that wms did not send: read its output with `wms logs`",
     Code.NOT_STARTED: "the program could not be started: check `executable` and what the input sandbox holds",

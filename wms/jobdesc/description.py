@@ -77,6 +77,9 @@ class JobDescription(
     """Bytes of standard output that are kept; the rest is dropped and the drop is said."""
     stderr_limit: int = 10 * MIB
 
+    job_group: str = ""
+    """A name that jobs share which belong together; to select them by."""
+
     array: int | None = None
     """Make so many jobs of this description; `{n}` stands for 0, 1, 2, ... in each."""
     parameters: dict[str, tuple[str, ...]] = {}

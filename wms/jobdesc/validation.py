@@ -23,6 +23,8 @@ PARAMETERS_LIMIT = 64 * MIB
 YEAR = 366 * 86_400
 NAME_LIMIT = 255
 
+GROUP_LIMIT = 200
+"""Characters of the name of a job group."""
 FINDINGS_LIMIT = 200
 """A table with more is no description at all, and remedies cost time."""
 
@@ -77,6 +79,7 @@ RULES: dict[str, Rule] = {
     "rank": _EXPRESSION,
     "attributes": rules.table(_ATTRIBUTE, rules.attribute(100), 100),
     "priority": rules.number(0, 10),
+    "job_group": rules.line(GROUP_LIMIT),
     "max_attempts": rules.number(1, 100),
     "input_sandbox": rules.many(rules.sandbox(1024 * MIB), 100),
     "output_sandbox": rules.many(rules.pattern(1_024), 1_000),
@@ -112,6 +115,7 @@ _OTHER_NAMES = {
     "tag": "tags", "type": "job_type", "userpriority": "priority", "retries": "max_attempts", "output": "output_sandbox",
     "outputs": "output_sandbox", "input": "input_sandbox", "inputs": "input_sandbox", "cmd": "executable",
     "command": "executable", "program": "executable", "count": "array", "exitcodes": "success_exit_codes",
+    "jobgroup": "job_group", "batchname": "job_group",
 }  # fmt: skip
 _IDENTITY = {"owner", "ownergroup", "group", "vo", "user"}
 

@@ -3,6 +3,7 @@
 Parts of long lists, which come in any order before what names them, have the command's id for a key.
 """
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
@@ -32,6 +33,11 @@ class Selector(msgspec.Struct, frozen=True, kw_only=True):
     site: Short | None = None
     name: Short | None = None
     """A pattern with `*` and `?`."""
+    job_group: Short | None = None
+    submission: Short | None = None
+    """Jobs of the asker's submission with this id; with `owner`, of that owner's."""
+    changed_since: datetime | None = None
+    """Jobs that were submitted or changed their state since then."""
     everything: bool = False
     """Every job that the asker may act on; must be said, never a default."""
 
@@ -79,13 +85,16 @@ class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
     """Refuse all of it if some job could run nowhere now."""
     rehearsal: bool = False
     """Answer as if, and store nothing: an answer without ids says that it would be taken."""
+    hold: bool = False
+    """The jobs are Held from the beginning, until they are released."""
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
     """Do this to the selected jobs; those for whose state it is illegal are left as they are and named."""
 
     command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
-    action: Literal["kill", "hold", "release", "reschedule", "remove"]
+    action: Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove"]
+    """`stop_and_hold` holds those too that a pilot has: they are stopped, and begin anew once they are released."""
     selector: Selector
     reason: Annotated[str, msgspec.Meta(max_length=500)] = ""
     client: Short = ""

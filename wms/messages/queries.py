@@ -1,5 +1,6 @@
 """`wms.job.queries`: what users ask to be told. Key: the owner. Nothing here changes anything."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
@@ -39,12 +40,17 @@ class ListSweeps(Query, frozen=True, kw_only=True, tag="list-sweeps"):
     after: int | None = None
     newest: bool = False
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
+    job_group: Short | None = None
+    changed_since: datetime | None = None
+    """Only sweeps that were submitted since then, or that have a job that changed its state since."""
 
 
 class CountJobs(Query, frozen=True, kw_only=True, tag="count-jobs"):
     """How many of the selected jobs are in each state."""
 
     selector: Selector
+    by_reason: bool = False
+    """For which reasons, too."""
 
 
 class ShowJob(Query, frozen=True, kw_only=True, tag="show-job"):

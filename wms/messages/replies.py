@@ -1,7 +1,7 @@
 """`wms.user.<owner>.inbox`: answers to one user's tools. Key: the tool (`client`), which passes over the others'."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -78,6 +78,8 @@ class Controlled(msgspec.Struct, frozen=True, kw_only=True, tag="controlled"):
     unchanged: tuple[Unchanged, ...] = ()
     """At most a hundred of them."""
     unchanged_total: int = 0
+    unchanged_by_state: Annotated[dict[str, int], msgspec.Meta(max_length=100)] = {}
+    """How many of them are in each state; ids of no job are in none."""
     repeated: bool = False
 
 
@@ -95,6 +97,7 @@ class JobLine(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     submitted_at: datetime
     changed_at: datetime
+    job_group: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,6 +191,7 @@ class SweepLine(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     """How many of its jobs are in each state."""
     submitted_at: datetime
+    job_group: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
 class SweepPage(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-page"):
@@ -205,6 +209,8 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True, tag="job-counts"):
     query_id: str
     client: str
     counts: dict[str, int]
+    reasons: Annotated[dict[str, dict[str, int]], msgspec.Meta(max_length=100)] = {}
+    """By state and reason, if that was asked for."""
 
 
 class JobDetail(msgspec.Struct, frozen=True, kw_only=True, tag="job-detail"):
