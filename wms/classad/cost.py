@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from wms.classad.functions import FUNCTIONS, PATTERN_FIRST
 from wms.classad.limits import EVALUATION_DEPTH, VALUE_BYTES, WORK
 from wms.classad.patterns import power
+from wms.classad.string_lists import MEMBERSHIP
 from wms.classad.tree import (
     Binary,
     Call,
@@ -126,6 +127,9 @@ def _called(node: Call, parts: list[Cost], size: int, work: int, deep: int) -> C
         return Cost(_NUMBER, work + parts[1].size ** power(pattern.value, ""), deep, plain=True)
     if node.function == "stringListsIntersect":
         work += parts[0].size * parts[1].size
+    if node.function in MEMBERSHIP:
+        # Its arguments are evaluated up to four times, and the list is written twice more.
+        return Cost(_NUMBER, 4 * work + 8 * size, deep + 6, plain=True)
     if gives == "any" or node.function in {"sum", "avg", "min", "max"}:
         return Cost(max(size, _NUMBER), work, deep, plain=False)
     return Cost(_NUMBER, work, deep, plain=True)

@@ -9,6 +9,7 @@ from typing import NoReturn, TypeGuard
 from wms.classad.functions import FUNCTIONS, PATTERN_FIRST
 from wms.classad.limits import ATTRIBUTES, DEPTH, NAME_LENGTH, NODES, RECORDS, refused
 from wms.classad.patterns import power
+from wms.classad.string_lists import MEMBERSHIP, delimiters_allowed
 from wms.classad.tokens import Token, checked, tokens, where
 from wms.classad.tree import (
     Binary,
@@ -26,6 +27,7 @@ from wms.classad.tree import (
     chain,
     children,
     localised,
+    walk,
 )
 from wms.classad.value import ERROR, UNDEFINED, Scalar
 from wms.errors import shown
@@ -140,6 +142,9 @@ class _Reader:
         """Read on behind `[` to the end of the record."""
         found: dict[str, tuple[str, Node]] = {}
         while not self._sign("]"):
+            # As the library, which reads [a = 1;; b = 2].
+            if self._sign(";"):
+                continue
             self.attribute(found)
             if not self._sign(";"):
                 self.expect("]")
@@ -220,10 +225,20 @@ class _Reader:
             grown += 1
             if grown > DEPTH:
                 self._fail(f"more than {DEPTH} operators in a row", "TOO_DEEP")
-            if self._token.kind == "sign" and self._token.text in _UNARY:
-                self._fail("put brackets around what has a sign before it")
-            node = Choice(node, None, self._postfix())
+            node = Choice(node, None, self._second())
         return node
+
+    def _second(self) -> Node:
+        """Read what stands behind `?:`: of what has a sign before it, a negative number alone, as the library."""
+        if self._token.kind == "sign" and self._token.text in _UNARY:
+            sign = self._take()
+            number = self._token
+            if sign.text == "-" and number.kind in {"integer", "real"}:
+                value = self._smallest() if number.text == str(_LARGEST + 1) else self._primary()
+                if isinstance(value, Literal) and _is_positive(value.value):
+                    return Literal(-value.value)
+            self._fail("put brackets around what has a sign before it", at=sign)
+        return self._postfix()
 
     def _postfix(self) -> Node:
         node = self._primary()
@@ -286,6 +301,8 @@ class _Reader:
             self._fail(f"{function.name} does not take {len(arguments)} arguments", "FUNCTION", token)
         if function.name in PATTERN_FIRST:
             self._check_pattern(arguments, token)
+        if function.name in MEMBERSHIP:
+            self._check_string_list(arguments, token)
         return Call(function.name, arguments)
 
     def _check_pattern(self, arguments: tuple[Node, ...], token: Token) -> None:
@@ -300,6 +317,18 @@ class _Reader:
                 or each.value.lower() not in {"", "i"}
             ):
                 self._fail('the only option of regular expressions is "i"', "PATTERN", token)
+
+    def _check_string_list(self, arguments: tuple[Node, ...], token: Token) -> None:
+        for each in arguments[2:]:
+            if not isinstance(each, Literal) or not delimiters_allowed(each.value):
+                self._fail("delimiters must be signs or blanks in a string written down", "DELIMITERS", token)
+        # Each is written for the library several times: one in another would grow by powers.
+        if any(
+            isinstance(node, Call) and node.function in MEMBERSHIP
+            for each in arguments
+            for node in walk(each)
+        ):
+            self._fail(f"{token.text} gives no text or list to look in", "FUNCTION", token)
 
     def _listed(self, end: str) -> tuple[Node, ...]:
         items: list[Node] = []

@@ -3,6 +3,7 @@
 import re
 
 from wms.classad.parsing import LEVELS
+from wms.classad.string_lists import MEMBERSHIP, library_form
 from wms.classad.tree import (
     Binary,
     Call,
@@ -33,8 +34,8 @@ def write(
 ) -> str:
     """Return the text of a tree.
 
-    `lower`: names in lower case, as keys need them. `halved`: long chains in brackets by halves. `scopes`: what to write
-    before names of a scope.
+    `lower`: names in lower case, as keys need them. `halved`: as the library needs it, long chains in brackets by halves and
+    functions that it lacks by those that it has. `scopes`: what to write before names of a scope.
     """
     return _Writer(lower, halved, scopes or SCOPES)(tree)
 
@@ -79,6 +80,8 @@ class _Writer:
     def _closed(self, node: Node) -> str:
         """Return the text of what has brackets of its own, or belongs to what stands before it."""
         match node:
+            case Call() if self._halved and node.function in MEMBERSHIP:
+                return f"({self(library_form(node))})"
             case Call():
                 name = node.function.lower() if self._lower else node.function
                 return f"{name}({self._listed(node.arguments)})"

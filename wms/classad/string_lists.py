@@ -1,0 +1,69 @@
+"""Membership in string lists, by functions that the library has: it ships without `stringListMember` and `stringListIMember`.
+
+HTCondor defines both outside its ClassAd library. A list is split at each delimiter, its items are trimmed, empty ones are
+dropped; the item looked for is taken as it is. One argument that is undefined is an empty text, two are undefined; what is
+no text is an error. A call is written for the library as `regexp`, `replaceAll` and `stringListsIntersect` of the same meaning.
+"""
+
+import re
+
+from wms.classad.tree import Call, Chain, Choice, Literal, Node, Unary
+from wms.classad.value import ERROR, UNDEFINED, Scalar
+
+MEMBERSHIP = frozenset({"stringListMember", "stringListIMember"})
+DEFAULT_DELIMITERS = ", \t\r\n"
+_ALLOWED = re.compile(r"[ \t\r\n!-/:-@\[-`{-~]{1,32}")
+_EMPTY = Literal("")
+
+
+def delimiters_allowed(value: Scalar) -> bool:
+    """Tell whether a value can be the delimiters of a list: signs and blanks, at least one."""
+    return isinstance(value, str) and _ALLOWED.fullmatch(value) is not None
+
+
+def library_form(call: Call) -> Node:
+    """Return a membership call as an expression that the library can evaluate, of the same value."""
+    item, items = call.arguments[:2]
+    delimiters = _delimiters(call)
+    both_undefined = Chain("&&", (_call("isUndefined", item), _call("isUndefined", items)))
+    item, items = Choice(item, None, _EMPTY), Choice(items, None, _EMPTY)
+    are_texts = Chain("&&", (_call("isString", item), _call("isString", items)))
+    found = _found(item, items, delimiters, any_case=call.function == "stringListIMember")
+    return Choice(both_undefined, Literal(UNDEFINED), Choice(are_texts, found, Literal(ERROR)))
+
+
+def _found(item: Node, items: Node, delimiters: str, *, any_case: bool) -> Node:
+    # The item must be whole: the library splits it as well.
+    no_item = rf"[{_class(delimiters)}]|^\s|\s\z|^\z"
+    is_whole = Unary("!", _call("regexp", Literal(no_item), item))
+    separator = next((each for each in delimiters if not each.isspace()), delimiters[0])
+    among = _normalised(items, delimiters, separator)
+    if any_case:
+        item, among = _call("toLower", item), _call("toLower", among)
+    return Chain("&&", (is_whole, _call("stringListsIntersect", item, among, Literal(separator))))
+
+
+def _normalised(items: Node, delimiters: str, separator: str) -> Node:
+    """Return a list with one separator between two items and no blanks around them."""
+    signs = _class(delimiters)
+    # A run is looked at from its beginning alone, or many blanks would take their square of steps.
+    between = rf"(?<![{signs}\s])(?=\s*[{signs}])[{signs}\s]++"
+    replaced = _call("replaceAll", Literal(between), items, Literal(separator))
+    return _call("replaceAll", Literal(r"^\s++|(?<!\s)\s++\z"), replaced, _EMPTY)
+
+
+def _delimiters(call: Call) -> str:
+    if len(call.arguments) == 2:
+        return DEFAULT_DELIMITERS
+    given = call.arguments[2]
+    assert isinstance(given, Literal)
+    assert isinstance(given.value, str)
+    return given.value
+
+
+def _class(delimiters: str) -> str:
+    return "".join(f"\\x{ord(each):02x}" for each in delimiters)
+
+
+def _call(function: str, *arguments: Node) -> Call:
+    return Call(function, arguments)
