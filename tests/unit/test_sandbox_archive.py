@@ -1,13 +1,17 @@
 """Archives: equal content gives equal bytes, and nothing hostile comes out of one."""
 
+import contextlib
 import gzip
 import io
 import os
 import tarfile
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wms.errors import Rejected
 from wms.transfer import Limits, download, open_store, pack, unpack, upload
@@ -135,16 +139,78 @@ def test_too_many_bytes_are_refused(tmp_path: Path) -> None:
         unpack(archive, tmp_path, Limits(total_bytes=10_000))
 
 
-def test_a_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
-    bomb = tar_of((info("bomb"), bytes(200 * 1024 * 1024)))
-    assert len(bomb) < 300_000
-    with pytest.raises(Rejected, match="a bomb"):
-        unpack(bomb, tmp_path)
-    assert sum(p.stat().st_size for p in tmp_path.rglob("*")) < 40 * 1024 * 1024
+def test_a_bomb_is_refused_before_it_is_written(tmp_path: Path) -> None:
+    bomb = tar_of((info("bomb"), bytes(50 * 1024 * 1024)))
+    assert len(bomb) < 100_000
+    with pytest.raises(Rejected, match="'bomb' brings the archive over"):
+        unpack(bomb, tmp_path, Limits(total_bytes=40 * 1024 * 1024))
+    assert not list(tmp_path.iterdir())
 
 
-def test_well_compressed_text_of_a_common_size_is_no_bomb(tmp_path: Path) -> None:
-    assert unpack(tar_of((info("text"), bytes(8 * 1024 * 1024))), tmp_path) == 8 * 1024 * 1024
+def test_what_follows_the_last_member_is_bounded_too(tmp_path: Path) -> None:
+    bomb = gzip.compress(bytes(50 * 1024 * 1024))
+    with pytest.raises(Rejected, match="holds more than 1000 bytes"):
+        unpack(bomb, tmp_path, Limits(total_bytes=1000, members=10))
+
+
+def test_zeros_come_out_again_however_well_they_pack(tmp_path: Path) -> None:
+    size = 90_000_000
+    sparse = tmp_path / "sparse"
+    with sparse.open("wb") as file:
+        file.truncate(size)
+    archive = packed({"zeros": sparse})
+    assert len(archive) < size // 200
+    (tmp_path / "dest").mkdir()
+    assert unpack(archive, tmp_path / "dest") == size
+
+
+def test_very_many_files_come_out_again(tmp_path: Path) -> None:
+    archive = packed({f"d{n % 7}/{n}": b"" for n in range(12_000)})
+    assert unpack(archive, tmp_path) == 0
+    assert sum(path.is_file() for path in tmp_path.rglob("*")) == 12_000
+
+
+def test_what_cannot_be_unpacked_is_not_packed(tmp_path: Path) -> None:
+    target = io.BytesIO()
+    with pytest.raises(Rejected, match="'c' is one more than the 2 members"):
+        pack(dict.fromkeys("abc", b""), target, limits=Limits(members=2))
+    with pytest.raises(Rejected, match="'b' brings the archive over 10 bytes"):
+        pack({"a": b"12345", "b": b"123456"}, target, limits=Limits(total_bytes=10))
+    endless = tmp_path / "endless"
+    with endless.open("wb") as file:
+        file.truncate(200 << 30)
+    with pytest.raises(Rejected, match="'endless' brings the archive over"):
+        packed({"endless": endless})
+    for clash in ({"a": b"", "a/b": b""}, {"a/": b""}, {"a": tmp_path, "a/": b""}):
+        with pytest.raises(Rejected, match="is there already"):
+            packed(clash)  # type: ignore[arg-type]
+
+
+PARTS = st.one_of(
+    st.sampled_from(
+        [".", "..", "a", "b", "", "n" * 255, "n" * 256, "ü" * 127, "ü" * 128, "a b", "\u202e", "\xa0"]
+    ),
+    st.text(max_size=20),
+)
+NAMES = st.one_of(
+    st.lists(PARTS, min_size=1, max_size=6).map("/".join),
+    st.integers(1, 70).map(lambda depth: "/".join("d" * depth)),
+    st.integers(90, 1_100).map(lambda length: ("x/" * length)[:length].rstrip("/") + "y"),
+)
+CONTENTS = st.one_of(st.binary(max_size=2_000), st.integers(0, 300_000).map(bytes))
+
+
+@given(st.dictionaries(NAMES, CONTENTS, max_size=8))
+def test_whatever_is_packed_comes_out_again(members: dict[str, bytes]) -> None:
+    kept: dict[str, bytes] = {}
+    for name, content in members.items():
+        with contextlib.suppress(Rejected):
+            packed({**kept, name: content})
+            kept[name] = content
+    with tempfile.TemporaryDirectory() as directory:
+        total = unpack(packed(kept), Path(directory))  # type: ignore[arg-type]
+        assert total == sum(map(len, kept.values()))
+        assert {name: Path(directory, name).read_bytes() for name in kept} == kept
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,9 @@ An archive carries regular files and directories and nothing else. Symbolic link
 that points inside can be turned outside by a later member or by a second archive into the same directory, no job needs
 them to carry files, and what cannot exist needs no rule. Packing stores the content a link leads to instead.
 
+Both sides go by the same limits: what cannot be unpacked is not packed. The bytes that come out bound a bomb; how well they
+were compressed does not matter, since zeros are data too.
+
 Equal bytes hold for one version of the compressor: another zlib may give another digest for the same content, which
 costs a second object and nothing else.
 """
@@ -13,6 +16,7 @@ import io
 import os
 import stat
 import tarfile
+import unicodedata
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,10 +32,12 @@ MAX_ARCHIVE = 100 * MIB
 CHUNK = 256 * 1024
 RECORD = 10_240
 
-# Text of one letter is compressed a thousand times: the ratio is judged only where it begins to hurt.
-_RATIO_FREE = 32 * MIB
 # Long names and extended headers are read into memory whole by tarfile.
 _MAX_HEADER = 64 * 1024
+# A member's header and padding, its extended header with a name of the greatest length, and theirs.
+_BLOCKS_A_MEMBER = 8
+_BAD_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Of Unicode: what controls terminals and writing direction, half characters, and breaks of lines."""
 _HEADERS = {
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -44,10 +50,8 @@ _HEADERS = {
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What an archive may hold."""
 
-    members: int = 10_000
+    members: int = 100_000
     total_bytes: int = 1024 * MIB
-    ratio: int = 200
-    """Bytes out of one byte in, judged once 32 MiB have come out."""
     name_length: int = 1024
     """In bytes of UTF-8; 255 for each part of a name, as file systems have it."""
     depth: int = 64
@@ -56,39 +60,53 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 # --- packing -----------------------------------------------------------------------------------------------------
 
 
-def pack(members: Mapping[str, Path | bytes], target: IO[bytes], max_bytes: int = MAX_ARCHIVE) -> int:
+def pack(
+    members: Mapping[str, Path | bytes],
+    target: IO[bytes],
+    max_bytes: int = MAX_ARCHIVE,
+    limits: Limits | None = None,
+) -> int:
     """Write a tar.gz of these members (name in the archive: the file on disk, or its bytes) and return their bytes.
 
     Names are sorted, times, owners and groups are zero, and of the mode only «executable» is kept. A path to a directory
-    packs the directory alone. Raises Rejected, naming the member, for a bad name, for what is no file, and when the
-    archive grows over `max_bytes`.
+    packs the directory alone. Raises Rejected, naming the member, for whatever `unpack` would refuse and for what is no
+    file, and when the archive grows over `max_bytes`.
     """
     with gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=target, mtime=0) as stream:
-        packer = _Packer(stream, target, max_bytes)
-        total = sum(packer.add(name, members[name]) for name in sorted(members))
+        packer = _Packer(stream, target, max_bytes, limits or Limits())
+        for name in sorted(members):
+            packer.add(name, members[name])
         stream.write(bytes(2 * tarfile.BLOCKSIZE))
     packer.check()
-    return total
+    return packer.total
 
 
 class _Packer:
-    """An archive in the making, watched for its size."""
+    """An archive in the making, held to the limits of those that are unpacked."""
 
-    def __init__(self, stream: gzip.GzipFile, target: IO[bytes], max_bytes: int) -> None:
+    def __init__(self, stream: gzip.GzipFile, target: IO[bytes], max_bytes: int, limits: Limits) -> None:
         self._stream = stream
         self._target = target
         self._max_bytes = max_bytes
+        self._names = _Names(limits)
+        self._limits = limits
+        self.total = 0
 
-    def add(self, name: str, source: Path | bytes) -> int:
-        if reason := bad_name(name, Limits()):
-            raise _refused(name, reason)
+    def add(self, name: str, source: Path | bytes) -> None:
         if isinstance(source, bytes):
+            self._count(name, len(source))
             self._write(_header(name, len(source), executable=False) + source + _padding(len(source)))
-            return len(source)
-        if source.is_dir():
+        elif source.is_dir():
+            self._names.add(name, is_directory=True)
             self._write(_header(name, 0, executable=True, kind=tarfile.DIRTYPE))
-            return 0
-        return self._add_file(name, source)
+        else:
+            self._add_file(name, source)
+
+    def _count(self, name: str, size: int) -> None:
+        self._names.add(name)
+        if size > self._limits.total_bytes - self.total:
+            raise _too_large(name, self._limits)
+        self.total += size
 
     def check(self) -> None:
         if self._target.tell() > self._max_bytes:
@@ -98,7 +116,7 @@ class _Packer:
                 "put large files where they can be fetched by themselves",
             )
 
-    def _add_file(self, name: str, source: Path) -> int:
+    def _add_file(self, name: str, source: Path) -> None:
         try:
             # Not blocking, should the name be a fifo's.
             descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
@@ -108,10 +126,10 @@ class _Packer:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 raise _refused(name, "is not a regular file")
+            self._count(name, found.st_size)
             self._write(_header(name, found.st_size, executable=bool(found.st_mode & stat.S_IXUSR)))
             self._copy(file, found.st_size, name)
         self._write(_padding(found.st_size))
-        return found.st_size
 
     def _copy(self, file: BinaryIO, size: int, name: str) -> None:
         left = size
@@ -125,6 +143,35 @@ class _Packer:
     def _write(self, data: bytes) -> None:
         self._stream.write(data)
         self.check()
+
+
+class _Names:
+    """The names of an archive so far: within the limits, and no two of them in each other's way."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._count = 0
+        self._files: set[str] = set()
+        self._directories: set[str] = set()
+
+    def add(self, name: str, *, is_directory: bool = False) -> None:
+        """Take a name. Raises Rejected with what is wrong with it."""
+        if reason := bad_name(name, self._limits):
+            raise _refused(name, reason)
+        self._count += 1
+        if self._count > self._limits.members:
+            raise _too_many(name, self._limits)
+        plain = name.rstrip("/")
+        above = [plain[:at] for at, letter in enumerate(plain) if letter == "/"]
+        if plain in self._files or not self._files.isdisjoint(above):
+            raise _refused(name, _THERE)
+        self._directories.update(above)
+        if is_directory:
+            self._directories.add(plain)
+        elif plain in self._directories or plain != name:
+            raise _refused(name, _THERE)
+        else:
+            self._files.add(plain)
 
 
 def _header(name: str, size: int, *, executable: bool, kind: bytes = tarfile.REGTYPE) -> bytes:
@@ -151,8 +198,7 @@ def unpack(archive: Path | bytes, dest: Path, limits: Limits | None = None) -> i
     within = limits or Limits()
     source = io.BytesIO(archive) if isinstance(archive, bytes) else archive.open("rb")
     with source, _readable():
-        packed = _Counting(source)
-        plain = _Bounded(gzip.GzipFile(fileobj=packed, mode="rb"), packed, within)
+        plain = _Bounded(gzip.GzipFile(fileobj=source, mode="rb"), within)
         with tarfile.open(fileobj=plain, mode="r|", bufsize=RECORD, tarinfo=_Header) as tar:  # type: ignore[call-overload]
             total = _unpack_members(tar, dest, within)
         while plain.read(RECORD):
@@ -163,11 +209,12 @@ def unpack(archive: Path | bytes, dest: Path, limits: Limits | None = None) -> i
 def _unpack_members(tar: tarfile.TarFile, dest: Path, limits: Limits) -> int:
     total = 0
     for count, member in enumerate(tar, 1):
+        tar.members = []  # type: ignore[attr-defined] # kept by tarfile for who wants to go back
         if count > limits.members:
-            raise _refused(member.name, f"is one more than the {limits.members} members allowed")
+            raise _too_many(member.name, limits)
         _check_member(member, dest, limits)
         if member.size > limits.total_bytes - total:
-            raise _refused(member.name, f"brings the archive over {limits.total_bytes} bytes")
+            raise _too_large(member.name, limits)
         total += _unpack_member(tar, member, dest)
     return total
 
@@ -197,13 +244,13 @@ def bad_name(name: str, limits: Limits) -> str | None:
         return "has an absolute name"
     if ".." in parts:
         return "climbs out of its directory by «..»"
-    if not name.isprintable():
+    if any(unicodedata.category(letter) in _BAD_CATEGORIES for letter in name):
         return "has control characters or undecodable bytes in its name"
     if len(name.encode()) > limits.name_length or any(len(part.encode()) > 255 for part in parts):
         return f"has a name longer than {limits.name_length} bytes, or than 255 in one part"
     if len(parts) > limits.depth:
         return f"lies deeper than {limits.depth} directories"
-    return "has an empty part in its name" if "" in parts else None
+    return "has an empty part in its name" if "" in parts or "." in parts else None
 
 
 def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, dest: Path) -> int:
@@ -216,7 +263,7 @@ def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, dest: Path) ->
         mode = 0o755 if member.mode & stat.S_IXUSR else 0o644
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     except (FileExistsError, NotADirectoryError) as error:
-        raise _refused(member.name, "is there already, from this or another archive") from error
+        raise _refused(member.name, _THERE) from error
     with os.fdopen(descriptor, "wb") as file:
         return _copy_member(tar, member, file)
 
@@ -243,31 +290,13 @@ class _Header(tarfile.TarInfo):
         return info
 
 
-class _Counting(io.BufferedIOBase):
-    """A file that counts what was read of it."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.count = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        data = self._file.read(-1 if size is None else size)
-        self.count += len(data)
-        return data
-
-
 class _Bounded:
     """What comes out of the compressor, counted against the limits as it comes."""
 
-    def __init__(self, stream: gzip.GzipFile, packed: _Counting, limits: Limits) -> None:
+    def __init__(self, stream: gzip.GzipFile, limits: Limits) -> None:
         self._stream = stream
-        self._packed = packed
         self._limits = limits
-        # Each member has a header and padding, and may have an extended header.
-        self._ceiling = limits.total_bytes + limits.members * 4 * tarfile.BLOCKSIZE + RECORD
+        self._ceiling = limits.total_bytes + limits.members * _BLOCKS_A_MEMBER * tarfile.BLOCKSIZE + RECORD
         self._count = 0
 
     def read(self, size: int) -> bytes:
@@ -275,11 +304,6 @@ class _Bounded:
         self._count += len(data)
         if self._count > self._ceiling:
             raise Rejected("SANDBOX_REFUSED", f"the archive holds more than {self._limits.total_bytes} bytes")
-        if self._count > _RATIO_FREE and self._count > self._limits.ratio * self._packed.count:
-            raise Rejected(
-                "SANDBOX_REFUSED",
-                f"the archive gives more than {self._limits.ratio} bytes out of one: a bomb, or data to compress otherwise",
-            )
         return data
 
 
@@ -292,6 +316,17 @@ def _readable() -> Iterator[None]:
         raise Rejected("SANDBOX_REFUSED", text, "pack it again") from error
     except OSError as error:
         raise Unavailable(f"the sandbox could not be unpacked: {error}") from error
+
+
+_THERE = "is there already, from this or another archive"
+
+
+def _too_many(name: str, limits: Limits) -> Rejected:
+    return _refused(name, f"is one more than the {limits.members} members allowed")
+
+
+def _too_large(name: str, limits: Limits) -> Rejected:
+    return _refused(name, f"brings the archive over {limits.total_bytes} bytes")
 
 
 def _refused(name: str, reason: str) -> Rejected:
