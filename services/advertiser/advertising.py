@@ -5,10 +5,11 @@ more is withdrawn.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import structlog
+from msgspec.structs import replace
 
 from services.advertiser.sources import Source
 from services.advertiser.statement import Statement, news, state
@@ -97,6 +98,7 @@ class Advertising:
         log.info("advertised", elements=len(told), withdrawn=len(gone), changes=reasons)
 
     async def _look(self) -> dict[tuple[str, str], Statement]:
+        counted_at = self._now() - timedelta(seconds=self._source.lag_seconds)
         try:
             seen = await self._source.provider.read()
         except Rejected as error:
@@ -108,7 +110,7 @@ class Advertising:
             if fault := each.offer.fault():
                 log.warning("element not advertised", site=each.offer.site, ce=each.offer.ce, reason=fault)
             else:
-                found[statement.place] = statement
+                found[statement.place] = replace(statement, observed_at=each.observed_at or counted_at)
         return found
 
     def _due(self) -> bool:
@@ -125,6 +127,7 @@ class Advertising:
             expressions=said.expressions,
             requirements=said.requirements,
             rank=said.rank,
+            observed_at=said.observed_at,
         )
 
 

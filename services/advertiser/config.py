@@ -24,7 +24,7 @@ class Offered(Section, frozen=True, kw_only=True):
     max_pilots: Count = 0
     """0: as many as the slots feed."""
     max_jobs: Count = 0
-    """Jobs at most, in any state; 0: no such limit."""
+    """Jobs at most, in any state, others' too where the source counts them; 0: no such limit."""
     max_submitting_jobs: Count = 0
     """Jobs at most that are being submitted; 0: no such limit."""
     tags: list[str] = []
@@ -57,8 +57,8 @@ class ElementSettings(Offered, frozen=True, kw_only=True):
     site: str
     ce: str = "local"
     max_cpu_time: Count = 864_000
-    count_jobs: bool = False
-    """Count jobs by the processes here, as `ps` does, for the ad's CurrentJobs: for where others than we run jobs, too."""
+    count_jobs: bool = True
+    """Count jobs by the processes here, as `ps` does, for the ad's CurrentJobs."""
 
 
 class BatchSettings(Offered, frozen=True, kw_only=True):

@@ -1,8 +1,12 @@
 """Elements that a file tells of, as an information system gave it or a site's people wrote it."""
 
 import asyncio
+import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from services.advertiser.config import FileSettings
 from services.advertiser.provider import Seen
@@ -27,16 +31,19 @@ class File:
 
     async def read(self) -> list[Seen]:
         """Read the file."""
-        queues = await asyncio.to_thread(self._queues)
-        return wanted(self._settings, queues, dispatcher=self._settings.dispatcher)
+        queues, written_at = await asyncio.to_thread(self._queues)
+        seen = wanted(self._settings, queues, dispatcher=self._settings.dispatcher)
+        # Jobs were counted before it was written, whenever it is read.
+        return [replace(each, observed_at=written_at) for each in seen]
 
-    def _queues(self) -> list[ComputingElement]:
+    def _queues(self) -> tuple[list[ComputingElement], datetime]:
         try:
             with self._path.open("rb") as file:
+                written_at = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
                 data = file.read(SIZE_LIMIT + 1)
         except OSError as error:
             raise Unavailable(f"{self._path}: {error.strerror}") from None
-        return READERS[self._path.suffix](data)
+        return READERS[self._path.suffix](data), written_at
 
 
 def _of_ldif(data: bytes) -> list[ComputingElement]:

@@ -1,11 +1,12 @@
 """This machine as computing elements: what it has, what it does, and what jobs run here, counted as `ps` shows them."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from services.advertiser.config import ElementSettings
-from services.advertiser.processes import Jobs
+from services.advertiser.processes import Jobs, jobs_of
 from services.advertiser.provider import Seen
 from services.advertiser.queues import SLOTS_PER_PILOT
 from wms.glue.glue1 import ComputingElement as Glue
@@ -18,17 +19,29 @@ class Local:
     """The elements of this machine."""
 
     def __init__(
-        self, elements: Sequence[ElementSettings], *, look: Callable[[], Machine], count: Callable[[], Jobs]
+        self,
+        elements: Sequence[ElementSettings],
+        *,
+        look: Callable[[], Machine],
+        processes: Callable[[], Sequence[Mapping[str, str]]],
     ) -> None:
         self._elements = elements
         self._look = look
-        self._count = count
+        self._processes = processes
 
     async def read(self) -> list[Seen]:
         """Look at the machine and its processes."""
         machine = self._look()
-        jobs = self._count() if any(each.count_jobs for each in self._elements) else Jobs()
-        return [_seen(element(each, machine), jobs if each.count_jobs else Jobs()) for each in self._elements]
+        counts = any(each.count_jobs for each in self._elements)
+        # Of hundreds of processes that takes tens of milliseconds.
+        processes = await asyncio.to_thread(self._processes) if counts else ()
+        return [
+            _seen(
+                element(each, machine),
+                jobs_of(processes, f"{each.site}/{each.ce}") if each.count_jobs else Jobs(),
+            )
+            for each in self._elements
+        ]
 
 
 def element(settings: ElementSettings, machine: Machine) -> ComputingElement:
@@ -61,6 +74,13 @@ def element(settings: ElementSettings, machine: Machine) -> ComputingElement:
 
 
 def _seen(offer: ComputingElement, jobs: Jobs) -> Seen:
-    offer = replace(offer, current_jobs=jobs.running, current_submitting_jobs=jobs.submitting)
-    glue: Glue = replace(described(offer), lrms_type="fork")
+    there = jobs.running + jobs.submitting
+    offer = replace(offer, current_jobs=there, current_submitting_jobs=jobs.submitting)
+    glue: Glue = replace(
+        described(offer),
+        lrms_type="fork",
+        running_jobs=jobs.running,
+        waiting_jobs=jobs.submitting,
+        total_jobs=there,
+    )
     return Seen(offer=offer, glue=glue)

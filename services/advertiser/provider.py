@@ -1,5 +1,6 @@
 """The port to what tells of computing elements: this machine, a batch system, an information system, a file."""
 
+from datetime import datetime
 from typing import Protocol
 
 import msgspec
@@ -13,6 +14,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
     offer: ComputingElement
     glue: glue1.ComputingElement
+    observed_at: datetime | None = None
+    """When the source counted jobs there, if that was not just now."""
 
 
 class Provider(Protocol):

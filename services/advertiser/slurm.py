@@ -106,6 +106,8 @@ def _common(nodes: Iterable[Machines]) -> frozenset[str]:
 
 def _with_jobs(seen: Seen, load: Load) -> Seen:
     offer = replace(
-        seen.offer, current_jobs=load.running_of_users, current_submitting_jobs=load.waiting_of_users
+        seen.offer,
+        current_jobs=load.running_of_users + load.waiting_of_users,
+        current_submitting_jobs=load.waiting_of_users,
     )
     return replace(seen, offer=offer)

@@ -9,7 +9,7 @@ from services.advertiser.config import BatchSettings, Config, Offered
 from services.advertiser.file import File
 from services.advertiser.indexes import Indexes, Voice
 from services.advertiser.local import Local
-from services.advertiser.processes import count
+from services.advertiser.processes import environments
 from services.advertiser.provider import Provider
 from services.advertiser.slurm import Slurm
 from wms.classad.expression import Expression
@@ -17,6 +17,10 @@ from wms.runtime.machine import look
 from wms.site import ComputingElement
 
 LOCAL_LOOK_SECONDS = 5.0
+ARC_LAG_SECONDS = 60.0
+"""A-REX tells what its information provider wrote last, once a minute."""
+INDEX_LAG_SECONDS = 180.0
+"""What an index tells was told by an element, gathered and kept meanwhile: minutes, and nobody says how many."""
 
 Place: TypeAlias = tuple[str, str]
 """Site and computing element."""
@@ -33,6 +37,8 @@ class Source(NamedTuple):
     lifetime_seconds: float
     doubtful: Callable[[Place], bool] = lambda _: False
     """Whether the provider cannot say of an element that it did not tell of whether it is gone."""
+    lag_seconds: float = 0.0
+    """How old the source's numbers may be when it is read."""
     close: Callable[[], Awaitable[None]] | None = None
     """Lets go of what the provider holds."""
 
@@ -49,14 +55,16 @@ def sources(config: Config) -> Iterator[Source]:
     for number, slurm in enumerate(config.slurm):
         yield _queues(f"slurm-{number}", Slurm(slurm), slurm)
     for number, arc in enumerate(config.arc):
-        yield _queues(f"arc-{number}", Arc(arc), arc)
+        yield _queues(f"arc-{number}", Arc(arc), arc)._replace(lag_seconds=ARC_LAG_SECONDS)
     for number, file in enumerate(config.files):
         yield _queues(f"file-{number}", File(file), file)
     for number, settings in enumerate(config.indexes):
         voice = Voice(Path(config.auth.jwks), Path(config.advertising.token_file))
         indexes = Indexes(settings, config.kafka, voice.principal)
         yield _queues(f"index-{number}", indexes, indexes.settings)._replace(
-            doubtful=indexes.doubts, close=indexes.close
+            doubtful=indexes.doubts,
+            lag_seconds=settings.fresh_seconds + INDEX_LAG_SECONDS,
+            close=indexes.close,
         )
 
 
@@ -71,7 +79,7 @@ def _machine(config: Config) -> Source:
     own = {(each.site, each.ce): each for each in config.elements}
     return Source(
         "machine",
-        Local(config.elements, look=look, count=count),
+        Local(config.elements, look=look, processes=environments),
         lambda offer: own[offer.site, offer.ce],
         LOCAL_LOOK_SECONDS,
         config.advertising.period_seconds,

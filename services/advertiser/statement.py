@@ -6,6 +6,7 @@ submitted.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -33,6 +34,8 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     expressions: dict[str, str]
     requirements: str
     rank: str
+    observed_at: datetime | None = None
+    """When its source counted jobs."""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -49,6 +52,7 @@ def state(seen: Seen, settings: Offered) -> Statement:
         expressions=ad.EXPRESSIONS | {"JobsMatchedSinceLastAdvertisement": MATCHED},
         requirements=requirements(seen.offer, settings.requirements),
         rank=settings.rank,
+        observed_at=seen.observed_at,
     )
 
 
@@ -131,13 +135,20 @@ _PARTS: dict[str, Callable[[Statement], object]] = {
 
 
 def _of_limits(before: ComputingElement, after: ComputingElement) -> str:
-    """Tell when a limit on jobs was reached, or is not any more."""
+    """Tell when a limit on jobs was reached, or is not any more; and, while it is, when it counts other jobs than before."""
     jobs = [bool(each.max_jobs) and each.current_jobs >= each.max_jobs for each in (before, after)]
     submitting = [
         bool(each.max_submitting_jobs) and each.current_submitting_jobs >= each.max_submitting_jobs
         for each in (before, after)
     ]
-    return "a limit on jobs" if jobs[0] != jobs[1] or submitting[0] != submitting[1] else ""
+    if jobs[0] != jobs[1] or submitting[0] != submitting[1]:
+        return "a limit on jobs"
+    # A job that ended leaves its pilot idle, and that pilot may have another.
+    others = (before.current_jobs, before.current_submitting_jobs) != (
+        after.current_jobs,
+        after.current_submitting_jobs,
+    )
+    return "jobs at a limit" if (jobs[0] or submitting[0]) and others else ""
 
 
 def _of_slots(before: Statement, after: Statement) -> str:

@@ -142,9 +142,24 @@ async def _lines(tx: Transaction) -> tuple[replies.SiteLine, ...]:
     )
 
 
+def _jobs_there(row: asyncpg.Record, said: dict[str, Any]) -> replies.JobsThere:
+    # After its life nothing comes until the next ad.
+    allowed = row["allowed"] if row["fresh"] or row["allowed"] is None else 0
+    return replies.JobsThere(
+        source=said.get("current_jobs", 0),
+        source_submitting=said.get("current_submitting_jobs", 0),
+        pilots=row["pilots"],
+        jobs=row["running_jobs"],
+        unseen=row["unseen"],
+        idle=row["idle"],
+        pilots_left=None if allowed is None else max(0, allowed - row["sent"]),
+        jobs_left=None if allowed is None else max(0, allowed - row["matched"]),
+    )
+
+
 def _line(row: asyncpg.Record, health: Health, fate: Fate) -> replies.SiteLine:
     said = msgspec.json.decode(row["element"])
-    since = Since(row["allowed"], row["matched"], row["sent"])
+    since = Since(row["allowed"], row["matched"], row["sent"], row["idle"])
     said_of = notices(ad.element_of(row["element"]), since, health, fate, fresh=row["fresh"])
     return replies.SiteLine(
         site=row["site"],
@@ -157,6 +172,7 @@ def _line(row: asyncpg.Record, health: Health, fate: Fate) -> replies.SiteLine:
         pilots=row["pilots"],
         running_jobs=row["running_jobs"],
         notices=tuple(each.text() for each in said_of),
+        jobs_there=_jobs_there(row, said),
         state=health.state,
         until=health.until,
         reason=health.reason,

@@ -78,7 +78,18 @@ async def _store(tx: Transaction, heard: Iterable[Heard]) -> dict[Place, Allowed
     # The newest of each is the last, as it is in the database.
     newest = {(each.ad.element.site, each.ad.element.ce): each for each in sorted(heard, key=_age)}
     told = await ad.store(tx, [each.ad for each in newest.values()])
-    return {place: Allowed(newest[place].allowed, newest[place].ad.lifetime_seconds) for place in told}
+    return {place: _allowed(newest[place]) for place in told}
+
+
+def _allowed(heard: Heard) -> Allowed:
+    ad, element = heard.ad, heard.ad.element
+    return Allowed(
+        heard.allowed,
+        ad.lifetime_seconds,
+        observed_at=ad.observed_at or ad.advertised_at,
+        current=element.current_jobs,
+        sees_jobs=element.dispatcher == "local",
+    )
 
 
 def _age(heard: Heard) -> float:

@@ -114,6 +114,27 @@ QUARANTINED_LINE = replies.SiteLine(
     reason="it eats jobs: 9 of 10 attempts failed within 30 s, and they are of 4 owners",
     said_by="pilot_submitter",
 )
+FULL_LINE = replies.SiteLine(
+    site="glasgow",
+    ce="ce01",
+    dispatcher="slurm",
+    advertised_at=AT,
+    expires_at=LATER,
+    fresh=True,
+    ad={"slots": 64, "max_jobs": 90, "current_jobs": 88},
+    pilots=3,
+    running_jobs=1,
+    jobs_there=replies.JobsThere(
+        source=88,
+        source_submitting=2,
+        pilots=3,
+        jobs=1,
+        unseen=1,
+        idle=1,
+        pilots_left=1,
+        jobs_left=3,
+    ),
+)
 PLAN_LINE = replies.PlanLine(
     decided_at=AT,
     decision=Decision(
@@ -828,6 +849,13 @@ GROWN: dict[str, msgspec.Struct] = {
     ),
     "report.memory": reports.Report(
         report_id=ReportId("rep-11"), pilot_id=PILOT, slots=8, busy=5, free_memory_mb=4_000
+    ),
+    "sites.jobs-there": replies.Sites(**ASKED, sites=(FULL_LINE,)),
+    "site-detail.jobs-there": replies.SiteDetail(**ASKED, elements=(FULL_LINE,)),
+    "advertise.observed": ads.Advertise(
+        element=ComputingElement(site="glasgow", ce="ce01", slots=64, max_cpu_time=172_800),
+        advertised_at=AT,
+        observed_at=AT,
     ),
     "sites.state": replies.Sites(**ASKED, sites=(QUARANTINED_LINE,)),
     "ruled.jobs": replies.Ruled(

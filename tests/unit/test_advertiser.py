@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from services.advertiser.config import Config, ElementSettings, FileSettings, Offered
 from services.advertiser.file import File
 from services.advertiser.local import Local
-from services.advertiser.processes import Jobs, count, jobs_of
+from services.advertiser.processes import Jobs, environments, jobs_of
 from services.advertiser.provider import Seen
 from services.advertiser.sources import sources
 from services.advertiser.statement import Statement, news, state
@@ -153,7 +153,8 @@ def test_an_element_is_news_the_first_time():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "what"), [(9, 10, "a limit on jobs"), (10, 9, "a limit on jobs"), (8, 9, "")]
+    ("before", "after", "what"),
+    [(9, 10, "a limit on jobs"), (10, 9, "a limit on jobs"), (8, 9, ""), (12, 11, "jobs at a limit")],
 )
 def test_to_reach_a_limit_on_jobs_or_to_come_below_it_is_news(before: int, after: int, what: str):
     assert news(said(max_jobs=10, current_jobs=before), said(max_jobs=10, current_jobs=after)) == what
@@ -162,7 +163,7 @@ def test_to_reach_a_limit_on_jobs_or_to_come_below_it_is_news(before: int, after
 
 
 def test_jobs_are_counted_by_the_marks_of_their_processes():
-    environments = [
+    found = [
         {"WMS_JOB_ID": "1", "WMS_PILOT": "p-1"},
         {"WMS_JOB_ID": "1", "WMS_PILOT": "p-1", "MORE": "x"},
         {"WMS_JOB_ID": "2", "WMS_PILOT": "p-1"},
@@ -170,31 +171,43 @@ def test_jobs_are_counted_by_the_marks_of_their_processes():
         {"WMS_PILOT": "p-2"},
         {},
     ]
-    assert jobs_of(environments) == Jobs(running=2, submitting=1)
+    assert jobs_of(found) == Jobs(running=2, submitting=1)
+    placed = [
+        {"WMS_PILOT": "p-1", "WMS_PILOT_ELEMENT": "here/other"},
+        {"WMS_PILOT": "p-2", "WMS_PILOT_ELEMENT": "here/local"},
+        {"WMS_PILOT": "p-3", "WMS_PILOT_ELEMENT": "here/local"},
+        {"WMS_PILOT": "p-2", "WMS_JOB_ID": "3"},
+        {"WMS_JOB_ID": "4"},
+    ]
+    assert jobs_of([*found, *placed], "here/local") == Jobs(running=2, submitting=1), (
+        "of the jobs 3 and 4, the second of which says nothing, and of pilot 3"
+    )
 
 
 async def test_a_process_that_bears_a_job_is_seen():
-    before = count()
+    before = jobs_of(environments())
     wait = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
     environment = {"WMS_JOB_ID": "987654321", "WMS_PILOT": "p-of-this-test"}
     with subprocess.Popen(wait, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        assert count().running == before.running + 1
+        assert jobs_of(environments()).running == before.running + 1
         process.communicate()
-    await eventually(lambda: count().running <= before.running)
+    await eventually(lambda: jobs_of(environments()).running <= before.running)
 
 
-async def test_a_machine_counts_jobs_only_where_it_is_told_to():
+async def test_a_machine_counts_jobs_unless_it_is_told_not_to():
     elements = [
-        ElementSettings(site="glasgow", slots=16, tags=["gpu"], vos=["lhcb"]),
-        ElementSettings(site="glasgow", ce="shared", count_jobs=True, max_jobs=4),
+        ElementSettings(site="glasgow", slots=16, tags=["gpu"], vos=["lhcb"], count_jobs=False),
+        ElementSettings(site="glasgow", ce="shared", max_jobs=4),
     ]
-    local = Local(elements, look=lambda: MACHINE, count=lambda: Jobs(running=3, submitting=1))
+    processes = [*({"WMS_JOB_ID": str(n), "WMS_PILOT": "p-1"} for n in range(3)), {"WMS_PILOT": "p-2"}]
+    local = Local(elements, look=lambda: MACHINE, processes=lambda: processes)
     own, shared = await local.read()
     assert (own.offer.slots, own.offer.current_jobs, own.offer.memory_mb) == (16, 0, 8_000)
     assert own.glue.access_rules == ("VO:lhcb",)
-    assert (shared.offer.current_jobs, shared.offer.current_submitting_jobs) == (3, 1)
+    assert (shared.offer.current_jobs, shared.offer.current_submitting_jobs) == (4, 1)
+    assert (shared.glue.running_jobs, shared.glue.waiting_jobs, shared.glue.total_jobs) == (3, 1, 4)
     assert shared.glue.lrms_type == "fork"
 
 

@@ -26,11 +26,17 @@ SITES = (
     "SLOTS>",
     "PILOTS>",
     "RUNNING>",
+    "JOBS THERE>",
     "TAGS",
     "MAX CPU>",
     "ADVERTISED>",
     "NOTICE",
 )
+JOBS_THERE = (
+    "CE", "SOURCE>", "SUBMITTING>", "PILOTS>", "NOT SEEN>", "IDLE>", "JOBS>", "MAX>", "MAX SUBMITTING>", "MORE PILOTS>",
+    "MORE JOBS>",
+)  # fmt: skip
+"""What the ad's source counts, what we do, the limits that the site states, and what may come before the next ad."""
 QUEUES = ("QUEUE>", "WAITING>", "OWNER", "GROUP", "VO", "CPU>", "REQUIREMENTS")
 PLANS = (
     "ELEMENT", "COMING>", "IDLE>", "ENDING>", "WORK", "WANTED>", "TAKEN>", "ELSEWHERE>", "SENT>", "HELD BY", "WHY",
@@ -41,6 +47,7 @@ PILOTS = ("PILOT", "SITE", "CE", "VO", "STATE", "SLOTS>", "BUSY>", "DONE>", "SEN
 def sites(*, sought: Sought = NOWHERE, common: Common = USUAL) -> int:
     """List the computing elements that advertise themselves.
 
+    JOBS THERE: what the element's own ad counts, others' jobs too, and the most that its site lets be there; PILOTS and RUNNING are ours.
     With --discover: those that index servers lead to, asked now.
     The notice says what keeps jobs and pilots from one: suppress (a limit of its ad is reached: nothing comes until the next), delay (more come later), avoid (it is quarantined or shut, or pilots die there).
 
@@ -199,6 +206,7 @@ def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
             each.ad.get("slots", "-"),
             each.pilots,
             each.running_jobs,
+            _there(each),
             ",".join(each.ad.get("tags", ())) or "-",
             span(each.ad.get("max_cpu_time", 0)),
             since(each.advertised_at, now) + ("" if each.fresh else " (stale)"),
@@ -206,6 +214,27 @@ def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
         )
         for each in found
     ]
+
+
+def jobs_there_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
+    """Return the rows of a table of jobs at computing elements, by their sources' numbers and by ours."""
+    return [
+        (
+            *(each.ce, there.source, there.source_submitting),
+            *(there.pilots, there.unseen, there.idle, there.jobs),
+            *(each.ad.get(name) or "-" for name in ("max_jobs", "max_submitting_jobs")),
+            *("-" if left is None else left for left in (there.pilots_left, there.jobs_left)),
+        )
+        for each in found
+        if (there := each.jobs_there) is not None
+    ]
+
+
+def _there(each: "SiteLine") -> str:
+    """Return how many jobs the element's source counts, and of how many at most."""
+    most = each.ad.get("max_jobs")
+    counted = f"{each.ad.get('current_jobs', 0):,}"
+    return f"{counted} of {most:,}" if most else counted
 
 
 def _queue(each: "QueueLine") -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from wms.cli.options import USUAL, Common, Patience
-from wms.cli.places import PLANS, SITES, plan_rows, site_rows
+from wms.cli.places import JOBS_THERE, PLANS, SITES, jobs_there_rows, plan_rows, site_rows
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import OK, SOME_FAILED, UNAVAILABLE, with_client
 
@@ -71,6 +71,7 @@ def _show(found: "SiteDetail", common: Common) -> int:
         show_json(found)
         return OK
     show_table(SITES, site_rows(found.elements), empty="no computing element advertises itself")
+    _table("jobs there, as its source counts them and as we do", JOBS_THERE, jobs_there_rows(found.elements))
     for each in found.elements:
         if each.reason:
             show(f"{each.ce}: {_in_words(each)}")

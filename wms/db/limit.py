@@ -53,6 +53,12 @@ class Allowed(NamedTuple):
 
     allowed: int | None
     lifetime_seconds: float
+    observed_at: datetime | None = None
+    """When its source counted jobs there: it cannot have seen what was sent later. None: just now."""
+    current: int = 0
+    """Jobs that the source counted."""
+    sees_jobs: bool = True
+    """Whether it counts the jobs of pilots, not pilots."""
 
 
 class Advertising(NamedTuple):
@@ -211,7 +217,9 @@ async def advertise(tx: Transaction, ads: Mapping[Place, Allowed]) -> None:
             await tx.execute(SQL["begin"])
         await _make(tx, {all_jobs(*place) for place in limited})
     places = sorted(ads)
-    columns = dense([(*place, ads[place].allowed, ads[place].lifetime_seconds) for place in places], 4)
+    # Pilots that others write down under these locks are to be seen by the statement that counts them.
+    await tx.fetch(SQL["hold_ads"], *dense(places, 2))
+    columns = dense([(*place, *ads[place]) for place in places], 7)
     rows = await tx.fetch(SQL["advertise"], *columns)
     if opened := tuple(all_jobs(row["site"], row["ce"]) for row in rows):
         tx.send(changes.TOPIC, "", changes.Opened(keys=opened))

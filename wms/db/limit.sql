@@ -162,18 +162,43 @@ select exists (
 -- number of a sequence is the one that it was made with: only the second is seen to differ.
 select setval('limit_generation', nextval('limit_generation') + 1) from (select pg_advisory_xact_lock(7107) offset 0) as alone;
 
+-- name: hold_ads
+-- The counters of these elements' ads, locked in one order. What is read after it was written under these locks.
+select c.counter_id from limit_counter c
+join unnest($1::text[], $2::text[]) as a(site, ce) on c.site = a.site and c.ce = a.ce
+where c.attribute = 'any' and c.value = '' order by c.counter_id for update of c;
+
 -- name: advertise
 -- Elements' ads: what each lets come until the next, counted from now. Returns those that were awaited.
-with held as materialized (
-    select c.counter_id, c.awaited, a.allowed, a.lifetime
-    from limit_counter c
-    join unnest($1::text[], $2::text[], $3::integer[], $4::double precision[]) as a(site, ce, allowed, lifetime)
-        on c.site = a.site and c.ce = a.ce and c.attribute = 'any' and c.value = ''
+-- A source counts a pilot as a job once it sees it. Those that it cannot have seen count as sent since. One that it counts and that has
+-- no job may be given one: that brings no more there. Where it counts pilots, it does not see that one has several jobs; and what it
+-- should see and does not count is there all the same.
+with a as (
+    select a.*, 'any' as attribute, '' as value
+    from unnest($1::text[], $2::text[], $3::integer[], $4::double precision[], $5::timestamptz[], $6::integer[], $7::boolean[])
+        as a(site, ce, allowed, lifetime, observed_at, current, sees_jobs)
+), there as (
+    select a.site, a.ce, a.sees_jobs, a.current, coalesce(l.jobs, 0) as jobs,
+           p.state = 'Submitting' or p.submitted_at > coalesce(a.observed_at, now()) as unseen
+    from a join pilot p on p.site = a.site and p.ce = a.ce and p.ended_at is null
+    left join (select pilot_id, count(*) as jobs from lease group by pilot_id) l using (pilot_id)
+    where a.allowed is not null
+), known as (
+    select site, ce, count(*) filter (where unseen) as unseen, count(*) filter (where not unseen and jobs = 0) as idle,
+           greatest(0, count(*) filter (where not unseen) - min(current))
+           + case when bool_or(sees_jobs) then 0 else coalesce(sum(jobs - 1) filter (where jobs > 1), 0) end as uncounted
+    from there group by site, ce
+), held as materialized (
+    select c.counter_id, c.awaited, a.lifetime, coalesce(k.unseen, 0) as unseen,
+           case when a.allowed is not null then coalesce(k.idle, 0) else 0 end as idle,
+           greatest(0, a.allowed - coalesce(k.uncounted, 0)) + coalesce(k.idle, 0) as allowed, a.allowed is null as unlimited
+    from limit_counter c join a using (site, ce, attribute, value) left join known k using (site, ce)
     where a.allowed is not null or c.allowed is not null
     order by c.counter_id for update of c
 ), begun as (
     update limit_counter c
-    set allowed = h.allowed, matched = 0, sent = 0, awaited = false, advertised_at = clock_timestamp(),
+    set allowed = case when h.unlimited then null else h.allowed end, matched = 0, sent = least(h.allowed, h.idle + h.unseen),
+        idle = h.idle, unseen = h.unseen, awaited = false, advertised_at = clock_timestamp(),
         allowed_until = clock_timestamp() + make_interval(secs => h.lifetime)
     from held h where c.counter_id = h.counter_id
     returning c.site, c.ce, h.awaited

@@ -52,7 +52,8 @@ order by w.waiting desc, q.tq_id limit $4;
 select a.site, a.ce, a.element::text as element, a.advertised_at, a.expires_at, a.expires_at > now() as fresh,
        count(p.pilot_id) as pilots, coalesce(sum(p.busy), 0) as running_jobs,
        coalesce(sum(greatest(p.slots - p.busy, 0)) filter (where p.state = 'Running'), 0) as free_slots,
-       min(c.allowed) as allowed, coalesce(min(c.matched), 0) as matched, coalesce(min(c.sent), 0) as sent
+       min(c.allowed) as allowed, coalesce(min(c.matched), 0) as matched, coalesce(min(c.sent), 0) as sent,
+       coalesce(min(c.idle), 0) as idle, coalesce(min(c.unseen), 0) as unseen
 from ad a
 left join pilot p on p.site = a.site and p.ce = a.ce and p.ended_at is null
 left join limit_counter c on c.site = a.site and c.ce = a.ce and c.attribute = 'any' and c.value = ''

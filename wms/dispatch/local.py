@@ -85,6 +85,7 @@ class LocalDispatcher:
     def _run(self, order: Order, place: Path) -> subprocess.Popen[bytes]:
         ours = {
             "WMS_PILOT": order.pilot_id,
+            "WMS_PILOT_ELEMENT": f"{order.site}/{order.ce}",
             "WMS_PILOT__TOKEN_FILE": str(place / "token"),
             "WMS_PILOT__DIRECTORY": str(place / "jobs"),
         }

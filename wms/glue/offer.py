@@ -33,7 +33,23 @@ def offered(element: ComputingElement, stated: Offer) -> Offer:
         vos=stated.vos or vos(element),
         tags=distinct([*stated.tags, *hosts.applications])[:TAGS_LIMIT],
         max_waiting_pilots=stated.max_waiting_pilots or known(element.max_waiting_jobs) or 0,
+        current_jobs=jobs_there(element),
+        current_submitting_jobs=jobs_waiting(element),
     )
+
+
+def jobs_there(element: ComputingElement) -> int:
+    """Return how many jobs the queue holds in any state: all that are told, and no fewer than run and wait."""
+    running, waiting = known(element.running_jobs) or 0, known(element.waiting_jobs) or 0
+    return max(known(element.total_jobs) or 0, running + waiting)
+
+
+def jobs_waiting(element: ComputingElement) -> int:
+    """Return how many jobs of the queue do not run yet; by what is left of all, if nobody says."""
+    waiting, running = known(element.waiting_jobs), known(element.running_jobs)
+    if waiting is not None or running is None:
+        return waiting or 0
+    return max(0, (known(element.total_jobs) or 0) - running)
 
 
 def takes_jobs(element: ComputingElement) -> bool:

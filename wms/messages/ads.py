@@ -34,6 +34,8 @@ class Advertise(msgspec.Struct, frozen=True, kw_only=True, tag="advertise"):
     """Attributes that are expressions, as text: `AuthorizationCheck`."""
     requirements: Expression = ""
     """What the site demands of a job (`other`); empty: nothing."""
+    observed_at: Moment | None = None
+    """When the source of its numbers counted jobs: what was sent later is not among them. None: when it was advertised."""
     rank: Expression = ""
     """Which jobs the site would rather have; empty: it does not care."""
 

@@ -324,6 +324,27 @@ class Queues(msgspec.Struct, frozen=True, kw_only=True, tag="queues"):
     queues: tuple[QueueLine, ...]
 
 
+class JobsThere(msgspec.Struct, frozen=True, kw_only=True):
+    """The jobs of a computing element as its ad's source counts them, and as we do."""
+
+    source: int
+    """In any state, others' too: CurrentJobs."""
+    source_submitting: int
+    """Of these, those that do not run yet: CurrentSubmittingJobs."""
+    pilots: int
+    """Ours that have not ended."""
+    jobs: int
+    """Ours that run in these."""
+    unseen: int
+    """Pilots that were under way when the source counted: not among its jobs."""
+    idle: int
+    """Pilots among its jobs that had no job of ours."""
+    pilots_left: int | None
+    """Pilots that may be sent before the next ad; None: the ad states no limit."""
+    jobs_left: int | None
+    """Jobs that may be given to pilots there before the next ad."""
+
+
 class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
     """A computing element as a list shows it."""
 
@@ -338,6 +359,7 @@ class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
     running_jobs: int
     notices: tuple[str, ...] = ()
     """What keeps jobs and pilots from it: "suppress: 40 of 40 jobs (MaxJobs)"; likewise "delay" and "avoid"."""
+    jobs_there: JobsThere | None = None
     state: str = "healthy"
     """One of `wms.provisioning.health.STATES`, its site's where that is avoided as a whole."""
     until: datetime | None = None

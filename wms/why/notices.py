@@ -10,6 +10,8 @@ What people are told of an element comes from here, whoever tells it.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from wms.provisioning.health import Health, Place
 from wms.site import ComputingElement
 from wms.taskqueue.allowance import Notice, notice
@@ -32,6 +34,8 @@ class Since(NamedTuple):
     allowed: int | None = None
     matched: int = 0
     sent: int = 0
+    idle: int = 0
+    """Of our pilots that the ad's source counts as jobs, those that have none."""
 
 
 def notices(
@@ -39,6 +43,12 @@ def notices(
 ) -> Iterator[Notice]:
     """Yield what is to be said of an element: by what its ad lets come, by how it was judged, by what became of its pilots."""
     if fresh:
+        # One of them that is given a job is the same job there.
+        element = replace(
+            element,
+            current_jobs=max(0, element.current_jobs - since.idle),
+            current_submitting_jobs=max(0, element.current_submitting_jobs - since.idle),
+        )
         of_jobs = notice(element, since.allowed, since.matched)
         yield from filter(None, (of_jobs, notice(element, since.allowed, since.sent, "pilots")))
     elif since.allowed is not None:
