@@ -1,5 +1,7 @@
 """Makes what a pilot is sent with: its agent's configuration and its token."""
 
+import msgspec
+
 from services.pilot_submitter.config import Config, PilotSettings
 from services.pilot_submitter.doors import Door
 from wms.auth.keys import SigningKey
@@ -95,11 +97,7 @@ class PilotMaker:
                     name: list(value) if isinstance(value, tuple) else value for name, value in node
                 },
                 "sandboxes": {"url": door.terms.sandboxes_url or self._sandboxes},
-                "kafka": {
-                    "bootstrap": self._kafka.bootstrap,
-                    "fetch_wait_ms": self._kafka.fetch_wait_ms,
-                    "idempotent": self._kafka.idempotent,
-                },
+                "kafka": msgspec.to_builtins(self._kafka),
                 "log": {"level": self._log_level},
             }
         )

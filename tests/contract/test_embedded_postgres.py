@@ -18,6 +18,7 @@ from tests.conftest import execute
 from tests.waiting import eventually
 from wms.embedded import privilege
 from wms.embedded.postgres import Postgres
+from wms.embedded.sockets import socket_directory
 from wms.errors import Rejected, Unavailable
 
 
@@ -60,13 +61,27 @@ async def test_password_is_for_us_alone_and_needed(postgres: Postgres) -> None:
     assert stat.S_IMODE((postgres.data_dir / "password").stat().st_mode) == 0o600
     assert stat.S_IMODE(postgres.data_dir.stat().st_mode) == 0o700
     with pytest.raises(asyncpg.InvalidPasswordError):
-        await asyncpg.connect(f"postgresql://wms:wrong@127.0.0.1:{postgres.port}/postgres")
+        await asyncpg.connect(postgres.url, password="wrong")
 
 
-async def test_listens_on_loopback_only(postgres: Postgres) -> None:
+async def test_listens_on_no_port(postgres: Postgres) -> None:
     assert postgres.pid is not None
-    sockets = [c for c in psutil.Process(postgres.pid).net_connections() if c.status == psutil.CONN_LISTEN]
-    assert {c.laddr.ip for c in sockets} == {"127.0.0.1"}
+    assert not psutil.Process(postgres.pid).net_connections("inet")
+    assert stat.S_IMODE(postgres.sockets.stat().st_mode) == 0o700
+
+
+async def test_a_path_that_is_too_long_for_a_socket_has_one_elsewhere(tmp_path: Path) -> None:
+    server = Postgres(tmp_path / ("long" * 20), durable=False)
+    async with server:
+        elsewhere = server.sockets
+        assert not elsewhere.is_relative_to(tmp_path)
+        assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o700
+        assert await fetch_value(server.url, "SELECT 1") == 1
+        elsewhere.chmod(0o755)
+        with pytest.raises(Rejected, match="others may use the sockets"):
+            socket_directory(server.data_dir)
+        elsewhere.chmod(0o700)
+    assert not elsewhere.exists()
 
 
 async def test_committed_rows_survive_kill_of_the_postmaster(postgres: Postgres) -> None:

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import msgspec
 import psutil
 import pytest
 import pytest_asyncio
 
 from tests.conftest import execute
 from tests.waiting import eventually
-from wms.embedded.broker import cluster_id_at
+from wms.bus.kafka import Kafka, Settings
 from wms.embedded.layout import SERVICES
 from wms.embedded.lifeline import Lifeline
 from wms.embedded.server import Program, Server
@@ -52,7 +53,10 @@ async def count_tables(url: str) -> int:
 async def test_its_users_find_all_they_need_in_one_file(system: System) -> None:
     told = client_file(system.layout.root)
     assert await count_tables(told["postgres"]["url"]) > 0
-    assert await cluster_id_at(int(told["kafka"]["bootstrap"].rpartition(":")[2]))
+    kafka = Kafka(msgspec.convert(told["kafka"], Settings), "test")
+    await kafka.start()
+    assert kafka.cluster_id
+    await kafka.close()
     assert Path(told["auth"]["jwks"]).is_file()
     assert Path(told["auth"]["token_file"]).is_file()
 

@@ -16,6 +16,7 @@ import pytest_asyncio
 from tests.chaos.run import quick_system
 from tests.waiting import eventually
 from wms.audit import audit
+from wms.bus.door import servers
 from wms.client import Client, JobDescription, Submission
 from wms.embedded.system import System
 from wms.faultpoint import POINTS
@@ -220,7 +221,9 @@ async def test_garbage_is_put_aside_and_the_partition_goes_on(
 
     assert system.broker is not None
     assert system.facts is not None
-    producer = AIOKafkaProducer(bootstrap_servers=system.broker.bootstrap, max_request_size=1_048_000)
+    producer = AIOKafkaProducer(
+        bootstrap_servers=servers(system.broker.bootstrap), max_request_size=1_048_000
+    )
     await producer.start()
     connection = await asyncpg.connect(system.facts.postgres_url)
     before = await connection.fetchval("select count(*) from dead_letter")

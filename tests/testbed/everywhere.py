@@ -144,7 +144,9 @@ async def system_everywhere(
     root = testbed.root / "system"
     root.mkdir()
     try:
-        async with System(root / "own", services=(), durable=False, pilots=PILOTS) as system:
+        async with System(
+            root / "own", services=(), kafka="loopback", durable=False, pilots=PILOTS
+        ) as system:
             assert system.facts is not None
             for name in SERVICES:
                 service = plan.service(name, system.facts)

@@ -12,6 +12,7 @@ import msgspec
 from aiokafka import AIOKafkaConsumer
 
 from wms.audit.report import Check
+from wms.bus.door import servers
 from wms.db.columns import dense
 
 TOPIC = "wms.job.events"
@@ -80,9 +81,9 @@ class Told(msgspec.Struct):
 
 
 async def read(bootstrap: str) -> Told:
-    """Read the whole log from the brokers at HOST:PORT. Raises what aiokafka raises when there is none."""
+    """Read the whole log from the brokers at HOST:PORT or `unix:PATH`. Raises what aiokafka raises when there is none."""
     consumer = AIOKafkaConsumer(
-        TOPIC, bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False
+        TOPIC, bootstrap_servers=servers(bootstrap), auto_offset_reset="earliest", enable_auto_commit=False
     )
     told = Told()
     await consumer.start()

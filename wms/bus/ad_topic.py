@@ -11,7 +11,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from wms.auth.policy import may_advertise
 from wms.auth.token import Verifier
@@ -65,11 +64,17 @@ class AdTopic:
                 topic = parts.path.strip("/") or TOPIC
                 if topic != TOPIC:
                     raise Rejected("ADDRESS_INVALID", f"{topic} is no topic of ads; {TOPIC} is")
-                settings = replace(self._settings, bootstrap=parts.netloc)
+                settings = self._settings_for(parts.netloc)
                 reader = await Kafka(settings, "discovery").reader(topic)
                 reader.assign(dict.fromkeys(range(find(topic).partitions), 0))
                 self._readings[address.key] = _Reading(reader, self._verifier, self._now)
             return self._readings[address.key]
+
+    def _settings_for(self, bootstrap: str) -> Settings:
+        """Return how to reach a broker: another system's is never told who we are to ours."""
+        if bootstrap == self._settings.bootstrap:
+            return self._settings
+        return Settings(bootstrap=bootstrap, fetch_wait_ms=self._settings.fetch_wait_ms, idempotent=False)
 
 
 class _Kept(Struct, frozen=True):

@@ -15,12 +15,12 @@ from functools import partial
 from itertools import islice, takewhile
 from typing import Any
 
-import msgspec
 import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, UnknownError
 
+from wms.bus.access import Settings
 from wms.bus.reader import HEADER, Message, Reader, quietly
 from wms.bus.topics import Topic, find
 from wms.errors import Rejected, Unavailable
@@ -39,18 +39,6 @@ _EXISTS = 36
 REQUEST_LIMIT = 1_048_000
 FRAMING = 512
 """Bytes of a batch that are not its messages'."""
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to reach the brokers."""
-
-    bootstrap: str = "127.0.0.1:9092"
-    fetch_wait_ms: int = 100
-    """How long a broker may hold a fetch that finds nothing. 0 for one that does not wake it early, as the embedded one: it
-    is asked anew from time to time."""
-    idempotent: bool = True
-    """Whether the producer numbers its messages, so that a broker drops those sent twice. The embedded cannot."""
-    replication: int = 1
 
 
 class Kafka:
@@ -72,7 +60,7 @@ class Kafka:
         try:
             await self._open_producer()
             self._admin = AIOKafkaAdminClient(
-                bootstrap_servers=self.settings.bootstrap,
+                **self.settings.connection(),
                 client_id=self._client_id,
                 request_timeout_ms=10_000,
             )
@@ -205,7 +193,7 @@ class Kafka:
 
     async def _start_producer(self) -> Any:
         producer = AIOKafkaProducer(
-            bootstrap_servers=self.settings.bootstrap,
+            **self.settings.connection(),
             client_id=self._client_id,
             acks="all",
             enable_idempotence=self.settings.idempotent,
@@ -241,7 +229,7 @@ class Kafka:
     async def reader(self, topic: str) -> Reader:
         """Return a reader of one topic, with no partition yet. Unavailable: there is no broker."""
         reader = Reader(
-            topic, self.settings.bootstrap, f"{self._client_id}-reader", self.settings.fetch_wait_ms
+            topic, self.settings.connection(), f"{self._client_id}-reader", self.settings.fetch_wait_ms
         )
         await reader.start()
         return reader

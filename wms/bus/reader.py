@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -38,11 +38,11 @@ class Message(msgspec.Struct, frozen=True):
 class Reader:
     """Reads partitions of one topic that it is told, from offsets that it is told."""
 
-    def __init__(self, topic: str, bootstrap: str, client_id: str, wait_ms: int) -> None:
+    def __init__(self, topic: str, connection: Mapping[str, Any], client_id: str, wait_ms: int) -> None:
         self.topic = topic
         self._pacing = Pacing() if wait_ms == 0 else None
         self._consumer = AIOKafkaConsumer(
-            bootstrap_servers=bootstrap,
+            **connection,
             client_id=client_id,
             enable_auto_commit=False,
             auto_offset_reset="earliest",

@@ -38,7 +38,7 @@ def up(
     Parameters
     ----------
     kafka
-        embedded, apache (Apache Kafka 4, needs Java 17), or HOST:PORT of one that runs.
+        embedded, which only you can reach; loopback, the same for every user of this machine; apache (Apache Kafka 4, needs Java 17); or HOST:PORT of one that runs.
     postgres
         embedded, or the URL of one that runs.
     slots
@@ -81,6 +81,8 @@ async def _keep_up(system: "System", directory: Path, common: Common) -> int:
 
 def _tell_up(system: "System", directory: Path, common: Common) -> None:
     state = system.state()
+    if system.exposed:
+        note(f"NOT SAFE ON A SHARED MACHINE: {system.exposed}")
     if common.json:
         show_json({"data": str(directory), "pid": state.pid, "parts": state.children})
     else:

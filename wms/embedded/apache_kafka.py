@@ -6,6 +6,7 @@ import asyncio.subprocess
 import contextlib
 import os
 import re
+import secrets
 import shutil
 import signal
 import subprocess
@@ -13,12 +14,14 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from wms.embedded.broker import cluster_id_at, new_cluster_id
+from wms.embedded.broker import cluster_id_of, new_cluster_id
 from wms.embedded.process import Child
 from wms.embedded.server import KafkaServer, settle_port
 from wms.errors import Rejected, Unavailable
+from wms.files import Table, write_secret
 
 JAVA = 17
+USER = "wms"
 FETCH_WITHIN = 600.0
 # Beside the sources, or in an installed wheel beside this module.
 _POMS = (
@@ -68,7 +71,10 @@ Configuration:
 
 
 class ApacheKafka(KafkaServer):
-    """One broker and controller on 127.0.0.1, its log kept in `data_dir` over restarts, its heap small."""
+    """One broker and controller on 127.0.0.1, its log kept in `data_dir` over restarts, its heap small.
+
+    With `closed` it serves only who knows the password in `data_dir` (0600), on both its ports.
+    """
 
     def __init__(
         self,
@@ -76,6 +82,7 @@ class ApacheKafka(KafkaServer):
         port: int = 0,
         *,
         settings: Mapping[str, str] | None = None,
+        closed: bool = False,
         heap_mib: int = 384,
         ready_within: float = 60.0,
     ) -> None:
@@ -83,6 +90,16 @@ class ApacheKafka(KafkaServer):
         self.port = port
         self._settings = {**SETTINGS, **(settings or {})}
         self._heap_mib = heap_mib
+        self._closed = closed
+
+    @property
+    def access(self) -> Table:
+        """What clients are told, to reach it."""
+        if not self._closed:
+            return super().access
+        password = (self.data_dir / "password").read_text("ascii").strip()
+        sasl = {"security": "SASL_PLAINTEXT", "mechanism": "PLAIN", "username": USER, "password": password}
+        return {**super().access, **sasl}
 
     async def wipe(self) -> None:
         """Remove all topics and the cluster's id, as if its disks were lost."""
@@ -102,7 +119,7 @@ class ApacheKafka(KafkaServer):
         return await self._java(jars, "kafka.Kafka", str(self._properties))
 
     async def _is_ready(self) -> bool:
-        return await cluster_id_at(self.port) == self._cluster_id()
+        return await cluster_id_of(self) == self._cluster_id()
 
     @property
     def _properties(self) -> Path:
@@ -117,9 +134,26 @@ class ApacheKafka(KafkaServer):
             # A properties file takes a backslash for an escape.
             "log.dirs": str(self._logs).replace("\\", "\\\\"),
         }
-        lines = [f"{key}={value}\n" for key, value in {**self._settings, **where}.items()]
-        self._properties.write_text("".join(lines), "utf-8")
+        settings = {**self._settings, **where, **(self._sasl() if self._closed else {})}
+        write_secret(self._properties, "".join(f"{key}={value}\n" for key, value in settings.items()))
         (self.data_dir / "log4j2.yaml").write_text(LOGGING, "utf-8")
+
+    def _sasl(self) -> dict[str, str]:
+        """Return the settings by which it, and whoever comes to it, must know the password."""
+        file = self.data_dir / "password"
+        if not file.exists():
+            write_secret(file, secrets.token_hex(24))
+        password = file.read_text("ascii").strip()
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        login = f'{module} username="{USER}" password="{password}" user_{USER}="{password}";'
+        return {
+            "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,KAFKA:SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            "sasl.mechanism.controller.protocol": "PLAIN",
+            "listener.name.kafka.plain.sasl.jaas.config": login,
+            "listener.name.controller.plain.sasl.jaas.config": login,
+        }
 
     async def _format(self, jars: Path) -> None:
         await self.wipe()

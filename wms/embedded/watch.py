@@ -10,7 +10,7 @@ import asyncpg
 from wms.db import instance
 from wms.db.database import Transaction
 from wms.embedded.hang import HUNG_AFTER_SECONDS, HangDetector
-from wms.embedded.server import LOOPBACK, KafkaServer
+from wms.embedded.server import KafkaServer
 from wms.embedded.supervisor import Supervisor
 
 LOOK_SECONDS = 2.0
@@ -89,15 +89,15 @@ class SystemWatch:
         return {name: (pid, beats[pid]) for name, pid in pids.items() if pid in beats}
 
     async def _look_at_broker(self) -> None:
-        if self._broker is None or await answers(self._broker.port):
+        if self._broker is None or await answers(self._broker):
             self._answers["broker"] += 1
 
 
-async def answers(port: int) -> bool:
+async def answers(broker: KafkaServer) -> bool:
     """Return whether a broker on this machine answers, or refuses; false if it accepts a request and says nothing."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            reader, writer = await asyncio.open_connection(LOOPBACK, port)
+            reader, writer = await broker.open_stream()
             try:
                 writer.write(_API_VERSIONS)
                 await reader.read(8)

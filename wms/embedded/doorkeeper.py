@@ -1,0 +1,98 @@
+"""The process beside a broker in a network namespace of its own: it hands connections to the broker out over a Unix socket.
+
+`python doorkeeper.py --port=PORT PATH...`: it makes the namespace's loopback work, listens on each path, and ends with its
+parent. It imports nothing but the standard library, since nothing waits for it but a broker's start.
+"""
+
+import argparse
+import array
+import asyncio
+import contextlib
+import ctypes
+import fcntl
+import os
+import signal
+import socket
+import struct
+from pathlib import Path
+
+LOOPBACK = "127.0.0.1"
+READY, REFUSED = b"+", b"-"
+CONNECT_SECONDS = 5.0
+BACKLOG = 1_024
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
+_PR_SET_PDEATHSIG = 1
+
+
+def raise_loopback() -> None:
+    """Let the namespace's own loopback device work: it is down at first."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as each:
+        request = bytearray(struct.pack("16sh14x", b"lo", 0))
+        fcntl.ioctl(each, _SIOCGIFFLAGS, request)
+        (flags,) = struct.unpack_from("h", request, 16)
+        struct.pack_into("h", request, 16, flags | _IFF_UP)
+        fcntl.ioctl(each, _SIOCSIFFLAGS, request)
+
+
+def listen(path: Path) -> socket.socket:
+    """Return a socket that listens at the path, in place of whatever was there."""
+    path.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    # Who may come in is said by the directory: its mode is there before the socket is.
+    path.chmod(0o666)
+    listening.listen(BACKLOG)
+    listening.setblocking(False)
+    return listening
+
+
+async def serve(listening: socket.socket, port: int) -> None:
+    """Hand a connection to the broker to each caller, until cancelled."""
+    loop = asyncio.get_running_loop()
+    calls: set[asyncio.Task[None]] = set()
+    while True:
+        caller, _ = await loop.sock_accept(listening)
+        task = asyncio.create_task(_answer(caller, port))
+        calls.add(task)
+        task.add_done_callback(calls.discard)
+
+
+async def _answer(caller: socket.socket, port: int) -> None:
+    with caller, socket.socket(socket.AF_INET) as connection, contextlib.suppress(OSError):
+        connection.setblocking(False)
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await asyncio.get_running_loop().sock_connect(connection, (LOOPBACK, port))
+        except (OSError, TimeoutError):
+            caller.send(REFUSED)
+            return
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        caller.sendmsg(
+            [READY], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [connection.fileno()]))]
+        )
+
+
+async def _run(paths: list[Path], port: int) -> None:
+    async with asyncio.TaskGroup() as group:
+        for path in paths:
+            group.create_task(serve(listen(path), port))
+
+
+def main() -> None:
+    """Run until the parent ends."""
+    parser = argparse.ArgumentParser(prog="doorkeeper", description=main.__doc__)
+    parser.add_argument("--port", type=int, default=9092, help="the broker's port on the loopback")
+    parser.add_argument("--try", dest="only_try", action="store_true", help="only make the loopback work")
+    parser.add_argument("paths", nargs="*", type=Path, help="where to listen")
+    options = parser.parse_args()
+    # To enter a namespace may have undone the tie to the parent.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() == 1:
+        return
+    raise_loopback()
+    if not options.only_try:
+        asyncio.run(_run(options.paths, options.port))
+
+
+if __name__ == "__main__":
+    main()
