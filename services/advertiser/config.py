@@ -130,7 +130,8 @@ class IndexSettings(BatchSettings, frozen=True, kw_only=True):
     sites: dict[str, str] = {}
     """What a site is called here, by what it would be called."""
     hosts: list[str] = []
-    """Patterns of hosts that indexes may lead to, such as `*.example.org`; empty: all."""
+    """Patterns of hosts that indexes may lead to, such as `*.example.org`, or `*` for all; empty: the hosts of `urls`, and those
+    of their domains."""
     for_whom: list[Whom] = []
     """Elements are left out that let none of these in; empty: none is."""
     proxy_file: str = ""

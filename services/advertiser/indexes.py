@@ -18,7 +18,7 @@ from wms.auth.principal import Principal
 from wms.auth.token import Verifier
 from wms.bus.ad_topic import DISCOVERED, AdTopic
 from wms.bus.kafka import Settings as KafkaSettings
-from wms.discovery.address import Address, address
+from wms.discovery.address import Address, address, near
 from wms.discovery.admission import Asker, admits
 from wms.discovery.discovery import Discovery, Pace
 from wms.discovery.file import File
@@ -73,7 +73,7 @@ class Indexes:
                 patience_seconds=settings.patience_seconds,
                 servers_at_once=settings.servers_at_once,
             ),
-            bounds=Bounds(hosts=tuple(settings.hosts)),
+            bounds=Bounds(hosts=tuple(settings.hosts or near(settings.urls))),
             terms=Terms(fresh_seconds=settings.fresh_seconds),
         )
         self._known = _Known()

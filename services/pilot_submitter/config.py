@@ -15,6 +15,8 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     """Below it every pilot of this machine has a directory."""
     keys: str
     """The directory with the key that signs pilots' tokens."""
+    local_sites: list[str] = []
+    """The sites whose local elements are this machine, by name or pattern: pilots run here for no other, whatever an ad says."""
     lifeline: str = ""
     """The lock file of a system on this machine, with which its pilots end."""
     system: str = ""

@@ -6,7 +6,8 @@ with every failure; meanwhile pilots are planned for the next best elements.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import structlog
@@ -178,10 +179,22 @@ class Door:
 
 
 class Doors:
-    """All doors: those configured, and one to this machine for each local element that advertises itself."""
+    """All doors: those configured, and one to this machine for each local element of the sites that it is configured for.
 
-    def __init__(self, local: Dispatcher, clock: Callable[[], float], doors: Iterable[Door] = ()) -> None:
+    What an ad says of its dispatcher only chooses among them: no ad opens a door.
+    """
+
+    def __init__(
+        self,
+        local: Dispatcher,
+        clock: Callable[[], float],
+        doors: Iterable[Door] = (),
+        *,
+        local_sites: Sequence[str] = (),
+    ) -> None:
+        """`local_sites` are names, or patterns, of the sites whose local elements are this machine."""
         self._local = local
+        self._local_sites = tuple(local_sites)
         self.clock = clock
         self._doors = {door.place: door for door in doors}
 
@@ -204,9 +217,12 @@ class Doors:
     def to(self, site: str, ce: str, kind: str) -> Door | None:
         """Return the door to an element of a kind of dispatcher; None if there is none of that kind."""
         door = self._doors.get((site, ce))
-        if door is None and kind == "local":
+        if door is None and kind == "local" and self._is_here(site):
             door = self._doors[site, ce] = Door((site, ce), self._local, self.clock, Terms())
         return door if door is not None and door.terms.kind == kind else None
+
+    def _is_here(self, site: str) -> bool:
+        return any(fnmatchcase(site, each) for each in self._local_sites)
 
     def behind(self, pilots: Iterable[S]) -> dict[Door, list[S]]:
         """Return the pilots by the doors that they went through, those of doors that are there still."""

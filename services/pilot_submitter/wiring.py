@@ -36,7 +36,7 @@ def doors_of(config: Config, environment: Mapping[str, str]) -> Doors:
     places = [door.place for door in doors]
     if twice := next((place for place in places if places.count(place) > 1), None):
         raise Rejected("CONFIG_INVALID", f"the element {twice[1]} of {twice[0]} is configured twice")
-    return Doors(local, time.monotonic, doors)
+    return Doors(local, time.monotonic, doors, local_sites=config.pilots.local_sites)
 
 
 def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[Door]:

@@ -32,7 +32,7 @@ class FakeMiddleware:
 async def follow(world: World, **said: Any) -> None:
     """Let the pilot submitter hear what an element says of its pilot."""
     door = Door(("A", "ce"), FakeMiddleware(**said), lambda: 0.0, Terms(kind="local"))  # type: ignore[arg-type] # no more is asked of it
-    doors = Doors(door.dispatcher, lambda: 0.0, [door])
+    doors = Doors(door.dispatcher, lambda: 0.0, [door], local_sites=["*"])
     await Following(world.db, doors, silent_seconds=SILENT_SECONDS).follow()
 
 

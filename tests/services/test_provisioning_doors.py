@@ -72,7 +72,7 @@ class Site:
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
         asked = terms or Terms(kind="slurm")
         ways = [Door(("A", ce), each, clock, asked) for ce, each in dispatchers.items()]
-        doors = Doors(LocalDispatcher(self.place / "local", ENDS, {}), clock, ways)
+        doors = Doors(LocalDispatcher(self.place / "local", ENDS, {}), clock, ways, local_sites=["*"])
         following = Following(self.world.db, doors, settled_seconds=0.0)
         return Provisioning(self.world.db, doors, self.maker, Caps(pilots=8), following), following
 

@@ -50,7 +50,7 @@ def provisioning(the_world: World, tmp_path: Path) -> tuple[Provisioning, Follow
     config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
     maker = PilotMaker(config, load_key(tmp_path / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
     gated = Gated(tmp_path / "pilots")
-    doors = Doors(gated, time.monotonic)
+    doors = Doors(gated, time.monotonic, local_sites=["*"])
     following = Following(the_world.db, doors)
     return Provisioning(the_world.db, doors, maker, Caps(pilots=4), following), following, gated
 

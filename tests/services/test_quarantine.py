@@ -93,7 +93,7 @@ async def place(the_world: World, tmp_path: Any) -> AsyncIterator[Place]:
             " values ('A', $1, $2::text::jsonb, now(), now() + interval '1 h')",
             *(ce, msgspec.json.encode(element).decode()),
         )
-    doors = Doors(LocalDispatcher(tmp_path, ["true"], {}), lambda: 0.0)
+    doors = Doors(LocalDispatcher(tmp_path, ["true"], {}), lambda: 0.0, local_sites=["*"])
     yield Place(the_world, Watch(the_world.db, doors, TERMS))
     report = await audit(the_world.url)
     assert report.ok, report.text(brief=True)

@@ -390,7 +390,7 @@ def submitter(world: World, folder: Path, taker: Taker) -> Provisioning:
         generate_keys(keys)
     pilots = PilotSettings(directory=str(folder / "pilots"), keys=str(keys))
     config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
-    doors = Doors(taker, time.monotonic)
+    doors = Doors(taker, time.monotonic, local_sites=["*"])
     maker = PilotMaker(config, load_key(keys / "pilots.pem"), OrderKeys([b"k" * 32]))
     return Provisioning(world.db, doors, maker, Caps(), Following(world.db, doors))
 

@@ -145,7 +145,11 @@ async def system_everywhere(
     root.mkdir()
     try:
         async with System(
-            root / "own", services=(), kafka="loopback", durable=False, pilots=PILOTS
+            root / "own",
+            services=(),
+            kafka="loopback",
+            durable=False,
+            pilots={**PILOTS, "local_sites": ["here"]},
         ) as system:
             assert system.facts is not None
             for name in SERVICES:

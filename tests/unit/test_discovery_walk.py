@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.services.index_servers import queue
-from wms.discovery.address import Address, address, refusal
+from wms.discovery.address import Address, address, near, refusal
 from wms.discovery.admission import Asker, admits
 from wms.discovery.document import LEADS_LIMIT, SIZE_LIMIT, read_element, read_index
 from wms.discovery.memory import Memory, Terms
@@ -376,3 +376,27 @@ def test_an_offer_without_rules_has_those_of_its_vos() -> None:
     told = replace(element("s"), offer=offer)
     assert not admits(told, [Asker(vo="lhcb")])
     assert admits(told, [Asker(vo="atlas")])
+
+
+@pytest.mark.parametrize(
+    ("urls", "asked", "left"),
+    [
+        (["https://index.example.org/a"], ["index.example.org", "ce.example.org"], ["ce.example.com", "example.net"]),
+        (["https://example.org/"], ["example.org"], ["ce.org", "other.org"]),
+        (["https://127.0.0.1:99/"], ["127.0.0.1"], ["127.0.0.2", "x.0.0.1"]),
+        (["file:///etc/index"], [], ["example.org"]),
+        (["https://[::1]/"], ["::1"], ["::2"]),
+    ],
+)  # fmt: skip
+def test_unless_said_otherwise_indexes_lead_to_their_own_domains(
+    urls: list[str], asked: list[str], left: list[str]
+) -> None:
+    root = address(urls[0], "index")
+
+    def refused(host: str) -> bool:
+        place = f"[{host}]" if ":" in host else host
+        by = root if root.scheme == "https" else address("https://anywhere.example.org/", "index")
+        return bool(refusal(address(f"https://{place}/", "element"), by, near(urls)))
+
+    assert not any(map(refused, asked))
+    assert all(map(refused, left))

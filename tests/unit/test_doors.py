@@ -108,7 +108,7 @@ def test_a_pilot_asks_for_what_it_is_said_to_bring(clock: Clock, nothing: LocalD
 def test_a_door_leads_only_where_and_how_it_is_configured(
     door: Door, clock: Clock, nothing: LocalDispatcher
 ) -> None:
-    doors = Doors(nothing, clock, [door])
+    doors = Doors(nothing, clock, [door], local_sites=["B", "C-*"])
     assert doors.to("A", "ce", "slurm") is door
     assert doors.to("A", "ce", "arc") is None
     assert doors.to("A", "other", "slurm") is None
@@ -116,3 +116,12 @@ def test_a_door_leads_only_where_and_how_it_is_configured(
     assert local is not None
     assert local.is_local
     assert doors.to("B", "here", "local") is local
+
+
+def test_a_strangers_ad_opens_no_door_to_this_machine(clock: Clock, nothing: LocalDispatcher) -> None:
+    doors = Doors(nothing, clock, local_sites=["home", "lab-*"])
+    assert doors.to("home", "any", "local")
+    assert doors.to("lab-2", "any", "local")
+    for site in ("stranger", "homes", "HOME", "lab", "*", ""):
+        assert doors.to(site, "any", "local") is None
+    assert Doors(nothing, clock).to("home", "any", "local") is None

@@ -17,6 +17,9 @@ WEB = frozenset(PORTS)
 """What an index on the web may lead to: no index may have us read our own files, or somebody's messages."""
 _FORM = re.compile(r"[!-~]+")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_NUMBERED = re.compile(r"[0-9.]+|.*:.*")
+_NOWHERE = "none.invalid"
+"""As the only host that may be asked: none may."""
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
@@ -79,6 +82,15 @@ def refusal(of: Address, by: Address | None, hosts: Sequence[str]) -> str:
     if hosts and of.host and not any(fnmatchcase(of.host, each.lower()) for each in hosts):
         return f"{of.host} is none of the hosts that may be asked"
     return ""
+
+
+def near(urls: Sequence[str]) -> list[str]:
+    """Return patterns of the hosts that addresses name, and of the other hosts of their domains."""
+    hosts = {address(each, "index").host for each in urls}
+    domains = {host.partition(".")[2] for host in hosts if not _NUMBERED.fullmatch(host)}
+    # What has no dot in it is no organisation's domain, but a country's.
+    near_by = {f"*.{each}" for each in domains if "." in each}
+    return sorted((hosts | near_by) - {""}) or [_NOWHERE]
 
 
 def _place(parts: SplitResult) -> str:

@@ -125,6 +125,7 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
         case "pilot_submitter":
             pilots: dict[str, Value] = {
                 "directory": str(layout.pilots),
+                "local_sites": [facts.site],
                 "keys": str(layout.keys),
                 "lifeline": str(layout.lock),
                 "system": system_id(layout.root),
