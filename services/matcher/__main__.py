@@ -43,6 +43,7 @@ async def build(host: Host, config: Config) -> None:
         index, gate, config.lease, config.matching.retry_after_seconds, np.random.default_rng()
     )
     host.add(feed)
+    host.show_probes("matcher.queue-feed", feed.inbox)
     feed.on_opened = gate.open
     standing = Standing(host.db, index)
     await standing.refresh()

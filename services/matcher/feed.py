@@ -37,11 +37,11 @@ class Feed:
         """Called when shares or limits are others now."""
         self.on_opened: Callable[[Iterable[Key]], None] = lambda _: None
         """Called when there is room again under limits."""
-        self._inbox: Inbox[Change] = Inbox(kafka, topic, Codec(Change))
+        self.inbox: Inbox[Change] = Inbox(kafka, topic, Codec(Change))
 
     async def load(self) -> None:
         """Open the feed and load what waits now."""
-        await self._inbox.start()
+        await self.inbox.start()
         await self.fill()
         log.info("index loaded", jobs=len(self._index))
 
@@ -49,10 +49,10 @@ class Feed:
         """Follow the changes until cancelled."""
         try:
             while True:
-                for change in await self._inbox.poll(1.0):
+                for change in await self.inbox.poll(1.0):
                     await self._apply(change)
         finally:
-            await self._inbox.close()
+            await self.inbox.close()
 
     async def _apply(self, change: Change) -> None:
         match change:

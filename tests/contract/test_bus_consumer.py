@@ -558,3 +558,31 @@ async def test_an_operator_names_and_skips_the_message_that_blocks(bus: Bus) -> 
     (ordered,) = await bus.sql("select operator, action, subject, reason from operator_order")
     assert (ordered["operator"], ordered["action"], ordered["reason"]) == ("oz", "skip", "too slow")
     assert f"{found.blocked.topic}/{found.blocked.partition} {found.blocked.offset}" in ordered["subject"]
+
+
+async def test_a_probe_passes_through_every_partition_and_not_past_what_blocks(bus: Bus) -> None:
+    async with bus.instance() as one:
+        await eventually(lambda: one.partitions == set(range(PARTITIONS)))
+
+        def passed() -> list[bool]:
+            return [each.round_trip_ms is not None for each in one.consumer.probe_health().probes]
+
+        await one.consumer.probe()
+        await eventually(lambda: passed() == [True] * PARTITIONS)
+        one.hold.clear()
+        await bus.send([1])
+        await one.holding.wait()
+        read = one.consumer.probe_health().recognised
+        await one.consumer.probe()
+        # A partition of which the probe was read has it in hand behind the message that blocks it, or not yet at all.
+        assert (
+            sum(len(each.sent) + len(each.read) for each in one.consumer.progress.probes._partitions.values())
+            == 4
+        )
+        one.hold.set()
+        await eventually(lambda: one.consumer.probe_health().recognised == read + PARTITIONS)
+        await bus.caught_up()
+
+    assert await bus.effects() == [1]
+    assert one.batches == [[1]]
+    assert await bus.letters() == []

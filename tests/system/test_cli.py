@@ -188,6 +188,13 @@ async def test_operators_see_the_parts_and_check_them(shell: Shell) -> None:
         "postgres",
         "job_manager",
     }
+    (manager,) = [part for part in (await shell.json("status"))["parts"] if part["name"] == "job_manager"]
+    assert {each["consumer"] for each in manager["partitions"]} == {
+        "job_manager.commands",
+        "job_manager.queries",
+        "job_manager.reports",
+    }
+    assert len(manager["partitions"]) == 12
     assert await shell.run("migrate", "--check") == 0
     assert (await shell.json("migrate")) == {"applied": []}
     assert await shell.run("audit") == 0

@@ -2,7 +2,8 @@
 
 import pytest
 
-from wms.cli.dead_letters import claimed_sender, dead_letters, numbers, type_of
+from wms.cli.dead_letters import dead_letters, numbers
+from wms.cli.unhandled import claimed_sender, type_of
 from wms.errors import Rejected
 
 

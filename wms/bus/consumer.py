@@ -20,6 +20,7 @@ from wms.auth.principal import Principal
 from wms.auth.token import Verifier
 from wms.bus.kafka import Kafka, Message, Reader
 from wms.bus.membership import Membership
+from wms.bus.probe import ConsumerHealth
 from wms.bus.progress import STALLED_AFTER_SECONDS, PartitionHealth, Progress
 from wms.bus.topics import Topic
 from wms.db import dead_letter, offset
@@ -108,6 +109,17 @@ class Consumer(Generic[M]):
     def lag(self) -> int:
         """Messages of this instance's partitions that are still to be handled, as far as the broker told."""
         return sum(each.lag for each in self.health())
+
+    async def probe(self) -> None:
+        """Send a probe into each assigned partition."""
+        assigned = self._membership.assigned(self.name, self.topic.partitions)
+        keys, payloads = self.progress.probes.prepare(assigned, self.topic.partitions)
+        if keys:
+            await self._kafka.send_many(self.topic.name, keys, payloads)
+
+    def probe_health(self) -> ConsumerHealth:
+        """Return how probes fare in the partitions of this instance."""
+        return self.progress.probes.health(self.topic.name, self.topic.partitions)
 
     def health(self) -> list[PartitionHealth]:
         """Return how each partition does that the last heartbeat gave this instance, read or not."""
@@ -237,6 +249,8 @@ class Consumer(Generic[M]):
                 self._offsets[record.partition] = record.offset
 
     def _decode(self, record: Message) -> _Decoded[M]:
+        if self.progress.probes.recognise(record):
+            return _Decoded(record, None)
         try:
             message = self._codec.decode(record.payload)
         except Rejected as fault:

@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from wms.bus.kafka import Kafka, Message, Reader
+from wms.bus.probe import ConsumerHealth, Probes
 from wms.bus.topics import Topic
 from wms.errors import Rejected
 from wms.messages.wire import Codec
@@ -23,6 +24,8 @@ class Inbox(Generic[M]):
         self._codec = codec
         self._key = key.encode() if key is not None else None
         self._reader: Reader | None = None
+        self.probes = Probes()
+        self._read_to = 0
 
     async def start(self) -> None:
         """Open it; what is sent after this returns is seen."""
@@ -35,6 +38,14 @@ class Inbox(Generic[M]):
         if self._reader is not None:
             await self._reader.close()
 
+    async def probe(self) -> None:
+        """Send a probe; it passes when what came before it was done."""
+        await self._kafka.send_many(self._topic.name, *self.probes.prepare([0], self._topic.partitions))
+
+    def probe_health(self) -> ConsumerHealth:
+        """Return how probes fare."""
+        return self.probes.health(self._topic.name, 1)
+
     def hurry(self) -> None:
         """An answer is expected: let it come without delay."""
         if self._reader is not None:
@@ -43,11 +54,16 @@ class Inbox(Generic[M]):
     async def poll(self, timeout_seconds: float, limit: int = 1_000) -> list[M]:
         """Return what came for this reader; what cannot be read is logged and passed over."""
         assert self._reader is not None
+        # Who asks for more has done with what came before.
+        self.probes.moved({0: self._read_to})
         records = [each for each in await self._reader.poll(timeout_seconds, limit) if self._is_ours(each)]
         if records:
             self._reader.hurry()
         found = []
         for record in records:
+            self._read_to = record.offset + 1
+            if self.probes.recognise(record):
+                continue
             try:
                 found.append(self._codec.decode(record.payload))
             except Rejected as fault:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from wms.bus.probe import Probes
+
 STALLED_AFTER_SECONDS = 8.0
 """A partition that was not served for so long is stalled: a healthy one is served several times a second."""
 
@@ -54,6 +56,7 @@ class Progress:
 
     def __init__(self) -> None:
         self._partitions: dict[int, _Partition] = {}
+        self.probes = Probes()
 
     def assign(self, partitions: Iterable[int]) -> None:
         """Watch exactly these from now on; what was known of them stays known."""
@@ -95,6 +98,7 @@ class Progress:
         for number, offset in next_offsets.items():
             each = self._partition(number)
             each.next_offset, each.served_at = offset, now
+        self.probes.moved(next_offsets)
 
     def heard(self, partition: int, end_offset: int, *, unread: int, answered_at: int) -> bool:
         """Take the broker's last answer, of time `answered_at` in ms; return whether it says anew that nothing is unread."""

@@ -7,7 +7,7 @@ begins behind it.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import asyncpg
@@ -77,24 +77,42 @@ async def first_messages(
 async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECONDS) -> list[Unhandled]:
     """Return the messages that are next and have not been handled for so many seconds, those of now included."""
     before = await _positions(db, kafka)
-    waiting: dict[Blocked, Message] = {}
-    by_feed: dict[tuple[str, str], dict[int, int]] = {}
-    for each, age in before.items():
-        if age > patience:
-            by_feed.setdefault((each.consumer, each.topic), {})[each.partition] = each.offset
     started = asyncio.get_running_loop().time()
-    for (consumer, topic), offsets in by_feed.items():
-        for partition, message in (await first_messages(kafka, topic, offsets, LOOK_WITHIN)).items():
-            at = Blocked(consumer=consumer, topic=topic, partition=partition, offset=offsets[partition])
-            waiting[at] = message
+    waiting = await _messages_at([each for each, age in before.items() if age > patience], kafka)
     # One that has come just now is no fault: it gets as long.
     if waiting:
         await asyncio.sleep(max(0.0, started + patience - asyncio.get_running_loop().time()))
-    after = await _positions(db, kafka)
+    return await _still(waiting, db, kafka)
+
+
+async def next_messages(
+    db: Database, kafka: Kafka, partitions: Collection[tuple[str, str, int]]
+) -> list[Unhandled]:
+    """Return the messages that are next in these partitions, each named by consumer, topic and number."""
+    positions = await _positions(db, kafka)
+    at = [each for each in positions if (each.consumer, each.topic, each.partition) in partitions]
+    return await _still(await _messages_at(at, kafka), db, kafka)
+
+
+async def _messages_at(places: Sequence[Blocked], kafka: Kafka) -> dict[Blocked, Message]:
+    by_feed: dict[tuple[str, str], dict[int, Blocked]] = {}
+    for each in places:
+        by_feed.setdefault((each.consumer, each.topic), {})[each.partition] = each
+    found: dict[Blocked, Message] = {}
+    for (_, topic), by_partition in by_feed.items():
+        offsets = {partition: each.offset for partition, each in by_partition.items()}
+        messages = await first_messages(kafka, topic, offsets, LOOK_WITHIN)
+        found |= {by_partition[partition]: message for partition, message in messages.items()}
+    return found
+
+
+async def _still(waiting: Mapping[Blocked, Message], db: Database, kafka: Kafka) -> list[Unhandled]:
+    """Return those that are still the next of their partitions."""
+    now = await _positions(db, kafka)
     return [
-        Unhandled(blocked=each, message=message, age=after[each])
+        Unhandled(blocked=each, message=message, age=now[each])
         for each, message in waiting.items()
-        if each in after
+        if each in now
     ]
 
 

@@ -1,6 +1,5 @@
 """`wms dead-letters`: messages that could not be handled, and those that nothing gets past."""
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,6 +16,7 @@ from wms.cli.session import (
     with_database,
     with_database_and_broker,
 )
+from wms.cli.unhandled import BLOCKED, line_of, type_of, unhandled_row
 from wms.errors import Rejected
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from wms.auth.principal import Principal
     from wms.bus.kafka import Kafka
-    from wms.bus.skipping import Unhandled
     from wms.client import Settings
     from wms.db.database import Database
 
@@ -33,9 +32,7 @@ PAGE_LIMIT = 1_000
 NAMED_LIMIT = 10_000
 SHOWN_PAYLOAD = 10_000
 COLUMNS = ("LETTER>", "AGE>", "CONSUMER", "MESSAGE", "TYPE", "SENDER", "SIZE>", "STATE", "WHY")
-BLOCKED = ("CONSUMER", "PARTITION", "OFFSET>", "FOR>", "TYPE", "SENDER", "SIZE>")
 ORDERS = ("WHEN", "OPERATOR", "ORDER", "OF", "WHY")
-_TYPE = re.compile(rb'"type"\s*:\s*"([\w-]{1,64})"')
 
 
 def dead_letters(
@@ -164,12 +161,6 @@ def _line(each: Any) -> dict[str, Any]:
 
 def _state(each: Any) -> str:
     return "replayed" if each["replayed_at"] else "asked" if each["replay_requested_at"] else "dead"
-
-
-def type_of(payload: bytes) -> str:
-    """Return what type of message a payload begins like, `-` if it tells none. It is not decoded: it may be anything."""
-    found = _TYPE.search(payload[:4_096])
-    return found[1].decode() if found else "-"
 
 
 def _by_number(common: Common, what: What, ids: list[int], reason: str) -> int:
@@ -346,48 +337,12 @@ def _blocked(common: Common) -> int:
     from wms.bus.skipping import blocking
 
     async def work(db: "Database", kafka: "Kafka", _: "Settings") -> int:
-        found = await blocking(db, kafka)
+        found = [line_of(each) for each in await blocking(db, kafka)]
         if common.json:
             for each in found:
-                show_json(unhandled_line(each))
+                show_json(each)
         else:
-            rows = [
-                (
-                    each.blocked.consumer,
-                    f"{each.blocked.topic}/{each.blocked.partition}",
-                    each.blocked.offset,
-                    span(each.age),
-                    type_of(each.message.payload),
-                    claimed_sender(each.message.token),
-                    f"{len(each.message.payload):,}",
-                )
-                for each in found
-            ]
-            show_table(BLOCKED, rows, empty="nothing blocks")
+            show_table(BLOCKED, map(unhandled_row, found), empty="nothing blocks")
         return SOME_FAILED if found else OK
 
     return with_database_and_broker(common, work)
-
-
-def unhandled_line(each: "Unhandled") -> dict[str, Any]:
-    """Return what a program is told of a message that blocks."""
-    import msgspec
-
-    return {
-        **msgspec.structs.asdict(each.blocked),
-        "age": each.age,
-        "type": type_of(each.message.payload),
-        "sender": claimed_sender(each.message.token),
-        "bytes": len(each.message.payload),
-    }
-
-
-def claimed_sender(token: str) -> str:
-    """Return whose token it claims to be, unverified, or a dash."""
-    from wms.client.credential import decode
-    from wms.errors import shown
-
-    try:
-        return shown(decode(token.encode("ascii", "replace"), "the message").owner, 60)
-    except Rejected:
-        return "-"

@@ -1,21 +1,38 @@
-"""`wms status` without jobs: each server and service of the system, its lag and its health."""
+"""`wms status` without jobs: each server and service of the system, its lag, its health, and what is not served."""
 
 import asyncio
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from wms.cli.options import Common
-from wms.cli.printing import show, show_json, show_table
-from wms.cli.quantities import since
+from wms.cli.printing import console, is_terminal, show, show_json, show_table
+from wms.cli.quantities import since, span
+from wms.cli.service_health import (
+    Heartbeat,
+    PartitionLine,
+    partitions,
+    problems,
+    summed_up,
+    worst_round_trip,
+)
 from wms.cli.session import OK, SOME_FAILED, quiet, run_async
+from wms.cli.unhandled import UnhandledLine, in_words, unhandled
 
 if TYPE_CHECKING:
     from wms.client import Settings
+    from wms.db.database import Database, Transaction
+    from wms.embedded.supervisor import State
 
 ANSWER_SECONDS = 5.0
+MOST_CONNECTIONS = 0.9
+"""Of those that Postgres lets in: with more open the next service that starts may find none."""
+WIDE = 110
+"""Columns of a terminal with room for the last column."""
+PARTS = ("PART", "STATE", "PID>", "STARTS>", "UP FOR>", "LAG>", "PROBE>", "WHY")
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,13 +40,20 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     up: bool
+    """Whether it runs and serves everything that is its own."""
+    running: bool = True
     pid: int | None = None
     starts: int | None = None
     """How often it was started since the system is up."""
     since: str = ""
     lag: int | None = None
     """Messages that it has still to handle."""
+    probe_ms: float | None = None
+    """The longest round trip of a probe through a partition of its own; of one that is not served its silence."""
     note: str = ""
+    problems: tuple[str, ...] = ()
+    """Everything that is wrong with it."""
+    partitions: tuple[PartitionLine, ...] = ()
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,29 +65,52 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     kept_by: int | None
     """The process that keeps it up; None where there is none on this machine."""
     parts: tuple[Part, ...]
+    blocked: tuple[UnhandledLine, ...] = ()
+    """The messages at which partitions stand that are not served."""
 
 
 def show_health(common: Common) -> int:
-    """Show how the system does; exit code 1 when a part is down."""
+    """Show how the system does; exit code 1 when a part is down or something is not served."""
     health = run_async(look(common))
     if common.json:
         show_json(health)
-    else:
-        kept = (
-            f"kept up by process {health.kept_by}" if health.kept_by else "nobody keeps it up: `wms up` does"
-        )
-        show(f"system in {health.data}: {kept}")
-        show_table(("PART", "STATE", "PID>", "STARTS>", "UP FOR>", "LAG>", "WHY"), map(row, health.parts))
+        return OK if health.up else SOME_FAILED
+    kept = f"kept up by process {health.kept_by}" if health.kept_by else "nobody keeps it up: `wms up` does"
+    show(f"system in {health.data}: {kept}")
+    _show_parts(health.parts)
+    if health.blocked:
+        show("\nnot served; the next message of each partition, with its offset:")
+        for each in health.blocked:
+            show(f"  {in_words(each)}")
+        show("`wms dead-letters skip CONSUMER TOPIC/PARTITION OFFSET --reason WHY` sets one aside")
     return OK if health.up else SOME_FAILED
+
+
+def _show_parts(parts: Sequence[Part]) -> None:
+    """Print a line each; on a narrow terminal what there is to say of each stands below."""
+    rows = [row(part) for part in parts]
+    if not is_terminal() or console().width >= WIDE:
+        show_table(PARTS, rows)
+        return
+    show_table(PARTS[:-1], [each[:-1] for each in rows])
+    for part, each in zip(parts, rows, strict=True):
+        if each[-1]:
+            show(f"{part.name}: {each[-1]}")
 
 
 def row(part: Part) -> tuple[object, ...]:
     """Return the row of a table of parts."""
+    probe = "" if part.probe_ms is None else _milliseconds(part.probe_ms)
     told = (
         "-" if value is None or value == "" else value
-        for value in (part.pid, part.starts, part.since, part.lag)
+        for value in (part.pid, part.starts, part.since, part.lag, probe)
     )
-    return (part.name, "up" if part.up else "DOWN", *told, part.note)
+    state = "up" if part.up else "STUCK" if part.running else "DOWN"
+    return (part.name, state, *told, summed_up(part.problems) or part.note)
+
+
+def _milliseconds(duration: float) -> str:
+    return f"{duration:.0f}ms" if duration < 10_000 else span(duration / 1_000)
 
 
 async def look(common: Common) -> Health:
@@ -77,30 +124,73 @@ async def look(common: Common) -> Health:
     settings = read_settings(directory)
     keeper = await asyncio.to_thread(holder, directory / LOCK_FILE)
     state = await asyncio.to_thread(read_state, directory) if keeper else None
-    children = state.children if state else {}
     broker, services = await asyncio.gather(_broker(settings), _services(settings))
-    parts = [_counted(part, children) for part in (broker, *services)]
-    named = {part.name for part in parts}
-    parts += [
-        Part(
-            name=name,
-            up=child.pid is not None,
-            pid=child.pid,
-            starts=child.starts,
-            note=child.last_error or ("" if child.pid else f"see {_relative(child.log, directory)}"),
-        )
-        for name, child in children.items()
-        if name not in named and name != "kafka"
-    ]
-    return Health(data=str(directory), up=all(part.up for part in parts), kept_by=keeper, parts=tuple(parts))
+    parts = [_counted(part, state) for part in (broker, *services)]
+    if state is not None:
+        parts = [*_supervisor(state), *parts, *_children(state, parts, directory)]
+    silent = [line for part in parts for line in part.partitions if not line.served]
+    blocked = await _blocked(settings, silent) if silent and broker.up else []
+    parts = [_waiting(part, blocked) for part in parts]
+    return Health(
+        data=str(directory),
+        up=all(part.up for part in parts),
+        kept_by=keeper,
+        parts=tuple(parts),
+        blocked=tuple(blocked),
+    )
 
 
-def _counted(part: Part, children: dict[str, Any]) -> Part:
+def _waiting(part: Part, blocked: Sequence[UnhandledLine]) -> Part:
+    """Count the messages at which its partitions stand as waiting: what their reader knows is old."""
+    consumers = {line.consumer for line in part.partitions}
+    known = sum(each.consumer in consumers for each in blocked)
+    return msgspec.structs.replace(part, lag=max(part.lag or 0, known)) if known else part
+
+
+def _counted(part: Part, state: "State | None") -> Part:
     names = (part.name, "kafka") if part.name == "broker" else (part.name,)
-    child = next((children[name] for name in names if name in children), None)
+    child = next((state.children[name] for name in names if name in state.children), None) if state else None
     if child is None:
         return part
     return msgspec.structs.replace(part, pid=part.pid or child.pid, starts=child.starts)
+
+
+def _supervisor(state: "State") -> Iterable[Part]:
+    """Return the supervisor where something is wrong with it: its loops, or the file in which it tells of them."""
+    from wms.embedded.supervisor import STALE_AFTER_SECONDS
+    from wms.runtime import clock
+
+    age = clock.timestamp() - state.written_at
+    wrong = [f"{loop} failed and goes on: {error}" for loop, error in state.failing.items()]
+    if state.written_at and age > STALE_AFTER_SECONDS:
+        wrong.insert(0, f"it has not written its state for {span(age)}: it hangs, or its disk is full")
+    if wrong:
+        yield Part(name="supervisor", up=False, pid=state.pid, problems=tuple(wrong))
+
+
+def _children(state: "State", parts: Sequence[Part], directory: Path) -> list[Part]:
+    """Return what the supervisor keeps and nobody else has told of."""
+    named = {part.name for part in parts}
+    return [
+        Part(
+            name=name,
+            up=child.pid is not None and name not in _BEATING,
+            running=child.pid is not None,
+            pid=child.pid,
+            starts=child.starts,
+            note=child.last_error or _no_heartbeat(child.pid, _relative(child.log, directory)),
+        )
+        for name, child in state.children.items()
+        if name not in named and name not in ("kafka", "broker", "postgres")
+    ]
+
+
+_BEATING = frozenset({"job_manager", "matcher", "advertiser", "pilot_submitter"})
+"""Services: one that runs and has no heartbeat does not serve."""
+
+
+def _no_heartbeat(pid: int | None, log: str) -> str:
+    return f"no heartbeat; see {log}" if pid else f"see {log}"
 
 
 def _relative(path: str, directory: Path) -> str:
@@ -116,15 +206,15 @@ async def _broker(settings: "Settings") -> Part:
         async with asyncio.timeout(ANSWER_SECONDS):
             await kafka.start()
     except (Unavailable, TimeoutError) as error:
-        return Part(name="broker", up=False, note=str(error) or f"no answer at {settings.kafka.bootstrap}")
+        note = str(error) or f"no answer at {settings.kafka.bootstrap}"
+        return Part(name="broker", up=False, running=False, note=note)
     finally:
         await kafka.close()
     return Part(name="broker", up=True, note=f"{settings.kafka.bootstrap}, cluster {kafka.cluster_id}")
 
 
 async def _services(settings: "Settings") -> list[Part]:
-    """Return Postgres and what the services have last written into it."""
-    from wms.db import instance
+    """Return Postgres, what the services have last written into it, and what it tells itself."""
     from wms.db.database import GONE, Database
     from wms.errors import Unavailable
 
@@ -134,35 +224,110 @@ async def _services(settings: "Settings") -> list[Part]:
         async with asyncio.timeout(ANSWER_SECONDS):
             db = await Database.connect(settings.postgres.url, size=1, application="wms-status")
     except (Unavailable, TimeoutError) as error:
-        return [Part(name="postgres", up=False, note=str(error) or "no answer")]
+        return [Part(name="postgres", up=False, running=False, note=str(error) or "no answer")]
     try:
-        async with db.transaction() as tx:
-            now = await tx.now()
-            rows = await instance.instances(tx)
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await _told_by(db)
     except GONE as error:
-        return [Part(name="postgres", up=False, note=repr(error))]
+        return [Part(name="postgres", up=False, running=False, note=repr(error))]
     finally:
         await db.close()
-    newest = {row["service"]: row for row in rows if not row["alive"]} | {
-        row["service"]: row for row in rows if row["alive"]
-    }
-    # A service that runs somewhere is up; of the dead only those are of interest that no other instance replaces.
-    told = [row for row in rows if row["alive"] or newest[row["service"]] is row]
-    return [Part(name="postgres", up=True), *(_service(row, now) for row in told)]
 
 
-def _service(row: Any, now: Any) -> Part:
+async def _told_by(db: "Database") -> list[Part]:
+    from wms.db import instance
+
+    async with db.transaction() as tx:
+        now = await tx.now()
+        beats = [_heartbeat(each) for each in await instance.instances(tx)]
+        return [await _postgres(tx), *service_parts(beats, now), *await _traffic(tx)]
+
+
+async def _postgres(tx: "Transaction") -> Part:
+    from wms.db import health
+
+    found = await health.connections(tx)
+    told = f"{found['open']} of {found['most']} connections"
+    many = found["open"] > MOST_CONNECTIONS * found["most"]
+    return Part(name="postgres", up=not many, note=told, problems=(told,) if many else ())
+
+
+async def _traffic(tx: "Transaction") -> list[Part]:
+    """Return what else may stand still: messages that no relay sends, pilots that reach nobody."""
+    from wms.db import health
+
+    parts = []
+    unsent, pilots = await health.outbox(tx), await health.pilots(tx)
+    if unsent["parcels"]:
+        wrong = f"no relay sends: the oldest is due for {span(unsent['age'])}"
+        parts.append(Part(name="outbox", up=False, lag=unsent["parcels"], problems=(wrong,)))
+    if pilots["pilots"]:
+        wrong = f"{pilots['unheard']} run and never reached us: can they reach the broker?"
+        told = f"{pilots['pilots']:,} there, {pilots['running']:,} running, {pilots['silent']:,} silent for a minute"
+        bad = (wrong,) if pilots["unheard"] else ()
+        parts.append(Part(name="pilots", up=not bad, note=told, problems=bad))
+    return parts
+
+
+def _heartbeat(row: Any) -> Heartbeat:
     health = msgspec.json.decode(row["health"])
-    lag = sum(health.pop("lag", {}).values())
-    handled = sum(health.pop("handled", {}).values())
-    stalled = sum(each["stalled"] for parts in health.pop("partitions", {}).values() for each in parts)
-    facts = [*([f"NOT SERVED: {stalled} partitions"] if stalled else []), f"handled {handled:,}"]
-    facts += [f"{name} {value}" for name, value in health.items()]
+    names = ("service", "alive", "pid", "started_at", "heartbeat_at")
+    return Heartbeat(health=health, **{name: row[name] for name in names})
+
+
+def service_parts(beats: Sequence[Heartbeat], now: Any) -> list[Part]:
+    """Return a part for each living instance, and for each service that has none."""
+    parts: list[Part] = []
+    for service in sorted({beat.service for beat in beats}):
+        mine = [beat for beat in beats if beat.service == service]
+        living = [beat for beat in mine if beat.alive]
+        lines = partitions(living, now)
+        # What is wrong with a partition is said once, by the first of its service.
+        for number, beat in enumerate(living):
+            parts.append(_service(beat, lines if number == 0 else [], now))
+        if not living:
+            parts.append(_dead(max(mine, key=lambda beat: beat.heartbeat_at), now))
+    return parts
+
+
+def _service(beat: Heartbeat, lines: list[PartitionLine], now: Any) -> Part:
+    wrong = problems([beat], lines)
     return Part(
-        name=row["service"],
-        up=row["alive"],
-        pid=row["pid"],
-        since=since(row["started_at"], now) if row["alive"] else "",
-        lag=lag,
-        note=", ".join(facts) if row["alive"] else f"last heard of {since(row['heartbeat_at'], now)} ago",
+        name=beat.service,
+        up=not wrong,
+        pid=beat.pid,
+        since=since(beat.started_at, now),
+        lag=beat.lag(),
+        probe_ms=worst_round_trip(lines),
+        note=", ".join((f"handled {beat.handled():,}", *beat.facts())),
+        problems=tuple(wrong),
+        partitions=tuple(lines),
     )
+
+
+def _dead(beat: Heartbeat, now: Any) -> Part:
+    note = f"no heartbeat for {since(beat.heartbeat_at, now)}"
+    return Part(
+        name=beat.service, up=False, running=False, pid=beat.pid, lag=beat.lag() or None, problems=(note,)
+    )
+
+
+async def _blocked(settings: "Settings", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
+    """Return the messages at which partitions stand; those of which nothing can be read are in the parts' own lines."""
+    from wms.bus.kafka import Kafka
+    from wms.db.database import GONE, Database
+    from wms.errors import Unavailable
+
+    if settings.postgres is None:
+        return []
+    kafka = Kafka(settings.kafka, "wms-status")
+    try:
+        db = await Database.connect(settings.postgres.url, size=1, application="wms-status")
+        try:
+            await kafka.start()
+            return await unhandled(db, kafka, silent)
+        finally:
+            await kafka.close()
+            await db.close()
+    except (*GONE, Unavailable):
+        return []

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from wms.messages.replies import PilotLine, SiteLine
 
 STATES = ("STATE", "JOBS>")
-PARTS = ("PART", "STATE", "PID>", "STARTS>", "UP FOR>", "LAG>", "WHY")
 PILOTS_SHOWN = 15
 
 
@@ -73,7 +72,7 @@ class _Sight:
 
     def tables(self) -> list[tuple[str, tuple[str, ...], list[list[str]]]]:
         """Return title, headings and rows of each table."""
-        from wms.cli.health import row
+        from wms.cli.health import PARTS, row
 
         states = [(state, f"{count:,}") for state, count in sorted(self.counts.items())]
         whole: list[tuple[str, tuple[str, ...], Sequence[Sequence[object]]]] = [

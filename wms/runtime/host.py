@@ -30,6 +30,7 @@ from wms.auth.token import Verifier
 from wms.bus.consumer import Consumer, Handler, OnRefused
 from wms.bus.kafka import Kafka
 from wms.bus.membership import Membership
+from wms.bus.probe import PROBE_SECONDS, ConsumerHealth
 from wms.bus.relay import Relay
 from wms.bus.topics import SHARED, Topic, find
 from wms.db import instance
@@ -68,6 +69,16 @@ class Loop(Protocol):
         """Go on until cancelled."""
 
 
+class Probed(Protocol):
+    """A reader that probes pass through."""
+
+    async def probe(self) -> None:
+        """Send a probe into each partition that it reads."""
+
+    def probe_health(self) -> ConsumerHealth:
+        """Return how probes fare."""
+
+
 class Host:
     """One running service and what it stands on."""
 
@@ -85,6 +96,7 @@ class Host:
         self._loops: list[Loop] = []
         self._stop = asyncio.Event()
         self._facts: dict[str, Callable[[], Any]] = {}
+        self._probed: dict[str, Probed] = {}
 
     def consume(
         self,
@@ -115,6 +127,7 @@ class Host:
         self._consumers.append(consumer)
         self._loops.append(consumer)
         self._loops.append(Every(f"{consumer.name}.replay", 2.0, consumer.replay_one))
+        self.show_probes(consumer.name, consumer)
 
     def add(self, loop: Loop) -> None:
         """Run this loop too."""
@@ -129,6 +142,11 @@ class Host:
     def show(self, name: str, fact: Callable[[], Any]) -> None:
         """Tell this with every heartbeat, for `wms status`."""
         self._facts[name] = fact
+
+    def show_probes(self, name: str, reader: Probed) -> None:
+        """Send probes to a reader, and tell with every heartbeat how they fare."""
+        self._probed[name] = reader
+        self.every(f"{name}.probe", PROBE_SECONDS, reader.probe)
 
     def stop(self) -> None:
         """Begin to end."""
@@ -213,11 +231,18 @@ class Host:
         health = {
             "lag": {consumer.name: consumer.lag for consumer in self._consumers},
             "partitions": {consumer.name: consumer.health() for consumer in self._consumers},
+            "probes": {name: each.probe_health() for name, each in self._probed.items()},
+            "troubles": self._troubles(),
             "handled": {consumer.name: consumer.handled for consumer in self._consumers},
             "sent": self.relay.sent,
             **{name: fact() for name, fact in self._facts.items()},
         }
         return msgspec.json.encode(health).decode()
+
+    def _troubles(self) -> dict[str, str]:
+        """Return by name what is wrong with loops that do one thing every so often."""
+        loops = [each for each in self._loops if isinstance(each, Every)]
+        return {each.name: trouble for each in loops if (trouble := each.trouble())}
 
 
 async def _endless(loop: Loop) -> None:

@@ -1,0 +1,156 @@
+"""Judging a service by its heartbeat: whether each of its partitions is served, and what else is wrong with it. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from wms.bus.probe import UNSERVED_AFTER_SECONDS, ConsumerHealth, ProbeHealth
+
+SHOWN = 3
+"""So many of a service's troubles are named in a line; JSON has all."""
+HIDDEN = frozenset({"lag", "handled", "partitions", "probes", "troubles", "sent"})
+"""Facts that are shown in columns of their own, or summed up."""
+
+
+class PartitionLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One partition of one consumer, as its probes and its reader tell."""
+
+    consumer: str
+    topic: str
+    partition: int
+    round_trip_ms: float | None = None
+    silent_seconds: float | None = None
+    """Since a probe came back; None where nobody reads the partition."""
+    lag: int = 0
+    served: bool = True
+    problem: str = ""
+
+
+class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
+    """One instance of a service and what it told last."""
+
+    service: str
+    alive: bool
+    pid: int
+    started_at: datetime
+    heartbeat_at: datetime
+    health: dict[str, Any]
+
+    def lag(self) -> int:
+        """Messages that it has still to handle."""
+        return sum(self.health.get("lag", {}).values())
+
+    def handled(self) -> int:
+        """Messages that it has handled, its probes not counted."""
+        told = self.health.get("probes", {})
+        mine = self.health.get("handled", {})
+        return sum(count - told.get(name, {}).get("recognised", 0) for name, count in mine.items())
+
+    def facts(self) -> list[str]:
+        """Return what else it tells of itself, in words."""
+        return [f"{name} {_short(value)}" for name, value in self.health.items() if name not in HIDDEN]
+
+
+def _short(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)[:40]
+
+
+def partitions(beats: Sequence[Heartbeat], now: datetime) -> list[PartitionLine]:
+    """Return every partition of every consumer of one service, those that none of its living instances reads too."""
+    lines: dict[tuple[str, int], PartitionLine] = {}
+    whole: dict[str, ConsumerHealth] = {}
+    living = [beat for beat in beats if beat.alive]
+    for beat in living:
+        readers = _readers(beat)
+        for consumer, told in _told(beat).items():
+            whole[consumer] = told
+            for probe in told.probes:
+                line = _line(consumer, told.topic, probe, readers.get((consumer, probe.partition), {}))
+                # Two may believe in the same one for a moment: the better served is right.
+                known = lines.get((consumer, probe.partition))
+                if known is None or (line.served and not known.served):
+                    lines[consumer, probe.partition] = line
+    oldest = max(((now - beat.started_at).total_seconds() for beat in living), default=0.0)
+    for consumer, told in whole.items():
+        for number in range(told.partitions):
+            lines.setdefault((consumer, number), _unassigned(consumer, told.topic, number, oldest))
+    return [lines[key] for key in sorted(lines)]
+
+
+def _told(beat: Heartbeat) -> dict[str, ConsumerHealth]:
+    return msgspec.convert(beat.health.get("probes", {}), dict[str, ConsumerHealth])
+
+
+def _readers(beat: Heartbeat) -> dict[tuple[str, int], Mapping[str, Any]]:
+    told = beat.health.get("partitions", {})
+    return {(consumer, each["partition"]): each for consumer, rows in told.items() for each in rows}
+
+
+def _line(consumer: str, topic: str, probe: ProbeHealth, reader: Mapping[str, Any]) -> PartitionLine:
+    problem, seconds = "", probe.silent_seconds
+    if reader.get("stalled", False) and not reader.get("reading", True):
+        problem = "no reader is open"
+    elif not probe.is_served:
+        problem = "no probe came back"
+    elif reader.get("stalled", False):
+        problem, seconds = "nothing was read", reader.get("served_seconds_ago", seconds)
+    behind = (reader.get("end_offset") or 0) - (reader.get("next_offset") or 0)
+    return PartitionLine(
+        consumer=consumer,
+        topic=topic,
+        partition=probe.partition,
+        round_trip_ms=probe.round_trip_ms,
+        silent_seconds=seconds,
+        lag=max(0, behind),
+        served=not problem,
+        problem=problem,
+    )
+
+
+def _unassigned(consumer: str, topic: str, number: int, up_seconds: float) -> PartitionLine:
+    """Return a partition that is nobody's; a service that has just begun takes its own within a second or two."""
+    served = up_seconds < UNSERVED_AFTER_SECONDS
+    return PartitionLine(
+        consumer=consumer,
+        topic=topic,
+        partition=number,
+        served=served,
+        problem="" if served else "nobody reads it",
+    )
+
+
+def problems(beats: Iterable[Heartbeat], lines: Iterable[PartitionLine]) -> list[str]:
+    """Return in words all that is wrong with a service: partitions first, then loops."""
+    alike: dict[tuple[str, str], list[PartitionLine]] = {}
+    for each in lines:
+        if not each.served:
+            alike.setdefault((each.consumer, each.problem), []).append(each)
+    found = [_in_words(consumer, problem, mine) for (consumer, problem), mine in alike.items()]
+    for beat in beats:
+        if beat.alive:
+            found += [f"{loop} {trouble}" for loop, trouble in beat.health.get("troubles", {}).items()]
+    return found
+
+
+def _in_words(consumer: str, problem: str, lines: Sequence[PartitionLine]) -> str:
+    numbers = ",".join(str(each.partition) for each in lines)
+    longest = max((each.silent_seconds or 0.0 for each in lines), default=0.0)
+    return f"{consumer} {numbers}: {problem}" + (f" for {longest:.0f} s" if longest else "")
+
+
+def worst_round_trip(lines: Iterable[PartitionLine]) -> float | None:
+    """Return the longest round trip of a service's probes in ms; of a silent partition its silence."""
+    trips = [
+        each.round_trip_ms if each.served else (each.silent_seconds or 0.0) * 1_000
+        for each in lines
+        if each.round_trip_ms is not None or not each.served
+    ]
+    return max((trip for trip in trips if trip is not None), default=None)
+
+
+def summed_up(found: Sequence[str]) -> str:
+    """Return the first few of what is wrong, and how many more there are."""
+    more = f"; {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return "; ".join(found[:SHOWN]) + more

@@ -1,0 +1,84 @@
+"""Messages at which partitions stand: read where they lie, and shown with whose they claim to be."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from wms.cli.quantities import span
+from wms.cli.service_health import PartitionLine
+from wms.errors import Rejected, shown
+
+if TYPE_CHECKING:
+    from wms.bus.kafka import Kafka
+    from wms.bus.skipping import Unhandled
+    from wms.db.database import Database
+
+BLOCKED = ("CONSUMER", "PARTITION", "OFFSET>", "FOR>", "TYPE", "SENDER", "SIZE>")
+_TYPE = re.compile(rb'"type"\s*:\s*"([\w-]{1,64})"')
+
+
+class UnhandledLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that is next in its partition."""
+
+    consumer: str
+    topic: str
+    partition: int
+    offset: int
+    age: float
+    """Seconds for which the consumer has not got past it."""
+    type: str
+    sender: str
+    """Whose token it claims to be."""
+    bytes: int
+
+
+def line_of(each: "Unhandled") -> UnhandledLine:
+    """Return what is shown of a message that blocks."""
+    return UnhandledLine(
+        **msgspec.structs.asdict(each.blocked),
+        age=each.age,
+        type=type_of(each.message.payload),
+        sender=claimed_sender(each.message.token),
+        bytes=len(each.message.payload),
+    )
+
+
+def unhandled_row(each: UnhandledLine) -> tuple[object, ...]:
+    """Return the row of a table of them."""
+    place = f"{each.topic}/{each.partition}"
+    return each.consumer, place, each.offset, span(each.age), each.type, each.sender, f"{each.bytes:,}"
+
+
+def in_words(each: UnhandledLine) -> str:
+    """Return a line that begins with the words by which the message is skipped."""
+    sender = "" if each.sender == "-" else f" of {each.sender}"
+    place = f"{each.consumer} {each.topic}/{each.partition} {each.offset}"
+    return f"{place}: {each.type}{sender}, {each.bytes:,} bytes, for {span(each.age)}"
+
+
+def type_of(payload: bytes) -> str:
+    """Return what type of message a payload begins like, `-` if it tells none. It is not decoded: it may be anything."""
+    if payload.startswith(b"wms.probe "):
+        return "probe"
+    found = _TYPE.search(payload[:4_096])
+    return found[1].decode() if found else "-"
+
+
+def claimed_sender(token: str) -> str:
+    """Return whose token it claims to be, unverified, or a dash."""
+    from wms.client.credential import decode
+
+    try:
+        return shown(decode(token.encode("ascii", "replace"), "the message").owner, 60)
+    except Rejected:
+        return "-"
+
+
+async def unhandled(db: "Database", kafka: "Kafka", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
+    """Return the next message of each of these partitions, as far as there is one."""
+    from wms.bus.skipping import next_messages
+
+    wanted = {(each.consumer, each.topic, each.partition) for each in silent}
+    return [line_of(each) for each in await next_messages(db, kafka, wanted)]

@@ -1,0 +1,29 @@
+"""What the database tells of a system's health beside heartbeats: messages unsent, pilots unheard, connections."""
+
+import asyncpg
+
+from wms.db.database import Transaction
+from wms.db.sql import load
+
+SQL = load(__file__)
+
+
+async def outbox(tx: Transaction) -> asyncpg.Record:
+    """Return `parcels` that are long due and not sent, and the `age` of the oldest in seconds."""
+    return await _one(tx, "outbox")
+
+
+async def pilots(tx: Transaction) -> asyncpg.Record:
+    """Return how many `pilots` there are, how many are `running`, `silent`, and run `unheard`."""
+    return await _one(tx, "pilots")
+
+
+async def connections(tx: Transaction) -> asyncpg.Record:
+    """Return how many connections are `open`, and how many there may be at `most`."""
+    return await _one(tx, "connections")
+
+
+async def _one(tx: Transaction, name: str) -> asyncpg.Record:
+    row = await tx.fetchrow(SQL[name])
+    assert row is not None
+    return row
