@@ -199,6 +199,8 @@ async def test_operators_see_the_parts_and_check_them(shell: Shell) -> None:
     assert (await shell.json("migrate")) == {"applied": []}
     assert await shell.run("audit") == 0
     assert await shell.run("top", "--once") == 0
+    assert "jobs now: " in shell.out
+    assert (await shell.json("top"))["failures_last_hour"] == {}
 
 
 LETTERS = """insert into dead_letter (consumer, cluster_id, topic, partition, message_offset, payload, principal, error)

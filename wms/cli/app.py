@@ -62,7 +62,7 @@ COMMANDS = (
         LOOK,
         "dead-letters",
         "dead_letters:dead_letters",
-        "List, show, replay or drop messages that could not be handled; skip one that blocks.",
+        "List, show, replay or drop messages that could not be handled; skip one that blocks a partition.",
     ),
     (LOOK, "audit", "operate:audit", "Check the system's invariants in its database."),
     (RUN, "up", "local:up", "Run a whole system on this machine until Ctrl-C."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from wms.cli.options import Common
-from wms.cli.printing import console, is_terminal, show, show_json, show_table
+from wms.cli.printing import show, show_json, show_table
 from wms.cli.quantities import since, span
 from wms.cli.service_health import (
     Heartbeat,
@@ -20,6 +20,7 @@ from wms.cli.service_health import (
     worst_round_trip,
 )
 from wms.cli.session import OK, SOME_FAILED, quiet, run_async
+from wms.cli.table import ALWAYS, Column
 from wms.cli.unhandled import UnhandledLine, in_words, unhandled
 
 if TYPE_CHECKING:
@@ -30,9 +31,16 @@ if TYPE_CHECKING:
 ANSWER_SECONDS = 5.0
 MOST_CONNECTIONS = 0.9
 """Of those that Postgres lets in: with more open the next service that starts may find none."""
-WIDE = 110
-"""Columns of a terminal with room for the last column."""
-PARTS = ("PART", "STATE", "PID>", "STARTS>", "UP FOR>", "LAG>", "PROBE>", "WHY")
+PARTS = (
+    Column("PART", ALWAYS),
+    Column("STATE", 1),
+    Column("PID>", 4),
+    Column("STARTS>", 3),
+    Column("UP FOR>", 2),
+    Column("LAG>", 1),
+    Column("PROBE>", 2),
+    Column("WHY", 1, "wrap", 24),
+)
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,25 +85,13 @@ def show_health(common: Common) -> int:
         return OK if health.up else SOME_FAILED
     kept = f"kept up by process {health.kept_by}" if health.kept_by else "nobody keeps it up: `wms up` does"
     show(f"system in {health.data}: {kept}")
-    _show_parts(health.parts)
+    show_table(PARTS, map(row, health.parts))
     if health.blocked:
         show("\nnot served; the next message of each partition, with its offset:")
         for each in health.blocked:
             show(f"  {in_words(each)}")
         show("`wms dead-letters skip CONSUMER TOPIC/PARTITION OFFSET --reason WHY` sets one aside")
     return OK if health.up else SOME_FAILED
-
-
-def _show_parts(parts: Sequence[Part]) -> None:
-    """Print a line each; on a narrow terminal what there is to say of each stands below."""
-    rows = [row(part) for part in parts]
-    if not is_terminal() or console().width >= WIDE:
-        show_table(PARTS, rows)
-        return
-    show_table(PARTS[:-1], [each[:-1] for each in rows])
-    for part, each in zip(parts, rows, strict=True):
-        if each[-1]:
-            show(f"{part.name}: {each[-1]}")
 
 
 def row(part: Part) -> tuple[object, ...]:

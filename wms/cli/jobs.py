@@ -6,6 +6,7 @@ from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs, Most, 
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import since
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
+from wms.cli.table import ALWAYS, Column
 from wms.cli.waiting import in_words, none_found, wait_for
 
 if TYPE_CHECKING:
@@ -16,7 +17,18 @@ if TYPE_CHECKING:
     from wms.job.state import State
     from wms.messages.replies import JobLine, SweepLine
 
-COLUMNS = ("ID>", "NAME", "STATE", "REASON", "SITE", "TRIES>", "AGE>", "SINCE>")
+COLUMNS = (
+    Column("ID>", ALWAYS),
+    Column("NAME", 1, "cut", 10),
+    Column("STATE", 1, "wrap", 18),
+    Column("REASON", 2, "cut", 14),
+    Column("SITE", 4, "cut", 8),
+    Column("TRIES>", 8),
+    Column("AGE>", 5),
+    Column("SINCE>", 7),
+    Column("GROUP", 6, "cut", 8),
+    Column("OWNER", 3, "cut", 8),
+)
 FEW = 20
 
 
@@ -67,6 +79,14 @@ def jobs(
         return await _list(client, selector, most, newest=not oldest, common=common)
 
     return with_client(common, work)
+
+
+async def newest_with_sweeps(client: "Client", state: str, most: int) -> "list[JobLine | SweepLine]":
+    """Return the newest jobs in such states, a sweep as one line."""
+    from wms.client.selector import select
+
+    selector = select(state=state)
+    return await _with_sweeps(client, selector, selector.states, most, newest=True)
 
 
 async def _with_sweeps(
@@ -130,20 +150,37 @@ async def _list(
 
 
 def show_jobs(found: "Sequence[JobLine | SweepLine]") -> None:
-    """Print jobs as a table, a sweep as one line; with their owners where they are of several."""
+    """Print jobs as a table, a sweep as one line."""
+    columns, rows = job_table(found)
+    show_table(columns, rows, empty="no jobs")
+
+
+def job_table(
+    found: "Sequence[JobLine | SweepLine]",
+) -> "tuple[list[Column], list[list[object]]]":
+    """Return the columns and rows of jobs; their groups and owners where there are several."""
     from wms.messages.replies import SweepLine
     from wms.runtime import clock
 
     now = clock.now()
-    many = len({each.owner for each in found}) > 1
+    omitted = {name for name, needed in _sometimes(found).items() if not needed}
+    shown = [n for n, each in enumerate(COLUMNS) if each.name not in omitted]
     rows = [
         (
             *(_of_sweep(each, now) if isinstance(each, SweepLine) else _of_job(each, now)),
-            *((each.owner,) if many else ()),
+            *(each.job_group, each.owner),
         )
         for each in found
     ]
-    show_table((*COLUMNS, "OWNER") if many else COLUMNS, rows, empty="no jobs")
+    return [COLUMNS[n] for n in shown], [[row[n] for n in shown] for row in rows]
+
+
+def _sometimes(found: "Sequence[JobLine | SweepLine]") -> dict[str, bool]:
+    """Return of the columns that are not always worth their room whether they are now."""
+    return {
+        "GROUP": any(each.job_group for each in found),
+        "OWNER": len({each.owner for each in found}) > 1,
+    }
 
 
 def _of_job(job: "JobLine", now: "datetime") -> tuple[object, ...]:

@@ -7,13 +7,23 @@ from cyclopts import Parameter
 from wms.cli.options import USUAL, Common
 from wms.cli.printing import show, show_json, show_table
 from wms.cli.session import OK, with_client
+from wms.cli.table import ALWAYS, Column
 
 if TYPE_CHECKING:
     from wms.client import Client
     from wms.messages.replies import LimitLine, LimitList
     from wms.taskqueue.limits import Key, Kind, Limit
 
-LIMITS = ("KIND", "SITE", "CE", "ATTRIBUTE", "MOST>", "PER SECOND>", "FROM", "FULLEST>")
+LIMITS = (
+    Column("KIND", ALWAYS),
+    Column("SITE", ALWAYS),
+    Column("CE", ALWAYS),
+    Column("ATTRIBUTE", ALWAYS),
+    Column("MOST>", 1),
+    Column("PER SECOND>", 3),
+    Column("FROM", 4, "cut", 10),
+    Column("FULLEST>", 2, "cut", 12),
+)
 
 
 def limits(
@@ -134,11 +144,12 @@ async def _list(client: "Client", common: Common) -> int:
     if common.json:
         show_json(found)
     else:
-        show_table(LIMITS, [_row(each, found) for each in found.limits], empty="there are no limits")
+        show_table(LIMITS, [row(each, found) for each in found.limits], empty="there are no limits")
     return OK
 
 
-def _row(each: "LimitLine", found: "LimitList") -> tuple[object, ...]:
+def row(each: "LimitLine", found: "LimitList") -> tuple[object, ...]:
+    """Return the row of a table of limits."""
     limit = each.limit
     return (
         limit.kind,

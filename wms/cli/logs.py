@@ -8,6 +8,7 @@ from wms.cli.options import USUAL, Bytes, Common, Flag, Within
 from wms.cli.printing import note, show, show_json, show_output, show_table
 from wms.cli.quantities import amount, span
 from wms.cli.session import OK, SOME_FAILED, with_client
+from wms.cli.table import ALWAYS, Column
 
 if TYPE_CHECKING:
     from wms.client import Client
@@ -18,6 +19,17 @@ MOST = 65_536
 """Bytes of a job's output in one answer."""
 KEPT = 4_096
 """What is remembered of the printed end, to find where the last words of an ended job go on."""
+ATTEMPTS = (
+    Column("ATTEMPT>", ALWAYS),
+    Column("SITE", 1, "cut", 8),
+    Column("CE", 4, "cut", 8),
+    Column("OUTCOME", 1),
+    Column("EXIT", 1),
+    Column("CPU>", 3),
+    Column("WALL>", 2),
+    Column("MEMORY>", 2),
+    Column("OUTPUT>", 5),
+)
 UNNAMED = ("", "QUEUED", "ACCEPTED", "STARTED", "OFFERED")
 
 
@@ -211,7 +223,7 @@ def _show_attempts(detail: "JobDetail") -> None:
     if detail.attempts:
         show()
         rows = [_attempt(each) for each in detail.attempts]
-        show_table(("ATTEMPT>", "SITE", "CE", "OUTCOME", "EXIT", "CPU>", "WALL>", "MEMORY>", "OUTPUT>"), rows)
+        show_table(ATTEMPTS, rows)
 
 
 def _attempt(each: "Attempt") -> tuple[object, ...]:

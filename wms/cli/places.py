@@ -9,6 +9,7 @@ from wms.cli.options import USUAL, Common, Flag
 from wms.cli.printing import note, show_json, show_output, show_table
 from wms.cli.quantities import since, span
 from wms.cli.session import OK, with_client
+from wms.cli.table import ALWAYS, Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,29 +20,68 @@ if TYPE_CHECKING:
 
 NOWHERE = Sought()
 SITES = (
-    "SITE",
-    "CE",
-    "KIND",
-    "STATE",
-    "SLOTS>",
-    "PILOTS>",
-    "RUNNING>",
-    "JOBS THERE>",
-    "TAGS",
-    "MAX CPU>",
-    "ADVERTISED>",
-    "NOTICE",
+    Column("SITE", ALWAYS),
+    Column("CE", ALWAYS),
+    Column("KIND", 7),
+    Column("STATE", 1),
+    Column("SLOTS>", 2),
+    Column("PILOTS>", 3),
+    Column("RUNNING>", 2),
+    Column("JOBS THERE>", 4),
+    Column("TAGS", 8, "cut", 12),
+    Column("MAX CPU>", 6),
+    Column("ADVERTISED>", 5),
+    Column("NOTICE", 1, "wrap", 16),
 )
 JOBS_THERE = (
-    "CE", "SOURCE>", "SUBMITTING>", "PILOTS>", "NOT SEEN>", "IDLE>", "JOBS>", "MAX>", "MAX SUBMITTING>", "MORE PILOTS>",
-    "MORE JOBS>",
-)  # fmt: skip
+    Column("CE", ALWAYS),
+    Column("SOURCE>", 1),
+    Column("SUBMITTING>", 4),
+    Column("PILOTS>", 3),
+    Column("NOT SEEN>", 5),
+    Column("IDLE>", 7),
+    Column("JOBS>", 2),
+    Column("MAX>", 1),
+    Column("MAX SUBMITTING>", 6),
+    Column("MORE PILOTS>", 1),
+    Column("MORE JOBS>", 2),
+)
 """What the ad's source counts, what we do, the limits that the site states, and what may come before the next ad."""
-QUEUES = ("QUEUE>", "WAITING>", "OWNER", "GROUP", "VO", "CPU>", "REQUIREMENTS")
+QUEUES = (
+    Column("QUEUE>", ALWAYS),
+    Column("WAITING>", 1),
+    Column("OWNER", 1, "cut", 10),
+    Column("GROUP", 4, "cut", 10),
+    Column("VO", 5, "cut", 10),
+    Column("CPU>", 2),
+    Column("REQUIREMENTS", 1, "wrap", 20),
+)
 PLANS = (
-    "ELEMENT", "COMING>", "IDLE>", "ENDING>", "WORK", "WANTED>", "TAKEN>", "ELSEWHERE>", "SENT>", "HELD BY", "WHY",
-)  # fmt: skip
-PILOTS = ("PILOT", "SITE", "CE", "VO", "STATE", "SLOTS>", "BUSY>", "DONE>", "SENT>", "SEEN>", "WHY")
+    Column("ELEMENT", ALWAYS),
+    Column("COMING>", 4),
+    Column("IDLE>", 6),
+    Column("ENDING>", 8),
+    Column("WORK", 1, "wrap", 16),
+    Column("WANTED>", 2),
+    Column("TAKEN>", 5),
+    Column("ELSEWHERE>", 7),
+    Column("SENT>", 1),
+    Column("HELD BY", 3, "cut", 10),
+    Column("WHY", 1, "wrap", 20),
+)
+PILOTS = (
+    Column("PILOT", ALWAYS),
+    Column("SITE", 2, "cut", 8),
+    Column("CE", 4, "cut", 8),
+    Column("VO", 7, "cut", 8),
+    Column("STATE", 1),
+    Column("SLOTS>", 3),
+    Column("BUSY>", 2),
+    Column("DONE>", 5),
+    Column("SENT>", 8),
+    Column("SEEN>", 6),
+    Column("WHY", 1, "wrap", 24),
+)
 
 
 def sites(*, sought: Sought = NOWHERE, common: Common = USUAL) -> int:
@@ -84,7 +124,7 @@ def queues(*, common: Common = USUAL) -> int:
         if common.json:
             show_json(found)
         else:
-            show_table(QUEUES, [_queue(each) for each in found], empty="no job waits")
+            show_table(QUEUES, [queue_row(each) for each in found], empty="no job waits")
         return OK
 
     return with_client(common, work)
@@ -182,7 +222,8 @@ def plan_rows(found: "Sequence[PlanLine]") -> list[tuple[object, ...]]:
         if not each.shares:
             rows.append((*there, "-", 0, 0, 0, 0, "-", "; ".join(each.reasons)))
         for share in each.shares:
-            work = f"{share.vo}, {span(share.cpu_segment)}, {share.processors} cores"
+            cores = "1 core" if share.processors == 1 else f"{share.processors} cores"
+            work = f"VO {share.vo}, CPU class up to {span(share.cpu_segment)}, {cores}"
             numbers = (share.wanted, share.taken, share.elsewhere, share.sent)
             rows.append((*there, work, *numbers, share.held or "-", share.why))
     return rows
@@ -237,7 +278,8 @@ def _there(each: "SiteLine") -> str:
     return f"{counted} of {most:,}" if most else counted
 
 
-def _queue(each: "QueueLine") -> tuple[object, ...]:
+def queue_row(each: "QueueLine") -> tuple[object, ...]:
+    """Return the row of a table of task queues."""
     wanted = {name: value for name, value in each.requirements.items() if value not in (None, "", [], 0)}
     for said in ("owner", "owner_group", "vo", "cpu_segment", "setup"):
         wanted.pop(said, None)

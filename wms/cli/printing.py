@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
+
+    from wms.cli.table import Column, Fitted
 
 STATE_STYLES = {
     "Waiting": "yellow",
@@ -61,40 +62,43 @@ def jobs_of(count: int) -> str:
     return "1 job" if count == 1 else f"{count:,} jobs"
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str = "") -> None:
-    """Print rows under headings. Columns whose heading ends with `>` stand to the right."""
+def show_table(
+    columns: "Sequence[Column | str]", rows: Iterable[Sequence[object]], *, empty: str = ""
+) -> None:
+    """Print rows under headings: on a terminal as far as they fit, elsewhere whole."""
+    from wms.cli.table import fitted
+
     lines = [[str(cell) for cell in row] for row in rows]
     if not lines:
         note(empty or "nothing to show")
     elif is_terminal():
-        console().print(table(columns, lines))
+        out = console()
+        out.print(drawn(table := fitted(columns, lines, out.width)), soft_wrap=True)
+        if table.left_out:
+            note(f"no room for {', '.join(table.left_out)}: a wider terminal shows them, --json has all")
     else:
-        _show_plain(columns, lines)
+        for line in fitted(columns, lines, None).lines:
+            show("  ".join(line).rstrip())
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> "Table":
-    """Return the table that a terminal shows."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    made = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False, header_style="bold")
-    for column in columns:
-        made.add_column(
-            column.rstrip(">"),
-            justify="right" if column.endswith(">") else "left",
-            overflow="fold" if column in ("WHY", "TEXT") else "ellipsis",
-            no_wrap=column not in ("WHY", "TEXT"),
-        )
-    for row in rows:
-        made.add_row(*(styled(cell) for cell in row))
-    return made
+def drawn(table: "Fitted") -> "Text":
+    """Return a table as a terminal shows it: headings bold, states in their colours."""
+    if table.as_records:
+        return drawn_rows([(line, False) for line in table.lines])
+    return drawn_rows([(line, n == 0) for n, line in enumerate(table.lines)])
 
 
-def styled(cell: str) -> "Text":
-    """Return the cell in its colour; what it holds is never markup."""
+def drawn_rows(rows: "Iterable[tuple[Sequence[str], bool]]") -> "Text":
+    """Return lines of cells, each with whether it is bold, as a terminal shows them: states in their colours."""
     from rich.text import Text
 
-    return Text(cell, style=STATE_STYLES.get(cell, ""))
+    whole = Text(no_wrap=True)
+    for n, (cells, strong) in enumerate(rows):
+        whole.append("\n" if n else "")
+        for place, cell in enumerate(cells):
+            whole.append("  " if place else "")
+            whole.append(cell, "bold" if strong else STATE_STYLES.get(cell.strip(), ""))
+    return whole
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -102,17 +106,6 @@ def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, emoji=False, markup=False)
-
-
-def _show_plain(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    heads = [column.rstrip(">") for column in columns]
-    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-    for line in (heads, *lines):
-        cells = [
-            cell.rjust(width) if column.endswith(">") else cell.ljust(width)
-            for cell, width, column in zip(line, widths, columns, strict=True)
-        ]
-        show("  ".join(cells).rstrip())
 
 
 def show_output(text: str) -> None:

@@ -7,23 +7,24 @@ from cyclopts import Parameter
 from wms.cli.options import USUAL, Common
 from wms.cli.printing import show, show_json, show_table
 from wms.cli.session import OK, with_client
+from wms.cli.table import ALWAYS, Column
 
 if TYPE_CHECKING:
     from wms.client import Client
     from wms.messages.replies import ShareLine
 
 SHARES = (
-    "VO",
-    "GROUP",
-    "SHARE>",
-    "SHARED",
-    "BACKGROUND",
-    "FROM",
-    "OWNERS>",
-    "WAITING>",
-    "RUNNING>",
-    "USED>",
-    "EFFECTIVE>",
+    Column("VO", ALWAYS),
+    Column("GROUP", ALWAYS),
+    Column("SHARE>", 1),
+    Column("DIVIDED", 4),
+    Column("BACKGROUND", 6),
+    Column("FROM", 7, "cut", 8),
+    Column("OWNERS>", 8),
+    Column("WAITING>", 2),
+    Column("RUNNING>", 2),
+    Column("USED>", 5),
+    Column("EFFECTIVE>", 3),
 )
 
 Switch = Annotated[bool | None, Parameter(show_default=False)]
@@ -84,16 +85,17 @@ async def _list(client: "Client", common: Common) -> int:
     if common.json:
         show_json(found)
     else:
-        show_table(SHARES, map(_row, found), empty="no group has a share, a job or a rule")
+        show_table(SHARES, map(row, found), empty="no group has a share, a job or a rule")
     return OK
 
 
-def _row(each: "ShareLine") -> tuple[object, ...]:
+def row(each: "ShareLine") -> tuple[object, ...]:
+    """Return the row of a table of shares."""
     return (
         each.vo,
         each.owner_group,
         f"{each.job_share:g}",
-        "yes" if each.job_sharing else "no",
+        "no" if each.job_sharing else "by owner",
         "yes" if each.background else "no",
         each.source + (f" by {each.said_by}" if each.said_by else ""),
         each.owners,

@@ -11,6 +11,9 @@ from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import OK, SOME_FAILED, UNAVAILABLE, with_client
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wms.cli.table import Column
     from wms.client import Client
     from wms.messages.replies import CanaryLine, SiteDetail, SiteLine, SiteMove
 
@@ -86,7 +89,7 @@ def _in_words(each: "SiteLine") -> str:
     return f"{each.state}{until}{f', by {each.said_by}' if each.said_by else ''}: {each.reason}"
 
 
-def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
+def _table(title: str, columns: "Sequence[Column | str]", rows: Iterable[tuple[object, ...]]) -> None:
     if found := list(rows):
         show(f"\n{title}:")
         show_table(columns, found)

@@ -1,25 +1,21 @@
-"""`wms top`: jobs by state, sites, pilots and services, live."""
+"""`wms top`: what jobs, sites, pilots and services do now, live."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from wms.cli import places
 from wms.cli.options import USUAL, Common, Flag, Patience
-from wms.cli.printing import console, is_terminal, show, show_json, show_table, table
+from wms.cli.printing import console, drawn_rows, is_terminal, show, show_json, show_table
 from wms.cli.session import OK, with_client
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import RenderableType
-
     from wms.cli.health import Part
+    from wms.cli.top_screen import Pace, Section, View
     from wms.client import Client
-    from wms.messages.replies import PilotLine, SiteLine
+    from wms.messages.replies import JobLine, PilotLine, SiteLine, SweepLine
 
-STATES = ("STATE", "JOBS>")
-PILOTS_SHOWN = 15
+JOBS_SHOWN = 200
 
 
 def top(
@@ -30,10 +26,14 @@ def top(
 ) -> int:
     """Watch jobs, services, sites and pilots, live.
 
-    Ctrl-C ends it.
+    Above: what jobs do now, how many end a second, and why jobs failed within the last hour. Below: jobs that have not ended, sites,
+    pilots and services; a terminal of fewer than 40 lines shows one of them at a time.
+
+    Keys: tab or the arrows go from one to the next, j and k or up and down, space and b page through one, ? shows all keys, q ends.
 
     For example:
       wms top
+      wms top --every 10s
       wms top --once
       wms top --once --json
 
@@ -48,8 +48,8 @@ def top(
     async def work(client: "Client") -> int:
         if once or common.json or not is_terminal():
             _show_once(await _look(client, common), common)
-            return OK
-        await _watch(client, common, every)
+        else:
+            await _watch(client, common, every)
         return OK
 
     return with_client(common, work)
@@ -60,29 +60,33 @@ class _Sight:
 
     def __init__(
         self,
-        counts: dict[str, int],
+        pace: "Pace",
+        jobs: "list[JobLine | SweepLine]",
         sites: "tuple[SiteLine, ...]",
         pilots: "tuple[PilotLine, ...]",
-        parts: "Sequence[Part]",
+        parts: "tuple[Part, ...]",
     ) -> None:
-        self.counts = counts
+        self.pace = pace
+        self.jobs = jobs
         self.sites = sites
         self.pilots = pilots
         self.parts = parts
 
-    def tables(self) -> list[tuple[str, tuple[str, ...], list[list[str]]]]:
-        """Return title, headings and rows of each table."""
+    def sections(self) -> "list[Section]":
+        """Return the tables, those first that are looked at most."""
         from wms.cli.health import PARTS, row
+        from wms.cli.jobs import job_table
+        from wms.cli.top_screen import Section
 
-        states = [(state, f"{count:,}") for state, count in sorted(self.counts.items())]
-        whole: list[tuple[str, tuple[str, ...], Sequence[Sequence[object]]]] = [
-            ("Jobs", STATES, states or [("-", "0")]),
-            ("System", PARTS, [row(part) for part in self.parts]),
-            ("Sites", places.SITES, places.site_rows(self.sites)),
-            ("Pilots", places.PILOTS, places.pilot_rows(self.pilots[:PILOTS_SHOWN])),
+        whole: list[tuple[str, Any, Any, str]] = [
+            ("jobs", *job_table(self.jobs), "none that has not ended"),
+            ("sites", places.SITES, places.site_rows(self.sites), "none advertises itself"),
+            ("pilots", places.PILOTS, places.pilot_rows(self.pilots), "none"),
+            ("services", PARTS, [row(part) for part in self.parts], "none"),
         ]
         return [
-            (title, heads, [list(map(str, line)) for line in rows]) for title, heads, rows in whole if rows
+            Section(title, columns, [list(map(str, line)) for line in rows], empty)
+            for title, columns, rows, empty in whole
         ]
 
 
@@ -90,48 +94,104 @@ async def _look(client: "Client", common: Common) -> _Sight:
     import asyncio
 
     from wms.cli import health
-    from wms.client.selector import select
+    from wms.cli.jobs import newest_with_sweeps
 
-    counts, sites, pilots, system = await asyncio.gather(
-        client.counts(select(everything=True)), client.sites(), client.pilots(), health.look(common)
+    pace, jobs, sites, pilots, system = await asyncio.gather(
+        _pace(client),
+        newest_with_sweeps(client, "live", JOBS_SHOWN),
+        client.sites(),
+        client.pilots(),
+        health.look(common),
     )
-    return _Sight(counts, sites, pilots, system.parts)
+    return _Sight(pace, jobs, sites, pilots, system.parts)
+
+
+async def _pace(client: "Client") -> "Pace":
+    import asyncio
+    from datetime import timedelta
+
+    from wms.cli.top_screen import Pace
+    from wms.client.selector import select
+    from wms.runtime import clock
+
+    at = clock.now()
+    ended = ("Done", "Failed", "Killed")
+    now, minute, hour = await asyncio.gather(
+        client.counts(select(state="live")),
+        client.counts(select(state=ended, since=at - timedelta(minutes=1))),
+        client.reasons(select(state=ended, since=at - timedelta(hours=1))),
+    )
+    return Pace(
+        now=now,
+        last_minute=minute,
+        failures=hour.get("Failed", {}),
+        done_last_hour=sum(hour.get("Done", {}).values()),
+    )
 
 
 def _show_once(sight: _Sight, common: Common) -> None:
+    from wms.cli.top_screen import pace_lines
+
     if common.json:
         show_json(
             {
-                "counts": sight.counts,
+                "counts": sight.pace.now,
+                "last_minute": sight.pace.last_minute,
+                "failures_last_hour": sight.pace.failures,
+                "done_last_hour": sight.pace.done_last_hour,
+                "jobs": sight.jobs,
                 "sites": sight.sites,
                 "pilots": sight.pilots,
                 "system": list(sight.parts),
             }
         )
         return
-    for title, heads, rows in sight.tables():
-        show(title)
-        show_table(heads, rows)
-        show()
+    for line in pace_lines(sight.pace):
+        show(line)
+    for section in sight.sections():
+        show(f"\n{section.title}")
+        show_table(section.columns, section.rows, empty=section.empty)
 
 
 async def _watch(client: "Client", common: Common, every: float) -> None:
     import asyncio
+    from contextlib import suppress
 
     from rich.live import Live
 
+    from wms.cli.keyboard import keys
+    from wms.cli.top_screen import View, pressed
     from wms.errors import Unavailable
 
-    with Live(console=console(), screen=True, auto_refresh=False) as live:
-        while True:
-            try:
-                live.update(_drawn(await _look(client, common)), refresh=True)
-            except Unavailable as fault:
-                live.update(f"the system does not answer just now: {fault}", refresh=True)
-            await asyncio.sleep(every)
+    view, sight, fault = View(), await _look(client, common), ""
+    loop = asyncio.get_running_loop()
+    with Live(console=console(), screen=True, auto_refresh=False) as live, keys(loop) as typed:
+        looking = asyncio.create_task(_look(client, common))
+        due = loop.time() + every
+        while not view.ended:
+            height = live.console.height
+            view = _draw(live, sight, view, fault)
+            key = ""
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(0.5, max(0.05, due - loop.time()))):
+                    key = await typed.get()
+            view = pressed(view, key, len(sight.sections()), max(1, height - 8))
+            if looking.done():
+                try:
+                    sight, fault = looking.result(), ""
+                except Unavailable as error:
+                    fault = f"the system does not answer just now: {error}"
+            if looking.done() and loop.time() >= due:
+                looking, due = asyncio.create_task(_look(client, common)), loop.time() + every
+        looking.cancel()
 
 
-def _drawn(sight: _Sight) -> "RenderableType":
-    from rich.console import Group
+def _draw(live: Any, sight: _Sight, view: "View", fault: str) -> "View":
+    from wms.cli.top_screen import Row, screen
 
-    return Group(*(table(heads, rows, title=title) for title, heads, rows in sight.tables()))
+    width, height = live.console.width, live.console.height
+    rows, view = screen(sight.pace, sight.sections(), view, width, height - bool(fault))
+    if fault:
+        rows = [Row([fault[:width]], strong=True), *rows]
+    live.update(drawn_rows([(row.cells, row.strong) for row in rows]), refresh=True)
+    return view

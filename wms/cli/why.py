@@ -8,6 +8,7 @@ from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Jobs, Most, Within
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import span
 from wms.cli.session import NOT_ALLOWED, OK, with_client
+from wms.cli.table import ALWAYS, Column
 from wms.cli.waiting import none_found
 
 if TYPE_CHECKING:
@@ -15,7 +16,15 @@ if TYPE_CHECKING:
     from wms.messages.replies import CeVerdict, JobWhy
 
 Elements = Annotated[int, Parameter(validator=Within(0, 200))]
-COLUMNS = ("SITE", "CE", "FITS", "PILOTS>", "FREE>", "RANK>", "WHY")
+COLUMNS = (
+    Column("SITE", ALWAYS),
+    Column("CE", ALWAYS),
+    Column("FITS", 1),
+    Column("PILOTS>", 2),
+    Column("FREE>", 3),
+    Column("RANK>", 4),
+    Column("WHY", 1, "wrap", 24),
+)
 
 
 def why(
@@ -118,7 +127,14 @@ def _ways(at: "CeVerdict") -> list[str]:
 def _show_elements(shown: "tuple[CeVerdict, ...]", total: int) -> None:
     if not shown:
         return
-    rows = [
+    show_table(COLUMNS, rows(shown))
+    if len(shown) < total:
+        note(f"{len(shown):,} of {total:,} computing elements are shown; --elements shows more")
+
+
+def rows(shown: "tuple[CeVerdict, ...]") -> list[tuple[object, ...]]:
+    """Return the rows of a table of computing elements and what they say to a job."""
+    return [
         (
             each.site,
             each.ce,
@@ -138,6 +154,3 @@ def _show_elements(shown: "tuple[CeVerdict, ...]", total: int) -> None:
         )
         for each in shown
     ]
-    show_table(COLUMNS, rows)
-    if len(shown) < total:
-        note(f"{len(shown):,} of {total:,} computing elements are shown; --elements shows more")

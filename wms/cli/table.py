@@ -1,0 +1,195 @@
+"""Tables that fit a terminal: the least important columns go first, texts are wrapped, and ids are never cut.
+
+Where even the columns that never go do not fit, each row is shown as a record, one line a value. Pure: cells to lines.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+GAP = 2
+"""Spaces between columns."""
+ALWAYS = 0
+"""The priority of a column that always stays whole: an id."""
+
+Fit: TypeAlias = Literal["whole", "cut", "wrap"]
+Line: TypeAlias = list[str]
+"""One line on the screen: the padded text of each column."""
+
+
+class Column(NamedTuple):
+    """A column: how it is called, and what becomes of it where room is short."""
+
+    heading: str
+    priority: int = 1
+    """0: always there; 1: there as long as the table is one; 2 to 9: there if there is room, the smaller number first."""
+    fit: Fit = "whole"
+    """How a cell that is too wide is shown: whole, cut with an ellipsis, or wrapped over several lines."""
+    least: int = 8
+    """What a column that is cut or wrapped is narrowed to at most."""
+
+    @property
+    def name(self) -> str:
+        """The heading as it is shown."""
+        return self.heading.rstrip(">")
+
+    @property
+    def to_right(self) -> bool:
+        """Whether its cells stand to the right, as numbers do."""
+        return self.heading.endswith(">")
+
+
+class Fitted(NamedTuple):
+    """A table as it is shown."""
+
+    lines: list[Line]
+    """The first is the headings, unless it is shown as records."""
+    left_out: tuple[str, ...] = ()
+    """The names of the columns that there was no room for."""
+    as_records: bool = False
+
+
+_TEXTS = {"WHY": 24, "TEXT": 24, "WHAT": 24, "NOTICE": 20, "REQUIREMENTS": 20, "SERVER": 24, "DOOR": 20}
+"""Columns of sentences, and the fewest characters that they are wrapped to."""
+
+
+def column(given: Column | str) -> Column:
+    """Return a column that may be given by its heading alone; `>` at the end of it: to the right."""
+    if isinstance(given, Column):
+        return given
+    least = _TEXTS.get(given.rstrip(">"))
+    return Column(given) if least is None else Column(given, fit="wrap", least=least)
+
+
+def fitted(columns: Sequence[Column | str], rows: Iterable[Sequence[str]], width: int | None) -> Fitted:
+    """Return a table of at most so many characters a line; None: as wide as it is."""
+    kept = [column(each) for each in columns]
+    cells = [list(row) for row in rows]
+    if width is None:
+        return Fitted(_lines(kept, cells, _natural(kept, cells)))
+    chosen = _chosen(kept, cells, width)
+    if chosen is None:
+        return Fitted(_records(kept, cells, width), as_records=True)
+    columns, cells = _only(chosen, kept, cells)
+    widths = _widths(columns, cells, width)
+    assert widths is not None
+    left_out = tuple(each.name for n, each in enumerate(kept) if n not in chosen)
+    return Fitted(_lines(columns, cells, widths), left_out)
+
+
+def _chosen(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
+    """Return which columns fit: those that never go, and of the others the most important that there is room for."""
+
+    def fit(chosen: list[int]) -> bool:
+        return _widths(*_only(chosen, columns, rows), width) is not None
+
+    chosen = [n for n, each in enumerate(columns) if each.priority <= 1]
+    if not fit(chosen):
+        return None
+    for n in sorted(range(len(columns)), key=lambda n: columns[n].priority):
+        if n not in chosen and fit(more := sorted([*chosen, n])):
+            chosen = more
+    return chosen
+
+
+def _only(
+    chosen: Sequence[int], columns: Sequence[Column], rows: Sequence[Sequence[str]]
+) -> tuple[list[Column], list[list[str]]]:
+    return [columns[n] for n in chosen], [[row[n] for n in chosen] for row in rows]
+
+
+def length(text: str) -> int:
+    """Return how many places of the screen a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _natural(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [
+        max(length(cell) for cell in cells)
+        for cells in zip([each.name for each in columns], *rows, strict=True)
+    ]
+
+
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
+    """Return how wide each column is, the widest texts narrowed first; None if they do not fit."""
+    widths = _natural(columns, rows)
+    least = [
+        wide if each.fit == "whole" else min(wide, max(each.least, length(each.name)))
+        for each, wide in zip(columns, widths, strict=True)
+    ]
+    over = sum(widths) + GAP * (len(widths) - 1) - width
+    if sum(least) + GAP * (len(least) - 1) > width:
+        return None
+    while over > 0:
+        widest = max((n for n in range(len(widths)) if widths[n] > least[n]), key=lambda n: widths[n])
+        widths[widest] -= 1
+        over -= 1
+    return widths
+
+
+def _lines(columns: Sequence[Column], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> list[Line]:
+    lines = [[_padded(each, each.name, wide) for each, wide in zip(columns, widths, strict=True)]]
+    for row in rows:
+        parts = [_parts(each, cell, wide) for each, cell, wide in zip(columns, row, widths, strict=True)]
+        lines += [
+            [
+                _padded(each, part[n] if n < len(part) else "", wide)
+                for each, part, wide in zip(columns, parts, widths, strict=True)
+            ]
+            for n in range(max(map(len, parts)))
+        ]
+    return lines
+
+
+def _parts(column: Column, cell: str, width: int) -> list[str]:
+    if length(cell) <= width or column.fit == "whole":
+        return [cell]
+    return [_cut(cell, width)] if column.fit == "cut" else wrapped(cell, width)
+
+
+def _cut(text: str, width: int) -> str:
+    while text and length(text) > width - 1:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return a text in lines of at most so many places, broken between words where that can be."""
+    lines, line = [], ""
+    for word in text.split(" "):
+        rest = word
+        if line and length(line) + 1 + length(rest) > width:
+            lines.append(line)
+            line = ""
+        while length(rest) > width:
+            cut = next(n for n in range(len(rest), 0, -1) if length(rest[:n]) <= width or n == 1)
+            lines.append(rest[:cut])
+            rest = rest[cut:]
+        line = f"{line} {rest}" if line else rest
+    return [*lines, line] if line or not lines else lines
+
+
+def _padded(column: Column, text: str, width: int) -> str:
+    space = " " * (width - length(text))
+    return f"{space}{text}" if column.to_right else f"{text}{space}"
+
+
+def _records(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Line]:
+    """Return each row as lines of name and value, values wrapped but for ids, with an empty line after each row."""
+    wide = max(length(each.name) for each in columns)
+    lines: list[Line] = []
+    for row in rows:
+        for each, cell in zip(columns, row, strict=True):
+            if not cell:
+                continue
+            whole = each.priority == ALWAYS
+            parts = [cell] if whole else wrapped(cell, max(8, width - wide - GAP))
+            names = [each.name, *[""] * (len(parts) - 1)]
+            lines += [
+                [name + " " * (wide - length(name)), part] for name, part in zip(names, parts, strict=True)
+            ]
+        lines.append([])
+    return lines

@@ -1,0 +1,173 @@
+"""What `wms top` shows: sections of which a small terminal shows one at a time, and what keys do. Pure: sights to lines."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from wms.cli.table import Column, Fitted, fitted
+
+TALL = 40
+"""Lines from which on all sections are shown at once."""
+HEAD = 4
+"""Lines above the sections."""
+HELP = (
+    "tab, right, l      the next section        shift-tab, left, h   the one before",
+    "down, j            one line down           up, k                one line up",
+    "page down, space   one page down           page up, b           one page up",
+    "g, home            to the top              G, end               to the end",
+    "?                  these keys              q                    end",
+)
+
+KEYS = {
+    "\t": "next", "\x1b[C": "next", "l": "next",
+    "\x1b[Z": "before", "\x1b[D": "before", "h": "before",
+    "\x1b[B": "down", "j": "down", "\x1b[A": "up", "k": "up",
+    "\x1b[6~": "page down", " ": "page down", "\x1b[5~": "page up", "b": "page up",
+    "g": "top", "\x1b[H": "top", "\x1b[1~": "top", "G": "end", "\x1b[F": "end", "\x1b[4~": "end",
+    "?": "help", "q": "quit", "\x03": "quit", "\x1b": "quit",
+}  # fmt: skip
+"""What the keys of a terminal mean."""
+
+
+class Section(NamedTuple):
+    """A table with its title."""
+
+    title: str
+    columns: Sequence[Column | str]
+    rows: Sequence[Sequence[str]]
+    empty: str
+
+
+class View(msgspec.Struct, frozen=True):
+    """Which section is looked at, from which line on."""
+
+    section: int = 0
+    line: int = 0
+    help: bool = False
+    ended: bool = False
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """What jobs do now and did lately; no totals of all times."""
+
+    now: Mapping[str, int]
+    """Jobs that have not ended, by state."""
+    last_minute: Mapping[str, int]
+    """Jobs that ended within the last minute, by state."""
+    failures: Mapping[str, int]
+    """Jobs that failed within the last hour, by reason."""
+    done_last_hour: int = 0
+
+
+def pressed(view: View, key: str, sections: int, page: int) -> View:
+    """Return the view after a key; a page has so many lines."""
+    match KEYS.get(key):
+        case "next" | "before" as way:
+            step = 1 if way == "next" else -1
+            return View(section=(view.section + step) % sections)
+        case "down" | "up" | "page down" | "page up" as way:
+            step = {"down": 1, "up": -1, "page down": page, "page up": -page}[way]
+            return msgspec.structs.replace(view, line=max(0, view.line + step), help=False)
+        case "top" | "end" as way:
+            return msgspec.structs.replace(view, line=0 if way == "top" else 10**9, help=False)
+        case "help":
+            return msgspec.structs.replace(view, help=not view.help)
+        case "quit":
+            return msgspec.structs.replace(view, help=False) if view.help else View(ended=True)
+    return view
+
+
+class Row(NamedTuple):
+    """One line of the screen: its cells, and whether it is a heading or a title."""
+
+    cells: Sequence[str]
+    strong: bool = False
+
+
+def screen(
+    pace: Pace, sections: Sequence[Section], view: View, width: int, height: int
+) -> tuple[list[Row], View]:
+    """Return at most `height` lines of at most `width` places, and the view with its line within what there is."""
+    rows = [_titles(sections, view, width), *(Row([_short(line, width)]) for line in pace_lines(pace))]
+    rows.append(Row([""]))
+    if view.help:
+        return [*rows, *(Row([_short(line, width)]) for line in HELP)][:height], view
+    room = height - len(rows)
+    if height < TALL:
+        lines, view = _section(sections[view.section], view, width, room)
+        return [*rows, *lines][:height], view
+    for n, (section, lines_of_it) in enumerate(
+        zip(sections, _shares(sections, view.section, room), strict=True)
+    ):
+        looked_at = view if n == view.section else View()
+        lines, seen = _section(section, looked_at, width, lines_of_it)
+        view = seen if n == view.section else view
+        rows += lines
+    return rows[:height], view
+
+
+def pace_lines(pace: Pace) -> list[str]:
+    """Return two lines: what jobs do now and how many end a second, and why jobs failed lately."""
+    now = ", ".join(f"{count:,} {state}" for state, count in _largest(pace.now)) or "none"
+    ended = ", ".join(f"{count:,} {state}" for state, count in _largest(pace.last_minute))
+    rate = sum(pace.last_minute.values()) / 60
+    last = f"   last minute: {ended} ({rate:,.1f} a second)" if ended else "   last minute: none ended"
+    why = ", ".join(f"{count:,} {reason}" for reason, count in _largest(pace.failures))
+    failed = sum(pace.failures.values())
+    hour = f"{pace.done_last_hour:,} Done, {failed:,} Failed" + (f": {why}" if why else "")
+    return [f"jobs now: {now}{last}", f"last hour: {hour}"]
+
+
+def _largest(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(((name, count) for name, count in counts.items() if count), key=lambda each: -each[1])
+
+
+def _titles(sections: Sequence[Section], view: View, width: int) -> Row:
+    names = [f"[{each.title}]" if n == view.section else f" {each.title} " for n, each in enumerate(sections)]
+    line = f"wms top   {' '.join(names)}"
+    keys = "tab: next   ?: keys   q: end"
+    space = max(2, width - len(line) - len(keys))
+    return Row([_short(f"{line}{' ' * space}{keys}", width)], strong=True)
+
+
+def _short(line: str, width: int) -> str:
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def _section(section: Section, view: View, width: int, height: int) -> tuple[list[Row], View]:
+    """Return a section in so many lines: its title with what is shown of it, the headings, the rows."""
+    if not section.rows:
+        return [Row([f"{section.title}: {section.empty}"], strong=True), Row([""])][: max(0, height)], view
+    table = fitted(section.columns, section.rows, width)
+    heads = [] if table.as_records else table.lines[:1]
+    lines = table.lines[len(heads) :]
+    page = max(1, height - len(heads) - 2)
+    start = max(0, min(view.line, len(lines) - page))
+    shown = lines[start : start + page]
+    title = f"{section.title}{_which(section, table, start, len(shown), len(lines))}"
+    rows = [
+        Row([_short(title, width)], strong=True),
+        *(Row(head, strong=True) for head in heads),
+        *(Row(line) for line in shown),
+        Row([""]),
+    ]
+    return rows[: max(0, height)], msgspec.structs.replace(view, line=start)
+
+
+def _which(section: Section, table: Fitted, start: int, shown: int, lines: int) -> str:
+    beside = f"   (no room for {', '.join(table.left_out)})" if table.left_out else ""
+    if shown >= lines:
+        return f" ({len(section.rows):,}){beside}"
+    return f" ({len(section.rows):,}), lines {start + 1:,}-{start + shown:,} of {lines:,}{beside}"
+
+
+def _shares(sections: Sequence[Section], looked_at: int, room: int) -> list[int]:
+    """Return how many lines each section gets: no more than it needs, what is left goes to the one looked at."""
+    needs = [len(each.rows) + 3 if each.rows else 2 for each in sections]
+    each = max(2, room // len(sections))
+    given = [min(need, each) for need in needs]
+    order = [looked_at, *(n for n in range(len(sections)) if n != looked_at)]
+    for n in order:
+        given[n] = min(needs[n], given[n] + room - sum(given))
+    return given
