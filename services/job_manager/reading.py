@@ -57,7 +57,7 @@ def _checked(raw: bytes) -> tuple[JobDescription, bytes]:
     except msgspec.DecodeError:
         description = None
     if description is None or _encoder.encode(description) != raw:
-        (description,) = read_json(raw)
+        (description,) = read_json(raw, series=False)
         return description, _encoder.encode(description)
     if problems := validate(description):
         raise InvalidDescription(problems)

@@ -10,6 +10,7 @@ from wms.jobdesc import rules
 from wms.jobdesc.array import jobs_in
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription, Problem
+from wms.jobdesc.series import expanded
 from wms.jobdesc.validation import ARRAY_LIMIT, across, check_fields, problems, remedy_for
 
 SIZE_LIMIT = 16 * 1024 * 1024
@@ -51,8 +52,10 @@ def unreadable(message: str, line: int | None = None, remedy: str = "") -> Inval
     return InvalidDescription([Problem(place="", message=message, remedy=remedy, line=line)])
 
 
-def read_tree(tree: object) -> list[JobDescription]:
+def read_tree(tree: object, *, series: bool = True) -> list[JobDescription]:
     """Return the descriptions of a parsed document: a job, a list of jobs, or tables `jobs` and `defaults`.
+
+    `series` False: nothing stands for a list of values that is not there, since a few bytes would become very many.
 
     Raises:
         InvalidDescription: with every problem.
@@ -60,14 +63,18 @@ def read_tree(tree: object) -> list[JobDescription]:
 
     """
     if isinstance(tree, Mapping) and any(key in tree for key in _MANY):
-        return _read_many(tree)
+        return _read_many(tree, series=series)
     if isinstance(tree, list):
-        return read_entries((f"jobs[{i}]", None, item) for i, item in enumerate(tree))
-    return read_entries([("", None, tree)])
+        return read_entries(((f"jobs[{i}]", None, item) for i, item in enumerate(tree)), series=series)
+    return read_entries([("", None, tree)], series=series)
 
 
 def read_entries(
-    entries: Iterable[Entry], defaults: Mapping[str, object] | None = None, found: list[Problem] | None = None
+    entries: Iterable[Entry],
+    defaults: Mapping[str, object] | None = None,
+    found: list[Problem] | None = None,
+    *,
+    series: bool = True,
 ) -> list[JobDescription]:
     """Return the descriptions of the entries, each over the defaults.
 
@@ -80,27 +87,32 @@ def read_entries(
     """
     found = [] if found is None else found
     descriptions = list[JobDescription]()
+    jobs = 0
     for place, line, entry in entries:
-        description, wrong = _read_one(entry, defaults or {})
+        description, wrong = _read_one(entry, defaults or {}, series=series)
         if description is None:
             found += problems(wrong, place, line)
             if len(found) >= PROBLEMS_LIMIT:
                 break
         else:
             descriptions.append(description)
+            jobs += jobs_in(description)
         if len(descriptions) > DESCRIPTIONS_LIMIT:
             raise _too_many(f"more than {DESCRIPTIONS_LIMIT:,} descriptions")
+        if jobs > JOBS_LIMIT:
+            raise _too_many(f"{jobs:,} jobs, more than {JOBS_LIMIT:,}")
     if found:
         raise InvalidDescription(found[:PROBLEMS_LIMIT])
     return _counted(descriptions)
 
 
 def _read_one(
-    entry: object, defaults: Mapping[str, object]
+    entry: object, defaults: Mapping[str, object], *, series: bool
 ) -> tuple[JobDescription | None, list[rules.Finding]]:
     if not isinstance(entry, Mapping):
         return None, [("", f"a job must be a table, not {rules.brief(entry)}", "")]
-    wrong = check_fields(entry)
+    entry, wrong = expanded(entry) if series else (entry, [])
+    wrong += check_fields(entry)
     fields = _over(defaults, entry) if defaults else entry
     if "executable" not in fields:
         wrong.append((".executable", "is missing", "say which program to run"))
@@ -111,17 +123,18 @@ def _read_one(
     return (None, wrong) if wrong else (description, [])
 
 
-def _read_many(tree: Mapping[str, object]) -> list[JobDescription]:
+def _read_many(tree: Mapping[str, object], *, series: bool) -> list[JobDescription]:
     known = problems(_strange_keys(tree))
     defaults = tree.get("defaults", {})
     if not isinstance(defaults, Mapping):
         known += problems([("", f"must be a table, not {rules.brief(defaults)}", "")], "defaults")
         defaults = {}
-    elif wrong := check_fields(defaults):
+    defaults, wrong = expanded(defaults) if series else (defaults, [])
+    if wrong := [*wrong, *check_fields(defaults)]:
         # Told once, here; each job is then checked as if they had not been there.
         known += problems(wrong, "defaults")
         defaults = {}.fromkeys(["executable"], "") if "executable" in defaults else {}
-    return read_entries(_entries(tree), defaults, known)
+    return read_entries(_entries(tree), defaults, known, series=series)
 
 
 def _strange_keys(tree: Mapping[str, object]) -> Iterator[rules.Finding]:
@@ -153,9 +166,6 @@ def _over(defaults: Mapping[str, object], entry: Mapping[str, object]) -> dict[s
 def _counted(descriptions: list[JobDescription]) -> list[JobDescription]:
     if not descriptions:
         raise unreadable("the document has no job in it", remedy="describe at least one, with its executable")
-    count = sum(map(jobs_in, descriptions))
-    if count > JOBS_LIMIT:
-        raise _too_many(f"{count:,} jobs, more than {JOBS_LIMIT:,}")
     return descriptions
 
 

@@ -23,8 +23,8 @@ _DELTA = {"[": 1, "{": 1, "]": -1, "}": -1}
 _CHUNK = 65_536
 
 
-def read_json(data: bytes, limit: int = SIZE_LIMIT) -> list[JobDescription]:
-    """Return the descriptions of a document of at most `limit` bytes.
+def read_json(data: bytes, limit: int = SIZE_LIMIT, *, series: bool = True) -> list[JobDescription]:
+    """Return the descriptions of a document of at most `limit` bytes; `series` as in `read_tree`.
 
     Raises:
         InvalidDescription: with every problem.
@@ -35,8 +35,8 @@ def read_json(data: bytes, limit: int = SIZE_LIMIT) -> list[JobDescription]:
     lines = text.split("\n")
     if _is_lines(lines):
         found: list[Problem] = []
-        return read_entries(_parsed_lines(lines, found), found=found)
-    return read_tree(_parsed(text))
+        return read_entries(_parsed_lines(lines, found), found=found, series=series)
+    return read_tree(_parsed(text), series=series)
 
 
 def too_deep(text: str, strings: re.Pattern[str] = _STRING, limit: int = DEPTH_LIMIT) -> bool:
