@@ -1,12 +1,14 @@
 """Sites and what they offer: the resource a job agent describes when it asks for work, and the ad of a computing element.
 
 Values that stand for sets (tags, platforms, ...) are kept sorted and distinct, so that equal descriptions are equal values.
-The word "any", in any case, or an absent value means that the attribute is not looked at.
+The word "any", in any case, or an absent value means that the attribute is not looked at. Names are compared without regard
+to case, as in DIRAC's database; who somebody is (setup, VO, group, owner) is compared as it is written.
 """
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct, structs
 from msgspec.structs import force_setattr
@@ -38,6 +40,12 @@ def named(values: Iterable[str]) -> tuple[str, ...]:
     return () if any(value.casefold() == WILDCARD for value in names) else names
 
 
+@lru_cache(maxsize=65_536)
+def folded(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a set of names as names are compared."""
+    return distinct(map(str.casefold, values))
+
+
 _FEW = 8
 # The same few sets come with every message; long ones are seldom twice the same, and would take the memory.
 _few_distinct = lru_cache(maxsize=16_384)(distinct)
@@ -54,18 +62,47 @@ def canonical(struct: Struct, *, named_sets: Iterable[str], plain_sets: Iterable
                 force_setattr(struct, field, made)
 
 
+WHOLE_NODE = "WholeNode"
+"""The tag of resources whose pilots have a node of their own, and of jobs that want one."""
+_OF_NODES = re.compile(r"[1-9][0-9]{0,3}processors|multiprocessor|wholenode", re.IGNORECASE)
+
+
+class Offered(NamedTuple):
+    """The tags that a resource has; "any" among those that it names stands for all but the ones that tell its processors."""
+
+    tags: frozenset[str]
+    is_any: bool
+
+    def lacking(self, tags: Iterable[str]) -> list[str]:
+        """Return those of some tags that it has not."""
+        missing = [tag for tag in tags if tag.casefold() not in self.tags]
+        return [tag for tag in missing if _OF_NODES.fullmatch(tag)] if missing and self.is_any else missing
+
+
+@lru_cache(maxsize=16_384)
+def offered_tags(tags: tuple[str, ...], processors: int) -> Offered:
+    """Return the tags of a resource that names these: 1Processors .. nProcessors with them, MultiProcessor if n > 1."""
+    own = folded(tags)
+    return Offered(_processor_tags(processors).union(own), WILDCARD in own)
+
+
 @lru_cache(maxsize=MAX_PROCESSORS)
-def offered_processor_tags(processors: int) -> frozenset[str]:
-    """Return the tags that a resource of so many processors offers: 1Processors .. nProcessors, MultiProcessor if n > 1."""
-    tags = {f"{n}Processors" for n in range(1, processors + 1)}
-    return frozenset(tags | {"MultiProcessor"} if processors > 1 else tags)
+def _processor_tags(processors: int) -> frozenset[str]:
+    tags = {f"{n}processors" for n in range(1, processors + 1)}
+    return frozenset(tags | {"multiprocessor"} if processors > 1 else tags)
+
+
+def demanded_tags(required_tags: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tags that a resource requires of jobs; none where it requires "any"."""
+    return () if WILDCARD in folded(required_tags) else required_tags
 
 
 class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
     """What asks for work: a place where one more job could start now.
 
     `cpu_time` is in seconds of the reference processor. `memory_mb` 0 says nothing about memory and so fits only jobs that
-    ask for none. `platforms` are all those it can run. `job_types` empty accepts all. A generic pilot serves every group of
+    ask for none: a job must not be killed for memory that nobody promised. `disk_mb` 0 says nothing about the disk, which is
+    then not looked at: few ads tell it, and every pilot measures it. `platforms` are all those it can run. `job_types` empty accepts all. A generic pilot serves every group of
     its VO; a private one its group, and there only its owner unless the group shares its jobs.
     """
 
@@ -79,6 +116,7 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
     job_types: Names = ()
     banned_job_types: Names = ()
     memory_mb: int = 0
+    disk_mb: int = 0
     processors: int = 1
     tags: Names = ()
     required_tags: Names = ()
@@ -100,19 +138,23 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
 
     def offers(self, tag: str) -> bool:
         """Tell whether the resource has a tag, those of its processors included."""
-        return tag in self.tags or tag in offered_processor_tags(self.processors)
+        return not self.lacking((tag,))
+
+    def lacking(self, tags: Iterable[str]) -> list[str]:
+        """Return those of some tags that the resource has not."""
+        return offered_tags(self.tags, self.processors).lacking(tags)
 
     def fault(self) -> str | None:
         """Return what is wrong with the description itself, whatever the jobs; None when nothing is."""
         if not 1 <= self.processors <= MAX_PROCESSORS:
             return f"processors must be 1 to {MAX_PROCESSORS}, not {self.processors}"
-        if self.cpu_time < 0 or self.memory_mb < 0:
-            return "CPU time and memory must not be negative"
+        if min(self.cpu_time, self.memory_mb, self.disk_mb) < 0:
+            return "CPU time, memory and disk must not be negative"
         if self.generic and not self.vo:
             return "a generic pilot must name its VO"
         if not self.generic and not (self.owner_group and (self.owner or self.job_sharing)):
             return "a private pilot must name its owner and group"
-        missing = [tag for tag in self.required_tags if not self.offers(tag)]
+        missing = self.lacking(demanded_tags(self.required_tags))
         if missing:
             return f"RequiredTag {', '.join(missing)} not among the resource's own tags"
         return None
@@ -122,7 +164,7 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
     """The ad of a computing element: what pilots sent there would offer, how many it takes, and what it holds now.
 
     `slots`, `cores`: all that this CE gives us. A pilot brings `slots_per_pilot` places for jobs on `cores_per_pilot`
-    processors and `memory_mb` MB. `max_*` 0: no such limit is stated. `vos` empty: open to all.
+    processors, `memory_mb` MB and `disk_mb` MB of disk. `max_*` 0: no such limit is stated. `vos` empty: open to all.
     `max_jobs` and `max_submitting_jobs` with the `current_*` counts are the SAM-Grid limits on jobs; `rule` is a ClassAd
     expression of the site's own in their place, over CurMatches, JobsMatchedSinceLastAdvertisement and whatever its ad says
     (`wms.taskqueue.allowance`).
@@ -142,6 +184,7 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
     vos: Names = ()
     cores: int = 1
     memory_mb: int = 0
+    disk_mb: int = 0
     tags: Names = ()
     required_tags: Names = ()
     slots_per_pilot: int = 1
@@ -194,6 +237,7 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
             platforms=self.platforms,
             job_types=self.job_types,
             memory_mb=self.memory_mb,
+            disk_mb=self.disk_mb,
             processors=self.cores_per_pilot,
             tags=self.tags,
             required_tags=self.required_tags,

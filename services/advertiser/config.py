@@ -20,6 +20,10 @@ class Offered(Section, frozen=True, kw_only=True):
     """0: as many as the element has, but not over eight."""
     memory_mb: Count = 0
     """Of this machine's slots together; of a pilot where the element is a batch system's. 0: as is read."""
+    disk_mb: Count = 0
+    """What a pilot's jobs have for their directories; 0: not told, pilots measure it."""
+    grid_middleware: str = ""
+    """How jobs that choose their middleware name the way there; empty: as the dispatcher."""
     max_waiting_pilots: Count = 4
     max_pilots: Count = 0
     """0: as many as the slots feed."""

@@ -65,6 +65,8 @@ def element(settings: ElementSettings, machine: Machine) -> ComputingElement:
         max_jobs=settings.max_jobs,
         max_submitting_jobs=settings.max_submitting_jobs,
         platforms=tuple(settings.platforms) or machine.platforms,
+        disk_mb=settings.disk_mb,
+        grid_middleware=settings.grid_middleware,
         submit_pools=tuple(settings.submit_pools),
         tags=tuple(settings.tags),
         required_tags=tuple(settings.required_tags),

@@ -59,6 +59,8 @@ def stated(settings: BatchSettings, queue: glue1.ComputingElement, dispatcher: s
         max_jobs=settings.max_jobs,
         max_submitting_jobs=settings.max_submitting_jobs,
         platforms=tuple(settings.platforms),
+        disk_mb=settings.disk_mb,
+        grid_middleware=settings.grid_middleware,
         submit_pools=tuple(settings.submit_pools),
         tags=tuple(settings.tags),
         required_tags=tuple(settings.required_tags),

@@ -117,7 +117,7 @@ class Asking:
         for job in offer.jobs:
             if not self._holdings.knows((job.job_id, job.epoch)):
                 (taken if room > 0 else left).append(job)
-                room -= processors_of(job)
+                room -= processors_of(job, self._config.pilot.slots)
         return taken, left
 
     def refused(self, answer: NoMatch) -> None:
@@ -148,6 +148,7 @@ class Asking:
                 self._config,
                 free=free if packed else slots,
                 memory_taken_mb=self._holdings.memory_mb if packed else 0,
+                disk_taken_mb=self._holdings.disk_mb,
                 seconds_left=self.seconds_left,
                 unfit=self._node.unfit,
                 node=self._node.told,

@@ -19,6 +19,7 @@ def environment_of(
     pilot_id: PilotId,
     work: Path,
     scratch: Path,
+    processors: int = 1,
     passed: tuple[str, ...] = (),
 ) -> dict[str, str]:
     """Return a payload's environment: a few harmless names of the agent's, the user's own, and `WMS_*`.
@@ -34,6 +35,7 @@ def environment_of(
         "WMS_EPOCH": str(epoch),
         "WMS_SITE": site,
         "WMS_PILOT": pilot_id,
+        "WMS_PROCESSORS": str(processors),
         "WMS_WORK": str(work),
         "WMS_SCRATCH": str(scratch),
     }

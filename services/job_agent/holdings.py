@@ -26,11 +26,13 @@ class Holding(msgspec.Struct, kw_only=True, eq=False):
     lost: bool = False
     payload: Payload | None = None
     began_at: float = 0.0
+    processors: int = 1
+    """How many of the pilot's slots it takes."""
 
     @property
-    def processors(self) -> int:
-        """How many of the pilot's slots it takes."""
-        return self.description.processors
+    def disk_mb(self) -> int:
+        """What it asked for; 0 when it did not."""
+        return self.description.disk_mb or 0
 
     @property
     def memory_mb(self) -> int:
@@ -66,7 +68,10 @@ class Holdings:
         """Hold an offered job."""
         held = (job.job_id, job.epoch)
         description, fault = _read(job)
-        holding = self._all[held] = Holding(held=held, description=description, fault=fault)
+        width = _Width(description.processors, description.min_processors, description.whole_node)
+        holding = self._all[held] = Holding(
+            held=held, description=description, fault=fault, processors=width.slots(self._slots)
+        )
         self._past[held] = None
         if len(self._past) > PAST_LIMIT:
             del self._past[next(iter(self._past))]
@@ -106,6 +111,11 @@ class Holdings:
         return sum(each.memory_mb for each in self._all.values())
 
     @property
+    def disk_mb(self) -> int:
+        """What all together asked for."""
+        return sum(each.disk_mb for each in self._all.values())
+
+    @property
     def free_memory_mb(self) -> int:
         """What those that run leave to others."""
         return max(0, self._memory_mb - sum(each.memory_mb for each in self.running))
@@ -124,7 +134,17 @@ class Holdings:
         """
         if not self._line or not self._fits(self._line[0]):
             return None
-        return self._line.pop(0)
+        holding = self._line.pop(0)
+        holding.processors += self._more_for(holding)
+        return holding
+
+    def _more_for(self, holding: Holding) -> int:
+        """Return how many slots more, which nobody else holds, a job that begins can use."""
+        description = holding.description
+        if description.min_processors is None or description.whole_node:
+            return 0
+        most = description.max_processors or self._slots
+        return max(0, min(most - holding.processors, self._slots - self.processors))
 
     def _fits(self, holding: Holding) -> bool:
         running = self.running
@@ -155,12 +175,18 @@ def processors(holdings: Iterable[Holding]) -> int:
 
 class _Width(msgspec.Struct):
     processors: int = 1
+    min_processors: int | None = None
+    whole_node: bool = False
+
+    def slots(self, all_: int) -> int:
+        """Return how many slots of so many a job takes at least."""
+        return all_ if self.whole_node else self.min_processors or self.processors
 
 
-def processors_of(job: OfferedJob) -> int:
-    """Return how many slots an offered job would take."""
+def processors_of(job: OfferedJob, slots: int) -> int:
+    """Return how many of a pilot's slots an offered job would take."""
     try:
-        return msgspec.json.decode(job.description, type=_Width).processors
+        return msgspec.json.decode(job.description, type=_Width).slots(slots)
     except msgspec.DecodeError:
         return 1
 

@@ -36,11 +36,12 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def limits_of(description: JobDescription) -> Limits:
-    """Return what the job asked for, as limits."""
+    """Return what the job asked for, as limits; of memory what it may use at most, if it says so."""
+    memory_mb = description.max_memory_mb or description.memory_mb
     return Limits(
         cpu_seconds=description.cpu_time,
         wall_seconds=description.wall_time,
-        memory_bytes=None if description.memory_mb is None else description.memory_mb * MIB,
+        memory_bytes=None if memory_mb is None else memory_mb * MIB,
         disk_bytes=None if description.disk_mb is None else description.disk_mb * MIB,
     )
 

@@ -28,6 +28,7 @@ from wms.taskqueue.node import NOTHING_EVALUATED, wish
 
 if TYPE_CHECKING:
     from wms.classad.ad import Ad
+    from wms.classad.tree import Node as NodeOfTree
     from wms.taskqueue.ads import Words
 
 UNFIT_LIMIT = 100
@@ -107,7 +108,7 @@ class Node:
             (
                 str(each)
                 for term, each in unmet(requirements, own, ad)
-                if own.bind(Expression(term)).other & told
+                if own.bind(Expression(term)).other & told and not _looks_at_credentials(term)
             ),
             "",
         )
@@ -133,6 +134,15 @@ class Node:
         self._unfit[kind] = None
         if len(self._unfit) > UNFIT_LIMIT:
             del self._unfit[next(iter(self._unfit))]
+
+
+def _looks_at_credentials(term: "NodeOfTree") -> bool:
+    """Tell whether a term looks at what the job's token says, which is told to no pilot: the matcher alone judges it."""
+    from wms.classad.expression import Expression
+    from wms.taskqueue.ads import CREDENTIALS
+
+    expression = Expression(term)
+    return not CREDENTIALS.isdisjoint(expression.own | expression.bare)
 
 
 _NO_LIBRARY = "this pilot has no library to evaluate ClassAd expressions, and takes no jobs with requirements"

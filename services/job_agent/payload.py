@@ -232,6 +232,7 @@ class Payload:
             pilot_id=self._at.pilot_id,
             work=self._place.work,
             scratch=self._place.scratch,
+            processors=self._description.processors,
             passed=self._at.passed,
         )
         bounds = {"NPROC": self._limits.processes, "FSIZE": self._limits.file_bytes}

@@ -1,8 +1,11 @@
 """What the agent offers a job: the resource description of its requests."""
 
-from wms.runtime.machine import look
+import shutil
+from functools import cache
+
+from wms.runtime.machine import MIB, look
 from wms.runtime.pilot_config import PilotConfig
-from wms.site import Resource, Told
+from wms.site import WHOLE_NODE, Resource, Told
 
 
 def memory_mb(config: PilotConfig) -> int:
@@ -10,11 +13,46 @@ def memory_mb(config: PilotConfig) -> int:
     return config.resource.memory_mb or look().memory_mb
 
 
+def disk_mb(config: PilotConfig, taken_mb: int = 0) -> int:
+    """Return what disk is free for one job more, beside those that were promised so much; 0 if nothing is known of it.
+
+    Rounded down to two digits: free space changes all the time, and each new number costs whoever reads it.
+    """
+    directory = config.pilot.directory
+    free = _free_mb(directory)
+    if not free:
+        return 0
+    left = min(free, _free_at_first(directory) - taken_mb)
+    digit = int(10 ** max(0, len(str(max(left, 0))) - 2))
+    return max(1, left // digit * digit)
+
+
+@cache
+def _free_at_first(directory: str) -> int:
+    return _free_mb(directory)
+
+
+def _free_mb(directory: str) -> int:
+    try:
+        return shutil.disk_usage(directory).free // MIB
+    except OSError:
+        return 0
+
+
+def _tags(config: PilotConfig, free: int) -> tuple[str, ...]:
+    """Return the pilot's tags; where jobs run already there is no whole node to give."""
+    tags = config.resource.tags
+    if free >= config.pilot.slots:
+        return tuple(tags)
+    return tuple(tag for tag in tags if tag.casefold() != WHOLE_NODE.casefold())
+
+
 def describe(
     config: PilotConfig,
     *,
     free: int,
     memory_taken_mb: int,
+    disk_taken_mb: int = 0,
     seconds_left: float,
     unfit: tuple[str, ...] = (),
     node: Told = (),
@@ -31,8 +69,9 @@ def describe(
         platforms=tuple(resource.platforms) or look().platforms,
         job_types=tuple(resource.job_types),
         memory_mb=max(0, memory_mb(config) - memory_taken_mb),
+        disk_mb=disk_mb(config, disk_taken_mb),
         processors=free,
-        tags=tuple(resource.tags),
+        tags=_tags(config, free),
         required_tags=tuple(resource.required_tags),
         unfit=unfit,
         node=node,

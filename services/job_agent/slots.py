@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from services.job_agent.holdings import Holding, Holdings
 from services.job_agent.pace import Pace
@@ -133,7 +134,11 @@ class Slots:
 
     def _begin(self, holding: Holding) -> None:
         assert self.group is not None
-        payload = self._workplace.payload(JobId(holding.held[0]), Epoch(holding.held[1]), holding.description)
+        payload = self._workplace.payload(
+            JobId(holding.held[0]),
+            Epoch(holding.held[1]),
+            replace(holding.description, processors=holding.processors),
+        )
         payload.live_until(holding.expires_at)
         holding.payload, holding.began_at = payload, now()
         task = self.group.create_task(self._run(holding, payload), name=f"job {holding.held[0]}")

@@ -12,7 +12,7 @@ from wms.db.database import Transaction
 from wms.job.reasons import Wait
 from wms.messages.replies import Foreseen
 from wms.provisioning.demand import Wanted
-from wms.site import AdvertisedElement, ComputingElement
+from wms.site import AdvertisedElement, ComputingElement, folded
 from wms.taskqueue.ads import combined
 from wms.taskqueue.grouping import Requirements
 from wms.why.relaxation import openings, told
@@ -57,7 +57,7 @@ class Foresight:
             self._at_site = {}
             for each in known:
                 if each.fresh:
-                    self._at_site.setdefault(each.element.site, []).append(each.element)
+                    self._at_site.setdefault(each.element.site.casefold(), []).append(each.element)
             self._forget(known)
 
     def _forget(self, known: Iterable[Known]) -> None:
@@ -95,7 +95,9 @@ class Foresight:
     def _near(self, sites: Iterable[str]) -> Iterable[ComputingElement]:
         """Return the elements that advertise themselves now, those at the sites named if any are."""
         return chain.from_iterable(
-            (self._at_site.get(site, []) for site in sites) if sites else self._at_site.values()
+            (self._at_site.get(site, []) for site in folded(tuple(sites)))
+            if sites
+            else self._at_site.values()
         )
 
     def _obstacle(self, wanted: Requirements) -> Foreseen:

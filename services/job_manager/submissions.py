@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 import msgspec
 
@@ -25,7 +25,7 @@ from wms.messages import replies
 from wms.messages.commands import Submit
 from wms.taskqueue import canary
 from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.intake import key_of, requirements_of
+from wms.taskqueue.intake import Credentials, key_of, requirements_of
 
 Identity = tuple[str, str, str]
 """Owner, group, VO."""
@@ -61,23 +61,26 @@ class Submissions:
     async def take(self, tx: Transaction, submits: Sequence[tuple[Principal, Submit]]) -> None:
         """Take or refuse each submission, and answer it."""
         await self.foresight.look(tx)
-        by_owner: dict[Identity, list[Submit]] = {}
+        by_owner: dict[tuple[Identity, Credentials], list[Submit]] = {}
         for principal, submit in submits:
             identity = (principal.owner, principal.group, principal.vo)
             if allowed(principal, "submit", *identity) and principal.owner != canary.OWNER:
-                by_owner.setdefault(identity, []).append(submit)
+                credentials = Credentials(principal.certificate_subject, principal.fqans)
+                by_owner.setdefault((identity, credentials), []).append(submit)
             else:
                 fault = Rejected("NOT_ALLOWED", "this token may not submit jobs", "ask for one that may")
                 refuse(tx, principal.owner, submit.command_id, submit.client, fault)
-        for identity, mine in sorted(by_owner.items()):
-            await self._take_from(tx, identity, mine)
+        for (identity, credentials), mine in sorted(by_owner.items(), key=itemgetter(0)):
+            await self._take_from(tx, identity, credentials, mine)
 
     async def place(self, tx: Transaction, identity: Identity, submit: Submit) -> Ranges:
         """Take a submission of the system's own, which nobody waits for, and return the ids."""
-        order = self._order(identity, {}, submit, _digest(submit))
+        order = self._order(identity, Credentials(), {}, submit, _digest(submit))
         return (await _store(tx, identity, [order]))[submit.command_id]
 
-    async def _take_from(self, tx: Transaction, identity: Identity, submits: Sequence[Submit]) -> None:
+    async def _take_from(
+        self, tx: Transaction, identity: Identity, credentials: Credentials, submits: Sequence[Submit]
+    ) -> None:
         owner = identity[0]
         parts = await lists.find(tx, owner, submits)
         before = await submission.taken(tx, owner, [submit.command_id for submit in submits])
@@ -91,7 +94,7 @@ class Submissions:
                 continue
             try:
                 _check_unused(submit, known)
-                order = self._order(identity, parts, submit, digest)
+                order = self._order(identity, credentials, parts, submit, digest)
             except Rejected as fault:
                 refuse(tx, owner, submit.command_id, submit.client, fault)
                 continue
@@ -115,11 +118,16 @@ class Submissions:
             ranges = ids.get(submit.command_id) or _decoded(before[submit.command_id])
             _answer(tx, owner, submit, ranges, repeated=True)
 
-    def _order(self, identity: Identity, parts: lists.Parts, submit: Submit, digest: bytes) -> _Order:
+    def _order(
+        self, identity: Identity, credentials: Credentials, parts: lists.Parts, submit: Submit, digest: bytes
+    ) -> _Order:
         jobs = self._reader.read(submit)
         kept = _kept(parts, submit, jobs)
         kinds = Counter(map(_KIND, jobs))
-        required = {kind: requirements_of(kind.description, *identity, self._segments) for kind in kinds}
+        required = {
+            kind: requirements_of(kind.description, *identity, self._segments, credentials=credentials)
+            for kind in kinds
+        }
         wanted = Counter[Requirements]()
         for kind, descriptions in kinds.items():
             wanted[required[kind]] += descriptions * kind.jobs

@@ -1,20 +1,26 @@
 """Parts of the agent by themselves: the bet on short jobs, the line of those that may start, results in words, reports."""
 
 import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from services.job_agent.asking import Asking
 from services.job_agent.holdings import Holding, Holdings
+from services.job_agent.limits import limits_of
 from services.job_agent.node import Node
 from services.job_agent.pace import AHEAD_LIMIT, Pace
 from services.job_agent.payload import Outcome
 from services.job_agent.reporter import Reporter, Standing
+from services.job_agent.resource import describe
 from services.job_agent.results import not_begun, result_of
 from wms.errors import Unavailable
 from wms.ids import Epoch, JobId, PilotId, RequestId
 from wms.job.reasons import Code, Reason
+from wms.jobdesc.description import JobDescription
 from wms.messages.site_inbox import Offer, OfferedJob
 from wms.runtime.pilot_config import PilotConfig
 
@@ -98,6 +104,60 @@ def test_memory_is_room_too() -> None:
     assert begin(holdings) is None
     holdings.drop(first)
     assert begin(holdings) is second
+
+
+def test_who_can_use_more_processors_gets_those_that_nobody_holds() -> None:
+    holdings = Holdings(slots=8, memory_mb=1_000)
+    narrow = in_line(holdings, 1, processors=2)
+    some, any_number = (
+        in_line(holdings, 2, min_processors=1, max_processors=3),
+        in_line(holdings, 3, min_processors=1),
+    )
+    assert [begin(holdings) for _ in range(3)] == [narrow, some, any_number]
+    assert [each.processors for each in (narrow, some, any_number)] == [2, 3, 3]
+    assert holdings.busy == 8
+
+
+def test_who_wants_a_whole_node_runs_alone() -> None:
+    holdings = Holdings(slots=4, memory_mb=1_000)
+    narrow, whole = in_line(holdings, 1), in_line(holdings, 2, whole_node=True)
+    assert begin(holdings) is narrow
+    assert begin(holdings) is None
+    holdings.drop(narrow)
+    assert begin(holdings) is whole
+    assert holdings.processors == 4
+
+
+def pilot_config(directory: Path, slots: int = 4, **resource: Any) -> PilotConfig:
+    pilot = {"pilot_id": "p", "site": "s", "ce": "c", "vo": "v", "slots": slots}
+    more = {"token_file": "t", "directory": str(directory)}
+    told = {"pilot": pilot | more, "sandboxes": {"url": "file:///s"}, "resource": resource}
+    return msgspec.convert(told, PilotConfig)
+
+
+def test_a_pilot_tells_its_free_disk_in_two_digits_without_what_it_promised(tmp_path: Path) -> None:
+    free = shutil.disk_usage(tmp_path).free // 2**20
+    config = pilot_config(tmp_path)
+    whole = describe(config, free=4, memory_taken_mb=0, seconds_left=60).disk_mb
+    assert free * 0.85 < whole <= free
+    assert not str(whole)[2:].strip("0")
+    less = describe(config, free=3, memory_taken_mb=0, disk_taken_mb=free // 2, seconds_left=60).disk_mb
+    assert less < 0.6 * whole
+    assert describe(config, free=3, memory_taken_mb=0, disk_taken_mb=10**9, seconds_left=60).disk_mb == 1
+    gone = pilot_config(tmp_path / "nowhere")
+    assert describe(gone, free=4, memory_taken_mb=0, seconds_left=60).disk_mb == 0
+
+
+def test_a_pilot_that_runs_something_has_no_whole_node_to_give(tmp_path: Path) -> None:
+    config = pilot_config(tmp_path, tags=["WholeNode", "gpu"])
+    assert describe(config, free=4, memory_taken_mb=0, seconds_left=60).tags == ("WholeNode", "gpu")
+    assert describe(config, free=3, memory_taken_mb=0, seconds_left=60).tags == ("gpu",)
+
+
+def test_the_most_memory_is_the_limit_where_it_is_said() -> None:
+    assert limits_of(JobDescription(executable="x", memory_mb=1, max_memory_mb=2)).memory_bytes == 2 * 2**20
+    assert limits_of(JobDescription(executable="x", memory_mb=1)).memory_bytes == 2**20
+    assert limits_of(JobDescription(executable="x", max_memory_mb=2)).memory_bytes == 2 * 2**20
 
 
 def test_who_is_wider_than_the_pilot_runs_alone() -> None:

@@ -143,7 +143,7 @@ async def test_the_environment_is_the_users_and_ours_and_holds_no_secret(
     assert seen["HOME"] == seen["WMS_WORK"]
     assert seen["TMPDIR"] == seen["WMS_SCRATCH"] != seen["WMS_WORK"]
     assert {n for n in seen if n.startswith("WMS_")} == {
-        "WMS_JOB_ID", "WMS_EPOCH", "WMS_SITE", "WMS_PILOT", "WMS_WORK", "WMS_SCRATCH"
+        "WMS_JOB_ID", "WMS_EPOCH", "WMS_SITE", "WMS_PILOT", "WMS_PROCESSORS", "WMS_WORK", "WMS_SCRATCH"
     }  # fmt: skip
     # Payloads can read the environment of any process of their user: the shepherd has none.
     assert b"secret" not in Path(f"/proc/{workplace.processes.shepherd_pid}/environ").read_bytes()

@@ -30,8 +30,9 @@ def site_principal(site: str = "A") -> Principal:
     )  # fmt: skip
 
 
-async def advertise(world: World, **said: Any) -> None:
-    message = Advertise(element=ELEMENT, advertised_at=datetime.now(UTC), **said)
+async def advertise(world: World, *, disk_mb: int = 0, **said: Any) -> None:
+    element = msgspec.structs.replace(ELEMENT, disk_mb=disk_mb)
+    message = Advertise(element=element, advertised_at=datetime.now(UTC), **said)
     async with world.db.transaction() as tx:
         await ads.handle(tx, [Delivery(site_principal(), message)])
 

@@ -202,16 +202,24 @@ class World:
         return [each for each in facts if isinstance(each, events.WaitReason)]
 
     async def match(
-        self, who: Principal | None = None, slots: int = 1, request_id: str = "", node: Told = ()
+        self,
+        who: Principal | None = None,
+        slots: int = 1,
+        request_id: str = "",
+        node: Told = (),
+        **offered: Any,
     ) -> list[Held]:
-        """Ask for work, by what is known of the node, and return what was offered."""
+        """Ask for work, by what is known of the node, and return what was offered; `offered` replaces the usual resource."""
         who = await self.add_pilot(who)
         await self.reconcile()
         request = MatchRequest(
             request_id=RequestId(request_id or next(self._ids)),
             pilot_id=PilotId(who.pilot_id or ""),
-            resource=Resource(
-                setup="default", vo=who.vo, cpu_time=10**6, processors=slots, memory_mb=100_000, node=node
+            resource=msgspec.structs.replace(
+                Resource(
+                    setup="default", vo=who.vo, cpu_time=10**6, processors=slots, memory_mb=100_000, node=node
+                ),
+                **offered,
             ),
             slots=slots,
         )

@@ -804,6 +804,33 @@ MINIMAL: dict[str, msgspec.Struct] = {
 """By tag: only what must be said."""
 
 GROWN: dict[str, msgspec.Struct] = {
+    "match-request.disk": requests.MatchRequest(
+        request_id=RequestId("req-10"),
+        pilot_id=PILOT,
+        resource=Resource(setup="", vo="local", cpu_time=60, disk_mb=120_000),
+    ),
+    "advertise.disk": ads.Advertise(
+        element=ComputingElement(site="A", ce="a1", slots=8, max_cpu_time=86_400, disk_mb=40_000),
+        advertised_at=AT,
+        lifetime_seconds=900,
+    ),
+    "entered.credentials": changes.Entered(
+        tq_id=TaskQueueId(7),
+        requirements=Requirements(
+            owner="alice",
+            owner_group="physics",
+            vo="atlas",
+            setup="default",
+            cpu_segment=500,
+            min_ram_mb=2_000,
+            max_ram_mb=4_000,
+            min_disk_mb=10_000,
+            certificate_subject="/DC=org/DC=example/CN=Alice",
+            fqans=("/atlas/Role=production", "/atlas"),
+        ),
+        user_priority=1.0,
+        job_ids=(JobId(1),),
+    ),
     "match-request.unfit": requests.MatchRequest(
         request_id=RequestId("req-8"),
         pilot_id=PILOT,

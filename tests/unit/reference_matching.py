@@ -11,10 +11,10 @@ import classad2
 from wms.site import Resource
 from wms.taskqueue.grouping import Requirements
 
-WHERE = ("sites", "banned_sites", "min_ram_mb")
+WHERE = ("sites", "banned_sites", "min_ram_mb", "max_ram_mb", "min_disk_mb")
 FIELDS = (
     "owner", "owner_group", "vo", "setup", "cpu_segment", "submit_pools", "pilot_types", "grid_ces", "grid_middlewares",
-    "platforms", "job_types", "tags", "requirements", "rank", "attributes",
+    "platforms", "job_types", "tags", "requirements", "rank", "attributes", "certificate_subject", "fqans",
 )  # fmt: skip
 
 
@@ -39,17 +39,29 @@ def wild(value):
     return value == "" or value.lower() == "any"
 
 
-def tags_of(resource):
-    tags = set(resource.tags)
+def lower(names):
+    return {name.lower() for name in names}
+
+
+def has(resource, tag):
     for n in range(1, resource.processors + 1):
-        tags.add(str(n) + "Processors")
-    if resource.processors > 1:
-        tags.add("MultiProcessor")
-    return tags
+        if tag.lower() == str(n) + "processors":
+            return True
+    if tag.lower() == "multiprocessor" and resource.processors > 1:
+        return True
+    # "any" stands for all but what its processors and its node are.
+    of_node = tag.lower() in ("multiprocessor", "wholenode") or tag.lower().endswith("processors")
+    if "any" in lower(resource.tags) and not of_node:
+        return True
+    return tag.lower() in lower(resource.tags)
+
+
+def required_tags(resource):
+    return set() if "any" in lower(resource.required_tags) else lower(resource.required_tags)
 
 
 def bad(resource):
-    return not set(resource.required_tags) <= tags_of(resource)
+    return not all(has(resource, tag) for tag in required_tags(resource))
 
 
 def fits(tq: Requirements, resource: Resource, ads=None) -> bool:  # noqa: C901 - the text, clause after clause
@@ -67,19 +79,21 @@ def fits(tq: Requirements, resource: Resource, ads=None) -> bool:  # noqa: C901 
         (tq.sites, resource.site),
         (tq.grid_ces, resource.grid_ce),
     ):
-        if wanted and not wild(value) and value not in wanted:
+        if wanted and not wild(value) and value.lower() not in lower(wanted):
             return False
-    if not wild(resource.site) and resource.site in tq.banned_sites:
+    if not wild(resource.site) and resource.site.lower() in lower(tq.banned_sites):
         return False
     for wanted, values in ((tq.platforms, resource.platforms), (tq.job_types, resource.job_types)):
         looked_at = values and not any(wild(value) for value in values)
-        if wanted and looked_at and not set(wanted) & set(values):
+        if wanted and looked_at and not lower(wanted) & lower(values):
             return False
-    if set(tq.job_types) & set(resource.banned_job_types):
+    if lower(tq.job_types) & lower(resource.banned_job_types):
         return False
-    if not set(tq.tags) <= tags_of(resource) or not set(resource.required_tags) <= set(tq.tags):
+    if not all(has(resource, tag) for tag in tq.tags) or not required_tags(resource) <= lower(tq.tags):
         return False
     if tq.min_ram_mb > resource.memory_mb:
+        return False
+    if resource.disk_mb != 0 and tq.min_disk_mb > resource.disk_mb:
         return False
     job, element = job_ad(tq), resource_ad(resource, ads)
     if tq.requirements and evaluated(tq.requirements, job, element) is not True:
@@ -100,6 +114,10 @@ def job_ad(tq):
     if tq.min_ram_mb:
         ad["MinRAM"] = tq.min_ram_mb
         ad["ImageSize"] = 1024 * tq.min_ram_mb
+    if tq.certificate_subject:
+        ad["CertificateSubject"] = tq.certificate_subject
+    if tq.fqans:
+        ad["VOMS_FQAN"], ad["VOMS_FQANs"] = tq.fqans[0], list(tq.fqans)
     return ad
 
 
@@ -143,8 +161,8 @@ def values(tq: Requirements, attribute):
         "owner_group": [tq.owner_group],
         "vo": [tq.vo],
         "setup": [tq.setup],
-        "job_type": list(tq.job_types),
-        "tag": list(tq.tags),
+        "job_type": [name.lower() for name in tq.job_types],
+        "tag": [name.lower() for name in tq.tags],
         "any": [""],
     }[attribute]
 
@@ -211,7 +229,14 @@ def weights(queues, shares, seen) -> dict[int, float]:
     plain = plain_weights(queues, shares)
 
     def kind(tq):
-        return tuple(getattr(queues[tq].requirements, name) for name in FIELDS)
+        asks = queues[tq].requirements
+        said = (getattr(asks, name) for name in FIELDS)
+        return tuple(
+            tuple(sorted(lower(value)))
+            if name.endswith("s") and name not in ("requirements", "attributes", "fqans")
+            else value
+            for name, value in zip(FIELDS, said, strict=True)
+        )
 
     scaled = {}
     for tq in seen:

@@ -30,11 +30,14 @@ def of_v(groups: dict[str, Any]) -> dict[tuple[str, str], Any]:
     return {("v", name): share for name, share in groups.items()}
 
 
-_names = st.sampled_from(["A", "B", "C"])
+_names = st.sampled_from(["A", "B", "C", "a", "b"])
 _sets = st.lists(_names, max_size=2).map(tuple)
-_tags = st.lists(st.sampled_from(["gpu", "2Processors", "MultiProcessor", "1Processors"]), max_size=2).map(
-    tuple
-)
+_tags = st.lists(
+    st.sampled_from(
+        ["gpu", "GPU", "2Processors", "2processors", "MultiProcessor", "1Processors", "WholeNode", "ANY"]
+    ),
+    max_size=2,
+).map(tuple)
 _rarely = {"v": st.sampled_from(["v", "v", "v", "w"]), "s": st.sampled_from(["s", "s", "s", "t"])}
 
 
@@ -54,11 +57,14 @@ def requirements() -> st.SearchStrategy[Requirements]:
         job_types=_sets,
         tags=_tags,
         min_ram_mb=st.sampled_from([0, 0, 1_000, 4_000]),
+        min_disk_mb=st.sampled_from([0, 0, 0, 1_000, 4_000]),
+        certificate_subject=st.sampled_from(["", "", "/CN=o"]),
+        fqans=st.sampled_from([(), (), ("/v/Role=r",)]),
     )
 
 
 def resources() -> st.SearchStrategy[Resource]:
-    value = st.sampled_from(["", "any", "ANY", "A", "B"])
+    value = st.sampled_from(["", "any", "ANY", "A", "B", "b"])
     values = st.lists(st.sampled_from(["A", "B", "C", "C", "Any"]), max_size=2).map(tuple)
     return st.builds(
         Resource,
@@ -72,6 +78,7 @@ def resources() -> st.SearchStrategy[Resource]:
         job_types=values,
         banned_job_types=st.lists(_names, max_size=1).map(tuple),
         memory_mb=st.sampled_from([0, 999, 2_000, 8_000]),
+        disk_mb=st.sampled_from([0, 0, 999, 2_000, 8_000]),
         processors=st.integers(1, 3),
         tags=_tags,
         required_tags=_tags,

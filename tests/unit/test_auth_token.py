@@ -83,6 +83,45 @@ def test_a_token_gives_its_principal(issuer: Issuer) -> None:
     assert issuer.verifier().verify(issuer.mint(SITE, key="sites"), NOW).site == "CERN"
 
 
+JANE = Claims(
+    kind="user",
+    owner="jane",
+    group="higgs",
+    vo="atlas",
+    certificate_subject="/DC=org/DC=example/CN=Jane Doe",
+    fqans=("/atlas/Role=production", "/atlas"),
+)
+
+
+def test_a_token_tells_the_certificate_and_the_roles_of_a_user(issuer: Issuer) -> None:
+    principal = issuer.verifier().verify(issuer.mint(JANE), NOW)
+    assert principal.certificate_subject == JANE.certificate_subject
+    assert principal.fqans == JANE.fqans, "the primary one first"
+    plain = issuer.verifier().verify(issuer.mint(), NOW)
+    assert (plain.certificate_subject, plain.fqans) == ("", ())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"certificate_subject": "x" * 1_001},
+        {"certificate_subject": "/CN=a\nb"},
+        {"certificate_subject": 7},
+        {"fqans": ["/atlas"] * 33},
+        {"fqans": ["/" + "x" * 255]},
+        {"fqans": ["atlas"]},
+        {"fqans": "/atlas"},
+    ],
+)
+def test_certificates_and_roles_that_are_none_are_refused(issuer: Issuer, changed: dict[str, Any]) -> None:
+    assert code(lambda: issuer.verifier().verify(issuer.sign(**changed), NOW)) == "TOKEN_INVALID"
+
+
+def test_a_pilot_has_no_certificate_of_a_user(issuer: Issuer) -> None:
+    claims = msgspec.structs.replace(PILOT, certificate_subject="/CN=somebody")
+    assert code(lambda: issuer.mint(claims, key="pilots")) == "TOKEN_NOT_MINTED"
+
+
 def test_a_principal_survives_the_dead_letters(issuer: Issuer) -> None:
     principal = issuer.verifier().verify(issuer.mint(), NOW)
     assert msgspec.json.decode(msgspec.json.encode(principal), type=Principal) == principal

@@ -35,7 +35,7 @@ def test_any_closed_pair_keeps_a_queue_back_at_its_place_only():
     assert queues_given(index, site="A", grid_ce="ce2") == {2}
     assert queues_given(index, site="A", grid_ce="ce1") == set()
     assert queues_given(index, site="B", grid_ce="ce1") == {0, 1, 2}
-    assert index.closed("A", "ce1") == {("owner", "alice"), ("owner", "bob"), ("tag", "GPU")}
+    assert index.closed("A", "ce1") == {("owner", "alice"), ("owner", "bob"), ("tag", "gpu")}
 
 
 def test_each_call_replaces_and_no_pairs_open():
@@ -68,13 +68,13 @@ def test_why_nothing_names_the_limit():
     index.close("A", [("job_type", "MC")])
     why = index.why_nothing(offers(site="A"))
     assert [(each.clause, each.queues) for each in why.failed] == [("tags", 2), ("limit", 1)]
-    assert "no more jobs of job_type 'MC' may start at A now" in why.text()
+    assert "no more jobs of job_type 'mc' may start at A now" in why.text()
     assert why.fitting_queues == 0
 
 
 def test_a_job_has_the_pairs_that_it_counts_for():
     wanted = asks(owner="alice", job_types=("MC", "User"), tags=("GPU",))
-    assert {("job_type", "User"), ("tag", "GPU"), ("owner", "alice"), ("any", "")} <= pairs(wanted)
+    assert {("job_type", "user"), ("tag", "gpu"), ("owner", "alice"), ("any", "")} <= pairs(wanted)
     assert all(has(wanted, pair) for pair in pairs(wanted))
     assert not has(wanted, ("tag", "MC"))
 

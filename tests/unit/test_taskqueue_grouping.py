@@ -6,17 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.taskqueue_strategies import asks, requirements
-from wms.site import offered_processor_tags
+from wms.site import offered_tags
 from wms.taskqueue.grouping import (
     DEFAULT_SEGMENTS,
     DIRAC_V9,
+    NAMED_SETS,
     Requirements,
     checked_segments,
     key,
     processor_tags,
     processors_needed,
     segment,
+    without_case,
 )
+from wms.taskqueue.shares import share_class
 
 
 def test_key_takes_sets_as_sets():
@@ -26,7 +29,21 @@ def test_key_takes_sets_as_sets():
 
 
 def test_key_is_fixed_for_ever():
-    assert key(asks(sites=("A",))).hex() == "10b80f4c8efd13dd20439e9581f7a6b9ef37b9b5a9498dad954a85bbb4f178f1"
+    assert key(asks(sites=("A",))).hex() == "58dbd4881ce0390313a4b9d5900335e8acd6819af3a614edad6bd51957690667"
+
+
+def test_names_that_differ_in_case_alone_are_one_queue():
+    one = asks(sites=("LCG.CERN.ch",), tags=("GPU", "gpu"), platforms=("x86_64",), job_types=("MC",))
+    other = asks(sites=("lcg.cern.ch",), tags=("Gpu",), platforms=("X86_64",), job_types=("mc",))
+    assert key(one) == key(other)
+    assert share_class(one) == share_class(other)
+    assert key(asks(owner="Alice")) != key(asks(owner="alice"))
+    assert key(asks(owner_group="G")) != key(asks(owner_group="g"))
+
+
+def test_what_a_token_says_of_its_owner_is_of_the_key():
+    assert key(asks(certificate_subject="/CN=a")) != key(asks()) != key(asks(fqans=("/v",)))
+    assert key(asks(fqans=("/v/Role=a", "/v"))) != key(asks(fqans=("/v", "/v/Role=a")))
 
 
 def test_key_tells_apart():
@@ -37,14 +54,14 @@ def test_key_tells_apart():
 
 @given(requirements(), requirements())
 def test_key_is_equal_exactly_for_equal_requirements(one, other):
-    assert (key(one) == key(other)) == (one == other)
+    assert (key(one) == key(other)) == (without_case(one) == without_case(other))
 
 
 @given(requirements(), st.randoms())
 def test_order_and_duplicates_do_not_matter(one, rng):
     fields = msgspec.structs.asdict(one)
     for name, value in fields.items():
-        if isinstance(value, tuple):
+        if name in NAMED_SETS:
             shuffled = list(value * 2)
             rng.shuffle(shuffled)
             fields[name] = tuple(shuffled)
@@ -84,8 +101,8 @@ def test_segments_must_increase(bad):
 def test_processor_tags():
     assert processor_tags(1) == ()
     assert processor_tags(4) == ("4Processors", "MultiProcessor")
-    assert offered_processor_tags(1) == {"1Processors"}
-    assert offered_processor_tags(3) == {"1Processors", "2Processors", "3Processors", "MultiProcessor"}
+    assert offered_tags((), 1).tags == {"1processors"}
+    assert offered_tags((), 3).tags == {"1processors", "2processors", "3processors", "multiprocessor"}
     assert processors_needed(asks(tags=processor_tags(4))) == 4
     assert processors_needed(asks(tags=("gpu",))) == 1
     for bad in (0, 1025):

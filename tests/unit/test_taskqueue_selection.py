@@ -28,6 +28,18 @@ FITTING = [
     (asks(owner_group="h"), offers(generic=True)),
     (asks(), offers(generic=False, owner="o", owner_group="g")),
     (asks(owner="p"), offers(generic=False, owner="o", owner_group="g", job_sharing=True)),
+    (asks(sites=("A",)), offers(site="a")),
+    (asks(grid_ces=("CE1",)), offers(grid_ce="ce1")),
+    (asks(platforms=("Linux-X86_64",)), offers(platforms=("linux-x86_64",))),
+    (asks(job_types=("mc",)), offers(job_types=("MC",))),
+    (asks(tags=("gpu",)), offers(tags=("GPU",), required_tags=("Gpu",))),
+    (asks(tags=("gpu", "avx")), offers(tags=("ANY",))),
+    (asks(tags=("gpu",)), offers(tags=("Any",), required_tags=("ssd", "any"))),
+    (asks(tags=("WholeNode", "MultiProcessor")), offers(tags=("wholenode",), processors=8)),
+    (asks(min_disk_mb=2_000), offers(disk_mb=2_000)),
+    (asks(min_disk_mb=2_000), offers()),
+    (asks(max_ram_mb=9_000), offers(memory_mb=1)),
+    (asks(certificate_subject="/CN=x", fqans=("/v",)), offers()),
     (asks(submit_pools=("p",), grid_middlewares=("m",)), offers()),
 ]
 FAILING = [
@@ -38,7 +50,6 @@ FAILING = [
     ("vo", asks(vo="w"), offers(generic=False, owner="o", owner_group="g")),
     ("pilot type", asks(pilot_types=("private",)), offers(pilot_type="generic")),
     ("site", asks(sites=("A",)), offers(site="B")),
-    ("site", asks(sites=("A",)), offers(site="a")),
     ("banned site", asks(banned_sites=("A",)), offers(site="A")),
     ("grid CE", asks(grid_ces=("x",)), offers(grid_ce="y")),
     ("platform", asks(platforms=("x",)), offers(platforms=("y", "z"))),
@@ -50,6 +61,11 @@ FAILING = [
     ("required tags", asks(), offers(tags=("gpu",), required_tags=("gpu",))),
     ("memory", asks(min_ram_mb=2_000), offers(memory_mb=1_999)),
     ("memory", asks(min_ram_mb=1), offers()),
+    ("banned site", asks(banned_sites=("A",)), offers(site="a")),
+    ("banned job type", asks(job_types=("mc",)), offers(banned_job_types=("MC",))),
+    ("tags", asks(tags=processor_tags(4)), offers(tags=("ANY",), processors=3)),
+    ("tags", asks(tags=("WholeNode",)), offers(tags=("ANY",))),
+    ("disk", asks(min_disk_mb=2_000), offers(disk_mb=1_999)),
     ("CPU time", asks(cpu_segment=1_001), offers(cpu_time=1_000)),
 ]
 

@@ -7,10 +7,12 @@ from typing import Any
 import asyncpg
 
 from wms.audit.report import Check
-from wms.audit.rules import EXPRESSIONS, KEY_ORDER, asked, misfit, queue_key
+from wms.audit.rules import EXPRESSIONS, KEY_ORDER, asked, misfit, queue_key, without_case
 
 SHOWN = 20
 IDENTITY = ("owner", "owner_group", "vo")
+CREDENTIALS = ("certificate_subject", "fqans")
+"""What a token says besides, and no description."""
 
 QUEUES = "select tq_id, key, owner, owner_group, vo, cpu_segment, requirements from task_queue"
 
@@ -24,8 +26,9 @@ from (
 ) j
 join (
     select description_id, (select jsonb_object_agg(key, value) from jsonb_each(body::jsonb)
-                            where key = any (array['setup', 'cpu_time', 'memory_mb', 'sites', 'banned_sites', 'grid_ces',
-                                'platforms', 'tags', 'processors', 'job_type', 'pilot_types', 'submit_pools',
+                            where key = any (array['setup', 'cpu_time', 'memory_mb', 'max_memory_mb',
+                                'disk_mb', 'sites', 'banned_sites', 'grid_ces', 'grid_middlewares', 'stations', 'platforms',
+                                'tags', 'processors', 'min_processors', 'max_processors', 'whole_node', 'job_type', 'pilot_types', 'submit_pools',
                                 'requirements', 'rank', 'attributes'])) as asked
     from description
 ) d using (description_id)
@@ -88,8 +91,9 @@ def _misplaced(
 ) -> Iterable[str]:
     for row in grouped:
         wanted = asked(_parsed(row["asked"] or "{}"), segments)
-        queue = required.get(row["tq_id"], {})
-        offered = {name: queue[name] for name in KEY_ORDER if queue.get(name) and name not in IDENTITY}
+        queue = without_case(required.get(row["tq_id"], {}))
+        said = [name for name in KEY_ORDER if name not in IDENTITY and name not in CREDENTIALS]
+        offered = {name: queue[name] for name in said if queue.get(name)}
         # How expressions are written down is not judged here, but that there are some or none.
         offered |= {name: True for name in EXPRESSIONS if name in offered}
         if wanted != offered:

@@ -32,11 +32,16 @@ SEGMENTS = (500, 5_000, 50_000, 300_000)
 KEY_ORDER = (
     "owner", "owner_group", "vo", "setup", "cpu_segment", "submit_pools", "pilot_types", "sites", "banned_sites",
     "grid_ces", "grid_middlewares", "platforms", "job_types", "tags", "min_ram_mb", "requirements",
-    "rank", "attributes",
+    "rank", "attributes", "max_ram_mb", "min_disk_mb", "certificate_subject", "fqans",
 )  # fmt: skip
 """What a task queue's key is made of, in this order, as JSON without spaces; what asks for nothing is left out."""
 
 EXPRESSIONS = ("requirements", "rank", "attributes")
+
+NAMED = (
+    "submit_pools", "pilot_types", "sites", "banned_sites", "grid_ces", "grid_middlewares", "platforms", "job_types", "tags",
+)  # fmt: skip
+"""The sets of names, among which case means nothing."""
 
 
 def legal_moves() -> list[str]:
@@ -49,8 +54,17 @@ def legal_moves() -> list[str]:
     return moves
 
 
+def without_case(requirements: Mapping[str, Any]) -> dict[str, Any]:
+    """Return requirements with their names in lower case, each once and in order."""
+    return {
+        name: sorted({each.casefold() for each in value}) if name in NAMED else value
+        for name, value in requirements.items()
+    }
+
+
 def queue_key(requirements: Mapping[str, Any]) -> bytes:
     """Return the key of the task queue with these requirements."""
+    requirements = without_case(requirements)
     kept = {name: requirements[name] for name in KEY_ORDER if requirements.get(name)}
     # Said whatever they are, even when empty.
     said = {name: requirements.get(name, "") for name in KEY_ORDER[:5]}
@@ -64,14 +78,20 @@ def asked(description: Mapping[str, Any], segments: tuple[int, ...]) -> dict[str
         "setup": description.get("setup", "default"),
         "cpu_segment": _segment(description.get("cpu_time", 86_400), segments),
         "min_ram_mb": description.get("memory_mb") or 0,
+        "max_ram_mb": description.get("max_memory_mb") or 0,
+        "min_disk_mb": description.get("disk_mb") or 0,
         "banned_sites": sorted(set(description.get("banned_sites", ())) - {""}),
         "job_types": _names([description.get("job_type", "User")]),
         "tags": _tags(description),
         **{name: bool(description.get(name)) for name in EXPRESSIONS},
     }
-    for field in ("sites", "grid_ces", "platforms", "pilot_types", "submit_pools"):
+    requirements["requirements"] |= bool(description.get("stations"))
+    for field in ("grid_ces", "grid_middlewares", "platforms", "pilot_types", "submit_pools"):
         requirements[field] = _names(description.get(field, ()))
-    return {name: value for name, value in requirements.items() if value}
+    banned = {site.casefold() for site in requirements["banned_sites"]}
+    sites = [site for site in description.get("sites", ()) if site.casefold() not in banned]
+    requirements["sites"] = _names(sites)
+    return without_case({name: value for name, value in requirements.items() if value})
 
 
 def _segment(cpu_time: int, segments: tuple[int, ...]) -> int:
@@ -89,10 +109,15 @@ def _names(values: Any) -> list[str]:
 
 
 def _tags(description: Mapping[str, Any]) -> list[str]:
-    processors = description.get("processors", 1)
+    least = description.get("min_processors")
+    processors = description.get("processors", 1) if least is None else least
     tags = set(description.get("tags", ())) - {""}
     if processors > 1:
         tags |= {f"{processors}Processors", "MultiProcessor"}
+    if least is not None and description.get("max_processors") != 1:
+        tags.add("MultiProcessor")
+    if description.get("whole_node"):
+        tags |= {"WholeNode", "MultiProcessor"}
     return sorted(tags)
 
 
@@ -100,6 +125,8 @@ def misfit(requirements: Mapping[str, Any], site: str, ce: str, vo: str | None) 
     """Return why a job of these requirements must not be at this place, as far as a place is known; empty if it may."""
     if vo is not None and requirements["vo"] != vo:
         return f"the job is of VO {requirements['vo']}, the pilot of {vo}"
+    requirements = without_case(requirements)
+    site, ce = site.casefold(), ce.casefold()
     sites = requirements.get("sites", [])
     if sites and site not in sites:
         return f"the job asks for {sites}, not for {site}"

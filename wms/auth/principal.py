@@ -1,11 +1,18 @@
 """Who somebody is, as a verified token says it: the only source of owner, group and VO."""
 
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
 Kind: TypeAlias = Literal["user", "service", "pilot", "site"]
+
+Subject: TypeAlias = Annotated[str, msgspec.Meta(max_length=1_000)]
+"""The subject of a certificate: `/DC=org/DC=example/CN=Jane Doe`."""
+Fqans: TypeAlias = Annotated[
+    tuple[Annotated[str, msgspec.Meta(max_length=255)], ...], msgspec.Meta(max_length=32)
+]
+"""VOMS roles (fully qualified attribute names)."""
 
 ANY_SITE = "*"
 """As the site of a site's token: it may speak for all sites, as the one of a system on one machine does."""
@@ -40,6 +47,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ce: str | None = None
     sites: frozenset[str] = frozenset()
     """Of who speaks for the sites that an index leads to: names, or patterns such as `*.example.org`."""
+    certificate_subject: Subject = ""
+    fqans: Fqans = ()
     token_id: str
     expires_at: float
     """Seconds since 1970."""

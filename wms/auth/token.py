@@ -15,7 +15,7 @@ import jwt
 import msgspec
 
 from wms.auth.keys import ALGORITHM, KeySet, PublicKey, SigningKey, generate_keys, load_key
-from wms.auth.principal import Kind, Principal, Right
+from wms.auth.principal import Fqans, Kind, Principal, Right, Subject
 from wms.errors import Rejected
 
 __all__ = [
@@ -63,6 +63,10 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ce: str | None = None
     sites: frozenset[str] = frozenset()
     """More sites, or patterns of sites, that a site's token may speak for; it need have no `site` then."""
+    certificate_subject: Subject = ""
+    """The subject of the certificate by which the issuer knows a user: what sites' rules may let in."""
+    fqans: Fqans = ()
+    """The VOMS roles that the issuer found, `/lhcb/Role=production`, the primary one first."""
 
     def fault(self) -> str:
         """Return what is wrong with it, or an empty text."""
@@ -75,7 +79,14 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             self.ce or "",
             *self.rights,
             *self.sites,
+            *self.fqans,
         )
+        if not self.certificate_subject.isprintable():
+            return "a certificate's subject must be printable"
+        if (self.certificate_subject or self.fqans) and self.kind != "user":
+            return f"a {self.kind}'s token has no certificate's subject and no VOMS roles"
+        if not all(each.startswith("/") for each in self.fqans):
+            return "a VOMS role begins with a slash: /lhcb/Role=production"
         if not all(len(value) <= _NAME_LIMIT and value.isprintable() for value in values):
             return f"names must be printable and at most {_NAME_LIMIT} long"
         if self.sites and self.kind != "site":
@@ -247,6 +258,8 @@ def _principal(claims: _Token) -> Principal:
         site=claims.site,
         ce=claims.ce,
         sites=claims.sites,
+        certificate_subject=claims.certificate_subject,
+        fqans=claims.fqans,
         token_id=claims.jti,
         expires_at=claims.exp,
     )

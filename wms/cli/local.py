@@ -13,6 +13,7 @@ from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import INTERRUPTED, OK, SOME_FAILED, run_async
 
 if TYPE_CHECKING:
+    from wms.auth.token import Claims
     from wms.client.credential import Credential
     from wms.embedded.system import System
 
@@ -131,6 +132,8 @@ def token(
     vo: str = "local",
     right: Many | None = None,
     site: Many | None = None,
+    certificate_subject: str = "",
+    voms: Many | None = None,
     lifetime: Annotated[Duration, Parameter(show_default=lambda _: "1d")] = 86_400,
     to: Path | None = None,
     common: Common = USUAL,
@@ -157,13 +160,18 @@ def token(
         job_sharing, job_monitor, job_administrator or operator. May be repeated.
     site
         Make a token for an advertiser instead, that may speak for this site, or those that a pattern fits. May be repeated.
+    certificate_subject
+        The subject of the owner's certificate, which sites' rules may let in: /DC=org/DC=example/CN=Jane Doe.
+    voms
+        A VOMS role of the owner's, the primary one first: /lhcb/Role=production. May be repeated.
     lifetime
         How long it is to be good: 12h, 7d.
     to
         A file for it, readable by you alone; standard output unless said.
     """
     if what == "create":
-        return _create_token(common, owner, group, vo, right or [], site or [], lifetime, to)
+        claims = _claims(owner, group, vo, right or [], site or [], certificate_subject, voms or [])
+        return _create_token(common, claims, lifetime, to)
     from wms.client.credential import TokenFile
     from wms.client.settings import read_settings
     from wms.runtime import clock
@@ -191,32 +199,45 @@ def _show_token(credential: "Credential", common: Common) -> None:
     show_table(("CLAIM", "VALUE"), rows)
 
 
-def _create_token(  # noqa: PLR0917 - a form filled in
-    common: Common,
+def _claims(  # noqa: PLR0917 - a form filled in
     owner: str | None,
     group: str,
     vo: str,
     rights: list[str],
     sites: list[str],
-    lifetime: float,
-    to: Path | None,
-) -> int:
-    from wms.auth.keys import load_key
+    certificate_subject: str,
+    voms: list[str],
+) -> "Claims":
     from wms.auth.principal import Right
-    from wms.auth.token import Claims, mint
-    from wms.client.settings import read_settings
+    from wms.auth.token import Claims
     from wms.errors import Rejected
-    from wms.files import write_secret
-    from wms.runtime import clock
 
     if owner is None:
         raise Rejected("BAD_OPTION", "a token needs an owner", "--owner NAME")
     if strange := sorted(set(rights) - set(Right)):
         raise Rejected("BAD_OPTION", f"there is no right {strange[0]}", f"one of {', '.join(Right)}")
-    keys = Path(read_settings(common.data).auth.jwks).parent
-    claims, key = Claims(kind="user", owner=owner, group=group, vo=vo, rights=frozenset(rights)), "issuer.pem"
     if sites:
-        claims, key = Claims(kind="site", owner=owner, sites=frozenset(sites)), "sites.pem"
+        return Claims(kind="site", owner=owner, sites=frozenset(sites))
+    return Claims(
+        kind="user",
+        owner=owner,
+        group=group,
+        vo=vo,
+        rights=frozenset(rights),
+        certificate_subject=certificate_subject,
+        fqans=tuple(voms),
+    )
+
+
+def _create_token(common: Common, claims: "Claims", lifetime: float, to: Path | None) -> int:
+    from wms.auth.keys import load_key
+    from wms.auth.token import mint
+    from wms.client.settings import read_settings
+    from wms.files import write_secret
+    from wms.runtime import clock
+
+    keys = Path(read_settings(common.data).auth.jwks).parent
+    key = "sites.pem" if claims.kind == "site" else "issuer.pem"
     made = mint(load_key(keys / key), claims, lifetime, clock.timestamp())
     if to is not None:
         write_secret(to, made + "\n")

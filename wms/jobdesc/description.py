@@ -42,14 +42,28 @@ class JobDescription(
     wall_time: int | None = None
     """Seconds by the clock on the wall; None leaves it to the resource's own limit."""
     memory_mb: int | None = None
-    """MiB of resident memory of the whole process tree: asked for when matching, enforced when running."""
+    """MiB of resident memory of the whole process tree: asked for when matching (DIRAC's MinRAM), and the limit that is
+    enforced when running unless `max_memory_mb` is another."""
+    max_memory_mb: int | None = None
+    """MiB that the job may use at most where the resource has them (DIRAC's MaxRAM): enforced when running, not matched by."""
     disk_mb: int | None = None
-    """MiB in the job's directory: asked for when matching, enforced when running."""
+    """MiB in the job's directory: asked for when matching of resources that tell their disk, enforced when running."""
     processors: int = 1
+    """How many it needs, and gets."""
+    min_processors: int | None = None
+    """In place of `processors`: how many it needs at least."""
+    max_processors: int | None = None
+    """With `min_processors`: how many it can use at most; None: as many as there are."""
+    whole_node: bool = False
+    """Whether it wants a node of its own: all that a pilot has, of pilots whose element says that they have whole nodes."""
 
     sites: tuple[str, ...] = ()
     banned_sites: tuple[str, ...] = ()
     grid_ces: tuple[str, ...] = ()
+    stations: tuple[str, ...] = ()
+    """SAM stations: it may run where the ad names one of them."""
+    grid_middlewares: tuple[str, ...] = ()
+    """How its pilots may be sent; those that are there already are not looked at by this."""
     platforms: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     """What the resource must have, all of them."""
@@ -83,7 +97,11 @@ class JobDescription(
     array: int | None = None
     """Make so many jobs of this description; `{n}` stands for 0, 1, 2, ... in each."""
     parameters: dict[str, tuple[str, ...]] = {}
-    """Lists of one length, taken together: job n has the n-th value of each, where `{its name}` stands."""
+    """Lists of one length, taken together: job n has the n-th value of each, where `{its name}` stands.
+
+    A file may say `{start = 10, step = 5, factor = 2, count = 3}` in place of the list of 10, 25 and 55: each value is the one
+    before times the factor, plus the step. Without a count there are as many as the array has jobs.
+    """
 
     success_exit_codes: tuple[int, ...] = (0,)
     """The job is Done when its payload ends with one of these, else Failed."""

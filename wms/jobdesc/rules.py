@@ -65,6 +65,11 @@ def brief(value: object) -> str:
     return said
 
 
+def truth(value: object) -> Sequence[Finding]:
+    """Find what is wrong with a truth."""
+    return FINE if isinstance(value, bool) else [("", f"must be true or false, not {brief(value)}", "")]
+
+
 def number(low: int, high: int, unit: str = "", remedy: str = "") -> Rule:
     """Make the rule of whole numbers of a range."""
     of = f" {unit}" if unit else ""

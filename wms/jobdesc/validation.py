@@ -9,11 +9,14 @@ from typing import TypeAlias
 
 import msgspec
 
+from wms.classad.expression import Expression
+from wms.errors import Rejected
 from wms.jobdesc import rules
 from wms.jobdesc.array import INDEX, PLACEHOLDER, is_array
 from wms.jobdesc.description import MIB, JobDescription
 from wms.jobdesc.problem import Problem
 from wms.jobdesc.rules import Finding, Rule, below
+from wms.jobdesc.stations import required_text
 
 ARRAY_LIMIT = 1_000_000
 TEXT_LIMIT = 128 * 1024
@@ -50,9 +53,17 @@ _ATTRIBUTE = rules.word(
     255, r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, and no digit at the beginning"
 )
 TOLD = {
-    "owner": "", "ownergroup": "", "virtualorganisation": "", "setup": "setup", "jobtype": "job_type",
-    "cputime": "cpu_time", "numberofprocessors": "processors", "minram": "memory_mb", "imagesize": "memory_mb",
-    "tags": "tags", "requirements": "requirements", "rank": "rank",
+    "setup": "setup", "jobtype": "job_type", "cputime": "cpu_time", "numberofprocessors": "processors",
+    "minram": "memory_mb", "imagesize": "memory_mb", "maxram": "max_memory_mb", "mindisk": "disk_mb", "tags": "tags",
+    "requirements": "requirements", "rank": "rank",
+    **dict.fromkeys((
+        "owner", "ownergroup", "virtualorganisation", "certificatesubject", "voms_fqan", "voms_fqans",
+        # What other systems call these: nobody is to be taken for somebody else by a name that a site knows them by.
+        "user", "userid", "ownerdn", "ownername", "dn", "userdn", "vo", "virtualorganization", "group", "fqan", "fqans",
+        "accountinggroup", "acctgroup", "acctgroupuser", "osuser", "x509userproxysubject", "x509userproxyvoname",
+        "x509userproxyfirstfqan", "x509userproxyfqan", "x509userproxyemail", "authtokensubject", "authtokenissuer",
+        "authtokengroups", "authtokenscopes", "authtokenid", "scitokensfile",
+    ), ""),
 }  # fmt: skip
 """Attributes of a job's ad, in lower case, that are filled from its description, by what; empty: from its token."""
 
@@ -64,11 +75,17 @@ RULES: dict[str, Rule] = {
     "cpu_time": _TIME,
     "wall_time": rules.optional(_TIME),
     "memory_mb": rules.optional(rules.number(1, 64 * MIB, "MiB")),
+    "max_memory_mb": rules.optional(rules.number(1, 64 * MIB, "MiB")),
     "disk_mb": rules.optional(rules.number(1, 1024 * MIB, "MiB")),
     "processors": rules.number(1, 1024),
+    "min_processors": rules.optional(rules.number(1, 1024)),
+    "max_processors": rules.optional(rules.number(1, 1024)),
+    "whole_node": rules.truth,
     "sites": _NAMES,
     "banned_sites": _NAMES,
     "grid_ces": _NAMES,
+    "stations": rules.many(_NAME, 100),
+    "grid_middlewares": _NAMES,
     "platforms": _NAMES,
     "tags": _NAMES,
     "job_type": _NAME,
@@ -109,9 +126,10 @@ KIND_LIMIT = 2_048
 _OTHER_NAMES = {
     "args": "arguments", "argument": "arguments", "env": "environment", "jobname": "name", "cpu": "cpu_time",
     "maxcputime": "cpu_time", "walltime": "wall_time", "maxwalltime": "wall_time", "time": "wall_time",
-    "memory": "memory_mb", "mem": "memory_mb", "ram": "memory_mb", "maxram": "memory_mb", "minram": "memory_mb",
+    "memory": "memory_mb", "mem": "memory_mb", "ram": "memory_mb", "maxram": "max_memory_mb", "maxmemory": "max_memory_mb", "minram": "memory_mb",
     "disk": "disk_mb", "cores": "processors", "cpus": "processors", "numberofprocessors": "processors",
-    "site": "sites", "bannedsite": "banned_sites", "gridce": "grid_ces", "ce": "grid_ces", "platform": "platforms",
+    "minnumberofprocessors": "min_processors", "maxnumberofprocessors": "max_processors", "samstation": "stations",
+    "stationname": "stations", "station": "stations", "gridmiddleware": "grid_middlewares", "site": "sites", "bannedsite": "banned_sites", "gridce": "grid_ces", "ce": "grid_ces", "platform": "platforms",
     "tag": "tags", "type": "job_type", "userpriority": "priority", "retries": "max_attempts", "output": "output_sandbox",
     "outputs": "output_sandbox", "input": "input_sandbox", "inputs": "input_sandbox", "cmd": "executable",
     "command": "executable", "program": "executable", "count": "array", "exitcodes": "success_exit_codes",
@@ -214,9 +232,45 @@ def remedy_for(unknown: str, known: Sequence[str] = tuple(RULES)) -> str:
 
 
 def _site_conflicts(description: JobDescription) -> Iterator[Finding]:
-    if description.sites and description.banned_sites:
-        for site in sorted(set(description.sites) & set(description.banned_sites))[:10]:
-            yield (".banned_sites", f'"{site}" is also in sites', "take it out of one of them")
+    banned = {site.casefold() for site in description.banned_sites} if description.sites else set()
+    if banned and all(site.casefold() in banned for site in description.sites):
+        yield (".banned_sites", "bans every site that sites names", "leave at least one of them")
+
+
+def _memory_conflicts(description: JobDescription) -> Iterator[Finding]:
+    least, most = description.memory_mb, description.max_memory_mb
+    if least is not None and most is not None and least > most:
+        yield (
+            ".max_memory_mb",
+            f"is {most:,} MiB, less than memory_mb, {least:,}",
+            "ask for no more than it may use",
+        )
+
+
+def _processor_conflicts(description: JobDescription) -> Iterator[Finding]:
+    least, most = description.min_processors, description.max_processors
+    if least is None and most is not None:
+        yield (
+            ".max_processors",
+            "is said without min_processors",
+            "say both, or processors for an exact number",
+        )
+    if least is not None and description.processors != 1:
+        yield (
+            ".min_processors",
+            "is said beside processors",
+            "say one of them: processors is an exact number",
+        )
+    if least is not None and most is not None and least > most:
+        yield (".max_processors", f"is {most:,}, less than min_processors, {least:,}", "say no less")
+
+
+def _long_requirements(description: JobDescription) -> Iterator[Finding]:
+    if description.stations and description.requirements:
+        try:
+            Expression.parse(required_text(description.requirements, description.stations))
+        except Rejected as fault:
+            yield (".stations", f"with requirements they are too much: {fault.message}", "name fewer")
 
 
 def _told_attributes(description: JobDescription) -> Iterator[Finding]:
@@ -322,7 +376,10 @@ def _climbing_values(description: JobDescription) -> Iterator[Finding]:
 
 _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
     _site_conflicts,
+    _memory_conflicts,
+    _processor_conflicts,
     _told_attributes,
+    _long_requirements,
     _unequal_lists,
     _large_parameters,
     _large_texts,

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from wms.provisioning.health import Place
 from wms.provisioning.hosts import Hosts
 from wms.provisioning.leeway import Leeway
-from wms.site import ComputingElement, Resource, ad_of, plain
-from wms.taskqueue.ads import site_ad, without_unseen
+from wms.site import ComputingElement, Resource, ad_of, folded, plain
+from wms.taskqueue.ads import CREDENTIALS, site_ad, without_unseen
 from wms.taskqueue.canary import is_canary
-from wms.taskqueue.grouping import Requirements, processors_needed
+from wms.taskqueue.grouping import Requirements, slots_needed
 from wms.taskqueue.limits import Key
 from wms.taskqueue.selection import OF_ADS, OF_NAMES, Mismatch, failing_parts, fits, parts, refusal
 from wms.taskqueue.wants import job_rank
@@ -26,7 +26,7 @@ from wms.taskqueue.wants import job_rank
 _EXAMPLES = 3
 _OF_PLACE = OF_NAMES.keys() | OF_ADS
 """The clauses that look at what is an element's own."""
-_WHOSE = frozenset({"owner", "ownergroup"})
+_WHOSE = CREDENTIALS | {"owner", "ownergroup"}
 
 
 class Waiting(Struct, frozen=True):
@@ -110,14 +110,16 @@ WAYS = (
     ),
     Way(
         "submit pool",
-        lambda r: r.submit_pools,
-        lambda pools, at: not pools or not at.submit_pools or not set(pools).isdisjoint(at.submit_pools),
+        lambda r: folded(r.submit_pools),
+        lambda pools, at: (
+            not pools or not at.submit_pools or not set(pools).isdisjoint(folded(at.submit_pools))
+        ),
         lambda pools, _: f"the job goes by {', '.join(pools)}",
     ),
     Way(
         "grid middleware",
-        lambda r: r.grid_middlewares,
-        lambda wanted, at: not wanted or _middleware(at) in wanted,
+        lambda r: folded(r.grid_middlewares),
+        lambda wanted, at: not wanted or _middleware(at).casefold() in wanted,
         lambda _, at: f"{at.ce} is reached by {_middleware(at)}",
     ),
 )
@@ -204,10 +206,10 @@ def gather(
     """Put waiting work together by kind and find where each may run. Faulty ads serve nothing."""
     leeway = leeway or Leeway()
     jobs: Counter[Requirements] = Counter()
-    asked = asked_of_jobs(elements)
+    asked, required = asked_of_jobs(elements), required_of_jobs(elements)
     for queue in waiting:
         if queue.jobs > 0:
-            jobs[kind_of(queue.requirements, asked, by_owner=leeway.by_owner)] += queue.jobs
+            jobs[kind_of(queue.requirements, asked, required, by_owner=leeway.by_owner)] += queue.jobs
     demand = Demand([], [], [Counter() for _ in elements])
     sound = {number: element for number, element in enumerate(elements) if element.fault() is None}
     for requirements, number in jobs.items():
@@ -220,14 +222,20 @@ def gather(
     return demand
 
 
-def kind_of(requirements: Requirements, asked: frozenset[str], *, by_owner: bool = False) -> Requirements:
-    """Return what the work asks for, without what of it nobody looks at: of a job's own attributes all but those of these names.
+def kind_of(
+    requirements: Requirements, asked: frozenset[str], required: frozenset[str], *, by_owner: bool = False
+) -> Requirements:
+    """Return what the work asks for, without what of it nobody looks at: of a job's own attributes all but those `asked`.
 
-    Whose it is is left out as well, unless limits or expressions may make a difference by that.
+    Whose it is is left out as well, unless limits or expressions may make a difference by that: its own, or those that sites
+    require something by, which look at `required`.
     """
     seen = without_unseen(requirements, asked)
-    tells = seen.requirements or seen.rank or not _WHOSE.isdisjoint(asked)
-    return seen if by_owner or tells or is_canary(seen) else replace(seen, owner="", owner_group="")
+    tells = seen.requirements or seen.rank or not _WHOSE.isdisjoint(required)
+    if tells or is_canary(seen):
+        return seen
+    seen = replace(seen, certificate_subject="", fqans=())
+    return seen if by_owner else replace(seen, owner="", owner_group="")
 
 
 def _open(
@@ -271,8 +279,13 @@ def _ranked(kind: Kind, elements: Sequence[ComputingElement]) -> Kind:
 
 
 def asked_of_jobs(elements: Iterable[ComputingElement]) -> frozenset[str]:
-    """Return the names of jobs' attributes, in lower case, that elements require something of."""
+    """Return the names of jobs' attributes, in lower case, that elements' expressions look at."""
     return frozenset[str]().union(*(site_ad(ad_of(each)).asks for each in elements))
+
+
+def required_of_jobs(elements: Iterable[ComputingElement]) -> frozenset[str]:
+    """Return the names of jobs' attributes, in lower case, that elements require something by."""
+    return frozenset[str]().union(*(site_ad(ad_of(each)).required for each in elements))
 
 
 def _add_kind(
@@ -291,7 +304,7 @@ def _add_kind(
     for number in far:
         demand.unreached[number]["site"] += jobs
     if reached:
-        demand.kinds.append(Kind(requirements, jobs, processors_needed(requirements), reached))
+        demand.kinds.append(Kind(requirements, jobs, slots_needed(requirements), reached))
     else:
         reasons = _reasons([mismatch for mismatch in verdicts.values() if mismatch])
         demand.unservable.append(Unservable(requirements=requirements, jobs=jobs, reasons=reasons))
@@ -301,8 +314,8 @@ def _by_site(
     requirements: Requirements, elements: dict[int, ComputingElement]
 ) -> tuple[list[int], list[int]]:
     """Return the elements at the sites that the work may run at, and the others."""
-    sites = requirements.sites
-    near = [number for number, element in elements.items() if not sites or element.site in sites]
+    sites = folded(requirements.sites)
+    near = [number for number, element in elements.items() if not sites or element.site.casefold() in sites]
     return near, [number for number in elements if number not in near] if sites else []
 
 

@@ -3,9 +3,17 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from wms.provisioning.demand import Kind, Unservable, Waiting, asked_of_jobs, gather, kind_of
+from wms.provisioning.demand import (
+    Kind,
+    Unservable,
+    Waiting,
+    asked_of_jobs,
+    gather,
+    kind_of,
+    required_of_jobs,
+)
 from wms.site import ComputingElement
-from wms.taskqueue.grouping import Requirements, processors_needed
+from wms.taskqueue.grouping import Requirements, slots_needed
 
 
 class Queue:
@@ -19,9 +27,13 @@ class Queue:
         self.kind = kind
         self.jobs = 0
         self.vo = requirements.vo
-        self.processors = processors_needed(requirements)
+        self.processors = slots_needed(requirements)
         self.memory_mb = requirements.min_ram_mb
         self.cpu_segment = requirements.cpu_segment
+
+    def cores(self, element: ComputingElement) -> int:
+        """Return how many cores of a pilot a job takes where it may run."""
+        return min(self.processors, element.cores_per_pilot)
 
 
 class Backlog:
@@ -31,7 +43,7 @@ class Backlog:
         asked = list(dict.fromkeys(asked))
         found = gather([Waiting(each, 1) for each in asked], elements)
         kinds = {kind.requirements: kind for kind in found.kinds}
-        own = partial(kind_of, asked=asked_of_jobs(elements))
+        own = partial(kind_of, asked=asked_of_jobs(elements), required=required_of_jobs(elements))
         self.unservable: dict[Requirements, Unservable] = {
             each.requirements: each for each in found.unservable
         }

@@ -6,6 +6,7 @@ from wms.provisioning.plan import Pilots
 from wms.simulation.backlog import Queue
 from wms.simulation.scenario import Place
 from wms.site import Resource
+from wms.taskqueue.selection import beside_others
 
 
 class Pilot:
@@ -49,7 +50,7 @@ class Squad:
         resource = self._resources.get(key)
         if resource is None:
             whole = self.place.element.pilot_resource(vo=self.vo)
-            resource = replace(whole, processors=pilot.cores, memory_mb=pilot.memory_mb)
+            resource = beside_others(whole, pilot.cores, pilot.memory_mb)
             self._resources[key] = resource
         left = pilot.ends_at - now
         return resource if left >= resource.cpu_time else replace(resource, cpu_time=max(0, int(left)))
@@ -66,7 +67,7 @@ class Squad:
             segment = queue.cpu_segment
             if (
                 highest <= segment <= seconds
-                and queue.processors <= pilot.cores
+                and queue.cores(self.place.element) <= pilot.cores
                 and queue.memory_mb <= pilot.memory_mb
             ):
                 if segment > highest:

@@ -189,7 +189,7 @@ class Simulation:
             self._count_in(queue, pilot.squad)
         if record.first_start[job] == NEVER:
             record.first_start[job] = now
-        pilot.cores -= queue.processors
+        pilot.cores -= queue.cores(place.element)
         pilot.memory_mb -= queue.memory_mb
         pilot.running += 1
         self._running += 1
@@ -203,7 +203,7 @@ class Simulation:
 
     def _end(self, run: Run) -> None:
         pilot, squad, now = run.pilot, run.pilot.squad, self._agenda.now
-        cores = run.queue.processors
+        cores = run.queue.cores(squad.place.element)
         self.record.runs.add(run.job, squad.number, run.started, now, cores)
         pilot.cores += cores
         pilot.memory_mb += run.queue.memory_mb

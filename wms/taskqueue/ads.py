@@ -54,13 +54,18 @@ class Words(NamedTuple):
     tags: tuple[str, ...]
     attributes: str
     """The canonical text of the job's own."""
+    max_ram_mb: int = 0
+    min_disk_mb: int = 0
+    certificate_subject: str = ""
+    fqans: tuple[str, ...] = ()
 
 
 def words(asked: Requirements) -> Words:
     """Return what a queue's jobs tell."""
     return Words(
         asked.owner, asked.owner_group, asked.vo, asked.setup, asked.job_types, asked.cpu_segment,
-        processors_needed(asked), asked.min_ram_mb, asked.tags, asked.attributes,
+        processors_needed(asked), asked.min_ram_mb, asked.tags, asked.attributes, asked.max_ram_mb, asked.min_disk_mb,
+        asked.certificate_subject, asked.fqans,
     )  # fmt: skip
 
 
@@ -76,10 +81,21 @@ JOB: Mapping[str, tuple[str, Callable[[Words], Any]]] = {
         "NumberOfProcessors": lambda w: w.processors,
         "MinRAM": lambda w: w.min_ram_mb or None,
         "ImageSize": lambda w: 1024 * w.min_ram_mb or None,
+        "MaxRAM": lambda w: w.max_ram_mb or None,
+        "MinDisk": lambda w: w.min_disk_mb or None,
         "Tags": lambda w: w.tags,
+        "CertificateSubject": lambda w: w.certificate_subject or None,
+        "VOMS_FQAN": lambda w: next(iter(w.fqans), None),
+        "VOMS_FQANs": lambda w: w.fqans or None,
     }.items()
 }
-"""The attributes of a job's ad: CPU time in seconds, raised to its segment; memory in MB, the size of its image in KiB."""
+"""The attributes of a job's ad: CPU time in seconds, raised to its segment; memory and disk in MB, the size of its image in KiB.
+
+`VOMS_FQAN` is the primary one, as in gLite; `VOMS_FQANs` are all of them.
+"""
+
+CREDENTIALS = frozenset({"certificatesubject", "voms_fqan", "voms_fqans"})
+"""Those that come from the token besides owner, group and VO."""
 
 
 def told(job: Words, names: frozenset[str]) -> Seen:
@@ -153,12 +169,13 @@ RESOURCE: Mapping[str, tuple[str, Callable[[Resource], Given]]] = {
         "PilotType": lambda r: r.pilot_type or None,
         "CPUTime": lambda r: r.cpu_time,
         "MaxRAM": lambda r: r.memory_mb or None,
+        "FreeDisk": lambda r: r.disk_mb or None,
         "NumberOfProcessors": lambda r: r.processors,
         "Platforms": lambda r: r.platforms or None,
         "Tags": lambda r: r.tags,
     }.items()
 }
-"""What a resource's ad says of the resource itself: seconds left, MB of memory; no VO, since that is the job's own."""
+"""What a resource's ad says of the resource itself: seconds left, MB of memory and disk; no VO, since that is the job's own."""
 
 Described: TypeAlias = tuple[tuple[str, Any], ...]
 
@@ -174,6 +191,8 @@ class SiteAd(NamedTuple):
     """The names of jobs' attributes that its expressions may look at, in lower case; those of its rank aside."""
     demands: bool
     """Whether it asks anything of a job, or would rather have one than another."""
+    required: frozenset[str] = frozenset()
+    """The names of jobs' attributes that its requirements may look at, in lower case, by its own attributes or not."""
 
 
 NOTHING = Ad(())
@@ -209,6 +228,9 @@ def _keep(ad: Ad) -> SiteAd:
     return found
 
 
+_REQUIREMENTS = frozenset({"requirements"})
+
+
 def _site_ad(ad: Ad) -> SiteAd:
     attributes = {name.lower(): _canonical(each) for name in ad.names if (each := ad.expression(name))}
     growing = {name: each for name, each in attributes.items() if not constant(each.tree)}
@@ -216,7 +238,9 @@ def _site_ad(ad: Ad) -> SiteAd:
     asks = _union(each.other | each.bare for name, each in growing.items() if name != "rank")
     rank = ad.rank
     demands = "requirements" in ad or (rank is not None and not constant(rank.tree))
-    return SiteAd(attributes, looks, asks, demands)
+    reached = _reached(_REQUIREMENTS, attributes, {})
+    required = _union(each.other | each.bare for name, each in growing.items() if name in reached)
+    return SiteAd(attributes, looks, asks, demands, required)
 
 
 def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:

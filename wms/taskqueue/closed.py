@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from wms.site import Resource
+from wms.site import Resource, folded
 from wms.taskqueue.canary import is_canary
 from wms.taskqueue.grouping import Requirements
 
@@ -19,6 +19,8 @@ Pair = tuple[Attribute | Literal["work"], str]
 """An attribute and its value; ("any", "") stands for every job, ("work", "") for every one but canaries."""
 WORK: Pair = ("work", "")
 """Closed where a computing element is avoided."""
+NAMED: frozenset[Attribute] = frozenset({"job_type", "tag"})
+"""Those whose values are compared without regard to case."""
 Mask = NDArray[np.bool_]
 
 _NOTHING: frozenset[Pair] = frozenset()
@@ -29,8 +31,8 @@ _VALUES: dict[Attribute | Literal["work"], Callable[[Requirements], tuple[str, .
     "owner_group": lambda r: (r.owner_group,),
     "vo": lambda r: (r.vo,),
     "setup": lambda r: (r.setup,),
-    "job_type": lambda r: r.job_types,
-    "tag": lambda r: r.tags,
+    "job_type": lambda r: folded(r.job_types),
+    "tag": lambda r: folded(r.tags),
     "any": lambda _: ("",),
     "work": lambda r: () if is_canary(r) else ("",),
 }
@@ -48,8 +50,13 @@ def values(requirements: Requirements, attribute: Attribute) -> tuple[str, ...]:
 
 def has(requirements: Requirements, pair: Pair) -> bool:
     """Tell whether a closed pair keeps a queue back."""
-    name, value = pair
+    name, value = _compared(pair)
     return value in _VALUES[name](requirements)
+
+
+def _compared(pair: Pair) -> Pair:
+    name, value = pair
+    return (name, value.casefold()) if name in NAMED else pair
 
 
 class Closed:
@@ -77,7 +84,7 @@ class Closed:
 
     def close(self, site: str, ce: str, closed: Iterable[Pair]) -> None:
         """Say all that is closed at a place from now on; nothing opens it whole."""
-        found = frozenset(closed)
+        found = frozenset(map(_compared, closed))
         unknown = sorted({name for name, _ in found} - _VALUES.keys())
         if unknown:
             raise ValueError(f"nothing is closed by {', '.join(unknown)}; known are {', '.join(_VALUES)}")

@@ -6,13 +6,13 @@ the resource's face.
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wms.classad.expression import Expression
-from wms.site import Resource, offered_processor_tags
+from wms.site import Resource, folded, offered_tags
 from wms.taskqueue.demands import Demands
 from wms.taskqueue.faces import Face, Faces
 from wms.taskqueue.grouping import Requirements
@@ -31,21 +31,26 @@ _LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
     "setup": lambda r: r.setup,
     "vo": lambda r: r.vo,
     "owner": lambda r: r.generic or (r.owner_group, r.owner, r.job_sharing),
-    "pilot type": lambda r: r.pilot_type,
-    "site": lambda r: r.site,
-    "banned site": lambda r: r.site,
-    "grid CE": lambda r: r.grid_ce,
+    "pilot type": lambda r: r.pilot_type.casefold(),
+    "site": lambda r: r.site.casefold(),
+    "banned site": lambda r: r.site.casefold(),
+    "grid CE": lambda r: r.grid_ce.casefold(),
     "platform": lambda r: r.platforms,
     "job type": lambda r: r.job_types,
     "banned job type": lambda r: r.banned_job_types,
     "tags": lambda r: (r.tags, r.processors),
     "required tags": lambda r: r.required_tags,
     "memory": lambda r: r.memory_mb,
+    "disk": lambda r: r.disk_mb,
     "node": lambda r: r.unfit,
 }
 """By the clause's name, what it looks at of a resource; of a clause that is not here all."""
 
 
+_NAMED = {
+    "pilot type", "site", "banned site", "grid CE", "platform", "job type", "banned job type", "tags", "required tags",
+}  # fmt: skip
+"""These look for names, and case means nothing to them."""
 _MEMBERSHIP = {"pilot type", "site", "banned site", "grid CE"}
 """These look for one value in a list of names, so that all lists without it are alike but for the empty one."""
 _OTHERS = ("\0",)
@@ -92,6 +97,8 @@ class Column:
         self.parts: list[Hashable] = []
         self.numbers = Growing(np.int32)
         self._numbers: dict[Hashable, int] = {}
+        self._compared: list[Any] = []
+        """The parts as names are compared, of clauses that look for names."""
         self._looks_at = _LOOKS_AT.get(clause.name, _whole)
         self._verdicts: dict[Hashable, Verdicts] = {}
 
@@ -110,6 +117,7 @@ class Column:
 
     def _learn(self, part: Any) -> None:
         """Take in a part that is new."""
+        self._compared.append(folded(part) if self.clause.name in _NAMED else part)
 
     def _kept(self, value: Hashable, judge: Callable[[int], bytes]) -> Bits | None:
         verdicts = self._verdicts.get(value)
@@ -122,10 +130,11 @@ class Column:
         return verdicts.bits
 
     def _judge(self, resource: Resource, start: int) -> bytes:
-        holds, parts = self.clause.holds, cast("list[Any]", self.parts[start:])
+        holds, parts = self.clause.holds, self._compared[start:]
         if self.clause.name == "tags":
-            offered = offered_processor_tags(resource.processors).union(resource.tags)
-            return bytes(map(offered.issuperset, parts))
+            offered = offered_tags(resource.tags, resource.processors)
+            if not offered.is_any:
+                return bytes(map(offered.tags.issuperset, parts))
         if self.clause.name not in _MEMBERSHIP:
             return bytes(holds(part, resource) for part in parts)
         # Thousands of lists of sites, and few of them name this one.

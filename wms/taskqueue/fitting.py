@@ -181,7 +181,7 @@ class Fitting:
         if self._faces.knows(place):
             self._at_place.setdefault(place, []).append(resource)
         face = self._faces.number(resource)
-        name = (face, *_name(resource, self._mentioned.memory(resource.memory_mb)))
+        name = (face, *_name(resource, self._mentioned))
         number = self._names.get(name)
         if number is None:
             number = self._names[name] = self._number(resource, face)
@@ -251,10 +251,11 @@ def _count(clause: str, failed: Mask, jobs: NDArray[np.int64], example: str) -> 
     )
 
 
-def _name(resource: Resource, memory: int) -> tuple[Hashable, ...]:
+def _name(resource: Resource, mentioned: Mentioned) -> tuple[Hashable, ...]:
     """All that the clauses look at, but for the CPU time."""
     return (
-        resource.site, resource.grid_ce, resource.setup, resource.vo, resource.pilot_type, memory,
+        resource.site, resource.grid_ce, resource.setup, resource.vo, resource.pilot_type,
+        mentioned.memory(resource.memory_mb), mentioned.disk(resource.disk_mb),
         resource.processors, resource.tags, resource.required_tags, resource.platforms, resource.job_types,
         resource.banned_job_types, resource.generic, resource.owner, resource.owner_group, resource.job_sharing,
         resource.unfit,

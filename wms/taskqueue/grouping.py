@@ -8,8 +8,9 @@ from hashlib import sha256
 from itertools import pairwise
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
-from wms.site import MAX_PROCESSORS, canonical
+from wms.site import MAX_PROCESSORS, WHOLE_NODE, canonical, folded
 
 DEFAULT_SEGMENTS = (500, 5_000, 50_000, 300_000)
 DIRAC_V9 = (
@@ -17,13 +18,14 @@ DIRAC_V9 = (
 )  # fmt: skip
 SEGMENT_PRESETS = {"default": DEFAULT_SEGMENTS, "dirac-v9": DIRAC_V9}
 
-_PROCESSORS = re.compile(r"([1-9][0-9]{0,3})Processors")
+_PROCESSORS = re.compile(r"([1-9][0-9]{0,3})processors", re.IGNORECASE)
 
 
 class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_hash=True):
     """What a job asks of the place it runs at, and whose it is: one task queue for each distinct value.
 
-    `cpu_segment` in seconds; `min_ram_mb` in MB, 0 for none. `requirements` and `rank` are canonical texts of ClassAd
+    `cpu_segment` in seconds; `min_ram_mb`, `max_ram_mb` and `min_disk_mb` in MB, 0 for none. `certificate_subject` and `fqans`
+    (VOMS, the first is the primary one, so that their order stays) are what the token says besides. `requirements` and `rank` are canonical texts of ClassAd
     expressions, `attributes` that of an ad: what the job says of itself besides. All three are empty where there is none.
     The tuples are sets: order and duplicates are lost on construction. A list that holds "any" names nothing.
     """
@@ -46,6 +48,10 @@ class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_
     requirements: str = ""
     rank: str = ""
     attributes: str = ""
+    max_ram_mb: int = 0
+    min_disk_mb: int = 0
+    certificate_subject: str = ""
+    fqans: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         canonical(
@@ -57,12 +63,24 @@ class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_
         )  # fmt: skip
 
 
+NAMED_SETS = (
+    "submit_pools", "pilot_types", "sites", "banned_sites", "grid_ces", "grid_middlewares", "platforms", "job_types", "tags",
+)  # fmt: skip
+"""The sets of names, which are compared without regard to case."""
+
+
+def without_case(requirements: Requirements) -> Requirements:
+    """Return requirements with their names as these are compared: equal for all that differ in their spelling alone."""
+    sets = {name: folded(values) for name in NAMED_SETS if (values := getattr(requirements, name))}
+    return replace(requirements, **sets)
+
+
 def key(requirements: Requirements) -> bytes:
-    """Return the 32 bytes that identify a task queue: equal exactly for equal requirements.
+    """Return the 32 bytes that identify a task queue: equal exactly for equal requirements, the case of names aside.
 
     Fields at their default are left out of the digest, so that a field added later changes no existing key.
     """
-    return sha256(json.encode(requirements)).digest()
+    return sha256(json.encode(without_case(requirements))).digest()
 
 
 def checked_segments(segments: Iterable[int]) -> tuple[int, ...]:
@@ -81,16 +99,31 @@ def segment(cpu_time: int, segments: tuple[int, ...] = DEFAULT_SEGMENTS) -> int:
 def processor_tags(processors: int) -> tuple[str, ...]:
     """Return the tags that a job asking for so many processors needs: none for one.
 
-    What a resource of n processors offers is `wms.site.offered_processor_tags`. Raises ValueError outside 1 to 1024.
+    What a resource of n processors offers is `wms.site.offered_tags`. Raises ValueError outside 1 to 1024.
     """
     if not 1 <= processors <= MAX_PROCESSORS:
         raise ValueError(f"processors must be 1 to {MAX_PROCESSORS}, not {processors}")
     return (f"{processors}Processors", "MultiProcessor") if processors > 1 else ()
 
 
+def node_tags(*, several: bool, whole: bool) -> tuple[str, ...]:
+    """Return the tags that a job needs which may use several processors, or wants a node of its own."""
+    return ((WHOLE_NODE,) if whole else ()) + (("MultiProcessor",) if several or whole else ())
+
+
+def wants_whole_node(requirements: Requirements) -> bool:
+    """Tell whether the tags ask for a node of the job's own."""
+    return WHOLE_NODE.casefold() in folded(requirements.tags)
+
+
 def processors_needed(requirements: Requirements) -> int:
     """Return how many processors the tags ask for: the largest nProcessors, else 1."""
     return _processors_named(requirements.tags) if requirements.tags else 1
+
+
+def slots_needed(requirements: Requirements) -> int:
+    """Return how many slots of a pilot a job takes, if that has so many: of one that wants a whole node all."""
+    return MAX_PROCESSORS if wants_whole_node(requirements) else processors_needed(requirements)
 
 
 @lru_cache(maxsize=16_384)

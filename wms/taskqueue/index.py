@@ -21,7 +21,7 @@ from wms.taskqueue import shares
 from wms.taskqueue.closed import Closed, Pair
 from wms.taskqueue.draw import Chance, Law, smallest
 from wms.taskqueue.fitting import Fitting, NoMatch, View
-from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.grouping import Requirements, without_case
 from wms.taskqueue.pool import Pools
 from wms.taskqueue.selection import refusal
 from wms.taskqueue.shares import GroupShare, VoGroup
@@ -43,6 +43,10 @@ class Pick(Struct, frozen=True, gc=False):
     job_id: JobId
     tq_id: TaskQueueId
     user_priority: float
+
+
+def _alike(one: Requirements, other: Requirements) -> bool:
+    return one == other or without_case(one) == without_case(other)
 
 
 class _Queue:
@@ -157,7 +161,7 @@ class QueueIndex:
         """
         if tq_id not in self._slot_of:
             self._place(_Queue(tq_id, requirements))
-        elif self._queue(tq_id).requirements != requirements:
+        elif not _alike(self._queue(tq_id).requirements, requirements):
             raise ValueError(f"task queue {tq_id} cannot change its requirements")
 
     def remove_queue(self, tq_id: TaskQueueId) -> int:

@@ -1,80 +1,138 @@
 """From a job description and the identity of a token to the task queue of its job."""
 
 from functools import lru_cache
+from typing import NamedTuple
 
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.jobdesc.description import JobDescription
-from wms.taskqueue.grouping import Requirements, key, processor_tags, segment
+from wms.jobdesc.stations import required_text
+from wms.site import folded
+from wms.taskqueue.grouping import Requirements, key, node_tags, processor_tags, segment
 
 Names = tuple[str, ...]
 
 
+class Credentials(NamedTuple):
+    """What a token says of a user besides owner, group and VO; sites' expressions may look at it."""
+
+    certificate_subject: str = ""
+    fqans: Names = ()
+
+
+_NO_CREDENTIALS = Credentials()
+
+
+class _Amounts(NamedTuple):
+    cpu_segment: int
+    min_ram_mb: int
+    max_ram_mb: int
+    min_disk_mb: int
+
+
+class _Sets(NamedTuple):
+    submit_pools: Names
+    pilot_types: Names
+    sites: Names
+    banned_sites: Names
+    grid_ces: Names
+    grid_middlewares: Names
+    platforms: Names
+    job_types: Names
+    tags: Names
+
+
+class _Expressions(NamedTuple):
+    """Canonical texts."""
+
+    requirements: str = ""
+    rank: str = ""
+    attributes: str = ""
+
+
+_NO_EXPRESSIONS = _Expressions()
+
+
 def requirements_of(
-    description: JobDescription, owner: str, owner_group: str, vo: str, segments: tuple[int, ...]
+    description: JobDescription,
+    owner: str,
+    owner_group: str,
+    vo: str,
+    segments: tuple[int, ...],
+    *,
+    credentials: Credentials = _NO_CREDENTIALS,
 ) -> Requirements:
     """Return the requirements that the job shares its task queue with others by."""
     return _requirements(
-        (owner, owner_group, vo, description.setup, description.job_type),
-        (segment(description.cpu_time, segments), description.processors, description.memory_mb or 0),
-        (
+        (owner, owner_group, vo, description.setup, credentials),
+        _Amounts(
+            segment(description.cpu_time, segments),
+            description.memory_mb or 0,
+            description.max_memory_mb or 0,
+            description.disk_mb or 0,
+        ),
+        _Sets(
             description.submit_pools,
             description.pilot_types,
-            description.sites,
+            wanted_sites(description),
             description.banned_sites,
             description.grid_ces,
+            description.grid_middlewares,
             description.platforms,
-            description.tags,
+            (description.job_type,),
+            tags_of(description),
         ),
         _expressions(description),
     )
 
 
-def _expressions(description: JobDescription) -> tuple[str, str, str]:
+def wanted_sites(description: JobDescription) -> Names:
+    """Return the sites that a job names, without those that it bans: as DIRAC subtracts them."""
+    if not description.sites or not description.banned_sites:
+        return description.sites
+    banned = folded(description.banned_sites)
+    return tuple(site for site in description.sites if site.casefold() not in banned)
+
+
+def tags_of(description: JobDescription) -> Names:
+    """Return the tags that a resource must have for a job: its own, and those of its processors and its node."""
+    own = description.tags
+    if description.min_processors is not None:
+        own += processor_tags(description.min_processors)
+        own += node_tags(several=description.max_processors != 1, whole=description.whole_node)
+        return own
+    return (
+        own + processor_tags(description.processors) + node_tags(several=False, whole=description.whole_node)
+    )
+
+
+def _expressions(description: JobDescription) -> _Expressions:
     """Return the canonical texts: one queue for jobs that differ in spaces, brackets and the case of names alone."""
     wanted, rank, attributes = description.requirements, description.rank, description.attributes
-    if not (wanted or rank or attributes):
-        return _NONE
-    return (
-        Expression.parse(wanted).text if wanted else "",
+    if not (wanted or rank or attributes or description.stations):
+        return _NO_EXPRESSIONS
+    return _Expressions(
+        required_text(wanted, description.stations),
         Expression.parse(rank).text if rank else "",
         Ad.of(attributes).text if attributes else "",
     )
 
 
-_NONE = ("", "", "")
-
-
 # Jobs come by the thousand and differ in what they do, not in what they require.
 @lru_cache(maxsize=10_000)
 def _requirements(
-    names: tuple[str, str, str, str, str],
-    amounts: tuple[int, int, int],
-    sets: tuple[Names, ...],
-    expressions: tuple[str, str, str],
+    whose: tuple[str, str, str, str, Credentials], amounts: _Amounts, sets: _Sets, expressions: _Expressions
 ) -> Requirements:
-    owner, owner_group, vo, setup, job_type = names
-    cpu_segment, processors, memory_mb = amounts
-    wanted, rank, attributes = expressions
-    submit_pools, pilot_types, sites, banned_sites, grid_ces, platforms, tags = sets
+    owner, owner_group, vo, setup, credentials = whose
     return Requirements(
         owner=owner,
         owner_group=owner_group,
         vo=vo,
         setup=setup,
-        cpu_segment=cpu_segment,
-        submit_pools=submit_pools,
-        pilot_types=pilot_types,
-        sites=sites,
-        banned_sites=banned_sites,
-        grid_ces=grid_ces,
-        platforms=platforms,
-        job_types=(job_type,),
-        tags=(*tags, *processor_tags(processors)),
-        min_ram_mb=memory_mb,
-        requirements=wanted,
-        rank=rank,
-        attributes=attributes,
+        **amounts._asdict(),
+        **sets._asdict(),
+        **expressions._asdict(),
+        **credentials._asdict(),
     )
 
 

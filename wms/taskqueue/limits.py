@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
 from wms.site import Name, is_wild
-from wms.taskqueue.closed import Attribute, Pair, values
+from wms.taskqueue.closed import NAMED, Attribute, Pair, values
 from wms.taskqueue.grouping import Requirements
 
 EACH = "*"
@@ -64,6 +65,11 @@ class Limit(Struct, frozen=True, kw_only=True):
     value: Name = ""
     most: Annotated[int, Meta(ge=0, le=1_000_000_000)]
     per_second: Annotated[float, Meta(gt=0, le=1e6)] | None = None
+
+    def __post_init__(self) -> None:
+        # As jobs are counted: a limit is not evaded by another spelling of what is matched all the same.
+        if self.attribute in NAMED:
+            force_setattr(self, "value", self.value.casefold())
 
     @property
     def key(self) -> Key:

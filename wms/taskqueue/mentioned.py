@@ -7,10 +7,10 @@ import re
 from bisect import bisect_right, insort
 from collections.abc import Hashable
 
-from wms.site import Resource, is_wild
+from wms.site import WILDCARD, Resource, folded, is_wild
 from wms.taskqueue.grouping import Requirements
 
-_PROCESSORS = re.compile(r"([0-9]{1,4})Processors")
+_PROCESSORS = re.compile(r"([0-9]{1,4})processors")
 _UNMENTIONED = "\0"
 """Stands for a value that no queue names; not for an absent one, which is not looked at."""
 
@@ -22,6 +22,7 @@ class Mentioned:
         self.version = 0
         self._names: set[tuple[str, Hashable]] = set()
         self._memories = [0]
+        self._disks = [0]
         self._processors = [1, 2]
         """Two for the tag MultiProcessor."""
 
@@ -39,12 +40,13 @@ class Mentioned:
             ("job type", asked.job_types),
             ("tag", asked.tags),
         ):
-            names.update((kind, value) for value in values)
+            names.update((kind, value) for value in folded(values))
         new = names - self._names
         self._names |= new
         changed = bool(new)
         changed |= _insert(self._memories, asked.min_ram_mb)
-        for tag in asked.tags:
+        changed |= _insert(self._disks, asked.min_disk_mb)
+        for tag in folded(asked.tags):
             if count := _PROCESSORS.fullmatch(tag):
                 changed |= _insert(self._processors, int(count[1]))
         self.version += changed
@@ -52,6 +54,10 @@ class Mentioned:
     def memory(self, megabytes: int) -> int:
         """Return the largest demand that so much memory meets; free memory itself is seldom twice the same."""
         return self._memories[bisect_right(self._memories, megabytes) - 1] if megabytes >= 0 else -1
+
+    def disk(self, megabytes: int) -> int | None:
+        """Return the largest demand that so much disk meets; None where nothing is known of it."""
+        return self._disks[bisect_right(self._disks, megabytes) - 1] if megabytes > 0 else None
 
     def kind(self, resource: Resource) -> Hashable:
         """Return all that the clauses look at, as far as it is mentioned; but for the CPU time."""
@@ -65,7 +71,7 @@ class Mentioned:
             self._one("pilot type", at.pilot_type), self._one("site", at.site), self._one("ce", at.grid_ce),
             bool(at.platforms), self._some("platform", at.platforms),
             bool(at.job_types), self._some("job type", at.job_types), self._some("job type", at.banned_job_types),
-            self._some("tag", at.tags), at.required_tags, self.memory(at.memory_mb),
+            self._some("tag", at.tags), folded(at.required_tags), self.memory(at.memory_mb), self.disk(at.disk_mb),
             self._processors[bisect_right(self._processors, at.processors) - 1],
             at.unfit,
         )  # fmt: skip
@@ -74,10 +80,10 @@ class Mentioned:
         return value if (kind, value) in self._names else _UNMENTIONED
 
     def _one(self, kind: str, value: str) -> Hashable:
-        return "" if is_wild(value) else self._known(kind, value)
+        return "" if is_wild(value) else self._known(kind, value.casefold())
 
     def _some(self, kind: str, values: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(value for value in values if (kind, value) in self._names)
+        return tuple(value for value in folded(values) if value == WILDCARD or (kind, value) in self._names)
 
 
 def _insert(numbers: list[int], number: int) -> bool:

@@ -11,6 +11,7 @@ MEASURED = frozenset(
         "gluehostoperatingsystemname",
         "gluehostoperatingsystemrelease",
         "gpunumber",
+        "freedisk",
     }
 )
 """What pilots find out themselves wherever they are: of what an element's ad lacks of these, a pilot can be sent to look."""

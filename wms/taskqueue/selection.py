@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wms.site import Resource, is_wild
+from wms.site import WHOLE_NODE, Resource, demanded_tags, folded, is_wild
 from wms.taskqueue.ads import words
-from wms.taskqueue.grouping import Requirements, processors_needed
+from wms.taskqueue.grouping import Requirements, processors_needed, wants_whole_node
 from wms.taskqueue.node import refuses
 from wms.taskqueue.wants import asked, job_says, job_wants, site_says, site_wants
 
@@ -42,11 +42,21 @@ class Clause(NamedTuple):
 
 
 def _one_of(value: str, wanted: tuple[str, ...]) -> bool:
-    return not wanted or is_wild(value) or value in wanted
+    return not wanted or is_wild(value) or value.casefold() in folded(wanted)
 
 
 def _any_of(values: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    return not wanted or not values or any(value in wanted for value in values)
+    return not wanted or not values or not set(folded(values)).isdisjoint(folded(wanted))
+
+
+def _common(names: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
+    return [name for name in names if name.casefold() in folded(others)]
+
+
+def _undemanded(tags: tuple[str, ...], resource: Resource) -> list[str]:
+    """Return the tags that a resource requires of jobs and that are not among these."""
+    demanded = demanded_tags(resource.required_tags)
+    return [tag for tag in demanded if tag.casefold() not in folded(tags)]
 
 
 def _owner_holds(part: tuple[str, str], resource: Resource) -> bool:
@@ -54,10 +64,6 @@ def _owner_holds(part: tuple[str, str], resource: Resource) -> bool:
     if resource.generic:
         return True
     return group == resource.owner_group and (resource.job_sharing or owner == resource.owner)
-
-
-def _missing(tags: tuple[str, ...], resource: Resource) -> list[str]:
-    return [tag for tag in tags if not resource.offers(tag)]
 
 
 def _listed(values: Sequence[str], most: int = 5) -> str:
@@ -103,7 +109,7 @@ CLAUSES = (
     Clause(
         "banned site",
         lambda r: r.banned_sites,
-        lambda banned, at: is_wild(at.site) or at.site not in banned,
+        lambda banned, at: is_wild(at.site) or at.site.casefold() not in folded(banned),
         lambda _, at: f"the job bans {at.site}",
     ),
     Clause(
@@ -129,28 +135,32 @@ CLAUSES = (
     Clause(
         "banned job type",
         lambda r: r.job_types,
-        lambda types, at: not any(banned in types for banned in at.banned_job_types),
-        lambda types, at: f"the resource bans {_listed([t for t in types if t in at.banned_job_types])}",
+        lambda types, at: not _common(types, at.banned_job_types),
+        lambda types, at: f"the resource bans {_listed(_common(types, at.banned_job_types))}",
     ),
     Clause(
         "tags",
         lambda r: r.tags,
-        lambda tags, at: all(at.offers(tag) for tag in tags),
-        lambda tags, at: f"the resource lacks {_listed(_missing(tags, at))}",
+        lambda tags, at: not at.lacking(tags),
+        lambda tags, at: f"the resource lacks {_listed(at.lacking(tags))}",
     ),
     Clause(
         "required tags",
         lambda r: r.tags,
-        lambda tags, at: all(tag in tags for tag in at.required_tags),
-        lambda tags, at: (
-            f"the resource takes only jobs with {_listed([t for t in at.required_tags if t not in tags])}"
-        ),
+        lambda tags, at: not _undemanded(tags, at),
+        lambda tags, at: f"the resource takes only jobs with {_listed(_undemanded(tags, at))}",
     ),
     Clause(
         "memory",
         lambda r: r.min_ram_mb,
         lambda megabytes, at: megabytes <= at.memory_mb,
         lambda megabytes, at: f"the job needs {megabytes} MB, the resource has {at.memory_mb or 'not said'}",
+    ),
+    Clause(
+        "disk",
+        lambda r: r.min_disk_mb,
+        lambda megabytes, at: not at.disk_mb or megabytes <= at.disk_mb,
+        lambda megabytes, at: f"the job needs {megabytes} MB of disk, the resource has {at.disk_mb} MB free",
     ),
     Clause(
         "node",
@@ -226,17 +236,30 @@ def failing_parts(asked: Parts, resource: Resource) -> list[Mismatch]:
 
 
 def left_over(resource: Resource, requirements: Requirements) -> Resource | None:
-    """Return what a resource still offers beside a job that took its processors and memory; None when nothing.
+    """Return what a resource still offers beside a job that took its processors, memory and disk; None when nothing.
 
     A pilot that asks for several jobs at once uses this between the draws, so that two jobs of four processors are not
     given to four.
     """
     processors = resource.processors - processors_needed(requirements)
+    if processors <= 0 or wants_whole_node(requirements):
+        return None
     memory = max(0, resource.memory_mb - requirements.min_ram_mb)
-    return _with_less(resource, processors, memory) if processors > 0 else None
+    # 0 would say that nothing is known of its disk.
+    disk = max(1, resource.disk_mb - requirements.min_disk_mb) if resource.disk_mb else 0
+    return _with_less(resource, processors, memory, disk)
+
+
+def beside_others(resource: Resource, processors: int, memory_mb: int) -> Resource:
+    """Return a resource of which so much is left: where that is not all, other jobs run there."""
+    if processors == resource.processors:
+        return replace(resource, memory_mb=memory_mb)
+    return _with_less(resource, processors, memory_mb, resource.disk_mb)
 
 
 @lru_cache(maxsize=16_384)
-def _with_less(resource: Resource, processors: int, memory_mb: int) -> Resource:
+def _with_less(resource: Resource, processors: int, memory_mb: int, disk_mb: int) -> Resource:
     # Remembered, since the same few come from each request of a pilot, and are then found by what they are.
-    return replace(resource, processors=processors, memory_mb=memory_mb)
+    # What runs another job has no whole node to give.
+    tags = tuple(tag for tag in resource.tags if tag.casefold() != WHOLE_NODE.casefold())
+    return replace(resource, processors=processors, memory_mb=memory_mb, disk_mb=disk_mb, tags=tags)

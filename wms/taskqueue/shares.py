@@ -25,7 +25,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.grouping import Requirements, without_case
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
@@ -55,7 +55,8 @@ def real_priority(user_priority: float) -> float:
 
 def share_class(requirements: Requirements) -> Requirements:
     """Return what the queues of one class have in common: all but where a resource may see them."""
-    return replace(requirements, sites=(), banned_sites=(), min_ram_mb=0)
+    seen_by = {"sites": (), "banned_sites": (), "min_ram_mb": 0, "max_ram_mb": 0, "min_disk_mb": 0}
+    return without_case(replace(requirements, **seen_by))
 
 
 def weights(group: GroupShare, owners: Ints, means: Floats, factors: Floats | float = 1.0) -> Floats:

@@ -170,7 +170,7 @@ def _setup(requirements: Requirements, element: ComputingElement, _: Segments) -
 
 
 def _unbanned(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements:
-    kept = tuple(site for site in requirements.banned_sites if site != element.site)
+    kept = tuple(site for site in requirements.banned_sites if site.casefold() != element.site.casefold())
     return replace(requirements, banned_sites=kept)
 
 
@@ -192,6 +192,10 @@ def _required_tags(requirements: Requirements, element: ComputingElement, _: Seg
 
 def _memory(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements:
     return replace(requirements, min_ram_mb=element.memory_mb)
+
+
+def _disk(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements:
+    return replace(requirements, min_disk_mb=element.disk_mb)
 
 
 def _conjuncts(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements | None:
@@ -217,6 +221,7 @@ _RELAX: dict[str, Relax] = {
     "tags": Relax(_tags, ("tags", "cores_per_pilot")),
     "required tags": Relax(_required_tags, ("required_tags",)),
     "memory": Relax(_memory, ("memory_mb",)),
+    "disk": Relax(_disk, ("disk_mb",)),
     OF_JOBS_AD: Relax(_conjuncts, ("site", "ce", "ad")),
     "CPU time": Relax(_cpu_time, ("max_cpu_time",)),
     "submit pool": _without("submit_pools"),
@@ -260,6 +265,8 @@ def changes(before: Requirements, after: Requirements) -> list[str]:
     if before.min_ram_mb != after.min_ram_mb:
         less = f"memory {after.min_ram_mb} MB instead of {before.min_ram_mb}"
         said.append(less if after.min_ram_mb else "without saying memory")
+    if before.min_disk_mb != after.min_disk_mb:
+        said.append(f"disk {after.min_disk_mb} MB instead of {before.min_disk_mb}")
     many, fewer = processors_needed(before), processors_needed(after)
     if many != fewer:
         said.append(f"processors {fewer} instead of {many}")
@@ -279,10 +286,10 @@ def changes(before: Requirements, after: Requirements) -> list[str]:
 def _plain_tags(requirements: Requirements, *, implied: bool = True) -> tuple[str, ...]:
     """Return the tags but for the number of processors, and what that implies."""
     processors = processors_needed(requirements)
-    of_processors = {f"{processors}Processors"} if processors > 1 else set()
+    of_processors = {f"{processors}processors"} if processors > 1 else set()
     if implied and processors > 1:
-        of_processors.add("MultiProcessor")
-    return tuple(tag for tag in requirements.tags if tag not in of_processors)
+        of_processors.add("multiprocessor")
+    return tuple(tag for tag in requirements.tags if tag.casefold() not in of_processors)
 
 
 def _less(option: str, before: Sequence[str], after: Sequence[str]) -> list[str]:

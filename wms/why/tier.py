@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from wms.job.reasons import Wait
+from wms.site import folded
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.selection import CPU_TIME
 from wms.why.verdict import Verdict
@@ -51,8 +52,8 @@ class Judgement(NamedTuple):
 
 def contradiction(requirements: Requirements) -> str:
     """Return why requirements contradict themselves; empty when they do not."""
-    sites = set(requirements.sites)
-    if sites and sites <= set(requirements.banned_sites):
+    sites = set(folded(requirements.sites))
+    if sites and sites <= set(folded(requirements.banned_sites)):
         return "every site that the job may run at is also banned by it"
     return ""
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from wms.provisioning.demand import Wanted, pilot_at
 from wms.site import ComputingElement
-from wms.taskqueue.grouping import Requirements, processors_needed
+from wms.taskqueue.grouping import Requirements, slots_needed
 from wms.taskqueue.selection import Mismatch, Negative
 
 AVOIDED = "CE_AVOIDED"
@@ -74,7 +74,7 @@ def _held(requirements: Requirements, place: Place, negatives: Sequence[Negative
 
 def room(requirements: Requirements, places: Iterable[Place]) -> int:
     """Return how many jobs of a kind could run at places at once, were they empty."""
-    processors = processors_needed(requirements)
+    processors = slots_needed(requirements)
     return sum(each.element.slots // max(1, min(processors, each.element.slots_per_pilot)) for each in places)
 
 
