@@ -1,7 +1,7 @@
 """Limits on jobs hold for the jobs that are really there, whatever tells of them: this machine, Slurm, ARC, files and indexes."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -197,12 +197,17 @@ class Site:
     def __init__(self, world: World, place: Path) -> None:
         self.world = world
         self.settings = ElementSettings(site="A", ce="ce", slots=16, slots_per_pilot=1, max_jobs=3)
-        self.local = Local([self.settings], look=lambda: MACHINE, processes=environments)
+        self.local = Local([self.settings], look=lambda: MACHINE, processes=self.processes)
         self.dispatcher = LocalDispatcher(place / "pilots", STAYS, {"PATH": os.environ["PATH"]})
         self.doors = Doors(self.dispatcher, lambda: 0.0)
         self.following = Following(world.db, self.doors)
         self.place = place
         generate_keys(place / "keys")
+
+    def processes(self) -> list[Mapping[str, str]]:
+        """Return those of this machine that are ours: other tests may run beside this one."""
+        ours = {each.name for each in (self.place / "pilots").glob("p-*")}
+        return [each for each in environments() if each.get("WMS_PILOT") in ours]
 
     async def advertise(self) -> replies.SiteLine:
         now = datetime.now(UTC)
