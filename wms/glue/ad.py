@@ -29,6 +29,8 @@ EXPRESSIONS = {
 }
 """What such an ad says by expressions: who may come in, and whether the storage that a job writes to is close."""
 
+CONTACTS = "ContactStrings"
+"""No name of GLUE either: all ways to a queue that has several; GlueCEInfoContactString is the one that is used."""
 HEPSPEC06 = "GlueHostBenchmarkHEPSPEC06"
 """No name of GLUE 1.x, which hides this benchmark in a text."""
 
@@ -53,6 +55,7 @@ def attributes(element: ComputingElement) -> Attributes:
         "GlueSiteUniqueID": element.site,
         "GlueClusterUniqueID": element.hosting_cluster,
         HEPSPEC06: element.hosts.hepspec06,
+        CONTACTS: list(element.contacts) if len(element.contacts) > 1 else [],
     }
     return {name: each for name, each in said.items() if each not in (None, "", [])}
 
@@ -69,6 +72,7 @@ def element_of(said: Mapping[str, Any]) -> ComputingElement:
     return ComputingElement(
         **{**fields(glue1.ELEMENT, whole), "hosting_cluster": cluster},
         site=_first(texts, "GlueSiteUniqueID"),
+        contacts=tuple(texts.get(CONTACTS, ())),
         hosts=Hosts(
             **fields(glue1.HOSTS, texts),
             hepspec06=float(hepspec) if isinstance(hepspec, int | float) else None,

@@ -94,6 +94,8 @@ class ComputingElement(Struct, frozen=True, kw_only=True):
     gatekeeper_port: Quantity = UNKNOWN
     job_manager: str = ""
     contact: str = ""
+    contacts: tuple[str, ...] = ()
+    """All ways to the queue that its information system tells of, the one that is used first."""
     lrms_type: str = ""
     lrms_version: str = ""
     total_cpus: Quantity = UNKNOWN

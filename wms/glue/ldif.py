@@ -7,11 +7,16 @@ as LDAP has them.
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 
+import structlog
+
 from wms.errors import Rejected, shown
 from wms.glue import glue1
 from wms.glue.entity import ENTITIES_LIMIT, KINDS, SIZE_LIMIT, Entity, services
 from wms.glue.glue2 import Service
 
+log = structlog.get_logger()
+
+FAULTS_TOLD = 20
 LINES_LIMIT = 50 * ENTITIES_LIMIT
 
 Entry = dict[str, list[str]]
@@ -42,20 +47,39 @@ _LINKS = {kind.casefold(): kind for kind in (*KINDS, *KINDS.values(), "StorageSe
 
 
 def read_ldif(data: bytes, limit: int = SIZE_LIMIT) -> list[Entry]:
-    """Return the entries of a document of at most `limit` bytes; raises Rejected for what is none."""
+    """Return the entries of a document of at most `limit` bytes; raises Rejected for what is none.
+
+    A line that cannot be read loses its entry, and the log tells which: others of the document are as good as without it.
+    """
+    entries, faults = parsed(data, limit)
+    if faults and not entries:
+        raise Rejected("GLUE_INVALID", faults[0])
+    if faults:
+        log.warning("entries of LDIF not read", count=len(faults), faults=faults[:FAULTS_TOLD])
+    return entries
+
+
+def parsed(data: bytes, limit: int = SIZE_LIMIT) -> tuple[list[Entry], list[str]]:
+    """Return the entries of a document, and of those that cannot be read what is wrong; raises Rejected for too large a one."""
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of LDIF, at most {limit:,} are read")
     if data.count(b"\n") > LINES_LIMIT:
         raise Rejected("GLUE_TOO_LARGE", f"more than {LINES_LIMIT:,} lines")
     entries: list[Entry] = []
+    faults: list[str] = []
     entry: Entry = {}
-    for line in (*_unfolded(data.decode("utf-8", "replace")), ""):
+    fault = ""
+    for number, line in (*_unfolded(data.decode("utf-8", "replace")), (0, "")):
         if line:
-            _add(entry, line)
-        elif entry:
+            fault = fault or _add(entry, line, number)
+            continue
+        if fault:
+            name = shown(_one(entry, "dn"), 200)
+            faults.append(f"{fault}; its entry is lost: {name}" if name else fault)
+        elif "dn" in entry:
             entries.append(entry)
-            entry = {}
-    return [each for each in entries if "dn" in each]
+        entry, fault = {}, ""
+    return entries, faults
 
 
 def glue2_services(entries: Sequence[Entry]) -> list[Service]:
@@ -69,54 +93,63 @@ def glue1_elements(entries: Sequence[Entry]) -> list[glue1.ComputingElement]:
     for entry in entries:
         for name in entry.get("objectclass", ()):
             of_class.setdefault(name.casefold(), []).append(entry)
-    clusters = {_one(each, "glueclusteruniqueid"): each for each in of_class.get("gluecluster", ())}
+    # Identifiers are compared as LDAP compares them: without regard to case.
+    clusters = {
+        _one(each, "glueclusteruniqueid").casefold(): each for each in of_class.get("gluecluster", ())
+    }
     hosts = {
-        _chunk(each, "GlueClusterUniqueID"): each for each in reversed(of_class.get("gluesubcluster", ()))
+        _chunk(each, "GlueClusterUniqueID").casefold(): each
+        for each in reversed(of_class.get("gluesubcluster", ()))
     }
     bindings: dict[str, list[Entry]] = {}
     for each in of_class.get("gluecesebind", ()):
-        bindings.setdefault(_one(each, "gluecesebindceuniqueid"), []).append(each)
+        bindings.setdefault(_one(each, "gluecesebindceuniqueid").casefold(), []).append(each)
     elements = []
     for ce in of_class.get("gluece", ()):
-        cluster = _foreign(ce, "GlueClusterUniqueID") or _one(ce, "gluecehostingcluster")
+        cluster = (_foreign(ce, "GlueClusterUniqueID") or _one(ce, "gluecehostingcluster")).casefold()
         site = _foreign(clusters.get(cluster, {}), "GlueSiteUniqueID") or _foreign(ce, "GlueSiteUniqueID")
-        bound = bindings.get(_one(ce, "glueceuniqueid"), ())
+        bound = bindings.get(_one(ce, "glueceuniqueid").casefold(), ())
         elements.append(glue1.element(ce, hosts.get(cluster, {}), list(bound), site=site))
     return elements
 
 
-def _unfolded(text: str) -> Iterator[str]:
-    """Give the logical lines: continued ones joined, comments left out, empty ones kept."""
+def _unfolded(text: str) -> Iterator[tuple[int, str]]:
+    """Give the logical lines with the numbers of their first: continued ones joined, comments left out, empty ones kept."""
     pieces: list[str] = []
-    for raw in text.split("\n"):
+    first = 0
+    for number, raw in enumerate(text.split("\n"), 1):
         line = raw.removesuffix("\r")
         if line.startswith(" ") and pieces:
             pieces.append(line[1:])
             continue
         if pieces and not pieces[0].startswith("#"):
-            yield "".join(pieces)
-        pieces = [line] if line else []
+            yield first, "".join(pieces)
+        pieces, first = ([line] if line else []), number
         if not line:
-            yield ""
+            yield number, ""
     if pieces and not pieces[0].startswith("#"):
-        yield "".join(pieces)
+        yield first, "".join(pieces)
 
 
-def _add(entry: Entry, line: str) -> None:
+def _add(entry: Entry, line: str, number: int) -> str:
+    """Add what a line says; return what is wrong with it, or nothing."""
     name, colon, rest = line.partition(":")
     if not colon:
-        raise Rejected("GLUE_INVALID", f"not LDIF: {shown(line, 60)}")
+        return f"line {number} is not LDIF: {shown(line, 60)}"
     if rest.startswith("<"):
-        return
+        return ""
     value = _decoded(rest[1:].strip()) if rest.startswith(":") else rest.strip()
+    if value is None:
+        return f"line {number} is not base64: {shown(line, 60)}"
     entry.setdefault(name.partition(";")[0].strip().casefold(), []).append(value)
+    return ""
 
 
-def _decoded(text: str) -> str:
+def _decoded(text: str) -> str | None:
     try:
         return base64.b64decode(text, validate=True).decode("utf-8", "replace")
     except ValueError:
-        raise Rejected("GLUE_INVALID", f"not base64: {shown(text, 60)}") from None
+        return None
 
 
 def _entity(entry: Entry) -> Entity | None:

@@ -9,6 +9,7 @@ than the manager has left.
 from collections.abc import Iterable, Sequence
 
 from wms.glue import glue2
+from wms.glue.endpoints import endpoints_of, environments_of, host_of, manager_of, serving_state
 from wms.glue.glue1 import ComputingElement, Hosts
 from wms.glue.glue1 import StorageBinding as Binding1
 from wms.glue.glue2 import (
@@ -33,19 +34,33 @@ SI00, SF00 = "specint2000", "specfp2000"
 
 
 def elements(service: Service) -> list[ComputingElement]:
-    """Return a GLUE 1.x element for each queue of a service."""
+    """Return a GLUE 1.x element for each queue of a service, apart for each manager and each host that it is reached by."""
     return [
-        _element(service, queue, shares) for queue, shares in sorted(glue2.by_queue(service.shares).items())
+        _element(service, queue, shares)
+        for queue, all_shares in sorted(glue2.by_queue(service.shares).items())
+        for _, shares in sorted(_apart(service, all_shares).items())
     ]
+
+
+def _apart(service: Service, shares: Sequence[Share]) -> dict[tuple[str, str], list[Share]]:
+    """Return shares that are called alike by the manager and the host that each is linked to."""
+    found: dict[tuple[str, str], list[Share]] = {}
+    for each in shares:
+        doors = endpoints_of(service, [each])
+        host = host_of(doors[0].url) if doors else ""
+        found.setdefault((manager_of(service, [each]).id, host), []).append(each)
+    return found
 
 
 def _element(service: Service, queue: str, shares: Sequence[Share]) -> ComputingElement:
     """Return the element of a queue."""
     own = min(shares, key=lambda share: (bool(share.rules), share.id))
-    manager = service.managers[0] if service.managers else Manager(id="")
-    endpoint = _door(service.endpoints)
-    host = _host(endpoint.url)
-    free = _free(service, shares)
+    manager = manager_of(service, shares)
+    endpoints = endpoints_of(service, shares)
+    endpoint = next(iter(endpoints), Endpoint(id=""))
+    host = host_of(endpoint.url)
+    state = serving_state(shares, endpoints)
+    free = _free(service, manager, shares)
     running = _plus(own.running_jobs, own.local_running_jobs)
     waiting = _plus(own.waiting_jobs, own.local_waiting_jobs)
     return ComputingElement(
@@ -56,11 +71,12 @@ def _element(service: Service, queue: str, shares: Sequence[Share]) -> Computing
         implementation_version=endpoint.implementation_version,
         host_name=host,
         contact=endpoint.url,
+        contacts=tuple(dict.fromkeys(each.url for each in endpoints if each.url)),
         lrms_type=manager.product_name,
         lrms_version=manager.product_version,
         total_cpus=manager.total_slots,
         application_dir=manager.application_dir,
-        status=STATUS.get(own.serving_state, own.serving_state),
+        status=STATUS.get(state, state),
         running_jobs=running,
         waiting_jobs=waiting,
         total_jobs=_plus(running, waiting) if known(waiting) is not None else own.total_jobs,
@@ -90,31 +106,16 @@ def _plus(grid: Quantity, local: Quantity) -> Quantity:
     return UNKNOWN if ours is None else ours + (others or 0)
 
 
-def _free(service: Service, shares: Sequence[Share]) -> Quantity:
+def _free(service: Service, manager: Manager, shares: Sequence[Share]) -> Quantity:
     seen = max((free for each in shares if (free := known(each.free_slots)) is not None), default=None)
-    left = glue2.free_slots(service)
+    left = manager.free_slots if len(service.managers) > 1 else glue2.free_slots(service)
     told = [each for each in (seen, left) if each is not None]
     return min(told) if told else UNKNOWN
 
 
-def _door(endpoints: Sequence[Endpoint]) -> Endpoint:
-    """Return the endpoint that jobs are sent to: ARC's REST if there is one, else one that makes jobs."""
-    for wanted in ("org.nordugrid.arcrest", "org.ogf.glue.emies.activitycreation"):
-        for each in endpoints:
-            if each.interface_name == wanted:
-                return each
-    making = [each for each in endpoints if "executionmanagement.jobcreation" in each.capabilities]
-    return next(iter([*making, *endpoints]), Endpoint(id=""))
-
-
-def _host(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0]
-
-
 def _hosts(service: Service, shares: Sequence[Share]) -> Hosts:
     """Return what the environments of a queue have in common, which is the least that any of them has."""
-    wanted = {each for share in shares for each in share.environments}
-    found = [each for each in service.environments if each.id in wanted] or list(service.environments)
+    found = environments_of(service, shares) or list(service.environments)
     if not found:
         return Hosts(applications=_applications(service))
     example = min(found, key=lambda each: known(each.memory_mb) or 0)
