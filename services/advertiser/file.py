@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import structlog
 from msgspec.structs import replace
 
 from services.advertiser.config import FileSettings
@@ -18,6 +19,10 @@ from wms.glue.classad import read_classad
 from wms.glue.entity import SIZE_LIMIT
 from wms.glue.glue1 import ComputingElement
 from wms.glue.glue2_xml import read_xml
+
+log = structlog.get_logger()
+
+FAULTS_TOLD = 20
 
 
 class File:
@@ -48,7 +53,9 @@ class File:
 
 def _of_ldif(data: bytes) -> list[ComputingElement]:
     """Return the elements of either version, of GLUE 1.x if the document has both: they would be the same ones."""
-    entries = ldif.read_ldif(data)
+    entries, faults = ldif.read_ldif(data)
+    if faults:
+        log.warning("entries of LDIF not read", count=len(faults), faults=faults[:FAULTS_TOLD])
     return ldif.glue1_elements(entries) or [
         each for service in ldif.glue2_services(entries) for each in versions.elements(service)
     ]

@@ -19,7 +19,7 @@ STATED = Offer(site="EXAMPLE-T2", ce="long", slots=0, max_cpu_time=0, cores_per_
 
 def bdii() -> glue1.ComputingElement:
     """Return the one element of a site of a BDII."""
-    [element] = ldif.glue1_elements(ldif.read_ldif((DATA / "bdii.ldif").read_bytes()))
+    [element] = ldif.glue1_elements(ldif.read_ldif((DATA / "bdii.ldif").read_bytes())[0])
     return element
 
 

@@ -67,7 +67,7 @@ def test_arcs_json_is_its_xml():
 
 
 def test_ldif_is_read_with_its_foreign_keys():
-    [service] = ldif.glue2_services(ldif.read_ldif((DATA / "arc.ldif").read_bytes()))
+    [service] = ldif.glue2_services(ldif.read_ldif((DATA / "arc.ldif").read_bytes())[0])
     by_name = {share.name: share for share in service.shares}
     assert by_name.keys() == {"main", "main_celab", "short", "short_celab"}
     assert by_name["main_celab"].rules == by_name["short_celab"].rules == ("vo:celab",)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from wms.discovery.document import read_index
 from wms.errors import Rejected
 from wms.glue import ldif, versions
 from wms.glue.ad import attributes
@@ -134,7 +135,7 @@ def test_links_of_ldif_are_read():
     lines += ["dn: GLUE2ShareID=q", "objectClass: GLUE2ComputingShare", "GLUE2ShareID: q"]
     lines += ["GLUE2ComputingShareMappingQueue: q", "GLUE2ShareServiceForeignKey: s"]
     lines += ["GLUE2ComputingShareComputingEndpointForeignKey: e2", ""]
-    (read,) = ldif.glue2_services(ldif.read_ldif("\n".join(lines).encode()))
+    (read,) = ldif.glue2_services(ldif.read_ldif("\n".join(lines).encode())[0])
     (queue,) = versions.elements(read)
     assert queue.contact == "condor://ce02/q"
 
@@ -147,24 +148,26 @@ BROKEN = b"\ndn: GlueCEUniqueID=broken\nobjectClass: GlueCE\nno colon here\nGlue
 
 @pytest.mark.parametrize("line", [b"no colon here", b"GlueCEName:: ?"])
 def test_a_bad_line_of_ldif_loses_its_entry_alone_and_is_told(line: bytes):
-    entries, faults = ldif.parsed(BDII + BROKEN.replace(b"no colon here", line))
+    entries, faults = ldif.read_ldif(BDII + BROKEN.replace(b"no colon here", line))
     number = BDII.count(b"\n") + 4
     assert [each.id for each in ldif.glue1_elements(entries)] == [
-        each.id for each in ldif.glue1_elements(ldif.read_ldif(BDII))
+        each.id for each in ldif.glue1_elements(ldif.read_ldif(BDII)[0])
     ]
     (fault,) = faults
     assert f"line {number} is not" in fault
     assert fault.endswith("GlueCEUniqueID=broken")
-    assert ldif.read_ldif(BDII + BROKEN) == entries
+    told = read_index(BDII + BROKEN, "file:///x.ldif")
+    assert len(told.elements) == 1
+    assert told.passed_over[0][1].startswith("line")
     with pytest.raises(Rejected, match="line 3 is not LDIF"):
         ldif.read_ldif(BROKEN.lstrip())
 
 
 def test_ids_of_ldif_are_compared_without_regard_to_case():
-    (plain,) = ldif.glue1_elements(ldif.read_ldif(BDII))
+    (plain,) = ldif.glue1_elements(ldif.read_ldif(BDII)[0])
     shouting = re.sub(rb"(GlueForeignKey: GlueClusterUniqueID=|GlueCEHostingCluster: )(\S+)", _upper, BDII)
     assert shouting != BDII
-    (read,) = ldif.glue1_elements(ldif.read_ldif(shouting))
+    (read,) = ldif.glue1_elements(ldif.read_ldif(shouting)[0])
     assert (read.hosts, read.site, read.storage) == (plain.hosts, plain.site, plain.storage)
 
 

@@ -49,7 +49,7 @@ def read_index(data: bytes, base: str) -> Told:
         case "json":
             return _of_tree(tree_of_json(data), base)
         case "ldif":
-            return Told(elements=_elements((each, _own_site(each)) for each in _of_ldif(data)))
+            return _of_ldif(data)
         case _:
             return _of_list(data, base)
 
@@ -91,11 +91,15 @@ def _own_site(queue: ComputingElement) -> str:
     return queue.site or door.partition("//")[2].partition("/")[0].partition(":")[0] or queue.hosting_cluster
 
 
-def _of_ldif(data: bytes) -> list[ComputingElement]:
-    entries = ldif.read_ldif(data)
-    return ldif.glue1_elements(entries) or [
+def _of_ldif(data: bytes) -> Told:
+    entries, faults = ldif.read_ldif(data)
+    queues = ldif.glue1_elements(entries) or [
         each for service in ldif.glue2_services(entries) for each in versions.elements(service)
     ]
+    return Told(
+        elements=_elements((each, _own_site(each)) for each in queues),
+        passed_over=tuple(("an entry", fault) for fault in faults[:LEADS_LIMIT]),
+    )
 
 
 # --- GLUE 2.0 --------------------------------------------------------------------------------------
@@ -103,7 +107,7 @@ def _of_ldif(data: bytes) -> list[ComputingElement]:
 
 def _of_tree(root: Node, base: str) -> Told:
     queues = [queue for each in services(entities(root)) for queue in versions.elements(each)]
-    described = {queue.contact for queue in queues}
+    described = {contact for queue in queues for contact in queue.contacts}
     ends = [(url, kind) for url, kind in _endpoints(root) if kind == "index" or url not in described]
     return _told(_elements((each, _own_site(each)) for each in queues), ends, base)
 

@@ -7,16 +7,11 @@ as LDAP has them.
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 
-import structlog
-
 from wms.errors import Rejected, shown
 from wms.glue import glue1
 from wms.glue.entity import ENTITIES_LIMIT, KINDS, SIZE_LIMIT, Entity, services
 from wms.glue.glue2 import Service
 
-log = structlog.get_logger()
-
-FAULTS_TOLD = 20
 LINES_LIMIT = 50 * ENTITIES_LIMIT
 
 Entry = dict[str, list[str]]
@@ -46,21 +41,12 @@ _CLASSES = {f"glue2{kind}".casefold(): kind for kind in KINDS}
 _LINKS = {kind.casefold(): kind for kind in (*KINDS, *KINDS.values(), "StorageService")}
 
 
-def read_ldif(data: bytes, limit: int = SIZE_LIMIT) -> list[Entry]:
-    """Return the entries of a document of at most `limit` bytes; raises Rejected for what is none.
+def read_ldif(data: bytes, limit: int = SIZE_LIMIT) -> tuple[list[Entry], list[str]]:
+    """Return the entries of a document of at most `limit` bytes, and of those that cannot be read what is wrong.
 
-    A line that cannot be read loses its entry, and the log tells which: others of the document are as good as without it.
+    A line that cannot be read loses its entry; others of the document are as good as without it. Raises Rejected for a document that is
+    too large, or of which nothing can be read.
     """
-    entries, faults = parsed(data, limit)
-    if faults and not entries:
-        raise Rejected("GLUE_INVALID", faults[0])
-    if faults:
-        log.warning("entries of LDIF not read", count=len(faults), faults=faults[:FAULTS_TOLD])
-    return entries
-
-
-def parsed(data: bytes, limit: int = SIZE_LIMIT) -> tuple[list[Entry], list[str]]:
-    """Return the entries of a document, and of those that cannot be read what is wrong; raises Rejected for too large a one."""
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of LDIF, at most {limit:,} are read")
     if data.count(b"\n") > LINES_LIMIT:
@@ -79,6 +65,8 @@ def parsed(data: bytes, limit: int = SIZE_LIMIT) -> tuple[list[Entry], list[str]
         elif "dn" in entry:
             entries.append(entry)
         entry, fault = {}, ""
+    if faults and not entries:
+        raise Rejected("GLUE_INVALID", faults[0])
     return entries, faults
 
 
