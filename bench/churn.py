@@ -26,6 +26,7 @@ from bench.workload import VO, Queue, Shape, make_queues
 from services.job_manager.config import RetentionSettings
 from services.job_manager.reports import Reports
 from services.job_manager.retention import Retention
+from services.job_manager.submissions import Submission
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
@@ -123,7 +124,7 @@ class Churn:
         for count in _parts(jobs, BULK):
             sent = submit_of(self._rng, self._rng.choice(self._owners), count)
             async with self._at.db.transaction() as tx:
-                await self._submissions.take(tx, [sent])
+                await self._submissions.take(tx, [Submission(*sent)])
                 ranges = await tx.fetchval(
                     "select ids::text from submission where command_id = $1", sent[1].command_id
                 )

@@ -17,7 +17,7 @@ from bench.validity import InvalidError
 from bench.workload import VO, Queue, Shape, make_queues
 from services.job_manager.admission import Admission
 from services.job_manager.foresight import Foresight
-from services.job_manager.submissions import Submissions
+from services.job_manager.submissions import Submission, Submissions
 from wms.auth.principal import Principal
 from wms.db import offset
 from wms.ids import CommandId
@@ -123,7 +123,7 @@ async def _follow(
         before = time.perf_counter()
         async with at.db.transaction() as tx:
             await offset.advance(tx, feed, {partition: (place, place + len(batch))})
-            await submissions.take(tx, batch)
+            await submissions.take(tx, [Submission(*each) for each in batch])
         place += len(batch)
         seconds.append(time.perf_counter() - before)
 

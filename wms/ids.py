@@ -47,9 +47,11 @@ def slug(name: str) -> str:
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the same ids in the fewest ranges, in order; a range has both its ends."""
+    """Return the same ids in the fewest ranges, in order; a range has both its ends, one that is reversed has no ids."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
+        if low > high:
+            continue
         if merged and low <= merged[-1][1] + 1:
             merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
         else:

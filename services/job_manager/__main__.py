@@ -4,19 +4,25 @@ import time
 from functools import partial
 
 from services.job_manager.admission import Admission
-from services.job_manager.commands import Commands, on_refused
+from services.job_manager.commands import Commands, Reading, on_refused
 from services.job_manager.config import Config
 from services.job_manager.foresight import Foresight
 from services.job_manager.leases import Leases
 from services.job_manager.queries import Queries
 from services.job_manager.queries import on_refused as on_query_refused
+from services.job_manager.rates import Rates
 from services.job_manager.reasons import Reasons
 from services.job_manager.reports import Reports
 from services.job_manager.retention import Retention
 from services.job_manager.upkeep import Upkeep
+from wms.bus.consumer import Policy
 from wms.messages import commands, reports
 from wms.messages import queries as asked
+from wms.runtime import clock
 from wms.runtime.host import Host, serve
+
+QUERY_SECONDS = 10.0
+"""What an answer may take: for so long the others of its partition wait."""
 
 
 async def build(host: Host, config: Config) -> None:
@@ -26,21 +32,31 @@ async def build(host: Host, config: Config) -> None:
     segments = config.queues.cpu_segments
     taking = Commands(segments, Foresight(segments), admission)
     host.consume(
-        "commands", commands.TOPIC, commands.Command, taking.handle, on_refused=on_refused, batch=256, lanes=2
-    )
+        "commands", commands.TOPIC, commands.Command, taking.handle,
+        on_refused=on_refused,
+        policy=Policy(batch=256, lanes=2, is_fair=True),
+        preparation=Reading(taking, host.patient_db, host.slices),
+        admit=Rates(config.submissions, time.monotonic, clock.now).admit,
+    )  # fmt: skip
     half_life = config.usage.half_life_hours
     answering = Queries(segments, half_life)
-    host.consume("queries", asked.TOPIC, asked.Asked, answering.handle, on_refused=on_query_refused)
+    host.consume(
+        "queries", asked.TOPIC, asked.Asked, answering.handle,
+        on_refused=on_query_refused,
+        policy=Policy(batch=64, seconds=QUERY_SECONDS, is_fair=True),
+    )  # fmt: skip
     reported = Reports(config.lease, half_life)
-    host.consume("reports", reports.TOPIC, reports.FromAgent, reported.handle, lanes=2)
-    host.every("canaries", 1.0, partial(taking.canaries.look, host.db))
+    host.consume(
+        "reports", reports.TOPIC, reports.FromAgent, reported.handle, policy=Policy(lanes=2), is_urgent=True
+    )
+    host.every("canaries", 1.0, partial(taking.canaries.look, host.patient_db))
     host.every("waiting-limits", 2.0, admission.refresh)
     host.every("leases", 1.0, Leases(host.db, config.lease, time.monotonic).sweep)
-    host.every("reasons", 2.0, Reasons(host.db).look)
-    upkeep = Upkeep(host.db, config.queues, config.sandboxes)
+    host.every("reasons", 2.0, Reasons(host.patient_db).look)
+    upkeep = Upkeep(host.patient_db, config.queues, config.sandboxes)
     host.every("task-queues", 30.0, upkeep.remove_empty_queues)
     host.every("sandboxes", 600.0, upkeep.collect_sandboxes)
-    retention = Retention(host.db, config.retention)
+    retention = Retention(host.patient_db, config.retention)
     host.every("partitions", 10.0, retention.make_room)
     host.every("retention", 60.0, retention.forget)
     host.every("dead-letters", 5.0, retention.bound_dead_letters)

@@ -1,5 +1,6 @@
 """Handles `wms.job.commands`: submissions together, orders one by one, each user's in the order they came."""
 
+from functools import partial
 from itertools import groupby
 
 from services.job_manager import control, lists, rules
@@ -7,10 +8,12 @@ from services.job_manager.admission import Admission
 from services.job_manager.answers import refuse
 from services.job_manager.canaries import Canaries
 from services.job_manager.foresight import Foresight
-from services.job_manager.submissions import Submissions
+from services.job_manager.submissions import Submission, Submissions
 from wms.auth.principal import Principal
-from wms.bus.consumer import Delivery
-from wms.db.database import Transaction
+from wms.bus.delivery import Delivery, Steps
+from wms.bus.slices import Slices
+from wms.db import wait_reason
+from wms.db.database import Database, Transaction
 from wms.errors import Rejected
 from wms.messages.commands import AddChunks, AddValues, Command, Control, Submit
 
@@ -20,17 +23,18 @@ class Commands:
 
     def __init__(self, segments: tuple[int, ...], foresight: Foresight, admission: Admission) -> None:
         self.submissions = Submissions(segments, foresight, admission)
-        self.canaries = Canaries(self.submissions)
+        # Of its own: what is remembered of submissions belongs to the thread that prepares them.
+        self.canaries = Canaries(Submissions(segments, Foresight(segments), admission))
 
     async def handle(self, tx: Transaction, batch: list[Delivery[Command]]) -> None:
         """Carry out what users ask."""
-        sent = [(each.principal, each.message) for each in batch if each.principal is not None]
-        for kind, group in groupby(sent, key=lambda each: type(each[1])):
+        for kind, group in groupby(batch, key=lambda each: type(each.message)):
             if kind is Submit:
-                await self.submissions.take(tx, [(p, m) for p, m in group if isinstance(m, Submit)])
+                await self.submissions.take(tx, [each for d in group if (each := _submission(d)) is not None])
             else:
-                for principal, message in group:
-                    await self._control(tx, principal, message)
+                for delivery in group:
+                    if delivery.principal is not None:
+                        await self._control(tx, delivery.principal, delivery.message)
 
     async def _control(self, tx: Transaction, principal: Principal, message: Command) -> None:
         assert not isinstance(message, Submit)
@@ -43,6 +47,37 @@ class Commands:
             await control.carry_out(tx, principal, message)
         else:
             await rules.carry_out(tx, principal, message, self.canaries)
+
+
+class Reading:
+    """Prepares submissions: reads and judges them beside the event loop, before their transaction."""
+
+    def __init__(self, commands: Commands, db: Database, slices: Slices) -> None:
+        self._submissions = commands.submissions
+        self._db = db
+        self._slices = slices
+
+    async def refresh(self) -> None:
+        """See which computing elements there are, if that is due."""
+        foresight = self._submissions.foresight
+        if foresight.is_due():
+            async with self._db.transaction() as tx:
+                known = await wait_reason.known(tx)
+            await self._slices.call(partial(foresight.learn, known))
+
+    def prepare(self, delivery: Delivery[Command]) -> Steps | None:
+        """Read and judge a submission."""
+        submission = _submission(delivery)
+        if submission is None or not submission.is_allowed:
+            return None
+        return self._submissions.prepare(submission.identity, submission.credentials, submission.command)
+
+
+def _submission(delivery: Delivery[Command]) -> Submission | None:
+    principal, message = delivery.principal, delivery.message
+    if principal is None or not isinstance(message, Submit):
+        return None
+    return Submission(principal, message, delivery.prepared)
 
 
 async def on_refused(tx: Transaction, message: Command, fault: Rejected, claimed: str) -> None:

@@ -27,6 +27,14 @@ class SandboxSettings(Section, frozen=True, kw_only=True):
     kept_unreferenced_seconds: Seconds = 86_400.0
 
 
+class SubmissionSettings(Section, frozen=True, kw_only=True):
+    """How much each owner may submit; what is more is refused, with the time from which on it may be sent again."""
+
+    bytes_per_second: Annotated[int, msgspec.Meta(ge=1_000, le=10**12)] = 8_000_000
+    burst_bytes: Annotated[int, msgspec.Meta(ge=2_000_000, le=10**12)] = 400_000_000
+    """So many at once, after a while without any."""
+
+
 DAY = 86_400.0
 
 
@@ -67,4 +75,5 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     usage: UsageSettings = UsageSettings()
     queues: QueueSettings = QueueSettings()
     sandboxes: SandboxSettings = SandboxSettings()
+    submissions: SubmissionSettings = SubmissionSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -1,8 +1,8 @@
 """What is in the way of jobs already at their submission: judged once for each distinct requirements, until ads change."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from itertools import chain, islice
+from collections.abc import Callable, Generator, Iterable, Mapping
+from itertools import chain
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from wms.why.tier import contradiction, judge, standing
 from wms.why.verdict import Place, verdicts
 
 FRESH_SECONDS = 1.0
-REMEMBERED = 100_000
+REMEMBERED, REMEMBERED_BYTES = 100_000, 16 * 1024 * 1024
 TOLD = 10
 """So many distinct obstacles of one submission are told."""
 
@@ -44,13 +44,25 @@ class Foresight:
         self._asking: list[Requirements] = []
         """Those of them that look at ads."""
         self._obstacles: dict[Requirements, Foreseen] = {}
+        self._bytes = 0
+        """Of expressions that it remembers."""
 
     async def look(self, tx: Transaction) -> None:
         """See which computing elements there are, unless it was done just now."""
-        if self._clock() - self._looked_at < FRESH_SECONDS:
-            return
-        self._looked_at = self._clock()
-        known = [Known(fixed(each.element), each.fresh) for each in await wait_reason.known(tx)]
+        if self.is_due():
+            self.learn(await wait_reason.known(tx))
+
+    def is_due(self) -> bool:
+        """Return whether it is time to look again; then it is not for a while."""
+        now = self._clock()
+        if now - self._looked_at < FRESH_SECONDS:
+            return False
+        self._looked_at = now
+        return True
+
+    def learn(self, elements: Iterable[Known]) -> None:
+        """Take the computing elements as they are now. Not while another thread foresees."""
+        known = [Known(fixed(each.element), each.fresh) for each in elements]
         if known != self._known:
             self._known = known
             self._places = [Place(element=each.element, fresh=each.fresh) for each in known]
@@ -69,24 +81,38 @@ class Foresight:
             self._obstacles.clear()
             return
         for wanted in [each for each in self._asking if each in self._runs]:
-            del self._runs[wanted]
+            self._runs.pop(wanted, None)
             self._obstacles.pop(wanted, None)
         self._asking.clear()
 
-    def foresee(self, wanted: Mapping[Requirements, int]) -> tuple[Foreseen, ...]:
-        """Return what keeps jobs from running anywhere now or ever, by what so many of them require each."""
-        hopeless = (each for each in wanted if not self._runs_somewhere(each))
-        return tuple(_counted(self._obstacle(each), wanted[each]) for each in islice(hopeless, TOLD))
+    def foresee(self, wanted: Mapping[Requirements, int]) -> Generator[None, None, tuple[Foreseen, ...]]:
+        """Return, in steps, what keeps jobs from running anywhere now or ever, by what so many of them require each."""
+        hopeless: list[Foreseen] = []
+        for each, count in wanted.items():
+            if each not in self._runs:
+                yield
+            if len(hopeless) < TOLD and not self._runs_somewhere(each):
+                yield
+                hopeless.append(_counted(self._obstacle(each), count))
+        return tuple(hopeless)
 
     def _runs_somewhere(self, wanted: Requirements) -> bool:
         runs = self._runs.get(wanted)
         if runs is None:
-            if len(self._runs) >= REMEMBERED:
-                self._runs.clear()
+            self._make_room(wanted)
             if wanted.requirements:
                 self._asking.append(wanted)
             runs = self._runs[wanted] = not contradiction(wanted) and self._is_reached(wanted)
         return runs
+
+    def _make_room(self, wanted: Requirements) -> None:
+        """Forget all when it becomes too much: expressions are of any size."""
+        self._bytes += len(wanted.requirements) + len(wanted.rank) + len(wanted.attributes)
+        if len(self._runs) >= REMEMBERED or self._bytes > REMEMBERED_BYTES:
+            self._runs.clear()
+            self._obstacles.clear()
+            self._asking.clear()
+            self._bytes = 0
 
     def _is_reached(self, requirements: Requirements) -> bool:
         wanted = Wanted(requirements)
@@ -107,8 +133,6 @@ class Foresight:
             code, text = judge(standing(wanted, said))
             relaxations = tuple(told(wanted, each) for each in openings(wanted, said, self._segments))
             found = Foreseen(code=code, text=text, jobs=0, relaxations=relaxations)
-            if len(self._obstacles) >= REMEMBERED:
-                self._obstacles.clear()
             self._obstacles[wanted] = found
         return found
 

@@ -1,5 +1,7 @@
 """Reads submissions: every description checked whole, and every problem of every one named."""
 
+from collections.abc import Generator
+
 import msgspec
 
 from wms.errors import Rejected
@@ -11,6 +13,9 @@ from wms.jobdesc.problem import InvalidDescription, Problem
 from wms.jobdesc.validation import ARRAY_LIMIT, validate
 from wms.messages.commands import Submit
 
+AT_A_GLANCE = 64
+"""So many descriptions of known kinds are one step."""
+
 _decoder = msgspec.json.Decoder(JobDescription)
 _encoder = msgspec.json.Encoder()
 
@@ -21,14 +26,17 @@ class Reader:
     def __init__(self) -> None:
         self._kinds = Kinds()
 
-    def read(self, submit: Submit) -> list[Read]:
-        """Return the descriptions as they are to be stored; Rejected if one is wrong or they are too many."""
+    def read(self, submit: Submit) -> Generator[None, None, list[Read]]:
+        """Return, in steps, the descriptions as they are to be stored; Rejected if one is wrong or they are too many."""
         found: list[Read] = []
         problems: list[Problem] = []
         for n, job in enumerate(submit.jobs):
             raw = bytes(job)
+            known = self._kinds.read(raw)
+            if known is None or n % AT_A_GLANCE == 0:
+                yield
             try:
-                found.append(self._kinds.read(raw) or self._read_whole(raw))
+                found.append(known or self._read_whole(raw))
             except InvalidDescription as invalid:
                 problems += [
                     msgspec.structs.replace(each, place=f"jobs[{n}].{each.place}")

@@ -2,9 +2,10 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
 from operator import attrgetter, itemgetter
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -12,7 +13,7 @@ from services.job_manager import control, lists
 from services.job_manager.admission import Admission
 from services.job_manager.answers import refuse
 from services.job_manager.foresight import Foresight, in_words
-from services.job_manager.reading import Reader
+from services.job_manager.reading import AT_A_GLANCE, Reader
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import job, submission, sweep, task_queue
@@ -35,16 +36,46 @@ Ranges = tuple[tuple[int, int], ...]
 _KIND = attrgetter("kind")
 
 
-class _Order(msgspec.Struct, frozen=True):
-    """One Submit that is new, read and found right."""
+class Prepared(msgspec.Struct, frozen=True):
+    """What can be found out about a Submit without the database: read, found right, and judged."""
 
-    command: Submit
     digest: bytes
     jobs: list[Read]
     required: dict[Kind, Requirements]
     count: int
     """How many jobs the descriptions make."""
     foreseen: tuple[replies.Foreseen, ...]
+
+
+class Submission(msgspec.Struct, frozen=True):
+    """A Submit, its sender, and what was found out about it: a refusal, or None if it was not looked at yet."""
+
+    principal: Principal
+    command: Submit
+    prepared: Prepared | Rejected | None = None
+
+    @property
+    def identity(self) -> Identity:
+        """Return whose the jobs will be."""
+        return (self.principal.owner, self.principal.group, self.principal.vo)
+
+    @property
+    def credentials(self) -> Credentials:
+        """Return what the token says of the sender beside."""
+        return Credentials(self.principal.certificate_subject, self.principal.fqans)
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the sender may submit."""
+        mine = self.principal.owner != canary.OWNER
+        return mine and allowed(self.principal, "submit", *self.identity)
+
+
+class _Order(msgspec.Struct, frozen=True):
+    """One Submit that is new, read and found right."""
+
+    command: Submit
+    prepared: Prepared
     kept: dict[int, tuple[lists.Part, ...]]
     """The parts of the long lists of descriptions, by their places."""
 
@@ -58,54 +89,64 @@ class Submissions:
         self._admission = admission
         self._reader = Reader()
 
-    async def take(self, tx: Transaction, submits: Sequence[tuple[Principal, Submit]]) -> None:
+    async def take(self, tx: Transaction, submissions: Sequence[Submission]) -> None:
         """Take or refuse each submission, and answer it."""
-        await self.foresight.look(tx)
-        by_owner: dict[tuple[Identity, Credentials], list[Submit]] = {}
-        for principal, submit in submits:
-            identity = (principal.owner, principal.group, principal.vo)
-            if allowed(principal, "submit", *identity) and principal.owner != canary.OWNER:
-                credentials = Credentials(principal.certificate_subject, principal.fqans)
-                by_owner.setdefault((identity, credentials), []).append(submit)
+        if any(each.prepared is None for each in submissions):
+            await self.foresight.look(tx)
+        by_owner: dict[tuple[Identity, Credentials], list[Submission]] = {}
+        for each in submissions:
+            if each.is_allowed:
+                by_owner.setdefault((each.identity, each.credentials), []).append(each)
             else:
                 fault = Rejected("NOT_ALLOWED", "this token may not submit jobs", "ask for one that may")
-                refuse(tx, principal.owner, submit.command_id, submit.client, fault)
-        for (identity, credentials), mine in sorted(by_owner.items(), key=itemgetter(0)):
-            await self._take_from(tx, identity, credentials, mine)
+                refuse(tx, each.principal.owner, each.command.command_id, each.command.client, fault)
+        for (identity, _), mine in sorted(by_owner.items(), key=itemgetter(0)):
+            await self._take_from(tx, identity, mine)
 
     async def place(self, tx: Transaction, identity: Identity, submit: Submit) -> Ranges:
         """Take a submission of the system's own, which nobody waits for, and return the ids."""
-        order = self._order(identity, Credentials(), {}, submit, _digest(submit))
+        prepared = _found(done(self.prepare(identity, Credentials(), submit)))
+        order = _order({}, submit, prepared)
         return (await _store(tx, identity, [order]))[submit.command_id]
 
+    def prepare(
+        self, identity: Identity, credentials: Credentials, submit: Submit
+    ) -> Generator[None, None, Prepared | Rejected]:
+        """Find out, in steps, what can be found out without the database."""
+        try:
+            return (yield from self._judge(identity, credentials, submit))
+        except Rejected as fault:
+            return fault
+
     async def _take_from(
-        self, tx: Transaction, identity: Identity, credentials: Credentials, submits: Sequence[Submit]
+        self, tx: Transaction, identity: Identity, submissions: Sequence[Submission]
     ) -> None:
         owner = identity[0]
+        submits = [each.command for each in submissions]
         parts = await lists.find(tx, owner, submits)
         before = await submission.taken(tx, owner, [submit.command_id for submit in submits])
         orders: dict[CommandId, _Order] = {}
         repeated: list[Submit] = []
-        for submit in submits:
-            digest = _digest(submit)
+        for each in submissions:
+            submit = each.command
             known = _known(submit.command_id, orders, before)
-            if known == digest:
+            if known is not None and known == _digest(submit):
                 repeated.append(submit)
                 continue
             try:
                 _check_unused(submit, known)
-                order = self._order(identity, credentials, parts, submit, digest)
+                prepared = _found(each.prepared or done(self.prepare(identity, each.credentials, submit)))
+                order = _order(parts, submit, prepared)
             except Rejected as fault:
                 refuse(tx, owner, submit.command_id, submit.client, fault)
                 continue
             if submit.rehearsal:
-                _answer(tx, owner, submit, (), order.foreseen)
+                _answer(tx, owner, submit, (), prepared.foreseen)
             else:
                 orders[submit.command_id] = order
-                for each in submit.lists:
-                    for part in each.parts:
-                        del parts[part]
-        sizes = {command_id: order.count for command_id, order in orders.items()}
+                for part in [part for listed in submit.lists for part in listed.parts]:
+                    del parts[part]
+        sizes = {command_id: order.prepared.count for command_id, order in orders.items()}
         refused = await self._admission.refused(tx, identity, sizes)
         for submit in [each for each in submits if each.command_id in refused]:
             orders.pop(submit.command_id, None)
@@ -113,25 +154,27 @@ class Submissions:
         ids = await _store(tx, identity, list(orders.values())) if orders else {}
         await _hold(tx, owner, orders, ids)
         for command_id, ranges in ids.items():
-            _answer(tx, owner, orders[command_id].command, ranges, orders[command_id].foreseen)
+            _answer(tx, owner, orders[command_id].command, ranges, orders[command_id].prepared.foreseen)
         for submit in [each for each in repeated if each.command_id not in refused]:
             ranges = ids.get(submit.command_id) or _decoded(before[submit.command_id])
             _answer(tx, owner, submit, ranges, repeated=True)
 
-    def _order(
-        self, identity: Identity, credentials: Credentials, parts: lists.Parts, submit: Submit, digest: bytes
-    ) -> _Order:
-        jobs = self._reader.read(submit)
-        kept = _kept(parts, submit, jobs)
+    def _judge(
+        self, identity: Identity, credentials: Credentials, submit: Submit
+    ) -> Generator[None, None, Prepared]:
+        jobs = yield from self._reader.read(submit)
         kinds = Counter(map(_KIND, jobs))
-        required = {
-            kind: requirements_of(kind.description, *identity, self._segments, credentials=credentials)
-            for kind in kinds
-        }
+        required: dict[Kind, Requirements] = {}
+        for n, kind in enumerate(kinds):
+            if n % AT_A_GLANCE == 0 or kind.description.requirements:
+                yield
+            required[kind] = requirements_of(
+                kind.description, *identity, self._segments, credentials=credentials
+            )
         wanted = Counter[Requirements]()
         for kind, descriptions in kinds.items():
             wanted[required[kind]] += descriptions * kind.jobs
-        foreseen = self.foresight.foresee(wanted)
+        foreseen = yield from self.foresight.foresee(wanted)
         if foreseen and submit.strict:
             raise Rejected(
                 "CANNOT_RUN",
@@ -139,7 +182,29 @@ class Submissions:
                 "change what they ask for, or submit them without --strict to let them wait",
                 in_words(foreseen),
             )
-        return _Order(submit, digest, jobs, required, wanted.total(), foreseen, kept)
+        return Prepared(_digest(submit), jobs, required, wanted.total(), foreseen)
+
+
+R = TypeVar("R")
+
+
+def done(steps: Generator[None, None, R]) -> R:
+    """Do all steps at once and return what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return cast("R", stop.value)
+
+
+def _found(prepared: Prepared | Rejected) -> Prepared:
+    if isinstance(prepared, Rejected):
+        raise prepared
+    return prepared
+
+
+def _order(parts: lists.Parts, submit: Submit, prepared: Prepared) -> _Order:
+    return _Order(submit, prepared, _kept(parts, submit, prepared.jobs))
 
 
 def _kept(parts: lists.Parts, submit: Submit, jobs: Sequence[Read]) -> dict[int, tuple[lists.Part, ...]]:
@@ -156,7 +221,7 @@ def _known(
 ) -> bytes | None:
     """Return the digest of what the command said when it came before, in this batch or earlier."""
     if command_id in orders:
-        return orders[command_id].digest
+        return orders[command_id].prepared.digest
     return before[command_id].digest if command_id in before else None
 
 
@@ -182,11 +247,11 @@ _encoder = msgspec.json.Encoder()
 
 
 async def _store(tx: Transaction, identity: Identity, orders: Sequence[_Order]) -> dict[CommandId, Ranges]:
-    jobs = [job for order in orders for job in order.jobs]
-    required = {kind: wanted for order in orders for kind, wanted in order.required.items()}
+    jobs = [job for order in orders for job in order.prepared.jobs]
+    required = {kind: wanted for order in orders for kind, wanted in order.prepared.required.items()}
     queues = await task_queue.find_or_make(tx, {key_of(wanted): wanted for wanted in required.values()})
     tq_ids = {kind: queues[key_of(wanted)] for kind, wanted in required.items()}
-    count = sum(order.count for order in orders)
+    count = sum(order.prepared.count for order in orders)
     first = await job.reserve(tx, count)
     firsts = list(map(JobId, accumulate((each.kind.jobs for each in jobs[:-1]), initial=first)))
     await job.describe(tx, firsts, [each.text for each in jobs])
@@ -236,7 +301,7 @@ async def _hold(
 
 
 def _parts(order: _Order) -> Iterable[tuple[lists.Part, ...]]:
-    return (order.kept.get(place, ()) for place in range(len(order.jobs)))
+    return (order.kept.get(place, ()) for place in range(len(order.prepared.jobs)))
 
 
 def _swept(
@@ -267,7 +332,7 @@ async def _remember(
         [
             Taken(
                 order.command.command_id,
-                order.digest,
+                order.prepared.digest,
                 _encoder.encode(answers[order.command.command_id]).decode(),
             )
             for order in orders
@@ -280,8 +345,8 @@ def _ranges(orders: Sequence[_Order], first: int) -> dict[CommandId, Ranges]:
     """Share out the ids, which follow each other in the order of the submissions."""
     answers: dict[CommandId, Ranges] = {}
     for order in orders:
-        answers[order.command.command_id] = ((first, first + order.count - 1),)
-        first += order.count
+        answers[order.command.command_id] = ((first, first + order.prepared.count - 1),)
+        first += order.prepared.count
     return answers
 
 

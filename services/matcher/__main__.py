@@ -15,6 +15,7 @@ from services.matcher.matching import Matching
 from services.matcher.rules import Rules
 from services.matcher.standing import Standing
 from services.matcher.watch import Watch
+from wms.bus.consumer import Policy
 from wms.messages import ads as ad_messages
 from wms.messages import requests
 from wms.runtime.every import Every
@@ -55,7 +56,9 @@ async def build(host: Host, config: Config) -> None:
     host.every("reconcile", 30.0, feed.reconcile)
     watch = Watch(host.db, index, matching.by_queue, config.matching.draw, host.instance_id)
     host.every("watch", 1.0, watch.look)
-    host.consume("requests", requests.TOPIC, requests.Request, matching.handle, lanes=2)
+    host.consume(
+        "requests", requests.TOPIC, requests.Request, matching.handle, policy=Policy(lanes=2), is_urgent=True
+    )
     host.every("part", 1.0, partial(_take_part, host, index, matching))
     host.consume("ads", ad_messages.TOPIC, ad_messages.Ad, ads.handle)
     host.every("elements", ADS_SECONDS, elements.refresh)

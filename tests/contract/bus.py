@@ -15,7 +15,7 @@ import msgspec
 from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.token import Claims, Verifier, mint
-from wms.bus.consumer import Consumer, Delivery
+from wms.bus.consumer import Consumer, Delivery, Policy
 from wms.bus.kafka import Kafka, Message, Settings
 from wms.bus.membership import Membership
 from wms.bus.relay import Relay
@@ -181,6 +181,8 @@ class Instance:
         lanes: int = 1,
         on_refused: Any = None,
         outgoing: str = "",
+        policy: Policy | None = None,
+        **parts: Any,
     ) -> None:
         self.instance_id = InstanceId(f"test-{next(_numbers):04}-{uuid.uuid4().hex[:6]}")
         self.bus = bus
@@ -206,8 +208,8 @@ class Instance:
             verifier=bus.keys.verifier if verified else None,
             now=time.time,
             on_refused=on_refused,
-            batch=batch,
-            lanes=lanes,
+            policy=policy or Policy(batch=batch, lanes=lanes),
+            **parts,
         )
 
     async def _handle(self, tx: Transaction, batch: list[Delivery[Note]]) -> None:
@@ -256,7 +258,7 @@ class Instance:
 
     @property
     def partitions(self) -> set[int]:
-        return set(self.consumer._offsets)
+        return set(self.consumer._handling.offsets)
 
     async def stop(self) -> None:
         self.hold.set()

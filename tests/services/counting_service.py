@@ -3,7 +3,7 @@
 import msgspec
 
 from wms.bus import relay
-from wms.bus.consumer import Delivery
+from wms.bus.consumer import Delivery, Policy
 from wms.bus.topics import Topic
 from wms.db.database import Transaction
 from wms.runtime.config import ServiceConfig
@@ -30,7 +30,7 @@ async def count(tx: Transaction, batch: list[Delivery[Number]]) -> None:
 async def build(host: Host, config: ServiceConfig) -> None:
     """Put it together. Small batches, each forgotten by itself, so that a fault strikes between two of them."""
     relay.FORGET_EVERY_SECONDS = 0.0
-    host.consume("told", TOLD, Number, count, batch=10)
+    host.consume("told", TOLD, Number, count, policy=Policy(batch=10))
 
 
 if __name__ == "__main__":

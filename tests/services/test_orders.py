@@ -12,7 +12,7 @@ from wms.job.reasons import Code
 from wms.jobdesc.description import JobDescription
 from wms.messages import replies
 from wms.messages.commands import Control, Selector, Submit
-from wms.messages.queries import ShowJob, WhyJob
+from wms.messages.queries import CountJobs, ListJobs, ShowJob, WhyJob
 
 
 @pytest.fixture(autouse=True)
@@ -349,3 +349,14 @@ async def test_pilots_and_sites_submit_and_order_nothing(the_world: World) -> No
     )
     assert isinstance(reply, replies.Refused)
     assert await the_world.state(job_id) == "Waiting"
+
+
+async def test_overlapping_ranges_mean_each_job_once(the_world: World) -> None:
+    job_ids = await the_world.submitted(3) + await the_world.swept(4)
+    first, last = job_ids[0], job_ids[-1]
+    overlapping = (*[(first, last)] * 900, (first, first), (last, last + 5), (last, first))
+    selector = Selector(ids=overlapping)
+    counts = await the_world.ask(user(), CountJobs(query_id="q", client="c", selector=selector))
+    assert counts.counts == {"Waiting": 7}
+    page = await the_world.ask(user(), ListJobs(query_id="q", client="c", selector=selector, limit=100))
+    assert [line.job_id for line in page.jobs] == job_ids

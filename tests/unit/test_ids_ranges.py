@@ -22,6 +22,10 @@ def test_joined_ranges_have_the_same_ids_and_do_not_touch(ranges: list[tuple[int
     assert all(one[1] + 1 < other[0] for one, other in pairwise(merged))
 
 
+def test_a_reversed_range_has_no_ids() -> None:
+    assert joined([(5, 3), (1, 2), (9, 8)]) == ((1, 2),)
+
+
 @given(RANGES, RANGES)
 def test_what_is_beyond_is_in_none_of_the_others(
     ranges: list[tuple[int, int]], others: list[tuple[int, int]]

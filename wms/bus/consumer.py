@@ -8,31 +8,40 @@ the dead letters, and the rest goes on.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from functools import partial
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from itertools import groupby
 from typing import Any, Generic, TypeVar
 
 import msgspec
 import structlog
 
-from wms import faultpoint
-from wms.auth.principal import Principal
 from wms.auth.token import Verifier
+from wms.bus.backlog import Backlog
+from wms.bus.batch_size import BatchSize
+from wms.bus.delivery import Decoded, Delivery, Handler, OnRefused, Preparation
+from wms.bus.handling import ENDED_PROCESS, Handling
 from wms.bus.kafka import Kafka, Message, Reader
 from wms.bus.membership import Membership
+from wms.bus.noting import Noting
+from wms.bus.preparing import Preparing
 from wms.bus.probe import ConsumerHealth
 from wms.bus.progress import STALLED_AFTER_SECONDS, PartitionHealth, Progress
+from wms.bus.slices import Slices
 from wms.bus.topics import Topic
-from wms.db import dead_letter, offset
-from wms.db.database import GONE, RETRIED, Database, Transaction
-from wms.db.dead_letter import DeadLetter
+from wms.bus.turns import Turns
+from wms.db import in_hand, offset, parked
+from wms.db.database import GONE, RETRIED, Database
+from wms.db.in_hand import Span
 from wms.db.offset import Feed, PartitionLost
 from wms.errors import Rejected, Unavailable
 from wms.messages.wire import Codec
 
+__all__ = ["ONE_LANE", "Consumer", "Delivery", "Handler", "OnRefused", "Policy"]
+
 log = structlog.get_logger()
 
 M = TypeVar("M")
+T = TypeVar("T")
 
 GIVE_UP_AFTER_SECONDS = 60.0
 """A consumer that could reach neither broker nor database for so long ends its process, to begin afresh."""
@@ -43,28 +52,28 @@ SHARE_SECONDS = 0.1
 """Between looks for partitions to handle, while there are none."""
 
 
-class Delivery(msgspec.Struct, Generic[M], frozen=True):
-    """One message and who sent it."""
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """How a consumer divides its work."""
 
-    principal: Principal | None
-    message: M
+    batch: int = 1_024
+    """Messages of a batch at most."""
+    batch_bytes: int = 4_194_304
+    """Bytes of a batch at most, but for a single message."""
+    lanes: int = 1
+    """Parts of its partitions that are handled side by side, each with one transaction at a time."""
+    seconds: float = 60.0
+    """What one transaction may take before it is undone."""
+    is_fair: bool = False
+    """Whether owners take turns: one that uses much waits aside when others wait."""
 
 
-Handler = Callable[[Transaction, list[Delivery[M]]], Awaitable[None]]
-OnRefused = Callable[[Transaction, M, Rejected, str], Awaitable[None]]
-"""Told of a message whose token was not accepted, and whose it claimed to be: to say so, never to act on it."""
-
-
-class _Decoded(msgspec.Struct, Generic[M], frozen=True):
-    record: Message
-    delivery: Delivery[M] | None
-    fault: Rejected | None = None
+ONE_LANE = Policy()
 
 
 class Consumer(Generic[M]):
     """Reads one topic for one purpose: `name` is that purpose, and what its offsets are kept under.
 
-    Its partitions are handled in `lanes`, each of which has one transaction at a time: while one waits for the database
+    Its partitions are handled in lanes, each of which has one transaction at a time: while one waits for the database
     another works.
     """
 
@@ -81,34 +90,66 @@ class Consumer(Generic[M]):
         verifier: Verifier | None,
         now: Callable[[], float],
         on_refused: OnRefused[M] | None = None,
-        batch: int = 512,
-        lanes: int = 1,
+        policy: Policy = ONE_LANE,
+        preparation: Preparation[Delivery[M]] | None = None,
+        slices: Slices | None = None,
+        admit: Callable[[Decoded[M]], Rejected | None] | None = None,
     ) -> None:
         self.name = name
-        self._lanes = lanes
         self.topic = topic
-        self._codec = codec
-        self._handle = handle
+        self._policy = policy
         self._db = db
         self._kafka = kafka
         self._membership = membership
-        self._verifier = verifier
-        self._now = now
-        self._on_refused = on_refused
-        self._batch = batch
+        self._admit = admit
         self._feed = Feed(kafka.cluster_id, name, topic.name)
-        self._offsets: dict[int, int] = {}
+        self._handling = Handling(
+            self._feed,
+            codec,
+            handle,
+            db=db,
+            verifier=verifier,
+            now=now,
+            on_refused=on_refused,
+            seconds=policy.seconds,
+        )
+        self.progress = Progress()
+        self._handling.on_moved = self.progress.moved
+        self._noting = Noting(db, self._feed, membership.instance_id)
+        self._preparing = Preparing(preparation, slices or Slices()) if preparation is not None else None
+        self._turns = Turns() if policy.is_fair else None
+        self._backlog = (
+            Backlog(self._handling, self._turns, self._preparing, self._noting) if self._turns else None
+        )
+        self._size = BatchSize(policy.batch, policy.batch_bytes)
+        self._suspects: dict[int, Span] = {}
+        """By partition, what another instance had in hand when it died."""
         self._readers: set[Reader] = set()
         """Each lane has one of its own, lest it wait for what another has not yet taken."""
         self._reading: asyncio.Future[None] | None = None
         self._failing_since: float | None = None
-        self.progress = Progress()
-        self.handled = 0
+        self._seconds_each = 0.0
+        """What a message took lately."""
+        self._handled = 0
+
+    @property
+    def handled(self) -> int:
+        """How many messages this instance has handled."""
+        return self._handled + (self._backlog.handled if self._backlog else 0)
+
+    @property
+    def parked(self) -> int:
+        """How many messages wait for their owners' turn."""
+        return self._turns.waiting if self._turns else 0
+
+    async def replay_one(self) -> bool:
+        """Handle one dead letter that an operator wants tried again; return whether there was one."""
+        return await self._handling.replay_one()
 
     @property
     def lag(self) -> int:
         """Messages of this instance's partitions that are still to be handled, as far as the broker told."""
-        return sum(each.lag for each in self.health())
+        return sum(each.lag for each in self.health()) + self.parked
 
     async def probe(self) -> None:
         """Send a probe into each assigned partition."""
@@ -158,15 +199,25 @@ class Consumer(Generic[M]):
             return
         self.progress.assign(round_.wanted)
         try:
-            async with self._db.transaction() as tx:
-                self._offsets = await offset.begin(tx, self._feed, round_.wanted)
-            log.info("partitions assigned", consumer=self.name, offsets=self._offsets)
-            lanes = [part for lane in range(self._lanes) if (part := round_.wanted[lane :: self._lanes])]
-            await _together([self._follow(round_, part) for part in lanes])
+            await self._begin(round_.wanted)
+            lanes = self._policy.lanes
+            parts = [part for lane in range(lanes) if (part := round_.wanted[lane::lanes])]
+            backlog = [self._work_off(round_, self._backlog)] if self._backlog else []
+            await _together([*(self._follow(round_, part) for part in parts), *backlog])
         except PartitionLost as lost:
             log.warning("partition lost", consumer=self.name, error=str(lost))
         finally:
-            self._offsets = {}
+            self._handling.offsets = {}
+
+    async def _begin(self, wanted: tuple[int, ...]) -> None:
+        """Learn where to go on, what is parked, and what may have ended the process of a predecessor."""
+        async with self._db.transaction() as tx:
+            self._handling.offsets = await offset.begin(tx, self._feed, wanted)
+            self._suspects = await in_hand.left(tx, self._feed, wanted, self._membership.instance_id)
+            if self._turns is not None:
+                rows = await parked.waiting(tx, self.name, wanted)
+                self._turns.load({(row["partition"], row["owner"]): row["messages"] for row in rows})
+        log.info("partitions assigned", consumer=self.name, offsets=self._handling.offsets)
 
     def _share(self) -> tuple[int, ...]:
         return self._membership.share(self.name, self.topic.partitions)
@@ -175,11 +226,11 @@ class Consumer(Generic[M]):
         """Handle the batches of some partitions, one after another, until the shares change or another lane ends."""
         reader = await self._kafka.reader(self.topic.name)
         try:
-            reader.assign({each: self._offsets[each] for each in lane})
+            reader.assign({each: self._handling.offsets[each] for each in lane})
             self._readers.add(reader)
-            self.progress.opened(lane, self._offsets)
+            self.progress.opened(lane, self._handling.offsets)
             while not round_.is_over and self._share() == round_.wanted:
-                await self._turn(reader, lane)
+                await self._turn(round_, reader, lane)
         finally:
             # The shares may be the same again by the time that another lane looks: it must end too, lest it go on alone.
             round_.is_over = True
@@ -187,16 +238,36 @@ class Consumer(Generic[M]):
             self.progress.closed(lane)
             await reader.close()
 
-    async def _turn(self, reader: Reader, lane: tuple[int, ...]) -> None:
-        records = await reader.poll(POLL_SECONDS, self._batch)
+    async def _turn(self, round_: "_Round", reader: Reader, lane: tuple[int, ...]) -> None:
+        records = await reader.poll(POLL_SECONDS, self._policy.batch)
         if records:
             self._hurry()
-            await _to_its_end(self._take_in_hand(lane, records))
+        behind = sum([await reader.unread_of(each) for each in lane])
+        for part in self._parts(records):
+            if round_.is_over:
+                return
+            behind_seconds = self._seconds_each * (behind + len(records))
+            await _to_its_end(self._take_in_hand(lane, part, behind_seconds))
             self._failing_since = None
         if await self._listen(reader, lane):
             self._failing_since = None
         elif unheard := self.progress.unheard(lane):
             raise Unavailable(f"partitions {unheard}: the broker is silent for {STALLED_AFTER_SECONDS:g} s")
+
+    def _parts(self, records: Sequence[Message]) -> Iterator[Sequence[Message]]:
+        """Yield the records in batches: those that a predecessor may have died of one by one, the others as many as fit."""
+        for is_suspect, those in groupby(records, self._is_suspect):
+            found = list(those)
+            yield from ([each] for each in found) if is_suspect else self._size.parts(found)
+
+    def _is_suspect(self, record: Message) -> bool:
+        return record.partition in self._suspects and record.offset <= self._suspects[record.partition][1]
+
+    async def _work_off(self, round_: "_Round", backlog: Backlog[M]) -> None:
+        """Handle what is parked for as long as the round goes on."""
+        while not round_.is_over:
+            if not await _to_its_end(backlog.turn()):
+                await asyncio.sleep(POLL_SECONDS)
 
     async def _listen(self, reader: Reader, lane: Sequence[int]) -> bool:
         """Note what the broker says of each partition; return whether it said anew of one that it has no more."""
@@ -211,11 +282,16 @@ class Consumer(Generic[M]):
         ]
         return any(found)
 
-    async def _take_in_hand(self, lane: Sequence[int], records: Sequence[Message]) -> None:
+    async def _take_in_hand(
+        self, lane: Sequence[int], records: Sequence[Message], behind_seconds: float
+    ) -> None:
         first = {record.partition: record.offset for record in reversed(records)}
+        last = {record.partition: record.offset for record in records}
+        spans = {each: (first[each], last[each]) for each in first}
         self.progress.taken(lane, first)
         try:
-            await self._take(records)
+            async with self._noting.batch(spans, at_once=self._is_suspect(records[0])):
+                await self._take(records, behind_seconds)
         finally:
             self.progress.done(lane)
 
@@ -224,137 +300,62 @@ class Consumer(Generic[M]):
         for each in self._readers:
             each.hurry()
 
-    async def _take(self, records: Sequence[Message]) -> None:
-        started = time.perf_counter()
+    async def _take(self, records: Sequence[Message], behind_seconds: float) -> None:
+        began = time.monotonic()
         await self._rewind(records)
-        await self._handle_or_halve([self._decode(record) for record in records])
-        self.handled += len(records)
-        log.debug(
-            "batch",
-            consumer=self.name,
-            messages=len(records),
-            ms=round((time.perf_counter() - started) * 1000, 1),
-        )
+        batch = [self._decode(record) for record in records]
+        if self._suspects and self._is_condemned(records[0]):
+            await self._handling.bury(batch[0], "it was in hand when the process ended", ENDED_PROCESS)
+            return
+        deferred: list[Decoded[M]] = []
+        if self._turns is not None:
+            batch, deferred = self._turns.split(batch, began, behind_seconds)
+        if self._preparing is not None:
+            batch, more = await self._preparing.within_allowance(batch)
+            deferred += more
+        await self._handling.handle(batch, deferred)
+        self._learn(records, batch, deferred, time.monotonic() - began)
+
+    def _is_condemned(self, record: Message) -> bool:
+        """Tell whether a predecessor died with this message alone in hand."""
+        return self._suspects.get(record.partition) == (record.offset, record.offset)
+
+    def _decode(self, record: Message) -> Decoded[M]:
+        if self.progress.probes.recognise(record):
+            return Decoded(record, None)
+        decoded = self._handling.decode(record)
+        if self._admit is None or decoded.fault is not None:
+            return decoded
+        return msgspec.structs.replace(decoded, fault=self._admit(decoded))
+
+    def _learn(
+        self,
+        records: Sequence[Message],
+        batch: Sequence[Decoded[M]],
+        deferred: Sequence[Decoded[M]],
+        seconds: float,
+    ) -> None:
+        """Take into account what a batch took."""
+        self._handled += len(batch)
+        self._size.took(seconds, len(records), sum(each.size for each in records))
+        self._seconds_each += (seconds / len(records) - self._seconds_each) / 4
+        if self._turns is not None:
+            # What was deferred may have been begun: it is charged as well.
+            self._turns.spent((*batch, *deferred), seconds, time.monotonic())
+            self._turns.parked(deferred)
+        log.debug("batch", consumer=self.name, messages=len(records), ms=round(seconds * 1000, 1))
 
     async def _rewind(self, records: Sequence[Message]) -> None:
         """Follow a log that begins again below the offset, as one does whose topic was deleted and made anew."""
         for record in records:
-            behind = self._offsets[record.partition]
+            behind = self._handling.offsets[record.partition]
             if record.offset < behind:
                 if await self._kafka.read_cluster_id() != self._kafka.cluster_id:
                     raise Unavailable("the broker is another cluster now")
                 log.warning("log begins again", consumer=self.name, partition=record.partition, was=behind)
                 async with self._db.transaction() as tx:
                     await offset.advance(tx, self._feed, {record.partition: (behind, record.offset)})
-                self._offsets[record.partition] = record.offset
-
-    def _decode(self, record: Message) -> _Decoded[M]:
-        if self.progress.probes.recognise(record):
-            return _Decoded(record, None)
-        try:
-            message = self._codec.decode(record.payload)
-        except Rejected as fault:
-            return _Decoded(record, None, fault)
-        if self._verifier is None:
-            return _Decoded(record, Delivery(None, message))
-        try:
-            return _Decoded(record, Delivery(self._verifier.verify(record.token, self._now()), message))
-        except Rejected as fault:
-            return _Decoded(record, Delivery(None, message), fault)
-
-    async def _handle_or_halve(self, batch: list[_Decoded[M]]) -> None:
-        try:
-            await self._commit(batch)
-        except (*GONE, *RETRIED, Unavailable, PartitionLost, asyncio.CancelledError):
-            raise
-        except Exception as error:
-            if len(batch) == 1:
-                log.exception("message goes to the dead letters", consumer=self.name)
-                await self._commit_buried(batch[0], f"{type(error).__name__}: {error}")
-                return
-            middle = len(batch) // 2
-            await self._handle_or_halve(batch[:middle])
-            await self._handle_or_halve(batch[middle:])
-
-    async def _commit(self, batch: list[_Decoded[M]]) -> None:
-        following = await self._db.attempt(partial(self._do, batch))
-        faultpoint.reach("consumer.after_commit")
-        self._move(following)
-
-    def _move(self, following: dict[int, int]) -> None:
-        self._offsets.update(following)
-        self.progress.moved(following)
-
-    async def _do(self, batch: Sequence[_Decoded[M]], tx: Transaction) -> dict[int, int]:
-        """Do what the messages ask; return the offsets that follow them."""
-        following = await self._advance(tx, [each.record for each in batch])
-        for each in batch:
-            if each.fault is not None:
-                await self._refuse(tx, each, each.fault)
-        if good := [each.delivery for each in batch if each.fault is None and each.delivery is not None]:
-            await self._handle(tx, good)
-        faultpoint.reach("consumer.before_commit")
-        return following
-
-    async def _advance(self, tx: Transaction, records: Sequence[Message]) -> dict[int, int]:
-        following = {record.partition: record.offset + 1 for record in records}
-        moves = {partition: (self._offsets[partition], after) for partition, after in following.items()}
-        await offset.advance(tx, self._feed, moves)
-        return following
-
-    async def _refuse(self, tx: Transaction, decoded: _Decoded[M], fault: Rejected) -> None:
-        log.warning("message refused", consumer=self.name, code=fault.code, error=fault.message)
-        if decoded.delivery is not None and self._on_refused is not None and self._verifier is not None:
-            claimed = self._verifier.claimed_subject(decoded.record.token)
-            await self._on_refused(tx, decoded.delivery.message, fault, claimed)
-            return
-        await dead_letter.bury(tx, self._feed, _letter(decoded, f"{fault.code}: {fault.message}"))
-
-    async def _commit_buried(self, decoded: _Decoded[M], error: str) -> None:
-        async with self._db.transaction() as tx:
-            following = await self._advance(tx, [decoded.record])
-            await dead_letter.bury(tx, self._feed, _letter(decoded, error))
-            await self._tell_buried(tx, decoded)
-        self._move(following)
-
-    async def _tell_buried(self, tx: Transaction, decoded: _Decoded[M]) -> None:
-        """Let whoever waits for an answer know that none will come of it."""
-        delivery = decoded.delivery
-        if self._on_refused is None or delivery is None or delivery.principal is None:
-            return
-        fault = Rejected(
-            "NOT_HANDLED",
-            "a fault of the system kept this from being handled",
-            "nothing was changed; an operator finds it with `wms dead-letters`",
-        )
-        await self._on_refused(tx, delivery.message, fault, delivery.principal.owner)
-
-    async def replay_one(self) -> bool:
-        """Handle one dead letter that an operator wants tried again; return whether there was one."""
-        letter_id = None
-        try:
-            async with self._db.transaction() as tx:
-                row = await dead_letter.to_replay(tx, self.name)
-                if row is None:
-                    return False
-                letter_id = row["dead_letter_id"]
-                await self._replay(tx, row)
-                await dead_letter.replayed(tx, letter_id)
-        except (*GONE, *RETRIED, Unavailable):
-            raise
-        except Exception as error:
-            if letter_id is None:
-                raise
-            async with self._db.transaction() as tx:
-                await dead_letter.replay_failed(tx, letter_id, f"{type(error).__name__}: {error}")
-        return True
-
-    async def _replay(self, tx: Transaction, row: Any) -> None:
-        message = self._codec.decode(row["payload"])
-        principal = msgspec.json.decode(row["principal"], type=Principal) if row["principal"] else None
-        if principal is None and self._verifier is not None:
-            raise Rejected("UNVERIFIED", "its sender was not verified when it came", "have it sent again")
-        await self._handle(tx, [Delivery(principal, message)])
+                self._handling.offsets[record.partition] = record.offset
 
 
 class _Round:
@@ -380,25 +381,13 @@ async def _together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
         raise failed.exceptions[0] from None
 
 
-async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
     task = asyncio.ensure_future(work)
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
         if not task.cancelled() and (error := task.exception()):
             # It stays for the next to read; to raise it here would make the cancellation forgotten.
             log.warning("last batch not handled", error=repr(error))
         raise
-
-
-def _letter(decoded: _Decoded[Any], error: str) -> DeadLetter:
-    principal = decoded.delivery.principal if decoded.delivery else None
-    return DeadLetter(
-        partition=decoded.record.partition,
-        offset=decoded.record.offset,
-        key=decoded.record.key,
-        payload=decoded.record.payload,
-        principal=msgspec.json.encode(principal).decode() if principal else None,
-        error=error,
-    )

@@ -33,6 +33,13 @@ class Message(msgspec.Struct, frozen=True):
     payload: bytes
     token: str
     """Without its `Bearer `; empty where there is none."""
+    fault: str = ""
+    """Why it could not be read. It stands for all records up to its offset that were not brought before."""
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the payload."""
+        return len(self.payload)
 
 
 class Reader:

@@ -1,6 +1,7 @@
 """The pool of connections, and the transaction that a handler is given: state and messages in one commit."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -12,7 +13,7 @@ import msgspec
 from asyncpg.pool import PoolConnectionProxy
 
 from wms.db.sql import load
-from wms.errors import Unavailable
+from wms.errors import Unavailable, WmsError
 from wms.messages.wire import encode
 
 T = TypeVar("T")
@@ -24,12 +25,18 @@ Outgoing: TypeAlias = dict[str, tuple[list[bytes], list[bytes]]]
 
 SQL = load(__file__)
 
+
+class StatementTimeout(WmsError):  # noqa: N818 - an outcome
+    """A statement took longer than it may, and was undone. The database is there: what was asked was too much."""
+
+
 RETRIED = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.LockNotAvailableError,
+    StatementTimeout,
 )
-"""What ends a whole transaction through no fault of its own: begin it again."""
+"""What ends a whole transaction for a reason that may pass: begin it again."""
 
 GONE = (
     OSError,
@@ -153,13 +160,23 @@ def _put(outgoing: Outgoing, topic: str, key: str, message: msgspec.Struct) -> N
 class Database:
     """A pool of connections to one Postgres."""
 
-    def __init__(self, pool: asyncpg.Pool) -> None:
+    def __init__(self, pool: asyncpg.Pool, most: int | None = None) -> None:
         self._pool = pool
+        self._turns = contextlib.nullcontext() if most is None else asyncio.Semaphore(most)
         self.on_posted: Callable[[list[Parcel]], None] = lambda _: None
         """Told of what a committed transaction sent: the relay's fast path."""
 
+    def limited(self, left: int) -> "Database":
+        """Return the same pool for work that can wait: it leaves so many connections to what cannot."""
+        limited = Database(self._pool, max(1, self._pool.get_max_size() - left))
+        # Asked for each time: the relay makes itself known later.
+        limited.on_posted = lambda parcels: self.on_posted(parcels)  # noqa: PLW0108
+        return limited
+
     @classmethod
-    async def connect(cls, url: str, *, size: int = 6, application: str = "wms") -> "Database":
+    async def connect(
+        cls, url: str, *, size: int = 6, application: str = "wms", statement_seconds: float = 60
+    ) -> "Database":
         """Open the pool, or raise Unavailable."""
         try:
             pool = await asyncpg.create_pool(
@@ -167,7 +184,7 @@ class Database:
                 min_size=min(READY, size),
                 max_size=size,
                 timeout=10,
-                command_timeout=60,
+                command_timeout=statement_seconds,
                 reset=_nothing_to_reset,
                 server_settings={
                     "application_name": application[:60],
@@ -201,10 +218,14 @@ class Database:
         """Begin; commit at the end of the block and post what was sent, roll back on any error."""
         tx: Transaction | None = None
         try:
-            async with self._pool.acquire() as connection, connection.transaction():
+            async with self._turns, self._pool.acquire() as connection, connection.transaction():
                 tx = Transaction(connection, wary=wary)
-                yield tx
-                parcels = await tx.post()
+                # Only here: a time-out of connecting or of the commit says that the database is not there.
+                try:
+                    yield tx
+                    parcels = await tx.post()
+                except (TimeoutError, asyncpg.QueryCanceledError) as slow:
+                    raise StatementTimeout(f"a statement was stopped: {slow!r}") from slow
         except BaseException:
             if tx is not None:
                 tx.undo()

@@ -148,4 +148,6 @@ def _like(pattern: str | None) -> str | None:
 
 
 def _ranges(selector: Selector) -> tuple[list[int], list[int]]:
-    return [low for low, _ in selector.ids], [high for _, high in selector.ids]
+    """Return the ids as ranges that do not overlap: each job is found, and counted, once."""
+    ranges = joined(selector.ids)
+    return [low for low, _ in ranges], [high for _, high in ranges]

@@ -32,7 +32,7 @@ class PostgresSettings(Section, frozen=True, kw_only=True):
     """How to reach Postgres."""
 
     url: str = "postgresql://127.0.0.1:5432/wms"
-    pool: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 6
+    pool: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 8
     """Connections at most."""
 
 

@@ -27,11 +27,13 @@ import uvloop
 from wms import __version__
 from wms.auth.orders import OrderKeys
 from wms.auth.token import Verifier
-from wms.bus.consumer import Consumer, Handler, OnRefused
+from wms.bus.consumer import ONE_LANE, Consumer, Handler, OnRefused, Policy
+from wms.bus.delivery import Decoded, Preparation
 from wms.bus.kafka import Kafka
 from wms.bus.membership import Membership
 from wms.bus.probe import PROBE_SECONDS, ConsumerHealth
 from wms.bus.relay import Relay
+from wms.bus.slices import Slices
 from wms.bus.topics import SHARED, Topic, find
 from wms.db import instance
 from wms.db.database import GONE, RETRIED, Database
@@ -47,6 +49,8 @@ from wms.telemetry import logs
 log = structlog.get_logger()
 
 BEAT_SECONDS = 1.0
+URGENT_CONNECTIONS = 4
+"""Of the pool: two lanes of reports, the heartbeat and the relay."""
 CONNECT_SECONDS = 60.0
 DRAIN_SECONDS = 5.0
 
@@ -86,12 +90,16 @@ class Host:
         self.service = service
         self.config = config
         self.db = db
+        """For what cannot wait: the heartbeat, the relay, and what `is_urgent`."""
+        self.patient_db = db.limited(URGENT_CONNECTIONS)
+        """For all else: however many of its statements are slow, the others find a connection."""
         self.kafka = kafka
         self.verifier = Verifier.from_file(Path(config.auth.jwks))
         self.instance_id = InstanceId(f"{service}-{uuid.uuid4().hex[:12]}")
         self.membership = Membership(self.instance_id)
         self.orders = OrderKeys.from_file(config.auth.orders_key_file)
         self.relay = Relay(db, kafka, self.orders)
+        self.slices = Slices()
         self._consumers: list[Consumer[Any]] = []
         self._loops: list[Loop] = []
         self._stop = asyncio.Event()
@@ -106,23 +114,27 @@ class Host:
         handle: Handler[Any],
         *,
         on_refused: OnRefused[Any] | None = None,
-        batch: int = 1_024,
-        lanes: int = 1,
+        policy: Policy = ONE_LANE,
+        preparation: Preparation[Any] | None = None,
+        admit: Callable[[Decoded[Any]], Rejected | None] | None = None,
+        is_urgent: bool = False,
     ) -> None:
-        """Handle a topic's messages, every one of which needs a token; in `lanes` transactions at a time."""
+        """Handle a topic's messages, every one of which needs a token."""
         consumer: Consumer[Any] = Consumer(
             f"{self.service}.{name}",
             find(topic) if isinstance(topic, str) else topic,
             Codec(union),
             handle,
-            db=self.db,
+            db=self.db if is_urgent else self.patient_db,
             kafka=self.kafka,
             membership=self.membership,
             verifier=self.verifier,
             now=clock.timestamp,
             on_refused=on_refused,
-            batch=batch,
-            lanes=lanes,
+            policy=policy,
+            preparation=preparation,
+            slices=self.slices,
+            admit=admit,
         )
         self._consumers.append(consumer)
         self._loops.append(consumer)
@@ -171,6 +183,7 @@ class Host:
                 await self.relay.drain(DRAIN_SECONDS)
                 relay.cancel()
         finally:
+            self.slices.close()
             await self._leave()
         log.info("service ends", instance=self.instance_id)
 

@@ -1,0 +1,105 @@
+"""The backlog of a consumer: parked messages, each owner's in order, the owner next that used the least time."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import structlog
+
+from wms.bus.delivery import Decoded
+from wms.bus.handling import ENDED_PROCESS, Handling, why
+from wms.bus.kafka import Message
+from wms.bus.noting import Noting
+from wms.bus.preparing import Preparing
+from wms.bus.turns import Turns
+from wms.db import dead_letter, parked
+from wms.db.database import GONE, RETRIED, StatementTimeout, Transaction
+from wms.db.parked import Head
+from wms.errors import Rejected, Unavailable
+
+log = structlog.get_logger()
+
+M = TypeVar("M")
+
+HEAD = Head(limit=64, size=262_144)
+
+
+class Backlog(Generic[M]):
+    """Handles what was parked. It is a part of a round: it ends with it, and begins again with the next."""
+
+    def __init__(
+        self, handling: Handling[M], turns: Turns, preparing: Preparing[M] | None, noting: Noting
+    ) -> None:
+        self._handling = handling
+        self._turns = turns
+        self._preparing = preparing
+        self._noting = noting
+        self.handled = 0
+
+    async def turn(self) -> bool:
+        """Handle some of one owner's; return whether there were any."""
+        whose = self._turns.next()
+        if whose is None:
+            return False
+        began = time.monotonic()
+        known = self._turns.parked_of(whose)
+        async with self._handling.db.transaction() as tx:
+            rows = await parked.first(tx, self._handling.feed.consumer, whose, HEAD, self._noting.instance_id)
+        gone = await self._handle(rows) if rows else known
+        now = time.monotonic()
+        self._turns.took(whose, now - began, gone, now)
+        return True
+
+    async def _handle(self, rows: Sequence[Any]) -> int:
+        """Handle the first of the rows, or all; return how many."""
+        suspect = bool(rows[0]["is_suspect"])
+        if suspect and rows[0]["taken_alone"]:
+            await self._bury(rows[:1], "it was in hand when the process ended", ENDED_PROCESS)
+            return 1
+        if suspect:
+            rows = rows[:1]
+        batch = [self._decode(row) for row in rows]
+        async with self._noting.parked([row["parked_id"] for row in rows], at_once=suspect):
+            if self._preparing is not None:
+                batch = await self._preparing.whole(batch)
+            await self._commit_or_divide(rows, batch)
+        self.handled += len(rows)
+        return len(rows)
+
+    async def _commit_or_divide(self, rows: Sequence[Any], batch: Sequence[Decoded[M]]) -> None:
+        try:
+            async with self._handling.db.transaction() as tx:
+                await self._commit(tx, rows, batch)
+        except Exception as error:
+            if isinstance(error, (*GONE, *RETRIED, Unavailable)) and not isinstance(error, StatementTimeout):
+                raise
+            if len(rows) == 1:
+                log.exception("message goes to the dead letters", consumer=self._handling.feed.consumer)
+                await self._bury(rows, f"{type(error).__name__}: {error}", why(error))
+                return
+            for row, each in zip(rows, batch, strict=True):
+                await self._commit_or_divide([row], [each])
+
+    async def _commit(self, tx: Transaction, rows: Sequence[Any], batch: Sequence[Decoded[M]]) -> None:
+        # Another instance may have handled them: one that lost these partitions in the middle of it.
+        there = await parked.remove(tx, [row["parked_id"] for row in rows])
+        mine = [each for row, each in zip(rows, batch, strict=True) if row["parked_id"] in there]
+        await self._handling.settle(tx, mine)
+
+    async def _bury(self, rows: Sequence[Any], error: str, fault: Rejected) -> None:
+        async with self._handling.db.transaction() as tx:
+            there = await parked.remove(tx, [row["parked_id"] for row in rows])
+            for row in rows:
+                if row["parked_id"] in there:
+                    decoded = self._decode(row)
+                    feed = msgspec.structs.replace(self._handling.feed, cluster_id=row["cluster_id"])
+                    await dead_letter.bury(tx, feed, decoded.letter(error))
+                    await self._handling.tell_buried(tx, decoded.delivery, fault)
+
+    def _decode(self, row: Any) -> Decoded[M]:
+        record = Message(row["partition"], row["message_offset"], row["key"], row["payload"], "")
+        try:
+            return Decoded(record, self._handling.decode_kept(row["payload"], row["principal"]))
+        except Rejected as fault:
+            return Decoded(record, None, fault, str(fault))

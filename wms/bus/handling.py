@@ -1,0 +1,209 @@
+"""Handling of batches: one transaction each, which also moves the offsets; what cannot be handled is found and set aside."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import structlog
+
+from wms import faultpoint
+from wms.auth.principal import Principal
+from wms.auth.token import Verifier
+from wms.bus.delivery import Decoded, Delivery, Handler, OnRefused
+from wms.bus.kafka import Message
+from wms.db import dead_letter, offset, parked
+from wms.db.database import GONE, RETRIED, Database, StatementTimeout, Transaction
+from wms.db.offset import Feed, PartitionLost
+from wms.errors import Rejected, Unavailable
+from wms.messages.wire import Codec
+
+log = structlog.get_logger()
+
+M = TypeVar("M")
+
+
+class Handling(Generic[M]):
+    """Handles decoded messages of one feed. `seconds` is what one transaction may take before it is undone."""
+
+    def __init__(
+        self,
+        feed: Feed,
+        codec: Codec[M],
+        handle: Handler[M],
+        *,
+        db: Database,
+        verifier: Verifier | None,
+        now: Callable[[], float],
+        on_refused: OnRefused[M] | None,
+        seconds: float,
+    ) -> None:
+        self.feed = feed
+        self.db = db
+        self.offsets: dict[int, int] = {}
+        self.on_moved: Callable[[dict[int, int]], None] = lambda _: None
+        self._codec = codec
+        self._handle = handle
+        self._verifier = verifier
+        self._now = now
+        self._on_refused = on_refused
+        self._seconds = seconds
+
+    def decode(self, record: Message) -> Decoded[M]:
+        """Read a record and verify its sender."""
+        if record.fault:
+            return Decoded(record, None, Rejected("UNREADABLE", record.fault))
+        try:
+            message = self._codec.decode(record.payload)
+        except Rejected as fault:
+            return Decoded(record, None, fault)
+        if self._verifier is None:
+            return Decoded(record, Delivery(None, message))
+        try:
+            return Decoded(record, Delivery(self._verifier.verify(record.token, self._now()), message))
+        except Rejected as fault:
+            return Decoded(record, Delivery(None, message), fault)
+
+    def decode_kept(self, payload: bytes, principal: str | None) -> Delivery[M]:
+        """Read a message that was kept with the identity that was verified when it came. Rejected if none was."""
+        message = self._codec.decode(payload)
+        sender = msgspec.json.decode(principal, type=Principal) if principal else None
+        if sender is None and self._verifier is not None:
+            raise Rejected("UNVERIFIED", "its sender was not verified when it came", "have it sent again")
+        return Delivery(sender, message)
+
+    async def handle(self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]] = ()) -> None:
+        """Handle a batch, and park what is deferred of the same records: both together, or halved, or one by one."""
+        try:
+            await self._commit(batch, deferred)
+        except StatementTimeout as slow:
+            # One by one: each half that holds the slow one would wait for it again.
+            await self._divide(batch, deferred, slow, 1)
+        except (*GONE, *RETRIED, Unavailable, PartitionLost, asyncio.CancelledError):
+            raise
+        except Exception as error:  # noqa: BLE001 - it is one message's fault, which one is found now
+            await self._divide(batch, deferred, error, (len(batch) + len(deferred)) // 2)
+
+    async def _divide(
+        self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]], error: Exception, size: int
+    ) -> None:
+        both = sorted((*batch, *deferred), key=lambda each: (each.record.partition, each.record.offset))
+        if len(both) == 1:
+            log.error("message goes to the dead letters", consumer=self.feed.consumer, exc_info=error)
+            await self.bury(both[0], f"{type(error).__name__}: {error}", why(error))
+            return
+        parked_ = set(map(id, deferred))
+        for begin in range(0, len(both), max(1, size)):
+            part = both[begin : begin + max(1, size)]
+            await self.handle(
+                [each for each in part if id(each) not in parked_],
+                [each for each in part if id(each) in parked_],
+            )
+
+    async def _commit(self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]]) -> None:
+        following = await self.db.attempt(partial(self._do, batch, deferred))
+        faultpoint.reach("consumer.after_commit")
+        self._move(following)
+
+    def _move(self, following: dict[int, int]) -> None:
+        self.offsets.update(following)
+        self.on_moved(following)
+
+    async def _do(
+        self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]], tx: Transaction
+    ) -> dict[int, int]:
+        """Do what the messages ask; return the offsets that follow them."""
+        following = await self._advance(tx, [each.record for each in (*batch, *deferred)])
+        if deferred:
+            await parked.park(tx, self.feed, [(each.owner, each.letter("")) for each in deferred])
+        await self.settle(tx, batch)
+        faultpoint.reach("consumer.before_commit")
+        return following
+
+    async def settle(self, tx: Transaction, batch: Sequence[Decoded[M]]) -> None:
+        """Do what the messages ask, refuse what is not accepted, and put away what cannot be handled."""
+        for each in batch:
+            if each.error and each.fault is not None:
+                await dead_letter.bury(tx, self.feed, each.letter(each.error))
+                await self.tell_buried(tx, each.delivery, each.fault)
+            elif each.fault is not None:
+                await self._refuse(tx, each, each.fault)
+        await self._carry_out(
+            tx, [each.delivery for each in batch if each.fault is None and each.delivery is not None]
+        )
+
+    async def _carry_out(self, tx: Transaction, deliveries: list[Delivery[M]]) -> None:
+        if deliveries:
+            async with asyncio.timeout(self._seconds):
+                await self._handle(tx, deliveries)
+
+    async def _advance(self, tx: Transaction, records: Sequence[Message]) -> dict[int, int]:
+        following: dict[int, int] = {}
+        for record in records:
+            following[record.partition] = max(following.get(record.partition, 0), record.offset + 1)
+        moves = {partition: (self.offsets[partition], after) for partition, after in following.items()}
+        await offset.advance(tx, self.feed, moves)
+        return following
+
+    async def _refuse(self, tx: Transaction, decoded: Decoded[M], fault: Rejected) -> None:
+        log.warning("message refused", consumer=self.feed.consumer, code=fault.code, error=fault.message)
+        if decoded.delivery is not None and self._on_refused is not None and self._verifier is not None:
+            claimed = decoded.owner or self._verifier.claimed_subject(decoded.record.token)
+            await self._on_refused(tx, decoded.delivery.message, fault, claimed)
+            return
+        await dead_letter.bury(tx, self.feed, decoded.letter(f"{fault.code}: {fault.message}"))
+
+    async def bury(self, decoded: Decoded[M], error: str, why: Rejected) -> None:
+        """Put a message into the dead letters, and tell who waits for its answer."""
+        async with self.db.transaction() as tx:
+            following = await self._advance(tx, [decoded.record])
+            await dead_letter.bury(tx, self.feed, decoded.letter(error))
+            await self.tell_buried(tx, decoded.delivery, why)
+        self._move(following)
+
+    async def tell_buried(self, tx: Transaction, delivery: Delivery[M] | None, why: Rejected) -> None:
+        """Let whoever waits for an answer know that none will come of it."""
+        if self._on_refused is not None and delivery is not None and delivery.principal is not None:
+            await self._on_refused(tx, delivery.message, why, delivery.principal.owner)
+
+    async def replay_one(self) -> bool:
+        """Handle one dead letter that an operator wants tried again; return whether there was one."""
+        letter_id = None
+        try:
+            async with self.db.transaction() as tx:
+                row = await dead_letter.to_replay(tx, self.feed.consumer)
+                if row is None:
+                    return False
+                letter_id = row["dead_letter_id"]
+                await self._replay(tx, row)
+                await dead_letter.replayed(tx, letter_id)
+        except Exception as error:
+            slow = isinstance(error, StatementTimeout)
+            if letter_id is None or (not slow and isinstance(error, (*GONE, *RETRIED, Unavailable))):
+                raise
+            async with self.db.transaction() as tx:
+                await dead_letter.replay_failed(tx, letter_id, f"{type(error).__name__}: {error}")
+        return True
+
+    async def _replay(self, tx: Transaction, row: Any) -> None:
+        await self._carry_out(tx, [self.decode_kept(row["payload"], row["principal"])])
+
+
+def why(error: Exception) -> Rejected:
+    """Return what the sender is told of a message that was put away for this error."""
+    if isinstance(error, StatementTimeout):
+        return Rejected("TOO_SLOW", "this took longer than a request may", "ask for less at a time")
+    return error if isinstance(error, Rejected) else NOT_HANDLED
+
+
+NOT_HANDLED = Rejected(
+    "NOT_HANDLED",
+    "a fault of the system kept this from being handled",
+    "nothing was changed; an operator finds it with `wms dead-letters`",
+)
+ENDED_PROCESS = Rejected(
+    "SET_ASIDE",
+    "the process that handled this ended while it did",
+    "nothing was changed; an operator finds it with `wms dead-letters`",
+)

@@ -1,0 +1,81 @@
+"""Preparing deliveries: what can be done for messages before their transaction, each owner's within an allowance."""
+
+import math
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+
+from wms.bus.delivery import Decoded, Delivery, Preparation
+from wms.bus.slices import Outcome, Slices, Work
+from wms.errors import Rejected
+
+M = TypeVar("M")
+
+ALLOWANCE_SECONDS = 0.1
+"""Of processor time for one owner's messages of a batch; what needs more waits aside."""
+WHOLE_SECONDS = 30.0
+"""Of processor time for one message; what needs more is refused."""
+
+TOO_EXPENSIVE = Rejected(
+    "TOO_EXPENSIVE", f"to read this takes more than {WHOLE_SECONDS:g} s", "send it in smaller parts"
+)
+
+
+class Preparing(Generic[M]):
+    """Has the deliveries of batches prepared."""
+
+    def __init__(self, preparation: Preparation[Delivery[M]], slices: Slices) -> None:
+        self._preparation = preparation
+        self._slices = slices
+
+    async def within_allowance(
+        self, batch: Sequence[Decoded[M]]
+    ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
+        """Return what is prepared, and what needs more time than its owner has, with all of the same owner after it."""
+        outcomes = await self._outcomes(batch, ALLOWANCE_SECONDS)
+        good: list[Decoded[M]] = []
+        deferred: list[Decoded[M]] = []
+        waiting: set[tuple[int, str]] = set()
+        for each, outcome in zip(batch, outcomes, strict=True):
+            whose = each.record.partition, each.owner
+            if each.owner and (whose in waiting or not outcome.is_done):
+                waiting.add(whose)
+                deferred.append(each)
+            else:
+                good.append(_prepared(each, outcome))
+        return good, deferred
+
+    async def whole(self, batch: Sequence[Decoded[M]]) -> list[Decoded[M]]:
+        """Return all prepared; of what takes far too long, that it does."""
+        prepared: list[Decoded[M]] = []
+        for each in batch:
+            (outcome,) = await self._outcomes([each], WHOLE_SECONDS)
+            prepared.append(_prepared(each, outcome))
+        return prepared
+
+    async def _outcomes(self, batch: Sequence[Decoded[M]], allowance: float) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        works: list[Work] = []
+        for each in batch:
+            good = each.delivery if each.fault is None else None
+            steps = self._preparation.prepare(good) if good is not None else None
+            outcomes.append(Outcome(is_done=steps is None))
+            if steps is not None:
+                works.append(Work(each.owner, steps, outcomes[-1]))
+        if works:
+            await self._preparation.refresh()
+            await self._slices.run(works, allowance or math.inf)
+        return outcomes
+
+
+def _prepared(each: Decoded[M], outcome: Outcome) -> Decoded[M]:
+    if not outcome.is_done:
+        return msgspec.structs.replace(each, fault=TOO_EXPENSIVE, error=str(TOO_EXPENSIVE))
+    if isinstance(outcome.error, Exception):
+        fault = Rejected("NOT_HANDLED", "a fault of the system kept this from being read")
+        return msgspec.structs.replace(each, fault=fault, error=repr(outcome.error))
+    if outcome.value is None or each.delivery is None:
+        return each
+    delivery = msgspec.structs.replace(each.delivery, prepared=outcome.value)
+    return msgspec.structs.replace(each, delivery=delivery)

@@ -1,0 +1,93 @@
+"""Turns of owners: whose messages are handled as they come, and whose wait aside so that others need not."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from wms.bus.budget import Budget
+from wms.bus.delivery import Decoded
+
+M = TypeVar("M")
+
+SECONDS_A_SECOND, BURST_SECONDS = 0.25, 2.0
+"""Of processing, that an owner may use before others that wait come first."""
+PATIENCE_SECONDS = 2.0
+"""What is behind in the log is somebody's: when it is reckoned to take longer, who is over the budget is parked at once."""
+
+Whose = tuple[int, str]
+"""A partition and an owner: what is kept in order."""
+
+
+class Turns:
+    """Who is over the budget, who has messages parked, and who of those is next. `now` is in monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._budget = Budget(SECONDS_A_SECOND, BURST_SECONDS)
+        self._parked: dict[Whose, int] = {}
+        self._used: dict[str, float] = {}
+        """Seconds that the parked messages of each owner have taken, since the last time that none were parked."""
+
+    def load(self, parked: Mapping[Whose, int]) -> None:
+        """Learn what is parked in the partitions of a new round."""
+        self._parked = dict(parked)
+
+    def split(
+        self, batch: Sequence[Decoded[M]], now: float, behind_seconds: float
+    ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
+        """Return what is to be handled now, and what is to be parked."""
+        contended = behind_seconds > PATIENCE_SECONDS or len({each.owner for each in batch if each.owner}) > 1
+        good: list[Decoded[M]] = []
+        deferred: list[Decoded[M]] = []
+        for each in batch:
+            waits = each.fault is None and each.owner and self._waits(each, now, contended=contended)
+            (deferred if waits else good).append(each)
+        return good, deferred
+
+    def _waits(self, each: Decoded[M], now: float, *, contended: bool) -> bool:
+        if (each.record.partition, each.owner) in self._parked:
+            return True
+        return contended and self._budget.left(each.owner, now) <= 0
+
+    def spent(self, batch: Iterable[Decoded[M]], seconds: float, now: float) -> None:
+        """Charge the owners of a batch for the time that it took, by their bytes."""
+        sizes: dict[str, int] = {}
+        for each in batch:
+            sizes[each.owner] = sizes.get(each.owner, 0) + each.size + 1
+        whole = sum(sizes.values())
+        for owner, size in sizes.items():
+            self._budget.spend(owner, seconds * size / whole, now)
+
+    def parked(self, deferred: Iterable[Decoded[M]]) -> None:
+        """Note that these are parked."""
+        for each in deferred:
+            whose = each.record.partition, each.owner
+            self._parked[whose] = self._parked.get(whose, 0) + 1
+
+    def next(self) -> Whose | None:
+        """Return whose parked messages are next: of the owner that used the least time."""
+        if not self._parked:
+            self._used.clear()
+            return None
+        owners = {owner for _, owner in self._parked}
+        # One that comes anew begins where the others are: what it did not use before is no claim.
+        floor = min((self._used[each] for each in owners if each in self._used), default=0.0)
+        self._used = {each: max(floor, self._used.get(each, floor)) for each in owners}
+        return min(self._parked, key=lambda whose: (self._used[whose[1]], whose))
+
+    def parked_of(self, whose: Whose) -> int:
+        """Return how many are parked, as far as is known."""
+        return self._parked.get(whose, 0)
+
+    def took(self, whose: Whose, seconds: float, gone: int, now: float) -> None:
+        """Note that so many parked messages are gone, and what time that took."""
+        self._used[whose[1]] = self._used.get(whose[1], 0.0) + seconds
+        self._budget.spend(whose[1], seconds, now)
+        left = self._parked.get(whose, 0) - gone
+        if left > 0:
+            self._parked[whose] = left
+        else:
+            self._parked.pop(whose, None)
+
+    @property
+    def waiting(self) -> int:
+        """How many messages are parked."""
+        return sum(self._parked.values())

@@ -1,0 +1,43 @@
+"""Notes of what consumers have had in hand for longer than usual: what one that died may have died of."""
+
+from collections.abc import Mapping, Sequence
+
+from wms.db.database import Transaction
+from wms.db.instance import DEAD_AFTER_SECONDS
+from wms.db.offset import Feed
+from wms.db.sql import load
+from wms.ids import InstanceId
+
+SQL = load(__file__)
+
+Span = tuple[int, int]
+"""The first and the last offset."""
+
+
+async def note(tx: Transaction, feed: Feed, spans: Mapping[int, Span], instance_id: InstanceId) -> None:
+    """Note what is in hand, by partition."""
+    first, last = [each[0] for each in spans.values()], [each[1] for each in spans.values()]
+    await tx.execute(
+        SQL["note"], feed.consumer, feed.cluster_id, feed.topic, list(spans), first, last, instance_id
+    )
+
+
+async def forget(tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId) -> None:
+    """Take this instance's notes of these partitions back."""
+    await tx.execute(SQL["forget"], feed.consumer, feed.cluster_id, feed.topic, partitions, instance_id)
+
+
+async def left(
+    tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId
+) -> dict[int, Span]:
+    """Return what instances other than this one had in hand when they died."""
+    rows = await tx.fetch(
+        SQL["left"],
+        feed.consumer,
+        feed.cluster_id,
+        feed.topic,
+        partitions,
+        instance_id,
+        DEAD_AFTER_SECONDS,
+    )
+    return {row["partition"]: (row["first_offset"], row["last_offset"]) for row in rows}

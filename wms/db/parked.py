@@ -1,0 +1,62 @@
+"""Parked messages: taken off the log and kept until their owners' turn comes, so that others need not wait behind them."""
+
+from collections.abc import Sequence
+
+import asyncpg
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.dead_letter import DeadLetter
+from wms.db.instance import DEAD_AFTER_SECONDS
+from wms.db.offset import Feed
+from wms.db.sql import load
+from wms.ids import InstanceId
+
+SQL = load(__file__)
+
+
+async def park(tx: Transaction, feed: Feed, letters: Sequence[tuple[str, DeadLetter]]) -> None:
+    """Keep the messages of these owners; the transaction moves the offset past them."""
+    mine = [letter for _, letter in letters]
+    await tx.execute(
+        SQL["park"],
+        feed.cluster_id,
+        feed.consumer,
+        feed.topic,
+        [each.partition for each in mine],
+        [each.offset for each in mine],
+        [owner for owner, _ in letters],
+        [each.key for each in mine],
+        [each.payload for each in mine],
+        [each.principal for each in mine],
+    )
+
+
+async def waiting(tx: Transaction, consumer: str, partitions: Sequence[int]) -> list[asyncpg.Record]:
+    """Return how many messages and bytes of each owner are parked, by partition."""
+    return await tx.fetch(SQL["waiting"], consumer, partitions)
+
+
+class Head(msgspec.Struct, frozen=True):
+    """What is taken at once of an owner's messages: so many of so many bytes, but the first whatever its size."""
+
+    limit: int
+    size: int
+
+
+async def first(
+    tx: Transaction, consumer: str, whose: tuple[int, str], head: Head, instance_id: InstanceId
+) -> list[asyncpg.Record]:
+    """Return the messages of a partition and owner that are next; `is_suspect` of those that another died with."""
+    columns = (*whose, head.limit, head.size, instance_id, DEAD_AFTER_SECONDS)
+    return await tx.fetch(SQL["first"], consumer, *columns)
+
+
+async def remove(tx: Transaction, parked_ids: Sequence[int]) -> set[int]:
+    """Remove messages that this transaction handles; return which were still there."""
+    return {row["parked_id"] for row in await tx.fetch(SQL["remove"], parked_ids)}
+
+
+async def take(tx: Transaction, parked_ids: Sequence[int], instance_id: InstanceId | None) -> None:
+    """Note who has these in hand for longer than usual; None: nobody any more."""
+    await tx.execute(SQL["take"], parked_ids, instance_id)

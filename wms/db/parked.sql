@@ -1,0 +1,36 @@
+-- name: park
+-- Keep messages for later; the offsets of their partitions move on without them.
+insert into parked_message (cluster_id, consumer, topic, partition, message_offset, owner, key, payload, principal)
+select $1, $2, $3, m.partition, m.message_offset, m.owner, m.key, m.payload, m.principal::jsonb
+from unnest($4::integer[], $5::bigint[], $6::text[], $7::bytea[], $8::bytea[], $9::text[])
+     as m(partition, message_offset, owner, key, payload, principal);
+
+-- name: waiting
+-- How many messages of each owner are parked, by partition.
+select partition, owner, count(*) as messages, sum(octet_length(payload))::bigint as bytes
+from parked_message where consumer = $1 and partition = any ($2::integer[])
+group by partition, owner;
+
+-- name: first
+-- The messages of an owner and partition that are next, as many as fit into so many bytes, the first one whatever its size.
+select parked_id, cluster_id, topic, partition, message_offset, key, payload, principal,
+       taken_by is not null and taken_by <> $6
+       and not exists (select from service_instance i
+                       where i.instance_id = taken_by and i.heartbeat_at > now() - make_interval(secs => $7)) as is_suspect,
+       taken_alone
+from (
+    select *, sum(octet_length(payload)) over (order by parked_id) as so_far, row_number() over (order by parked_id) as place
+    from (
+        select * from parked_message where consumer = $1 and partition = $2 and owner = $3 order by parked_id limit $4
+    ) as head
+) as headed
+where so_far <= $5 or place = 1
+order by parked_id;
+
+-- name: remove
+-- These are handled, in the transaction of what they did; those that another instance handled are not among what is returned.
+delete from parked_message where parked_id = any ($1::bigint[]) returning parked_id;
+
+-- name: take
+-- Note who has a message in hand that takes long.
+update parked_message set taken_by = $2, taken_alone = cardinality($1::bigint[]) = 1 where parked_id = any ($1::bigint[]);
