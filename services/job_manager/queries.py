@@ -8,6 +8,7 @@ import msgspec
 
 from services.job_manager import sites, standing, why
 from services.job_manager.answers import refuse
+from services.job_manager.paging import fitting, page, read_page
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
@@ -23,8 +24,8 @@ from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.site_inbox import Peek, inbox
 
-QUEUES_LIMIT = 500
-PILOTS_LIMIT = 1_000
+QUEUES_LIMIT = 10_000
+"""So many of the fullest are listed, page by page."""
 
 
 class Queries:
@@ -42,11 +43,11 @@ class Queries:
                 continue
             try:
                 reply = await self._answer(tx, principal, query)
+                if reply is not None:
+                    # One that is too large is this query's fault alone.
+                    tx.send(replies.inbox(principal.owner), query.client, reply)
             except Rejected as fault:
                 refuse(tx, principal.owner, query.query_id, query.client, fault)
-                continue
-            if reply is not None:
-                tx.send(replies.inbox(principal.owner), query.client, reply)
 
     async def _answer(self, tx: Transaction, principal: Principal, query: Any) -> msgspec.Struct | None:
         if isinstance(query, asked.WhyJob):
@@ -70,9 +71,9 @@ async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJob
     selector = await selection.of_submission(tx, principal.owner, query.selector)
     ids = await selection.select(tx, scope(principal, "see"), selector, page)
     reasons = await wait_reason.of_jobs(tx, ids)
-    jobs = tuple(_line(row, reasons) for row in await selection.lines(tx, ids))
-    after = ids[-1] if len(ids) == query.limit else None
-    return replies.JobPage(query_id=query.query_id, client=query.client, jobs=jobs, after=after)
+    jobs = fitting(_line(row, reasons) for row in await selection.lines(tx, ids))
+    after = jobs[-1].job_id if len(jobs) < len(ids) or len(ids) == query.limit else None
+    return replies.JobPage(query_id=query.query_id, client=query.client, jobs=tuple(jobs), after=after)
 
 
 def _line(row: asyncpg.Record, reasons: dict[JobId, asyncpg.Record]) -> replies.JobLine:
@@ -94,9 +95,9 @@ async def _list_sweeps(tx: Transaction, principal: Principal, query: asked.ListS
         changed_since=query.changed_since,
     )
     counts = await sweep.count(tx, [row["first"] for row in rows])
-    lines = tuple(replies.SweepLine(**row, counts=counts[row["first"]]) for row in rows)
-    after = lines[-1].first if len(lines) == query.limit else None
-    return replies.SweepPage(query_id=query.query_id, client=query.client, sweeps=lines, after=after)
+    lines = fitting(replies.SweepLine(**row, counts=counts[row["first"]]) for row in rows)
+    after = lines[-1].first if len(lines) < len(rows) or len(rows) == query.limit else None
+    return replies.SweepPage(query_id=query.query_id, client=query.client, sweeps=tuple(lines), after=after)
 
 
 async def _count_jobs(tx: Transaction, principal: Principal, query: asked.CountJobs) -> replies.JobCounts:
@@ -182,17 +183,25 @@ async def _peek_job(tx: Transaction, principal: Principal, query: asked.PeekJob)
 
 
 async def _list_queues(tx: Transaction, principal: Principal, query: asked.ListQueues) -> replies.Queues:
-    rows = await view.queues(tx, scope(principal, "see"), QUEUES_LIMIT, watched=await queue.is_watched(tx))
-    queues = tuple(
-        replies.QueueLine(**{**row, "requirements": msgspec.json.decode(row["requirements"])}) for row in rows
-    )
-    return replies.Queues(query_id=query.query_id, client=query.client, queues=queues)
+    most = min(query.after + query.limit + 1, QUEUES_LIMIT)
+    rows = await view.queues(tx, scope(principal, "see"), most, watched=await queue.is_watched(tx))
+    queues, after = page([_queue(row) for row in rows[query.after :]], 0, query.limit)
+    following = None if after is None else query.after + after
+    return replies.Queues(query_id=query.query_id, client=query.client, queues=queues, after=following)
+
+
+def _queue(row: asyncpg.Record) -> replies.QueueLine:
+    return replies.QueueLine(**{**row, "requirements": msgspec.json.decode(row["requirements"])})
 
 
 async def _list_pilots(tx: Transaction, principal: Principal, query: asked.ListPilots) -> replies.Pilots:
-    rows = await pilot.listed(tx, PILOTS_LIMIT, ended=query.ended)
-    lines = tuple(_pilot(row) for row in rows if _may_see_pilot(principal, row))
-    return replies.Pilots(query_id=query.query_id, client=query.client, pilots=lines)
+    vo = None if allowed(principal, "administer", "", "", "") else principal.vo
+
+    async def read(after: int, limit: int) -> list[replies.PilotLine]:
+        return [_pilot(row) for row in await pilot.listed(tx, after, limit, vo=vo, ended=query.ended)]
+
+    lines, after = await read_page(read, query.after, query.limit)
+    return replies.Pilots(query_id=query.query_id, client=query.client, pilots=lines, after=after)
 
 
 async def _show_pilot(tx: Transaction, principal: Principal, query: asked.ShowPilot) -> replies.PilotDetail:

@@ -1,14 +1,16 @@
 """What operators order of sites and elements - ban, unban, drain, test - and what they are told of them."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn
 
 import asyncpg
 import msgspec
 
 from services.job_manager.canaries import Canaries
+from services.job_manager.paging import REPLY_BYTES, fitting, page, read_page
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
-from wms.db import ad, canary, ce_plan, ce_state, view
+from wms.db import ad, canary, ce_plan, ce_state, limit, operator_order, view
 from wms.db.database import Transaction
 from wms.errors import Rejected
 from wms.messages import queries as asked
@@ -18,6 +20,8 @@ from wms.provisioning.health import Event, Health, Move, Place, Terms
 from wms.why.notices import Fate, Since, notices
 
 HISTORY = 100
+AD_BYTES, WHOLE_AD_BYTES, SHORT_BYTES = 65_536, 500_000, 1_024
+"""Of an ad in a list so much is shown, alone more; of a larger one the values that are short."""
 TERMS = Terms()
 """What operators order has no pause: these only bound how long a canary is out, which the pilot submitter judges."""
 
@@ -38,6 +42,8 @@ async def carry_out(
             return await _open(tx, principal, rule), ()
         case "test":
             return await _test(tx, principal, rule, canaries)
+        case "forget":
+            return await _forget(tx, principal, rule), ()
 
 
 async def _close(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
@@ -88,6 +94,17 @@ async def _test(
     return f"canaries are out: {names}", tuple(jobs)
 
 
+async def _forget(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
+    """Remove the ads of an element, or of a site, whatever they say; a ban stays."""
+    gone = await ad.forget(tx, rule.site, rule.ce)
+    if not gone:
+        raise Rejected("NO_AD", f"{_name((rule.site, rule.ce))} has no ad", "`wms sites` lists all that have")
+    await limit.end_ads(tx, gone)
+    names = [_name(place) for place in sorted(gone)]
+    await operator_order.record(tx, principal.owner, "forget site", names, rule.reason)
+    return f"forgotten: {', '.join(names)}; what still advertises itself comes back, unless it is banned"
+
+
 def _name(place: Place) -> str:
     return "/".join(filter(None, place))
 
@@ -97,23 +114,27 @@ def _name(place: Place) -> str:
 
 async def list_sites(tx: Transaction, _: Principal, query: asked.ListSites) -> replies.Sites:
     """Return the elements that advertise themselves, or did of late."""
-    return replies.Sites(query_id=query.query_id, client=query.client, sites=await _lines(tx))
+    sites, after = await read_page(await _reader(tx, AD_BYTES), query.after, query.limit)
+    return replies.Sites(query_id=query.query_id, client=query.client, sites=sites, after=after)
 
 
 async def show_site(tx: Transaction, _: Principal, query: asked.ShowSite) -> replies.SiteDetail:
     """Return a site, or one element, with how it came to be as it is."""
     place = (query.site, query.ce)
-    elements = tuple(each for each in await _lines(tx) if _is_of(each, place))
+    read = await _reader(tx, WHOLE_AD_BYTES if query.ce else AD_BYTES, place)
+    elements, _after = await read_page(read, 0, asked.PAGE_LIMIT)
     moves = await ce_state.moves(tx, *place, HISTORY)
     if not elements and not moves:
         _no_such(place)
+    plans = [each for each in await ce_plan.read(tx, query.site) if _is_of(each.decision, place)]
+    room = max(0, REPLY_BYTES - len(msgspec.json.encode((elements, moves))))
     return replies.SiteDetail(
         query_id=query.query_id,
         client=query.client,
         elements=elements,
         moves=tuple(moves),
         canaries=tuple(await canary.of_place(tx, *place, HISTORY)),
-        plans=tuple(each for each in await ce_plan.read(tx, query.site) if _is_of(each.decision, place)),
+        plans=tuple(fitting(plans, room)),
     )
 
 
@@ -127,19 +148,33 @@ def _is_of(each: Any, place: Place) -> bool:
 
 async def list_plans(tx: Transaction, _: Principal, query: asked.ListPlans) -> replies.Plans:
     """Return what the planner last decided of each element."""
-    return replies.Plans(query_id=query.query_id, client=query.client, plans=tuple(await ce_plan.read(tx)))
+    plans, after = page(await ce_plan.read(tx), query.after, query.limit)
+    return replies.Plans(query_id=query.query_id, client=query.client, plans=plans, after=after)
 
 
-async def _lines(tx: Transaction) -> tuple[replies.SiteLine, ...]:
+async def _reader(
+    tx: Transaction, ad_bytes: int, place: Place = ("", "")
+) -> Callable[[int, int], Awaitable[list[replies.SiteLine]]]:
+    """Return what reads lines of elements, of a site or of all: at most so many from a number on."""
     known, fates = await ce_state.read(tx), await view.fates(tx)
-    return tuple(
-        _line(
-            row,
-            ce_state.of(known, row["site"], row["ce"]),
-            fates.get((row["site"], row["ce"]), Fate()),
-        )
-        for row in await view.sites(tx)
-    )
+
+    async def read(after: int, limit: int) -> list[replies.SiteLine]:
+        return [
+            _line(row, ce_state.of(known, *there), fates.get(there, Fate()), ad_bytes)
+            for row in await view.sites(tx, after, limit, *place)
+            for there in [(row["site"], row["ce"])]
+        ]
+
+    return read
+
+
+def _said(element: str, most: int) -> dict[str, Any]:
+    """Return what an ad says; of one that is too large for a list of many what is short, and how large it is."""
+    said: dict[str, Any] = msgspec.json.decode(element)
+    if len(element) <= most:
+        return said
+    short = {name: value for name, value in said.items() if len(msgspec.json.encode(value)) <= SHORT_BYTES}
+    return {**short, "omitted_bytes": len(element)}
 
 
 def _jobs_there(row: asyncpg.Record, said: dict[str, Any]) -> replies.JobsThere:
@@ -157,8 +192,8 @@ def _jobs_there(row: asyncpg.Record, said: dict[str, Any]) -> replies.JobsThere:
     )
 
 
-def _line(row: asyncpg.Record, health: Health, fate: Fate) -> replies.SiteLine:
-    said = msgspec.json.decode(row["element"])
+def _line(row: asyncpg.Record, health: Health, fate: Fate, ad_bytes: int) -> replies.SiteLine:
+    said = _said(row["element"], ad_bytes)
     since = Since(row["allowed"], row["matched"], row["sent"], row["idle"])
     said_of = notices(ad.element_of(row["element"]), since, health, fate, fresh=row["fresh"])
     return replies.SiteLine(

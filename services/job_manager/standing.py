@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 import asyncpg
 import msgspec
 
+from services.job_manager.paging import page
 from wms.auth.policy import allowed, scope
 from wms.auth.principal import Principal
 from wms.db import limit, share, usage
@@ -27,23 +28,31 @@ async def list_shares(
     said = {group: each for group, each in (await share.said(tx)).items() if vo in (None, group[0])}
     used = await usage.read(tx, half_life_hours * HOUR) if half_life_hours else {}
     used = {owner: seconds for owner, seconds in used.items() if vo in (None, owner[0])}
-    lines = _lines(said, await share.standing(tx, vo), used)
-    return replies.Shares(query_id=query.query_id, client=query.client, shares=tuple(lines))
+    shares, after = page(list(_lines(said, await share.standing(tx, vo), used)), query.after, query.limit)
+    return replies.Shares(query_id=query.query_id, client=query.client, shares=shares, after=after)
 
 
 async def list_limits(tx: Transaction, principal: Principal, query: asked.ListLimits) -> replies.LimitList:
     """Return the limits, and how far the asker's jobs, or for operators everybody's, are."""
     everything = allowed(principal, "administer", "", "", "")
-    limits = tuple(
+    limits = [
         replies.LimitLine(limit=each.limit, lifted=each.lifted, source=each.source, said_by=each.said_by)
         for each in await limit.said(tx)
-    )
-    counts = tuple(
+    ]
+    counts = [
         replies.CountLine(**key._asdict(), running=count.running)
         for key, count in (await limit.all_counts(tx)).items()
         if everything or key.attribute != "owner" or key.value == principal.owner
+    ]
+    # One list after the other, by pages.
+    lines, after = page([*limits, *counts], query.after, query.limit)
+    return replies.LimitList(
+        query_id=query.query_id,
+        client=query.client,
+        limits=tuple(each for each in lines if isinstance(each, replies.LimitLine)),
+        counts=tuple(each for each in lines if isinstance(each, replies.CountLine)),
+        after=after,
     )
-    return replies.LimitList(query_id=query.query_id, client=query.client, limits=limits, counts=counts)
 
 
 def _lines(

@@ -1225,6 +1225,18 @@ GROWN: dict[str, msgspec.Struct] = {
         ),
         hold_seconds=30.0,
     ),
+    "list-queues.page": queries.ListQueues(**ASKED, after=50, limit=200),
+    "list-sites.page": queries.ListSites(**ASKED, after=50, limit=200),
+    "list-pilots.page": queries.ListPilots(**ASKED, after=50, limit=200),
+    "list-plans.page": queries.ListPlans(**ASKED, after=50, limit=200),
+    "list-shares.page": queries.ListShares(**ASKED, after=50, limit=200),
+    "list-limits.page": queries.ListLimits(**ASKED, after=50, limit=200),
+    "queues.page": replies.Queues(**ASKED, queues=(), after=250),
+    "sites.page": replies.Sites(**ASKED, sites=(), after=250),
+    "pilots.page": replies.Pilots(**ASKED, pilots=(), after=250),
+    "plans.page": replies.Plans(**ASKED, plans=(), after=250),
+    "shares.page": replies.Shares(**ASKED, shares=(), after=250),
+    "limit-list.page": replies.LimitList(**ASKED, limits=(), counts=(), after=250),
 }
 """By file name without `.json`, `<tag>.<what is new>`: messages with fields that came after the tag's first file."""
 

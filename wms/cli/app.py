@@ -47,7 +47,7 @@ COMMANDS = (
     (ORDERS, "reschedule", "orders:reschedule", "Run jobs again from the beginning."),
     (ORDERS, "rm", "orders:remove", "Delete jobs."),
     (LOOK, "sites", "places:sites", "List the computing elements that advertise themselves."),
-    (LOOK, "site", "site:site", "Show a site, ban, drain or unban it, or test it with a job."),
+    (LOOK, "site", "site:site", "Show a site; ban, drain, unban, test or forget it."),
     (LOOK, "queues", "places:queues", "List the task queues."),
     (
         LOOK,

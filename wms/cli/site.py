@@ -24,7 +24,8 @@ SHOWN = 20
 
 def site(
     what: Annotated[
-        Literal["show", "ban", "unban", "drain", "test"], Parameter(help="show, ban, unban, drain or test")
+        Literal["show", "ban", "unban", "drain", "test", "forget"],
+        Parameter(help="show, ban, unban, drain, test or forget"),
     ],
     name: Annotated[str, Parameter(help="The site.")],
     ce: Annotated[str, Parameter(help="One computing element of it; without it all.")] = "",
@@ -42,12 +43,15 @@ def site(
     A test sends a canary to each computing element, a small job of the system's own, and follows it: exit code 0 if all came back well,
     1 if not, 75 if some had not come back in time. One that is quarantined is healthy again when its canary comes back.
 
+    To forget an element removes its ad, whatever it says: it is as if it had never advertised itself. It comes back with its next ad; a ban stays.
+
     For example:
       wms site show CERN
       wms site ban CERN ce01 --reason 'GGUS 12345: jobs lose their files'
       wms site drain CERN --reason 'downtime from 14:00'
       wms site unban CERN
       wms site test CERN ce01
+      wms site forget CERN ce01 --reason 'its ad is junk'
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal, Self, TypeAlias, TypeVar
 
@@ -29,11 +30,21 @@ from wms.taskqueue.limits import Key, Kind, Limit
 from wms.transfer import SandboxStore, open_store, upload
 
 A = TypeVar("A", bound=msgspec.Struct)
+P = TypeVar(
+    "P",
+    replies.Queues,
+    replies.Sites,
+    replies.Plans,
+    replies.Pilots,
+    replies.Shares,
+    replies.LimitList,
+)
 Counts: TypeAlias = dict[str, int]
 Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove"]
 
 CONNECT_SECONDS = 15.0
 TIMEOUT_SECONDS = 30.0
+PAGES_LIMIT = 1_000
 SWEEPS_PAGE = 50
 """Counting the jobs of many large sweeps takes its time."""
 FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 0.2, 2.0
@@ -243,13 +254,13 @@ class Client:
 
     async def queues(self) -> tuple[replies.QueueLine, ...]:
         """Return the task queues with waiting jobs, fullest first."""
-        query = asked.ListQueues(query_id=_id(), client=self._exchange.client)
-        return (await self._ask(query, replies.Queues)).queues
+        pages = await self._pages(asked.ListQueues, replies.Queues)
+        return tuple(each for page in pages for each in page.queues)
 
     async def sites(self) -> tuple[replies.SiteLine, ...]:
         """Return the computing elements that advertise themselves."""
-        query = asked.ListSites(query_id=_id(), client=self._exchange.client)
-        return (await self._ask(query, replies.Sites)).sites
+        pages = await self._pages(asked.ListSites, replies.Sites)
+        return tuple(each for page in pages for each in page.sites)
 
     async def site(self, site: str, ce: str = "") -> replies.SiteDetail:
         """Return a site, or one element of it: how it is, how it came so, its canaries, what the planner decides of it."""
@@ -258,13 +269,13 @@ class Client:
 
     async def plans(self) -> tuple[replies.PlanLine, ...]:
         """Return what the planner of pilots last decided of each computing element, and why."""
-        query = asked.ListPlans(query_id=_id(), client=self._exchange.client)
-        return (await self._ask(query, replies.Plans)).plans
+        pages = await self._pages(asked.ListPlans, replies.Plans)
+        return tuple(each for page in pages for each in page.plans)
 
     async def pilots(self, *, ended: bool = False) -> tuple[replies.PilotLine, ...]:
         """Return the pilots, the living first; with `ended` the others too."""
-        query = asked.ListPilots(query_id=_id(), client=self._exchange.client, ended=ended)
-        return (await self._ask(query, replies.Pilots)).pilots
+        pages = await self._pages(partial(asked.ListPilots, ended=ended), replies.Pilots)
+        return tuple(each for page in pages for each in page.pilots)
 
     async def pilot(self, pilot_id: str) -> replies.PilotDetail:
         """Return a pilot whole, with what it printed if that was fetched. Raises Rejected for one that is not, or not yours to see."""
@@ -273,13 +284,15 @@ class Client:
 
     async def shares(self) -> tuple[replies.ShareLine, ...]:
         """Return what the groups of your VO are entitled to, of all VOs if you administer them, and how they stand."""
-        query = asked.ListShares(query_id=_id(), client=self._exchange.client)
-        return (await self._ask(query, replies.Shares)).shares
+        pages = await self._pages(asked.ListShares, replies.Shares)
+        return tuple(each for page in pages for each in page.shares)
 
     async def limits(self) -> replies.LimitList:
         """Return which limits hold, and how far what they count is."""
-        query = asked.ListLimits(query_id=_id(), client=self._exchange.client)
-        return await self._ask(query, replies.LimitList)
+        first, *others = await self._pages(asked.ListLimits, replies.LimitList)
+        limits = (*first.limits, *(each for page in others for each in page.limits))
+        counts = (*first.counts, *(each for page in others for each in page.counts))
+        return msgspec.structs.replace(first, limits=limits, counts=counts, after=None)
 
     # --- ordering about --------------------------------------------------------------------------------------------
 
@@ -378,7 +391,11 @@ class Client:
         )
 
     async def rule_site(
-        self, action: Literal["ban", "unban", "drain", "test"], site: str, ce: str = "", reason: str = ""
+        self,
+        action: Literal["ban", "unban", "drain", "test", "forget"],
+        site: str,
+        ce: str = "",
+        reason: str = "",
     ) -> replies.Ruled:
         """Order this of a site, or of one element; the answer says what holds now, of a test which canaries are out."""
         rule = ordered.RuleSite(
@@ -436,6 +453,16 @@ class Client:
 
     async def _ask(self, query: asked.Query, answer: type[A]) -> A:
         return await self._exchange.ask(asked.TOPIC, query.query_id, query, answer, self.timeout)
+
+    async def _pages(self, query: Callable[..., asked.PagedQuery], answer: type[P]) -> list[P]:
+        """Return all pages of a list, at most PAGES_LIMIT of them."""
+        pages: list[P] = []
+        after: int | None = 0
+        while after is not None and len(pages) < PAGES_LIMIT:
+            asking = query(query_id=_id(), client=self._exchange.client, after=after)
+            pages.append(await self._ask(asking, answer))
+            after = pages[-1].after
+        return pages
 
     async def _list(
         self, selector: Selector, after: int | None, *, newest: bool, size: int, alone: bool

@@ -105,6 +105,11 @@ async def forget_expired(tx: Transaction) -> int:
     return await tx.execute(SQL["forget"], KNOWN_DAYS)
 
 
+async def forget(tx: Transaction, site: str, ce: str) -> set[Place]:
+    """Forget the ads of an element, or with no `ce` of a site; return the elements that had one."""
+    return {(row["site"], row["ce"]) for row in await tx.fetch(SQL["forget_place"], site, ce)}
+
+
 async def fresh(tx: Transaction) -> list[ComputingElement]:
     """Return the elements that advertise themselves now, with their ads where these say anything."""
     rows = await tx.fetch(SQL["fresh"])

@@ -33,6 +33,13 @@ returning a.site, a.ce;
 -- Elements that have not advertised themselves for so many days.
 delete from ad where expires_at < now() - make_interval(days => $1);
 
+-- name: forget_place
+-- The ads of an element, or of a site, and what was planned by them, are gone at once.
+with plans as (
+    delete from ce_plan where site = $1 and ($2 = '' or ce = $2)
+)
+delete from ad where site = $1 and ($2 = '' or ce = $2) returning site, ce;
+
 -- name: fresh
 -- The elements that advertise themselves now, by when their ads came.
 select site, ce, received_at, pilot_seconds from ad where expires_at > now() order by site, ce;

@@ -254,9 +254,11 @@ async def one(tx: Transaction, pilot_id: PilotId) -> asyncpg.Record | None:
     return await tx.fetchrow(SQL["one"], pilot_id)
 
 
-async def listed(tx: Transaction, limit: int, *, ended: bool) -> list[asyncpg.Record]:
-    """Return pilots for people to look at."""
-    return await tx.fetch(SQL["all"], limit, ended)
+async def listed(
+    tx: Transaction, after: int, limit: int, *, vo: str | None, ended: bool
+) -> list[asyncpg.Record]:
+    """Return pilots for people to look at, of one VO or of all: at most so many after the first `after`."""
+    return await tx.fetch(SQL["all"], after, limit, ended, vo)
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:

@@ -97,8 +97,8 @@ update pilot p set output = o.output from unnest($1::text[], $2::text[]) as o(pi
 -- name: all
 -- Pilots as a list shows them, alive ones first.
 select pilot_id, site, ce, vo, dispatcher, state, slots, busy, jobs_done, submitted_at, started_at, seen_at, ended_at, reason
-from pilot where $2 or ended_at is null
-order by ended_at is not null, submitted_at desc limit $1;
+from pilot where ($3 or ended_at is null) and ($4::text is null or vo = $4)
+order by ended_at is not null, submitted_at desc, pilot_id offset $1 limit $2;
 
 -- name: fates
 -- What is known of these pilots: their own last words, their elements' and what became of them.

@@ -66,6 +66,8 @@ async def fates(tx: Transaction) -> dict[tuple[str, str], Fate]:
     return {(row["site"], row["ce"]): Fate(row["ended"], row["lost"]) for row in await tx.fetch(SQL["fates"])}
 
 
-async def sites(tx: Transaction) -> list[asyncpg.Record]:
-    """Return computing elements as they advertise themselves."""
-    return await tx.fetch(SQL["sites"])
+async def sites(
+    tx: Transaction, after: int, limit: int, site: str = "", ce: str = ""
+) -> list[asyncpg.Record]:
+    """Return computing elements as they advertise themselves, of one site or all: at most so many after the first `after`."""
+    return await tx.fetch(SQL["sites"], after, limit, site, ce)

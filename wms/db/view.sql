@@ -54,11 +54,14 @@ select a.site, a.ce, a.element::text as element, a.advertised_at, a.expires_at, 
        coalesce(sum(greatest(p.slots - p.busy, 0)) filter (where p.state = 'Running'), 0) as free_slots,
        min(c.allowed) as allowed, coalesce(min(c.matched), 0) as matched, coalesce(min(c.sent), 0) as sent,
        coalesce(min(c.idle), 0) as idle, coalesce(min(c.unseen), 0) as unseen
-from ad a
+from (
+    select site, ce, element, advertised_at, expires_at from ad
+    where withdrawn_at is null and expires_at > now() - interval '1 d' and ($3 = '' or site = $3) and ($4 = '' or ce = $4)
+    order by site, ce offset $1 limit $2
+) a
 left join pilot p on p.site = a.site and p.ce = a.ce and p.ended_at is null
 left join limit_counter c on c.site = a.site and c.ce = a.ce and c.attribute = 'any' and c.value = ''
-where a.withdrawn_at is null and a.expires_at > now() - interval '1 d'
-group by a.site, a.ce order by a.site, a.ce;
+group by a.site, a.ce, a.element, a.advertised_at, a.expires_at order by a.site, a.ce;
 
 -- name: fates
 -- What became of the pilots that ended within the last hour: how many, and how many of them died before they were seen.

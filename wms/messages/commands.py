@@ -143,11 +143,12 @@ class RuleSite(msgspec.Struct, frozen=True, kw_only=True, tag="rule-site"):
     """What operators want of a site, or of one element of it, from now on.
 
     `ban`, `drain`: no pilots and no work go there, and what runs goes on to its end; of a ban, pilots that have not begun are
-    called back. `unban`: it is as any other again. `test`: a canary tries it now.
+    called back. `unban`: it is as any other again. `test`: a canary tries it now. `forget`: what it advertised is gone, until it
+    advertises itself again.
     """
 
     command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
-    action: Literal["ban", "unban", "drain", "test"]
+    action: Literal["ban", "unban", "drain", "test", "forget"]
     site: Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
     ce: Annotated[str, msgspec.Meta(max_length=255)] = ""
     """Empty: the site with all its elements."""

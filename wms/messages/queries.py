@@ -75,11 +75,18 @@ class PeekJob(Query, frozen=True, kw_only=True, tag="peek-job"):
     limit: Annotated[int, msgspec.Meta(ge=1, le=65_536)] = 16_384
 
 
-class ListQueues(Query, frozen=True, kw_only=True, tag="list-queues"):
+class PagedQuery(Query, frozen=True, kw_only=True):
+    """What asks for a list by pages: the entries after the first `after`, at most `limit`, and no more than a message holds."""
+
+    after: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = PAGE_LIMIT
+
+
+class ListQueues(PagedQuery, frozen=True, kw_only=True, tag="list-queues"):
     """The task queues with waiting jobs: requirements, jobs, priority."""
 
 
-class ListSites(Query, frozen=True, kw_only=True, tag="list-sites"):
+class ListSites(PagedQuery, frozen=True, kw_only=True, tag="list-sites"):
     """The sites and computing elements that advertise themselves now."""
 
 
@@ -90,11 +97,11 @@ class ShowSite(Query, frozen=True, kw_only=True, tag="show-site"):
     ce: Short = ""
 
 
-class ListPlans(Query, frozen=True, kw_only=True, tag="list-plans"):
+class ListPlans(PagedQuery, frozen=True, kw_only=True, tag="list-plans"):
     """What the planner last decided of each element, and why."""
 
 
-class ListPilots(Query, frozen=True, kw_only=True, tag="list-pilots"):
+class ListPilots(PagedQuery, frozen=True, kw_only=True, tag="list-pilots"):
     """The pilots, alive ones first."""
 
     ended: bool = False
@@ -106,11 +113,11 @@ class ShowPilot(Query, frozen=True, kw_only=True, tag="show-pilot"):
     pilot_id: Short
 
 
-class ListShares(Query, frozen=True, kw_only=True, tag="list-shares"):
+class ListShares(PagedQuery, frozen=True, kw_only=True, tag="list-shares"):
     """What groups are entitled to, and how they stand."""
 
 
-class ListLimits(Query, frozen=True, kw_only=True, tag="list-limits"):
+class ListLimits(PagedQuery, frozen=True, kw_only=True, tag="list-limits"):
     """Which limits hold, and how far what they count is."""
 
 

@@ -11,6 +11,9 @@ from wms.taskqueue.limits import Limit
 from wms.why.forecast import Forecast
 from wms.why.relaxation import Relaxation
 
+Position = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
+"""The number of an entry in a list that comes by pages."""
+
 INBOX_PREFIX = "wms.user."
 
 
@@ -322,6 +325,8 @@ class Queues(msgspec.Struct, frozen=True, kw_only=True, tag="queues"):
     query_id: str
     client: str
     queues: tuple[QueueLine, ...]
+    after: Position | None = None
+    """Where the next page begins; None at the end."""
 
 
 class JobsThere(msgspec.Struct, frozen=True, kw_only=True):
@@ -373,6 +378,8 @@ class Sites(msgspec.Struct, frozen=True, kw_only=True, tag="sites"):
     query_id: str
     client: str
     sites: tuple[SiteLine, ...]
+    after: Position | None = None
+    """Where the next page begins; None at the end."""
 
 
 class PilotLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -397,6 +404,8 @@ class Pilots(msgspec.Struct, frozen=True, kw_only=True, tag="pilots"):
     query_id: str
     client: str
     pilots: tuple[PilotLine, ...]
+    after: Position | None = None
+    """Where the next page begins; None at the end."""
 
 
 class PilotDetail(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-detail"):
@@ -461,6 +470,8 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, tag="shares"):
     query_id: str
     client: str
     shares: tuple[ShareLine, ...]
+    after: Position | None = None
+    """Where the next page begins; None at the end."""
 
 
 class LimitLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -491,6 +502,8 @@ class LimitList(msgspec.Struct, frozen=True, kw_only=True, tag="limit-list"):
     client: str
     limits: tuple[LimitLine, ...]
     counts: tuple[CountLine, ...]
+    after: Position | None = None
+    """Where the next page begins; None at the end."""
 
 
 class SiteMove(msgspec.Struct, frozen=True, kw_only=True):
@@ -541,6 +554,8 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True, tag="plans"):
     query_id: str
     client: str
     plans: tuple[PlanLine, ...]
+    after: Position | None = None
+    """Where the next page begins; None at the end."""
 
 
 Reply = (
