@@ -10,10 +10,13 @@ import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from wms.bus.expansion import FAULT, bound_expansion
 from wms.bus.pacing import Pacing, fetch_wait_ms
 from wms.errors import Unavailable
 
 log = structlog.get_logger()
+
+bound_expansion()
 
 HEADER = "authorization"
 """The header that carries the sender's token; a payload never does."""
@@ -157,7 +160,8 @@ class Reader:
                     where = f"{place.partition}:{position}"
                     log.warning("record passed over", topic=self.topic, where=where, error=repr(error))
                     self._consumer.seek(place, position + 1)
-                    return found
+                    fault = f"a record that cannot be read: {error!r}"
+                    return [*found, Message(place.partition, position, None, b"", "", fault)]
                 if not one:
                     break
                 found += [_message(record) for record in one[place]]
@@ -206,6 +210,8 @@ async def quietly(closing: Coroutine[Any, Any, None], within: float) -> None:
 
 
 def _message(record: Any) -> Message:
+    if record.value is None and record.headers and record.headers[0][0] is FAULT:
+        return Message(record.partition, record.offset, None, b"", "", record.headers[0][1])
     token = next((value for name, value in record.headers if name == HEADER), None) or b""
     return Message(
         record.partition,

@@ -1,0 +1,168 @@
+"""Bounded expansion of compressed batches: a batch that would grow over the bound is passed over, and said so.
+
+The library expands a batch whole before anybody sees its size, and a few kB of zeros become gigabytes. Here each codec writes into a
+buffer of fixed size. What does not fit, or cannot be read, stands in the reader's result as one record with a fault.
+"""
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+import cramjam
+from aiokafka.consumer import fetcher
+from aiokafka.record import default_records, legacy_records
+from aiokafka.record._crecords import default_records as fast_records
+from aiokafka.record._crecords import legacy_records as fast_legacy_records
+
+from wms.errors import WmsError
+
+Bytes: TypeAlias = bytes | memoryview
+
+EXPANDED_BYTES: Final = 8 * 1024 * 1024
+"""Of one batch. Our own producers compress nothing and send at most 1 MB."""
+
+_XERIAL_HEAD: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEAD_BYTES: Final = 16
+
+FAULT: Final = object()
+"""The name of the header that says why a batch could not be read: no sender can send such a one."""
+
+
+class TooLarge(WmsError):  # noqa: N818 - an outcome
+    """A batch would expand over the bound."""
+
+
+def _gzip(data: Bytes) -> bytes:
+    members: list[bytes] = []
+    left = EXPANDED_BYTES
+    while data:
+        expander = zlib.decompressobj(wbits=31)
+        members.append(expander.decompress(data, left + 1))
+        left -= len(members[-1])
+        if left < 0:
+            raise _too_large()
+        if not expander.eof:
+            raise ValueError("a gzip stream is cut off")
+        data = expander.unused_data
+    return b"".join(members)
+
+
+def _into_buffer(expand: Callable[[Any, Any], int]) -> Callable[[Bytes], bytes]:
+    def bounded(data: Bytes) -> bytes:
+        return _expanded(expand, data, EXPANDED_BYTES)
+
+    return bounded
+
+
+def _expanded(expand: Callable[[Any, Any], int], data: Bytes, most: int) -> bytes:
+    # Small ones first: to make room for the largest costs a thousandth of a second each time.
+    size = min(most, max(65_536, 8 * len(memoryview(data))))
+    while True:
+        buffer = bytearray(size)
+        try:
+            return bytes(memoryview(buffer)[: expand(data, buffer)])
+        except cramjam.DecompressionError as error:
+            if size >= most:
+                raise _too_large() from error
+            size = min(most, 8 * size)
+
+
+def _snappy(data: Bytes) -> bytes:
+    whole = memoryview(data)
+    if bytes(whole[: len(_XERIAL_HEAD)]) != _XERIAL_HEAD:
+        return _snappy_block(whole, EXPANDED_BYTES)
+    blocks: list[bytes] = []
+    cursor, left = _XERIAL_HEAD_BYTES, EXPANDED_BYTES
+    while cursor < len(whole):
+        (size,) = struct.unpack_from("!i", whole, cursor)
+        if not 0 < size <= len(whole) - cursor - 4:
+            raise ValueError("a block of snappy is cut off")
+        blocks.append(_snappy_block(whole[cursor + 4 : cursor + 4 + size], left))
+        left -= len(blocks[-1])
+        cursor += 4 + size
+    return b"".join(blocks)
+
+
+def _snappy_block(block: memoryview, most: int) -> bytes:
+    if cramjam.snappy.decompress_raw_len(block) > most:
+        raise _too_large()
+    return bytes(cramjam.snappy.decompress_raw(block))
+
+
+def _too_large() -> TooLarge:
+    return TooLarge(f"a compressed batch cannot be expanded within {EXPANDED_BYTES:,} bytes")
+
+
+_CODECS: Final = {
+    "gzip_decode": _gzip,
+    "snappy_decode": _snappy,
+    "lz4_decode": _into_buffer(cramjam.lz4.decompress_into),
+    "zstd_decode": _into_buffer(cramjam.zstd.decompress_into),
+}
+
+
+class FaultyRecord:
+    """What stands for the records of a batch that cannot be read: it has the offset of the last of them."""
+
+    timestamp = 0
+    timestamp_type = 0
+    checksum = None
+    key = None
+    value = None
+
+    def __init__(self, offset: int, fault: str) -> None:
+        self.offset = offset
+        self.headers = ((FAULT, fault),)
+
+
+class _Batch:
+    """A compressed batch; what it lacks here is the library's."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            yield from self._batch
+        except Exception as error:  # noqa: BLE001 - whatever the bytes do to the codecs, the partition goes on
+            fault = (
+                str(error) if isinstance(error, TooLarge) else f"a compressed batch cannot be read: {error!r}"
+            )
+            yield FaultyRecord(self._batch.next_offset - 1, fault)
+
+
+class Records:
+    """The batches of one answer of the broker, the compressed ones bounded."""
+
+    def __init__(self, data: Any) -> None:
+        self._records = _LIBRARYS(data)
+
+    def size_in_bytes(self) -> int:
+        """Return the size of the answer."""
+        return int(self._records.size_in_bytes())
+
+    def has_next(self) -> bool:
+        """Return whether there is one more batch."""
+        return bool(self._records.has_next())
+
+    def next_batch(self) -> Any:
+        """Return the next batch."""
+        batch = self._records.next_batch()
+        plain = batch is None or getattr(batch, "compression_type", None) == 0
+        return batch if plain else _Batch(batch)
+
+
+_LIBRARYS = fetcher.MemoryRecords
+
+
+def bound_expansion() -> None:
+    """Have the library expand nothing beyond the bound, in this process."""
+    for module in (default_records, legacy_records, fast_records, fast_legacy_records):
+        for name, bounded in _CODECS.items():
+            if hasattr(module, name):
+                setattr(module, name, bounded)
+    fetcher.MemoryRecords = Records
