@@ -75,7 +75,11 @@ async def _set_share(tx: Transaction, principal: Principal, rule: SetShare) -> S
         name: value for name in GroupShare.__struct_fields__ if (value := getattr(rule, name)) is not None
     }
     if not wanted:
-        raise Rejected("NOTHING_SAID", "nothing is said of the share", "give a number, or --job-sharing")
+        raise Rejected(
+            "NOTHING_SAID",
+            "nothing is said of the share",
+            "give a number, --divided, --undivided or --background",
+        )
     held = (await share.said(tx)).get(group, share.NOTHING_SAID)
     new = msgspec.structs.replace(held.share, **wanted)
     await share.set_share(tx, group, new, principal.owner)
@@ -124,10 +128,13 @@ async def _drop_limit(tx: Transaction, principal: Principal, rule: DropLimit) ->
         (rule.kind, rule.key)
     )
     if held is None or (rule.reset and held.source != "set") or (not rule.reset and held.lifted):
-        raise Rejected("NOT_SET", f"{named} is not there", "`wms limits` shows what holds")
+        what = "was not set at run time" if rule.reset else "does not exist"
+        raise Rejected("NOT_SET", f"{named} {what}", "`wms limits` shows what holds")
     if rule.reset:
         await limit.reset(tx, rule.kind, rule.key)
-        return f"{named} is again what the file says"
+        configured = {(each.limit.kind, each.limit.key): each.limit for each in await limit.said(tx)}
+        left = configured.get((rule.kind, rule.key))
+        return f"{left.text()}, as configured" if left else f"{named} removed; none is configured"
     await limit.lift(tx, rule.kind, rule.key, principal.owner)
     return f"{named} is lifted"
 

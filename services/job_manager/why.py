@@ -51,19 +51,24 @@ async def explain_job(
         state=found.state,
         code=code,
         summary=_summary(found, last),
-        advice=_advice(code),
+        advice=_advice(found, code),
     )
 
 
-def _advice(code: str) -> str:
-    return next((text for known, text in ADVICE.items() if known == code), "")
+def _advice(found: Job, code: str) -> str:
+    advice = next((text for known, text in ADVICE.items() if known == code), "")
+    if found.state is State.HELD and not advice:
+        return f"`wms release {found.job_id}` lets it wait for a pilot again"
+    return advice
 
 
 def _summary(found: Job, last: asyncpg.Record) -> str:
     text = f": {last['text']}" if last["text"] else ""
     site = f" at {found.site}" if found.site else ""
     stop = f"; asked to stop ({found.stop_requested})" if found.stop_requested else ""
-    return f"{found.state}{site} since {last['at']:%Y-%m-%d %H:%M:%S} UTC{text}{stop}"
+    who = last["source"].removeprefix("user ") if last["source"].startswith("user ") else ""
+    by = f" by {who}" if who and found.state in (State.HELD, State.KILLED, State.DELETED) else ""
+    return f"{found.state}{by}{site} since {last['at']:%Y-%m-%d %H:%M:%S} UTC{text}{stop}"
 
 
 async def _explain_waiting(

@@ -120,6 +120,17 @@ async def test_a_history_says_who_held_a_job(the_world: World) -> None:
         assert detail.history[-1].source == f"user {user().owner}"
 
 
+async def test_why_of_a_held_job_names_who_held_it_and_what_releases_it(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    selector = Selector(ids=((job_id, job_id),))
+    control = Control(command_id=CommandId("h"), action="hold", selector=selector, reason="calibration first")
+    await the_world.command(user(), control)
+    answer = await the_world.ask(user(), WhyJob(query_id="q", job_id=job_id))
+    assert answer.summary.startswith(f"Held by {user().owner} since ")
+    assert answer.summary.endswith(": calibration first")
+    assert answer.advice == f"`wms release {job_id}` lets it wait for a pilot again"
+
+
 async def test_refusals_are_counted_by_state(the_world: World) -> None:
     alone, swept = await the_world.submitted(2), await the_world.swept(30)
     await the_world.order("kill", *alone, *swept)

@@ -9,8 +9,13 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from cyclopts import App
 
 from wms.cli.__main__ import run
+from wms.cli.limits import only_kind
+from wms.errors import Rejected
+from wms.messages.replies import LimitLine, LimitList
+from wms.taskqueue.limits import Key, Limit
 
 Captured = pytest.CaptureFixture[str]
 
@@ -43,7 +48,7 @@ def refused(capsys: Captured, *arguments: str, code: int = 2) -> str:
         (["limits", "set", "--site", "A"], "one of --max, --rate, --waiting"),
         (["limits", "set", "--site", "A", "--max", "5", "--rate", "1"], "one of --max, --rate, --waiting"),
         (["limits", "set", "--max", "5"], "names its site, or * for each"),
-        (["limits", "set", "--site", "A", "--max", "-1"], ">= 0"),
+        (["limits", "set", "--site", "A", "--max", "-1"], "Must be 0 to"),
         (["limits", "set", "--site", "A", "--rate", "0"], "> 0"),
         (["limits", "set", "--site", "A", "--attribute", "owner=*", "--waiting", "5"], "wait at no site"),
         (["limits", "set", "--attribute", "tag=gpu", "--waiting", "5"], "owner, owner_group, vo"),
@@ -88,6 +93,10 @@ def refused(capsys: Captured, *arguments: str, code: int = 2) -> str:
         (["kill", "--state", "Runing"], "did you mean Running"),
         (["jobs", "sim*"], "--name"),
         (["rm"], "no job is named"),
+        (["jobs", "Failed"], "did you mean --state Failed?"),
+        (["queues", "Failed"], "unexpected argument 'Failed'"),
+        (["site", "ban", "CERN"], "see wms site ban --help"),
+        (["limits", "set", "--site", "A", "--max", "5", "--burst", "0"], "--burst"),
         (["jobs"], "there is no system in"),
         (["status"], "`wms up` starts one there"),
         (["token", "create"], "a token needs an owner"),
@@ -331,10 +340,46 @@ def test_descriptions_come_from_standard_input(capsys: Captured, monkeypatch: py
 def test_every_command_has_help_with_examples(capsys: Captured) -> None:
     from wms.cli.app import COMMANDS
 
-    for _, name, _, _ in COMMANDS:
-        assert run([name, "--help"]) == 0
-        said = capsys.readouterr().out
-        assert said.count(f"wms {name}") > 1, name
+    for _, name, where, _ in COMMANDS:
+        module, _, function = where.partition(":")
+        command = getattr(import_module(f"wms.cli.{module}"), function)
+        below = [each for each in command if not each.startswith("-")] if isinstance(command, App) else []
+        for words in ([name], *([name, each] for each in below)):
+            assert run([*words, "--help"]) == 0
+            said = capsys.readouterr().out
+            assert said.count(f"wms {' '.join(words)}") > 1, words
+            assert "For example:" in said or "Examples:" in said, words
+
+
+def limit(kind: str, source: str, *, lifted: bool = False) -> LimitLine:
+    found = Limit(kind=kind, attribute="owner", value="*", most=5)  # type: ignore[arg-type]
+    return LimitLine(limit=found, source=source, lifted=lifted)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reset", "found"),
+    [
+        ((limit("waiting", "set"),), True, "waiting"),
+        ((limit("waiting", "set"), limit("running", "file")), True, "waiting"),
+        ((limit("waiting", "file"),), False, "waiting"),
+        ((limit("waiting", "set"), limit("running", "set")), True, "--kind running or waiting"),
+        ((limit("waiting", "file"),), True, "no limit is set or lifted"),
+        ((limit("waiting", "set", lifted=True),), False, "no limit is there"),
+        ((), True, "no limit is set or lifted"),
+    ],
+)
+def test_the_one_limit_on_these_jobs_is_dropped_whatever_its_kind(
+    lines: tuple[LimitLine, ...],
+    reset: bool,  # noqa: FBT001 - a column of the table above
+    found: str,
+) -> None:
+    key = Key("", "", "owner", "*")
+    told = LimitList(query_id="q", client="", limits=lines, counts=())
+    if found in ("running", "waiting"):
+        assert only_kind(told, key, reset=reset) == found
+    else:
+        with pytest.raises(Rejected, match=found):
+            only_kind(told, key, reset=reset)
 
 
 def test_the_list_of_commands_says_what_their_own_help_says() -> None:
@@ -342,7 +387,8 @@ def test_the_list_of_commands_says_what_their_own_help_says() -> None:
 
     for _, name, where, summary in COMMANDS:
         module, _, function = where.partition(":")
-        said = inspect.getdoc(getattr(import_module(f"wms.cli.{module}"), function)) or ""
+        command = getattr(import_module(f"wms.cli.{module}"), function)
+        said = command.help if isinstance(command, App) else inspect.getdoc(command) or ""
         if name not in ("demo", "replay"):
             assert said.splitlines()[0] == summary
 

@@ -81,6 +81,47 @@ def test_a_bad_scenario_is_told_by_its_place(tmp_path, capsys, text, said):
     assert "Traceback" not in error
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "shares.vo1.group9 = { job_share = 2 }",
+            "vo1.group9: the workload has no such group; did you mean vo1/",
+        ),
+        ("shares.vo7.x = { job_share = 2 }", "shares.vo7.x: the workload has no such group"),
+        ("shares.vo1.group1 = { job_shar = 2 }", "vo1.group1.job_shar: unknown key; did you mean job_share?"),
+        (
+            '[[sites]]\nsite = "one.orgg"\nspeed = 2',
+            "no site 'one.orgg'; did you mean one.org?; a new one says",
+        ),
+        ('[[limits]]\nsite = "tow.org"\nmost = 1', "there is no site 'tow.org'; did you mean two.org?"),
+        ('[[limits]]\nsite = "*"\nattribute = "vo"\nvalue = "x"\nmost = 1', "has no vo 'x'"),
+    ],
+)
+def test_what_the_workload_does_not_have_is_refused(tmp_path, capsys, text, said):
+    bad = scenario(tmp_path / "bad.toml", text)
+    assert run(["simulate", str(trace(tmp_path / "t.swf")), "--scenario", bad]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_all_that_is_wrong_with_all_scenarios_is_said_at_once(tmp_path, capsys):
+    one = scenario(tmp_path / "one.toml", "lod = 1\nspeed = 0\n[pilots]\nmost = -1\n[[sites]]\nslots = 3\n")
+    two = scenario(tmp_path / "two.toml", "load =")
+    none = str(tmp_path / "none.toml")
+    words = ["simulate", str(trace(tmp_path / "t.swf"))]
+    assert run([*words, "--scenario", one, "--scenario", two, "--scenario", none]) == 2
+    said = capsys.readouterr().err
+    for each in ("6 things are wrong", "lod: unknown key; did you mean load?", "speed: ", "pilots.most: "):
+        assert each in said
+    for each in (
+        "sites[0]",
+        "two.toml: is invalid TOML",
+        "none.toml: No such file",
+        "--scenario, or default",
+    ):
+        assert each in said
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_the_lcg_trace_takes_under_two_minutes(capsys):

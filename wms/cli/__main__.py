@@ -36,7 +36,7 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
         answer = app_for(arguments)(_marked(arguments))
         sys.stdout.flush()
     except CycloptsError as error:
-        return _say(arguments, "USAGE", _one_line(error), _usage_remedy(arguments), code=BAD_INPUT)
+        return _say(arguments, "USAGE", _usage_fault(error), _usage_remedy(arguments), code=BAD_INPUT)
     except Rejected as fault:
         code = NOT_ALLOWED if fault.code in _NOT_ALLOWED or fault.code.startswith("TOKEN_") else BAD_INPUT
         return _say(arguments, fault.code, fault.message, fault.remedy, fault.details, code=code)
@@ -74,19 +74,23 @@ def _marked(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()).removesuffix(".")
+def _usage_fault(error: Exception) -> str:
+    """Return what is wrong with the arguments, on one line."""
+    said = " ".join(str(error).split()).removesuffix(".")
+    unused = getattr(error, "unused_tokens", None)
+    return f"unexpected argument {unused[0]!r}" if said.startswith("Unused Tokens") and unused else said
 
 
 def _usage_remedy(arguments: Sequence[str]) -> str:
-    from wms.cli.app import command_in
+    from wms.cli.app import command_in, subcommand_in
 
     command = command_in(arguments)
     if command == "submit" and "--" not in arguments:
         return (
             "what the job runs stands after --: wms submit --cpu-time 600 -- ./prog -x; see wms submit --help"
         )
-    return f"see wms {command} --help" if command else "see wms --help"
+    below = subcommand_in(command, arguments)
+    return " ".join(filter(None, ("see wms", command, below, "--help")))
 
 
 def _say(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from cyclopts import App, Group
 
@@ -101,15 +102,39 @@ def app_for(arguments: Sequence[str]) -> App:
         module, _, function = where.partition(":")
         if name == called:
             command = getattr(import_module(f"wms.cli.{module}"), function)
-            app.command(command, name=name, group=group, sort_key=place, help_epilogue="")
+            _register(app, command, name, group, place)
         else:
-            spec = f"wms.cli.{module}:{function}"
-            app.command(spec, name=name, group=group, sort_key=place, help_epilogue="", help=summary)
+            # Something is there to be listed and to be suggested; what is called is imported.
+            app.command(_not_called, name=name, group=group, sort_key=place, help_epilogue="", help=summary)
     app.register_install_completion_command("--install-completion", add_to_startup=True, group=RUN)
     return app
+
+
+def _not_called() -> None:
+    """Stand for a command that the arguments do not call."""
+
+
+def _register(app: App, command: Any, name: str, group: Group, place: int) -> None:
+    if isinstance(command, App):
+        # With commands below it, it has its own settings.
+        command.group, command.sort_key, command.help_epilogue = group, place, ""
+        app.command(command, name=name)
+    else:
+        app.command(command, name=name, group=group, sort_key=place, help_epilogue="")
 
 
 def command_in(arguments: Sequence[str]) -> str:
     """Return the command that the arguments call, or an empty text."""
     first = next((word for word in arguments if not word.startswith("-")), "")
     return first if any(first == name for _, name, _, _ in COMMANDS) else ""
+
+
+def subcommand_in(command: str, arguments: Sequence[str]) -> str:
+    """Return which command below a command the arguments call, or an empty text."""
+    where = next((where for _, name, where, _ in COMMANDS if name == command), "")
+    if not where:
+        return ""
+    module, _, function = where.partition(":")
+    found = getattr(import_module(f"wms.cli.{module}"), function)
+    words = [word for word in arguments if not word.startswith("-")][1:2]
+    return words[0] if words and isinstance(found, App) and words[0] in found else ""

@@ -1,11 +1,13 @@
 """`wms limits`: how many jobs may run where, how fast they start, how many may wait, and how that is changed."""
 
+import difflib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
-from wms.cli.options import USUAL, Common
-from wms.cli.printing import show, show_json, show_table
+from wms.cli.options import USUAL, Common, Within
+from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, Column
 
@@ -26,43 +28,76 @@ LIMITS = (
 )
 
 
-def limits(
-    what: Annotated[
-        Literal["list", "set", "lift", "reset"], Parameter(help="list, set, lift or reset")
-    ] = "list",
-    *,
-    site: str = "",
-    ce: str = "",
-    attribute: str = "",
-    max: int | None = None,  # noqa: A002 - the option's name
-    rate: float | None = None,
-    burst: int = 1,
-    waiting: int | None = None,
-    kind: Literal["running", "rate", "waiting"] = "running",
-    common: Common = USUAL,
-) -> int:
-    """Show or set limits on running and waiting jobs.
+limits = App(
+    name="limits",
+    help="""Show or set limits on running and waiting jobs.
 
-    All limits that concern a job must let it pass. What is set holds within seconds, in all matchers and after every restart, until it
-    is lifted, or reset to what the matchers' file says. A limit that is lowered stops no job that runs.
+All limits that concern a job must let it pass. What is set holds within seconds, in all matchers and after every restart, until it
+is lifted or reset. A limit that is lowered stops no job that runs.
+
+For example:
+  wms limits
+  wms limits set --site CERN --attribute owner=alice --max 50
+  wms limits lift --site CERN --attribute owner=alice
+  wms limits reset --site CERN --ce ce01
+
+Each of list, set, lift and reset has --help with more examples.""",
+)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Concerned:
+    """Which jobs a limit concerns."""
+
+    site: str = ""
+    """The site; * for each by itself."""
+
+    ce: str = ""
+    """One computing element of it; * for each by itself. Without it the site as a whole."""
+
+    attribute: str = ""
+    """Of which jobs: owner, owner_group, vo, job_type, setup or tag, and its value: owner=alice; owner=* for each by itself. Without it all."""
+
+
+ALL_JOBS = Concerned()
+OneKind = Annotated[
+    Literal["running", "rate", "waiting"] | None, Parameter(help="Which limit, where there are several.")
+]
+
+
+@limits.default
+@limits.command(name="list")
+def show_limits(*, common: Common = USUAL) -> int:
+    """List the limits that hold, and how near they are.
 
     For example:
-      wms limits
+      wms limits list
+      wms limits list --json
+    """
+    return with_client(common, lambda client: _list(client, common))
+
+
+@limits.command(name="set")
+def set_limit(
+    *,
+    concerned: Concerned = ALL_JOBS,
+    max: Annotated[int | None, Parameter(validator=Within(0, 1_000_000_000))] = None,  # noqa: A002 - the option's name
+    rate: float | None = None,
+    burst: Annotated[int, Parameter(validator=Within(1, 1_000_000_000))] = 1,
+    waiting: Annotated[int | None, Parameter(validator=Within(0, 1_000_000_000))] = None,
+    common: Common = USUAL,
+) -> int:
+    """Set a limit: it holds from now on, whatever the matchers' file says.
+
+    For example:
       wms limits set --site CERN --attribute owner=alice --max 50
       wms limits set --site '*' --attribute 'owner=*' --max 500
       wms limits set --site CERN --ce ce01 --rate 2 --burst 10
       wms limits set --attribute 'owner=*' --waiting 100000
-      wms limits lift --site CERN --attribute owner=alice
-      wms limits reset --site CERN --ce ce01 --kind rate
 
     Parameters
     ----------
-    site
-        The site; * for each by itself.
-    ce
-        One computing element of it; * for each by itself. Without it the site as a whole.
-    attribute
-        Of which jobs: owner, owner_group, vo, job_type, setup or tag, and its value: owner=alice; owner=* for each by itself. Without it all.
     max
         So many at most have a pilot there.
     rate
@@ -71,32 +106,103 @@ def limits(
         So many at once, after a pause, with --rate.
     waiting
         So many at most wait after a submission, wherever they may run.
-    kind
-        Which limit to lift or reset.
     """
-    if what == "list":
-        return with_client(common, lambda client: _list(client, common))
-    key = _key(site, ce, attribute)
-    limit = _limit(key, max, rate, burst, waiting) if what == "set" else None
+    limit = _limit(_key(concerned), max, rate, burst, waiting)
 
     async def work(client: "Client") -> int:
-        if limit is not None:
-            said = await client.set_limit(limit)
-        else:
-            said = await client.drop_limit(kind, key, reset=what == "reset")
-        show_json({"said": said}) if common.json else show(said)
-        return OK
+        for line in await _unknown_places(client, limit.site, limit.ce):
+            note(line)
+        return _tell(await client.set_limit(limit), common)
 
     return with_client(common, work)
 
 
-def _key(site: str, ce: str, attribute: str) -> "Key":
+@limits.command(name="lift")
+def lift_limit(*, concerned: Concerned = ALL_JOBS, kind: OneKind = None, common: Common = USUAL) -> int:
+    """Lift a limit: none of its kind holds for these jobs from now on, whatever the matchers' file says.
+
+    For example:
+      wms limits lift --site CERN --attribute owner=alice
+      wms limits lift --site CERN --ce ce01 --kind rate
+    """
+    return _drop(concerned, kind, common, reset=False)
+
+
+@limits.command(name="reset")
+def reset_limit(*, concerned: Concerned = ALL_JOBS, kind: OneKind = None, common: Common = USUAL) -> int:
+    """Remove what was set or lifted: what the matchers' file says of these jobs holds again, if it says anything.
+
+    For example:
+      wms limits reset --site CERN --ce ce01
+      wms limits reset --attribute 'owner=*'
+    """
+    return _drop(concerned, kind, common, reset=True)
+
+
+def _drop(concerned: Concerned, kind: "Kind | None", common: Common, *, reset: bool) -> int:
+    key = _key(concerned)
+
+    async def work(client: "Client") -> int:
+        which = kind or only_kind(await client.limits(), key, reset=reset)
+        return _tell(await client.drop_limit(which, key, reset=reset), common)
+
+    return with_client(common, work)
+
+
+def only_kind(found: "LimitList", key: "Key", *, reset: bool) -> "Kind":
+    """Return the kind of the one limit on these jobs that can be dropped; Rejected where there are several, or none."""
+    from wms.errors import Rejected
+
+    there = [
+        each.limit.kind
+        for each in found.limits
+        if each.limit.key == key and (each.source == "set" if reset else not each.lifted)
+    ]
+    if len(there) == 1:
+        return there[0]
+    if there:
+        raise Rejected(
+            "BAD_OPTION",
+            f"{key.text()}: there are {len(there)} limits",
+            f"--kind {' or '.join(sorted(there))}",
+        )
+    what = "set or lifted" if reset else "there"
+    raise Rejected("NOT_SET", f"{key.text()}: no limit is {what}", "`wms limits` shows what holds")
+
+
+async def _unknown_places(client: "Client", site: str, ce: str) -> list[str]:
+    """Return what is odd about the places of a limit: nobody advertises them now."""
+    from wms.taskqueue.limits import EACH
+
+    known = await client.sites()
+    names = {each.site for each in known}
+    elements = {each.ce for each in known if each.site == site}
+    if site and site != EACH and site not in names:
+        return [_odd("site", site, names)]
+    if ce and EACH not in (ce, site) and ce not in elements:
+        return [_odd(f"computing element of {site}", ce, elements)]
+    return []
+
+
+def _odd(what: str, name: str, known: set[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known)[:10]) or 'none'}"
+    return f"warning: no {what} called {name} advertises itself now; {hint}"
+
+
+def _tell(said: str, common: Common) -> int:
+    show_json({"said": said}) if common.json else show(said)
+    return OK
+
+
+def _key(concerned: Concerned) -> "Key":
     from typing import get_args
 
     from wms.errors import Rejected
     from wms.taskqueue.closed import Attribute
     from wms.taskqueue.limits import Key
 
+    attribute = concerned.attribute
     name, sign, value = attribute.partition("=")
     known = [each for each in get_args(Attribute) if each != "any"]
     if attribute and not (name in known and sign and value):
@@ -105,7 +211,7 @@ def _key(site: str, ce: str, attribute: str) -> "Key":
             f"--attribute: {attribute!r} names no attribute and value",
             f"write owner=alice, or owner=* for each; known are {', '.join(known)}",
         )
-    return Key(site, ce, name or "any", value)  # type: ignore[arg-type] # one of `known`
+    return Key(concerned.site, concerned.ce, name or "any", value)  # type: ignore[arg-type] # one of `known`
 
 
 def _limit(key: "Key", most: int | None, rate: float | None, burst: int, waiting: int | None) -> "Limit":
@@ -119,7 +225,9 @@ def _limit(key: "Key", most: int | None, rate: float | None, burst: int, waiting
     chosen = [(kind, most, rate) for kind, (most, rate) in said.items() if most is not None]
     if len(chosen) != 1:
         raise Rejected(
-            "BAD_LIMIT", "a limit says one of --max, --rate, --waiting", "`wms limits --help` has examples"
+            "BAD_LIMIT",
+            "a limit says one of --max, --rate, --waiting",
+            "`wms limits set --help` has examples",
         )
     return _checked(key, *chosen[0])
 
@@ -135,7 +243,7 @@ def _checked(key: "Key", kind: "Kind", most: int | None, rate: float | None) -> 
     except msgspec.ValidationError as error:
         raise Rejected("BAD_LIMIT", str(error)) from None
     if fault := limit.fault():
-        raise Rejected("BAD_LIMIT", fault, "`wms limits --help` has examples")
+        raise Rejected("BAD_LIMIT", fault, "`wms limits set --help` has examples")
     return limit
 
 

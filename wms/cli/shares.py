@@ -1,8 +1,8 @@
 """`wms shares`: what groups are entitled to, how they stand, and how that is changed while the system runs."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from wms.cli.options import USUAL, Common
 from wms.cli.printing import show, show_json, show_table
@@ -27,57 +27,95 @@ SHARES = (
     Column("EFFECTIVE>", 3),
 )
 
+Group = Annotated[str, Parameter(help="VO/GROUP")]
 Switch = Annotated[bool | None, Parameter(show_default=False)]
 
+shares = App(
+    name="shares",
+    help="""Show or set what groups are entitled to.
 
-def shares(
-    what: Annotated[
-        Literal["list", "set", "reset"], Parameter(help="list, set VO/GROUP, or reset VO/GROUP")
-    ] = "list",
-    group: str = "",
+Shares are relative to each other; a group of which nothing is said has 1000. What is set holds at once, in all matchers and after
+every restart, until it is reset to what the matchers' file says.
+
+For example:
+  wms shares
+  wms shares set lhcb/production 2000
+  wms shares reset lhcb/production
+
+Each of list, set and reset has --help with more examples.""",
+)
+
+
+@shares.default
+@shares.command(name="list")
+def show_shares(*, common: Common = USUAL) -> int:
+    """List what groups are entitled to and how they stand.
+
+    DIVIDED tells whether a share is divided by the group's owners, or whether their jobs count as one owner's. Where usage counts
+    (half_life_hours), USED are hours of processors, halved every half-life, and EFFECTIVE is what the share counts for.
+
+    For example:
+      wms shares list
+      wms shares list --json
+    """
+    return with_client(common, lambda client: _list(client, common))
+
+
+@shares.command(name="set")
+def set_share(
+    group: Group,
     share: float | None = None,
+    /,
     *,
-    job_sharing: Switch = None,
+    divided: Annotated[Switch, Parameter(negative="--undivided")] = None,
     background: Switch = None,
     common: Common = USUAL,
 ) -> int:
-    """Show or set what groups are entitled to.
-
-    Shares are relative to each other; a group of which nothing is said has 1000. What is set holds at once, in all matchers and after
-    every restart, until it is reset to what the matchers' file says.
-
-    Where usage counts (half_life_hours), USED are hours of processors, halved every half-life, and EFFECTIVE is what the share counts for.
+    """Set a group's share, or how it is used; what is not said stays as it is.
 
     For example:
-      wms shares
-      wms shares set lhcb/production 2000 --job-sharing
+      wms shares set lhcb/production 2000
+      wms shares set lhcb/production --undivided
       wms shares set lhcb/test --background
-      wms shares reset lhcb/production
 
     Parameters
     ----------
-    group
-        VO/GROUP.
     share
         What the group is entitled to, relative to the others.
-    job_sharing
-        Its members' jobs count as one owner's; otherwise its share is divided by its owners.
+    divided
+        The share is divided by the group's owners; undivided, their jobs count as one owner's.
     background
-        It may have queues that run only where nothing else waits.
+        The group may have queues that run only where nothing else waits.
     """
-    if what == "list":
-        return with_client(common, lambda client: _list(client, common))
+    named, sharing = _named(group), None if divided is None else not divided
+
+    async def work(client: "Client") -> int:
+        return _tell(
+            await client.set_share(*named, share, job_sharing=sharing, background=background), common
+        )
+
+    return with_client(common, work)
+
+
+@shares.command(name="reset")
+def reset_share(group: Group, /, *, common: Common = USUAL) -> int:
+    """Remove what was set of a group: what the matchers' file says holds again, or the default.
+
+    For example:
+      wms shares reset lhcb/production
+      wms shares reset lhcb/test --json
+    """
     named = _named(group)
 
     async def work(client: "Client") -> int:
-        if what == "reset":
-            said = await client.reset_share(*named)
-        else:
-            said = await client.set_share(*named, share, job_sharing=job_sharing, background=background)
-        show_json({"said": said}) if common.json else show(said)
-        return OK
+        return _tell(await client.reset_share(*named), common)
 
     return with_client(common, work)
+
+
+def _tell(said: str, common: Common) -> int:
+    show_json({"said": said}) if common.json else show(said)
+    return OK
 
 
 async def _list(client: "Client", common: Common) -> int:

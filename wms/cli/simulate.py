@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 JOBS_LIMIT = 10_000_000
 SEEDS_LIMIT = 1_000
-DEFAULT = "default"
 
 
 def simulate(
@@ -67,12 +66,13 @@ def simulate(
     seeds
         Simulate each scenario so often with other chance, and say which differences are within noise.
     """
+    from wms.cli.scenario_file import DEFAULT, read_scenarios
     from wms.cli.simulation_report import show_report
     from wms.cli.workloads import read
 
     _check(jobs, seeds)
-    scenarios = _scenarios(scenario or [Path(DEFAULT)])
     workload = read(trace, jobs or JOBS_LIMIT)
+    scenarios = read_scenarios(scenario or [Path(DEFAULT)], workload)
     show_report(_compared(workload, scenarios, seeds), workload, seeds, as_json=common.json)
     return OK
 
@@ -83,31 +83,6 @@ def _check(jobs: int | None, seeds: int) -> None:
     for name, value, most in (("jobs", jobs, JOBS_LIMIT), ("seeds", seeds, SEEDS_LIMIT)):
         if value is not None and not 1 <= value <= most:
             raise Rejected("BAD_OPTION", f"--{name} must be 1 to {most:,}, not {value}")
-
-
-def _scenarios(paths: list[Path]) -> "list[Scenario]":
-    """Return the scenarios, told apart by their names."""
-    from wms.errors import Rejected
-
-    found = [_scenario(path) for path in paths]
-    twice = {each.name for each in found if sum(each.name == other.name for other in found) > 1}
-    if twice:
-        raise Rejected(
-            "BAD_SCENARIO", f"two scenarios are called {min(twice)!r}", "say name = ... in their files"
-        )
-    return found
-
-
-def _scenario(path: Path) -> "Scenario":
-    from msgspec.structs import replace
-
-    from wms.runtime.config import read
-    from wms.simulation.scenario import Scenario
-
-    if str(path) == DEFAULT:
-        return Scenario()
-    found = read(path, Scenario, {})
-    return found if found.name != DEFAULT else replace(found, name=path.stem)
 
 
 def _compared(workload: "Workload", scenarios: "list[Scenario]", seeds: int) -> "list[Result]":

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from wms.cli.options import USUAL, Common, Patience
 from wms.cli.places import JOBS_THERE, PLANS, SITES, jobs_there_rows, plan_rows, site_rows
@@ -22,51 +22,123 @@ CANARIES = ("JOB>", "ELEMENT", "SENT", "ASKED BY", "OUTCOME")
 SHOWN = 20
 
 
-def site(
-    what: Annotated[
-        Literal["show", "ban", "unban", "drain", "test", "forget"],
-        Parameter(help="show, ban, unban, drain, test or forget"),
-    ],
-    name: Annotated[str, Parameter(help="The site.")],
-    ce: Annotated[str, Parameter(help="One computing element of it; without it all.")] = "",
-    /,
-    *,
-    reason: str = "",
-    within: Annotated[Patience, Parameter(show_default=lambda _: "10m")] = 600,
-    common: Common = USUAL,
-) -> int:
-    """Show a site, ban, drain or unban it, or test it with a job.
+Name = Annotated[str, Parameter(help="The site.")]
+Element = Annotated[str, Parameter(help="One computing element of it; without it all.")]
+Reason = Annotated[str, Parameter(help="Why, for everybody to read.")]
 
-    A site that is banned or drained gets no pilots and no jobs; what runs there goes on to its end. Of a banned one pilots that have not
-    begun are called back. Who did it, when and why is kept and shown.
+site = App(
+    name="site",
+    help="""Show a site; ban, drain, unban, test or forget it.
 
-    A test sends a canary to each computing element, a small job of the system's own, and follows it: exit code 0 if all came back well,
-    1 if not, 75 if some had not come back in time. One that is quarantined is healthy again when its canary comes back.
+A site that is banned or drained gets no pilots and no jobs; what runs there goes on to its end. Of a banned one pilots that have not
+begun are called back. Who did it, when and why is kept and shown.
 
-    To forget an element removes its ad, whatever it says: it is as if it had never advertised itself. It comes back with its next ad; a ban stays.
+For example:
+  wms site show CERN
+  wms site ban CERN ce01 --reason 'GGUS 12345: jobs lose their files'
+  wms site test CERN ce01
+
+Each of show, ban, drain, unban, test and forget has --help with more examples.""",
+)
+
+
+@site.command(name="show")
+def show_site(name: Name, ce: Element = "", /, *, common: Common = USUAL) -> int:
+    """Show how a site does, how it came so, its canaries, and what is planned of it.
 
     For example:
       wms site show CERN
-      wms site ban CERN ce01 --reason 'GGUS 12345: jobs lose their files'
-      wms site drain CERN --reason 'downtime from 14:00'
-      wms site unban CERN
-      wms site test CERN ce01
-      wms site forget CERN ce01 --reason 'its ad is junk'
-
-    Parameters
-    ----------
-    reason
-        Why, for everybody to read. Needed to ban or drain.
-    within
-        How long to follow a test.
+      wms site show CERN ce01 --json
     """
 
     async def work(client: "Client") -> int:
-        if what == "show":
-            return _show(await client.site(name, ce), common)
-        ruled = await client.rule_site(what, name, ce, reason)
-        if what == "test":
-            return await _follow(client, ruled.jobs, ruled.said, within, common)
+        return _show(await client.site(name, ce), common)
+
+    return with_client(common, work)
+
+
+@site.command(name="ban")
+def ban(name: Name, ce: Element = "", /, *, reason: Reason, common: Common = USUAL) -> int:
+    """Send no pilots and no jobs to a site, and call back pilots that have not begun.
+
+    For example:
+      wms site ban CERN --reason 'the storage is down'
+      wms site ban CERN ce01 --reason 'GGUS 12345: jobs lose their files'
+    """
+    return _rule("ban", name, ce, reason, common)
+
+
+@site.command(name="drain")
+def drain(name: Name, ce: Element = "", /, *, reason: Reason, common: Common = USUAL) -> int:
+    """Send no pilots and no jobs to a site; its pilots go on to their end.
+
+    For example:
+      wms site drain CERN --reason 'downtime from 14:00'
+      wms site drain CERN ce01 --reason 'replaced on Monday'
+    """
+    return _rule("drain", name, ce, reason, common)
+
+
+@site.command(name="unban")
+def unban(name: Name, ce: Element = "", /, *, reason: Reason = "", common: Common = USUAL) -> int:
+    """Let a site that was banned or drained be as any other again.
+
+    For example:
+      wms site unban CERN
+      wms site unban CERN ce01
+    """
+    return _rule("unban", name, ce, reason, common)
+
+
+@site.command(name="test")
+def try_site(
+    name: Name,
+    ce: Element = "",
+    /,
+    *,
+    within: Annotated[Patience, Parameter(show_default=lambda _: "10m")] = 600,
+    common: Common = USUAL,
+) -> int:
+    """Send a canary to each computing element of a site, a small job of the system's own, and follow it.
+
+    Exit code 0 if all came back well, 1 if not, 75 if some had not come back in time. An element that is quarantined is healthy again
+    when its canary comes back.
+
+    For example:
+      wms site test CERN
+      wms site test CERN ce01 --within 2m
+
+    Parameters
+    ----------
+    within
+        How long to follow the test.
+    """
+
+    async def work(client: "Client") -> int:
+        ruled = await client.rule_site("test", name, ce, "")
+        return await _follow(client, ruled.jobs, ruled.said, within, common)
+
+    return with_client(common, work)
+
+
+@site.command(name="forget")
+def forget(name: Name, ce: Element = "", /, *, reason: Reason = "", common: Common = USUAL) -> int:
+    """Remove the ad of an element, whatever it says, as if it had never advertised itself.
+
+    It comes back with its next ad; a ban stays.
+
+    For example:
+      wms site forget CERN ce01 --reason 'its ad is junk'
+      wms site forget CERN
+    """
+    return _rule("forget", name, ce, reason, common)
+
+
+def _rule(
+    action: Literal["ban", "unban", "drain", "forget"], name: str, ce: str, reason: str, common: Common
+) -> int:
+    async def work(client: "Client") -> int:
+        ruled = await client.rule_site(action, name, ce, reason)
         show_json({"said": ruled.said}) if common.json else show(ruled.said)
         return OK
 

@@ -90,10 +90,12 @@ def _parts(word: str) -> Sequence[str]:
 def _range(part: str) -> tuple[int, int]:
     said = _RANGE.fullmatch(part)
     if said is None:
+        known = part.lower() in {*map(str.lower, State), *_SETS}
+        usual = "write 7, or 100-200, or 1,5,9-12; names go with --name 'sim*', groups with --group NAME"
         raise Rejected(
             "BAD_SELECTOR",
             f'"{shown(part, 60)}" is neither a job\'s id nor a range of them',
-            "write 7, or 100-200, or 1,5,9-12; names go with --name 'sim*'",
+            f"did you mean --state {part}?" if known else usual,
         )
     low, high = int(said[1]), int(said[2] or said[1])
     if low > high:

@@ -513,6 +513,11 @@ class _Planner:
 _UNTRIED = "only its nodes can tell whether they do: pilots go as others find work there"
 
 
+def _unmet(jobs: int, slots: int) -> str:
+    waiting = "1 waiting job fits" if jobs == 1 else f"{jobs} waiting jobs fit"
+    return f"sent because {waiting} no existing pilot ({slots} {'slot' if slots == 1 else 'slots'} each)"
+
+
 def _orders(element: _Element) -> list[Order]:
     return [
         Order(
@@ -522,7 +527,7 @@ def _orders(element: _Element) -> list[Order]:
             count=count,
             hosts=hosts,
             reasons=(
-                f"{element.taken[vo, hosts]} jobs wait that no pilot there is could take, {element.ad.slots_per_pilot} a pilot",
+                _unmet(element.taken[vo, hosts], element.ad.slots_per_pilot),
                 f"room for {element.room} pilots, {element.under_way} on the way, {element.idle} idle slots",
                 *((str(hosts),) if hosts else ()),
             ),
