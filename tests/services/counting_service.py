@@ -6,11 +6,15 @@ from wms.bus import relay
 from wms.bus.consumer import Delivery, Policy
 from wms.bus.topics import Topic
 from wms.db.database import Transaction
+from wms.runtime import watchdog
 from wms.runtime.config import ServiceConfig
 from wms.runtime.host import Host, serve
 
 TOLD = Topic("test.told", 4, 1)
 PASSED_ON = Topic("test.passed-on", 1, 1)
+
+
+HANGS = -1
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True, tag="number"):
@@ -22,6 +26,8 @@ class Number(msgspec.Struct, frozen=True, kw_only=True, tag="number"):
 async def count(tx: Transaction, batch: list[Delivery[Number]]) -> None:
     """Write down each number and send it on."""
     numbers = [each.message.n for each in batch]
+    while HANGS in numbers:
+        """Stand for a message that no handler ever comes to an end with, nor lets any other go on."""
     await tx.execute("insert into effect (n) select unnest($1::bigint[])", numbers)
     for each in batch:
         tx.send(PASSED_ON.name, str(each.message.n), each.message)
@@ -30,6 +36,7 @@ async def count(tx: Transaction, batch: list[Delivery[Number]]) -> None:
 async def build(host: Host, config: ServiceConfig) -> None:
     """Put it together. Small batches, each forgotten by itself, so that a fault strikes between two of them."""
     relay.FORGET_EVERY_SECONDS = 0.0
+    watchdog.BLOCKED_LOOKS = 3
     host.consume("told", TOLD, Number, count, policy=Policy(batch=10))
 
 

@@ -12,7 +12,7 @@ from wms.bus.handling import ENDED_PROCESS, Handling, why
 from wms.bus.kafka import Message
 from wms.bus.noting import Noting
 from wms.bus.preparing import Preparing
-from wms.bus.turns import Turns
+from wms.bus.turns import Turns, Whose
 from wms.db import dead_letter, parked
 from wms.db.database import GONE, RETRIED, StatementTimeout, Transaction
 from wms.db.parked import Head
@@ -36,20 +36,31 @@ class Backlog(Generic[M]):
         self._preparing = preparing
         self._noting = noting
         self.handled = 0
+        self._busy_since: float | None = None
+
+    def busy_seconds(self) -> float:
+        """Return for how long the messages in hand have been so."""
+        return 0.0 if self._busy_since is None else time.monotonic() - self._busy_since
 
     async def turn(self) -> bool:
         """Handle some of one owner's; return whether there were any."""
         whose = self._turns.next()
         if whose is None:
             return False
-        began = time.monotonic()
+        self._busy_since = time.monotonic()
+        try:
+            await self._turn(whose, self._busy_since)
+        finally:
+            self._busy_since = None
+        return True
+
+    async def _turn(self, whose: Whose, began: float) -> None:
         known = self._turns.parked_of(whose)
         async with self._handling.db.transaction() as tx:
             rows = await parked.first(tx, self._handling.feed.consumer, whose, HEAD, self._noting.instance_id)
         gone = await self._handle(rows) if rows else known
         now = time.monotonic()
         self._turns.took(whose, now - began, gone, now)
-        return True
 
     async def _handle(self, rows: Sequence[Any]) -> int:
         """Handle the first of the rows, or all; return how many."""

@@ -23,6 +23,7 @@ from wms.bus.handling import ENDED_PROCESS, Handling
 from wms.bus.kafka import Kafka, Message, Reader
 from wms.bus.membership import Membership
 from wms.bus.noting import Noting
+from wms.bus.policy import ONE_LANE, Policy
 from wms.bus.preparing import Preparing
 from wms.bus.probe import ConsumerHealth
 from wms.bus.progress import STALLED_AFTER_SECONDS, PartitionHealth, Progress
@@ -50,24 +51,6 @@ POLL_SECONDS = 0.2
 RETRY_SECONDS = 0.5
 SHARE_SECONDS = 0.1
 """Between looks for partitions to handle, while there are none."""
-
-
-class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """How a consumer divides its work."""
-
-    batch: int = 1_024
-    """Messages of a batch at most."""
-    batch_bytes: int = 4_194_304
-    """Bytes of a batch at most, but for a single message."""
-    lanes: int = 1
-    """Parts of its partitions that are handled side by side, each with one transaction at a time."""
-    seconds: float = 60.0
-    """What one transaction may take before it is undone."""
-    is_fair: bool = False
-    """Whether owners take turns: one that uses much waits aside when others wait."""
-
-
-ONE_LANE = Policy()
 
 
 class Consumer(Generic[M]):
@@ -124,6 +107,7 @@ class Consumer(Generic[M]):
         self._size = BatchSize(policy.batch, policy.batch_bytes)
         self._suspects: dict[int, Span] = {}
         """By partition, what another instance had in hand when it died."""
+        self._in_hand: dict[int, Span] = {}
         self._readers: set[Reader] = set()
         """Each lane has one of its own, lest it wait for what another has not yet taken."""
         self._reading: asyncio.Future[None] | None = None
@@ -184,6 +168,21 @@ class Consumer(Generic[M]):
                 if time.monotonic() - self._failing_since > GIVE_UP_AFTER_SECONDS:
                     raise
             await asyncio.sleep(pause)
+
+    @property
+    def in_hand(self) -> dict[int, Span]:
+        """Return the first and the last offset in hand, by partition."""
+        return dict(self._in_hand)
+
+    @property
+    def feed(self) -> Feed:
+        """Return what it reads."""
+        return self._feed
+
+    def busy_seconds(self) -> float:
+        """Return for how long the oldest batch, or parked message, has been in hand."""
+        parked_ = self._backlog.busy_seconds() if self._backlog else 0.0
+        return max(self.progress.longest_batch_seconds(), parked_)
 
     def begin_anew(self) -> None:
         """Give all readers up and take new ones, when batches in hand have ended."""
@@ -289,11 +288,14 @@ class Consumer(Generic[M]):
         last = {record.partition: record.offset for record in records}
         spans = {each: (first[each], last[each]) for each in first}
         self.progress.taken(lane, first)
+        self._in_hand |= spans
         try:
             async with self._noting.batch(spans, at_once=self._is_suspect(records[0])):
                 await self._take(records, behind_seconds)
         finally:
             self.progress.done(lane)
+            for each in spans:
+                self._in_hand.pop(each, None)
 
     def _hurry(self) -> None:
         # Where one message came the next may come to any partition.

@@ -56,14 +56,14 @@ class Handling(Generic[M]):
             return Decoded(record, None, Rejected("UNREADABLE", record.fault))
         try:
             message = self._codec.decode(record.payload)
-        except Rejected as fault:
-            return Decoded(record, None, fault)
+        except Exception as error:  # noqa: BLE001 - whatever the bytes do to the decoder is this message's fault
+            return Decoded(record, None, _unreadable(error))
         if self._verifier is None:
             return Decoded(record, Delivery(None, message))
         try:
             return Decoded(record, Delivery(self._verifier.verify(record.token, self._now()), message))
-        except Rejected as fault:
-            return Decoded(record, Delivery(None, message), fault)
+        except Exception as error:  # noqa: BLE001 - likewise of its token
+            return Decoded(record, Delivery(None, message), _unreadable(error))
 
     def decode_kept(self, payload: bytes, principal: str | None) -> Delivery[M]:
         """Read a message that was kept with the identity that was verified when it came. Rejected if none was."""
@@ -156,11 +156,22 @@ class Handling(Generic[M]):
 
     async def bury(self, decoded: Decoded[M], error: str, why: Rejected) -> None:
         """Put a message into the dead letters, and tell who waits for its answer."""
+        try:
+            following = await self._bury(decoded, error, why)
+        except (*GONE, *RETRIED, Unavailable, PartitionLost):
+            raise
+        except Exception:
+            log.exception("nobody is told of a dead letter", consumer=self.feed.consumer)
+            following = await self._bury(decoded, error, None)
+        self._move(following)
+
+    async def _bury(self, decoded: Decoded[M], error: str, why: Rejected | None) -> dict[int, int]:
         async with self.db.transaction() as tx:
             following = await self._advance(tx, [decoded.record])
             await dead_letter.bury(tx, self.feed, decoded.letter(error))
-            await self.tell_buried(tx, decoded.delivery, why)
-        self._move(following)
+            if why is not None:
+                await self.tell_buried(tx, decoded.delivery, why)
+        return following
 
     async def tell_buried(self, tx: Transaction, delivery: Delivery[M] | None, why: Rejected) -> None:
         """Let whoever waits for an answer know that none will come of it."""
@@ -188,6 +199,10 @@ class Handling(Generic[M]):
 
     async def _replay(self, tx: Transaction, row: Any) -> None:
         await self._carry_out(tx, [self.decode_kept(row["payload"], row["principal"])])
+
+
+def _unreadable(error: Exception) -> Rejected:
+    return error if isinstance(error, Rejected) else Rejected("UNREADABLE", repr(error))
 
 
 def why(error: Exception) -> Rejected:

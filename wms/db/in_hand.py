@@ -1,6 +1,9 @@
 """Notes of what consumers have had in hand for longer than usual: what one that died may have died of."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+
+import asyncpg
 
 from wms.db.database import Transaction
 from wms.db.instance import DEAD_AFTER_SECONDS
@@ -20,6 +23,18 @@ async def note(tx: Transaction, feed: Feed, spans: Mapping[int, Span], instance_
     await tx.execute(
         SQL["note"], feed.consumer, feed.cluster_id, feed.topic, list(spans), first, last, instance_id
     )
+
+
+async def note_alone(
+    url: str, spans: Mapping[Feed, Mapping[int, Span]], instance_id: InstanceId, within: float
+) -> None:
+    """Note what is in hand of several feeds, by a connection of its own."""
+    async with asyncio.timeout(within):
+        connection = await asyncpg.connect(url)
+        async with connection.transaction():
+            for feed, each in spans.items():
+                await note(Transaction(connection), feed, each, instance_id)
+        await connection.close()
 
 
 async def forget(tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId) -> None:

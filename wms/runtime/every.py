@@ -15,6 +15,10 @@ TROUBLE_AFTER_SECONDS = 10.0
 """A loop that has failed for so long, or been at one round, is told of; one with long pauses may take a minute."""
 LONG_PAUSE_SECONDS = 10.0
 LONG_ROUND_SECONDS = 60.0
+ENDLESS_ROUND_SECONDS = 300.0
+"""A round that takes so long hangs: it is cancelled, and the loop goes on."""
+LONGEST_PAUSE_SECONDS = 30.0
+"""After rounds that failed by a fault of ours; each makes the pause longer."""
 
 
 class Every:
@@ -28,6 +32,8 @@ class Every:
         self._began_at: float | None = None
         self._failing_since: float | None = None
         self._error = ""
+        self._faults = 0
+        """Rounds in a row that failed by a fault of ours."""
 
     def trouble(self) -> str:
         """Return what is wrong with the loop, empty if nothing is: a round that does not end, or rounds that fail."""
@@ -44,7 +50,7 @@ class Every:
         self._wake.set()
 
     async def run(self) -> None:
-        """Go on until cancelled; what is not available now is tried again next time."""
+        """Go on until cancelled; what is not available now, or fails, is tried again: one loop's fault stops no other."""
         while True:
             self._wake.clear()
             if not await self._once():
@@ -53,20 +59,33 @@ class Every:
     async def _once(self) -> bool:
         self._began_at = time.monotonic()
         try:
-            more = bool(await self._act())
+            async with asyncio.timeout(ENDLESS_ROUND_SECONDS):
+                more = bool(await self._act())
         except (*GONE, *RETRIED, Unavailable) as error:
             log.warning("will be tried again", loop=self.name, error=repr(error))
-            self._failing_since, self._error = self._failing_since or self._began_at, repr(error)[:200]
+            self._failed(self._began_at, error)
+            return False
+        except Exception as error:
+            log.exception("a fault, will be tried again", loop=self.name)
+            self._failed(self._began_at, error)
+            self._faults += 1
             return False
         else:
-            self._failing_since = None
+            self._failing_since, self._faults = None, 0
             return more
         finally:
             self._began_at = None
 
+    def _failed(self, at: float, error: Exception) -> None:
+        self._failing_since, self._error = self._failing_since or at, repr(error)[:200]
+
+    def _pause_seconds(self) -> float:
+        longer = self._seconds * 2 ** min(self._faults, 10)
+        return self._seconds if not self._faults else max(self._seconds, min(longer, LONGEST_PAUSE_SECONDS))
+
     async def _pause(self) -> None:
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._pause_seconds()):
                 await self._wake.wait()
         except TimeoutError:
             return

@@ -44,6 +44,7 @@ from wms.messages.wire import Codec
 from wms.runtime import clock
 from wms.runtime.config import ServiceConfig, read
 from wms.runtime.every import Every
+from wms.runtime.watchdog import Watchdog
 from wms.telemetry import logs
 
 log = structlog.get_logger()
@@ -176,6 +177,8 @@ class Host:
                 relay = group.create_task(_endless(self.relay), name=self.relay.name)
                 tasks = [group.create_task(_endless(loop), name=loop.name) for loop in self._loops]
                 tasks.append(group.create_task(self._beat_on(), name="heartbeat"))
+                watchdog = Watchdog(self._consumers, self.config.postgres.url, self.instance_id)
+                tasks.append(group.create_task(_endless(watchdog), name=watchdog.name))
                 await self._stop.wait()
                 for task in tasks:
                     task.cancel()

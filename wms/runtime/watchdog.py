@@ -1,0 +1,106 @@
+"""The watchdog of a service: partitions that are not served are read anew; what hangs for good ends the process.
+
+Its supervisor starts it again. What was in hand is noted before, so that the next life does not die of it as well.
+"""
+
+import asyncio
+import faulthandler
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import structlog
+
+from wms.bus.consumer import Consumer
+from wms.db import in_hand
+from wms.db.database import GONE
+from wms.errors import WmsError
+from wms.ids import InstanceId
+
+log = structlog.get_logger()
+
+LOOK_SECONDS = 1.0
+ANEW_AFTER_SECONDS = 10.0
+"""A partition that was not served for so long is read anew, with new connections."""
+STALLED_FOR_GOOD_SECONDS = 60.0
+HANGS_AFTER_SECONDS = 600.0
+"""What has been in hand for so long will never be done: statements and preparations have much shorter bounds."""
+BLOCKED_LOOKS = 20
+"""So many looks in a row at an event loop that did not turn end the process. Looks, not seconds: a process that was stopped and
+goes on has not been blocked."""
+NOTE_SECONDS = 5.0
+EXIT_HANGING = 75
+
+
+class Stalled(WmsError):  # noqa: N818 - an outcome
+    """Partitions are not served though they were read anew."""
+
+
+class Watchdog:
+    """Watches the consumers of a process, and from a thread the event loop itself; `end` ends the process at once."""
+
+    name = "watchdog"
+
+    def __init__(
+        self,
+        consumers: Sequence[Consumer[Any]],
+        url: str,
+        instance_id: InstanceId,
+        end: Callable[[int], object] = os._exit,
+    ) -> None:
+        self._consumers = consumers
+        self._url = url
+        self._instance_id = instance_id
+        self._end = end
+        self._anew_at: dict[str, float] = {}
+        self._turns = 0
+        self._stop = threading.Event()
+
+    async def run(self) -> None:
+        """Watch until cancelled. Stalled: new readers did not help."""
+        thread = threading.Thread(target=self._watch_loop, name="watchdog", daemon=True)
+        thread.start()
+        try:
+            while True:
+                self._turns += 1
+                for consumer in self._consumers:
+                    self.look(consumer)
+                await asyncio.sleep(LOOK_SECONDS / 2)
+        finally:
+            self._stop.set()
+
+    def look(self, consumer: Consumer[Any]) -> None:
+        """Act if a consumer stands still."""
+        if consumer.busy_seconds() > HANGS_AFTER_SECONDS:
+            log.error("a batch hangs, the process ends", consumer=consumer.name, in_hand=consumer.in_hand)
+            self._end(EXIT_HANGING)
+        stalled = consumer.progress.longest_stall_seconds()
+        if stalled > STALLED_FOR_GOOD_SECONDS:
+            raise Stalled(f"{consumer.name}: a partition was not served for {stalled:.0f} s")
+        now = time.monotonic()
+        if stalled > ANEW_AFTER_SECONDS and now - self._anew_at.get(consumer.name, 0.0) > ANEW_AFTER_SECONDS:
+            self._anew_at[consumer.name] = now
+            consumer.begin_anew()
+
+    def _watch_loop(self) -> None:
+        seen, same = self._turns, 0
+        while not self._stop.wait(LOOK_SECONDS):
+            same = same + 1 if self._turns == seen else 0
+            seen = self._turns
+            if same >= BLOCKED_LOOKS:
+                log.error("the event loop is blocked, the process ends")
+                faulthandler.dump_traceback(sys.stderr)
+                self._note()
+                self._end(EXIT_HANGING)
+                return
+
+    def _note(self) -> None:
+        """Note what is in hand by a connection of this thread's own: no other does anything now."""
+        spans = {each.feed: each.in_hand for each in self._consumers if each.in_hand}
+        try:
+            asyncio.run(in_hand.note_alone(self._url, spans, self._instance_id, NOTE_SECONDS))
+        except GONE as error:
+            log.warning("what is in hand is not noted", error=repr(error))
