@@ -6,23 +6,25 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NewType
 
-JobId = NewType("JobId", int)
-TaskQueueId = NewType("TaskQueueId", int)
-Epoch = NewType("Epoch", int)
+from wms.bounds import Digest, GivenName, JobNumber, MessageId, PilotName, Sequence
+
+JobId = NewType("JobId", JobNumber)
+TaskQueueId = NewType("TaskQueueId", JobNumber)
+Epoch = NewType("Epoch", Sequence)
 """Counts the attempts to give one job away; a lease names it, and any other epoch is a lost lease."""
 
-PilotId = NewType("PilotId", str)
-SiteName = NewType("SiteName", str)
-CeName = NewType("CeName", str)
-CommandId = NewType("CommandId", str)
+PilotId = NewType("PilotId", PilotName)
+SiteName = NewType("SiteName", GivenName)
+CeName = NewType("CeName", GivenName)
+CommandId = NewType("CommandId", MessageId)
 """Chosen by the user's tool; a second command with the same id takes no effect."""
-RequestId = NewType("RequestId", str)
+RequestId = NewType("RequestId", PilotName)
 """Chosen by the job agent for one match request."""
-ReportId = NewType("ReportId", str)
+ReportId = NewType("ReportId", PilotName)
 """Chosen by the job agent for one report, which it repeats until it is acknowledged."""
-InstanceId = NewType("InstanceId", str)
+InstanceId = NewType("InstanceId", GivenName)
 """One running process of a service."""
-SandboxId = NewType("SandboxId", str)
+SandboxId = NewType("SandboxId", Digest)
 """The SHA-256 of a sandbox's bytes, in lower-case hexadecimal."""
 
 SLUG_LIMIT = 80

@@ -13,13 +13,24 @@ from typing import Annotated, NamedTuple, TypeAlias
 from msgspec import Meta, Struct, structs
 from msgspec.structs import force_setattr
 
+from wms.bounds import (
+    Count,
+    CpuTime,
+    Explanation,
+    Expression,
+    Load,
+    LongText,
+    Measure,
+    Megabytes,
+    Name,
+    Names,
+    Whole,
+)
+
 WILDCARD = "any"
 MAX_PROCESSORS = 1024
 
-Name = Annotated[str, Meta(max_length=255)]
-Names = Annotated[tuple[Name, ...], Meta(max_length=1000)]
-"""A set of names in a message; the bounds hold where a message is decoded."""
-Value: TypeAlias = bool | int | float | Annotated[str, Meta(max_length=1000)] | Names
+Value: TypeAlias = bool | Whole | Measure | Explanation | Names
 Told: TypeAlias = Annotated[tuple[tuple[Name, Value], ...], Meta(max_length=100)]
 """Attributes of an ad and their values."""
 
@@ -108,16 +119,16 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
 
     setup: Name
     vo: Name
-    cpu_time: int
+    cpu_time: CpuTime
     site: Name = ""
     grid_ce: Name = ""
     pilot_type: Name = ""
     platforms: Names = ()
     job_types: Names = ()
     banned_job_types: Names = ()
-    memory_mb: int = 0
-    disk_mb: int = 0
-    processors: int = 1
+    memory_mb: Megabytes = 0
+    disk_mb: Megabytes = 0
+    processors: Count = 1
     tags: Names = ()
     required_tags: Names = ()
     generic: bool = True
@@ -172,8 +183,8 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
 
     site: Name
     ce: Name
-    slots: int
-    max_cpu_time: int
+    slots: Count
+    max_cpu_time: CpuTime
     setup: Name = ""
     dispatcher: Name = "local"
     grid_middleware: Name = ""
@@ -182,21 +193,21 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
     platforms: Names = ()
     job_types: Names = ()
     vos: Names = ()
-    cores: int = 1
-    memory_mb: int = 0
-    disk_mb: int = 0
+    cores: Count = 1
+    memory_mb: Megabytes = 0
+    disk_mb: Megabytes = 0
     tags: Names = ()
     required_tags: Names = ()
-    slots_per_pilot: int = 1
-    cores_per_pilot: int = 1
-    max_pilots: int = 0
-    max_waiting_pilots: int = 0
-    max_jobs: int = 0
-    max_submitting_jobs: int = 0
-    current_jobs: int = 0
-    current_submitting_jobs: int = 0
-    rule: Annotated[str, Meta(max_length=65_536)] = ""
-    load: float = 0.0
+    slots_per_pilot: Count = 1
+    cores_per_pilot: Count = 1
+    max_pilots: Count = 0
+    max_waiting_pilots: Count = 0
+    max_jobs: Count = 0
+    max_submitting_jobs: Count = 0
+    current_jobs: Count = 0
+    current_submitting_jobs: Count = 0
+    rule: Expression = ""
+    load: Load = 0.0
     """Processes that run or wait to run there, on average of the last minute: shown, never matched by."""
 
     def __post_init__(self) -> None:
@@ -266,14 +277,14 @@ class AdvertisedResource(Resource, frozen=True, kw_only=True, cache_hash=True):
     case, are others than the ad says. A pilot that there is has None: it is as it is.
     """
 
-    ad: str = ""
+    ad: LongText = ""
     forwards: Names | None = None
 
 
 class AdvertisedElement(ComputingElement, frozen=True, kw_only=True, cache_hash=True):
     """A computing element, the ClassAd that goes with it, as canonical text, and what its site forwards to the batch system."""
 
-    ad: str = ""
+    ad: LongText = ""
     forwards: Names = ()
 
     def pilot_resource(self, *, vo: str) -> Resource:

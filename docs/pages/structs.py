@@ -161,16 +161,22 @@ def _choice(values: Iterable[object]) -> str:
     return "one of " + ", ".join(f"`{value}`" if value != "" else '`""`' for value in values)
 
 
+GENEROUS, GENEROUS_LENGTH = 10**10, 4_096
+"""Bounds that nobody comes near are in the schemas, not in the pages."""
+
+
 def _length(given: Any, of: str) -> str:
     low, high = given.min_length, given.max_length
-    if high is None:
+    if high is None or high >= GENEROUS_LENGTH:
         return f", at least {low:,} {of}" if low else ""
     return f", {low:,} to {high:,} {of}" if low else f", at most {high:,} {of}"
 
 
 def _range(given: types.IntType | types.FloatType) -> str:
     bounds = (("≥", given.ge), (">", given.gt), ("≤", given.le), ("<", given.lt))
-    return "".join(f", {sign} {bound:,}" for sign, bound in bounds if bound is not None)
+    return "".join(
+        f", {sign} {bound:,}" for sign, bound in bounds if bound is not None and abs(bound) < GENEROUS
+    )
 
 
 def default(field: types.Field) -> str:

@@ -4,8 +4,9 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from wms.messages.ads import Expression, Scalar
-from wms.runtime.config import Count, Seconds, Section, ServiceConfig
+from wms.bounds import Count, Expression, Line, Lines, LineTable
+from wms.messages.ads import Scalar
+from wms.runtime.config import Seconds, Section, ServiceConfig
 
 Lifetime: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
@@ -13,7 +14,7 @@ Lifetime: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 class Offered(Section, frozen=True, kw_only=True):
     """What whoever runs a site says of its elements; it goes before what is read there."""
 
-    setup: str = "default"
+    setup: Line = "default"
     slots: Count = 0
     """How many jobs at once; 0: as many as is read."""
     slots_per_pilot: Count = 0
@@ -22,7 +23,7 @@ class Offered(Section, frozen=True, kw_only=True):
     """Of this machine's slots together; of a pilot where the element is a batch system's. 0: as is read."""
     disk_mb: Count = 0
     """What a pilot's jobs have for their directories; 0: not told, pilots measure it."""
-    grid_middleware: str = ""
+    grid_middleware: Line = ""
     """How jobs that choose their middleware name the way there; empty: as the dispatcher."""
     max_waiting_pilots: Count = 4
     max_pilots: Count = 0
@@ -31,23 +32,28 @@ class Offered(Section, frozen=True, kw_only=True):
     """Jobs at most, in any state, others' too where the source counts them; 0: no such limit."""
     max_submitting_jobs: Count = 0
     """Jobs at most that are being submitted; 0: no such limit."""
-    tags: list[str] = []
-    required_tags: list[str] = []
+    tags: Lines = []
+    required_tags: Lines = []
     """A job must ask for these, or it does not go there."""
-    platforms: list[str] = []
+    platforms: Lines = []
     """Empty: as is read."""
-    submit_pools: list[str] = []
-    vos: list[str] = []
+    submit_pools: Lines = []
+    vos: Lines = []
     """Whose jobs it takes; empty: as is read, else everybody's."""
-    stations: list[str] = []
+    stations: Lines = []
     """Names by which users choose where data is handled (SAM-Grid)."""
-    applications: list[str] = []
+    applications: Lines = []
     """Software that is installed, as jobs ask for it; told besides what is read."""
-    close_storage: dict[str, str] = {}
+    close_storage: LineTable = {}
     """Storage elements that are near, and the path where machines see each, empty if they do not."""
-    benchmarks: dict[str, Annotated[float, msgspec.Meta(gt=0)]] = {}
+    benchmarks: Annotated[
+        dict[Line, Annotated[float, msgspec.Meta(gt=0, le=1e9)]], msgspec.Meta(max_length=1_000)
+    ] = {}
     """Results of a core: `HEPSPEC06`, `SI00`, `SF00`."""
-    attributes: dict[str, Scalar | list[Scalar]] = {}
+    attributes: Annotated[
+        dict[Line, Scalar | Annotated[list[Scalar], msgspec.Meta(max_length=10_000)]],
+        msgspec.Meta(max_length=1_000),
+    ] = {}
     """More that expressions may look at, by name."""
     requirements: Expression = ""
     """An expression that must be true of a job (`other`), with the limits on jobs above."""
@@ -58,8 +64,8 @@ class Offered(Section, frozen=True, kw_only=True):
 class ElementSettings(Offered, frozen=True, kw_only=True):
     """One computing element of this machine: what is not said is read from the machine."""
 
-    site: str
-    ce: str = "local"
+    site: Line
+    ce: Line = "local"
     max_cpu_time: Count = 864_000
     count_jobs: bool = True
     """Count jobs by the processes here, as `ps` does, for the ad's CurrentJobs."""
@@ -68,12 +74,12 @@ class ElementSettings(Offered, frozen=True, kw_only=True):
 class BatchSettings(Offered, frozen=True, kw_only=True):
     """The queues of a batch or information system: one element each, of the queue's name."""
 
-    site: str
-    queues: list[str] = []
+    site: Line
+    queues: Lines = []
     """Those that are advertised; empty: all. Queues over the same machines see the same free slots: name one of them."""
-    names: dict[str, str] = {}
+    names: LineTable = {}
     """What the element of a queue is called, where not as the queue."""
-    dispatcher: str = ""
+    dispatcher: Line = ""
     """How pilots are sent there; empty: by what the queue is read from."""
     max_cpu_time: Count = 0
     """Seconds; 0: as is read."""
@@ -86,67 +92,67 @@ class BatchSettings(Offered, frozen=True, kw_only=True):
 class SlurmSettings(BatchSettings, frozen=True, kw_only=True):
     """The partitions of a Slurm cluster."""
 
-    configuration: str = ""
+    configuration: Line = ""
     """Path of slurm.conf; empty: Slurm's own."""
-    directory: str = ""
+    directory: Line = ""
     """Where its tools are; empty: on the PATH."""
-    users: list[str] = []
+    users: Lines = []
     """Whose jobs the ad's CurrentJobs counts; empty: everybody's."""
 
 
 class ArcSettings(BatchSettings, frozen=True, kw_only=True):
     """The queues of an ARC computing element, told by its REST interface."""
 
-    url: str
+    url: Line
     """Such as https://ce.example.org/arex"""
-    proxy_file: str = ""
+    proxy_file: Line = ""
     """An X.509 proxy, or a certificate with its key; read anew each time."""
-    token_file: str = ""
+    token_file: Line = ""
     """A bearer token; read anew each time."""
-    authorities: str = ""
+    authorities: Line = ""
     """A file or a directory with the certificates of the authorities that are believed; empty: this machine's."""
 
 
 class FileSettings(BatchSettings, frozen=True, kw_only=True):
     """Elements that a file tells of in GLUE: .ldif, .xml, .json as ARC has it, or one as a ClassAd, .ad."""
 
-    path: str
-    dispatcher: str = "local"
+    path: Line
+    dispatcher: Line = "local"
 
 
 class Whom(Section, frozen=True, kw_only=True):
     """For whom elements are wanted; what is empty is not looked at."""
 
-    vo: str = ""
-    group: str = ""
+    vo: Line = ""
+    group: Line = ""
     """A group or role of the VO by its name, or as VOMS has it: `/lhcb/prod/Role=pilot`."""
-    owner: str = ""
+    owner: Line = ""
     """A person, as the rules of elements name one: the subject of a certificate."""
 
 
 class IndexSettings(BatchSettings, frozen=True, kw_only=True):
     """The elements that a hierarchy of index servers leads to."""
 
-    urls: list[str]
+    urls: Lines
     """Where it begins: `https:`, `http:`, `file:`, or the ads of a broker, `kafka://broker:9092/wms.resource.ads`."""
-    site: str = ""
+    site: Line = ""
     """One site for all elements; empty: each its own, called as its index does or as the host of its door."""
-    sites: dict[str, str] = {}
+    sites: LineTable = {}
     """What a site is called here, by what it would be called."""
-    hosts: list[str] = []
+    hosts: Lines = []
     """Patterns of hosts that indexes may lead to, such as `*.example.org`, or `*` for all; empty: the hosts of `urls`, and those
     of their domains."""
-    for_whom: list[Whom] = []
+    for_whom: Annotated[list[Whom], msgspec.Meta(max_length=10_000)] = []
     """Elements are left out that let none of these in; empty: none is."""
-    proxy_file: str = ""
+    proxy_file: Line = ""
     """An X.509 proxy, or a certificate with its key; read anew each time."""
-    token_file: str = ""
+    token_file: Line = ""
     """A bearer token; read anew each time."""
-    token_hosts: list[str] = []
+    token_hosts: Lines = []
     """Patterns of the hosts that are shown the token, over https."""
-    authorities: str = ""
+    authorities: Line = ""
     """A file or a directory with the certificates of the authorities that are believed; empty: this machine's."""
-    jwks: str = ""
+    jwks: Line = ""
     """Of the ads of a broker: a file with the keys of the issuers whose tokens are believed there."""
     server_seconds: Seconds = 15.0
     """To wait for one server."""
@@ -162,7 +168,7 @@ class IndexSettings(BatchSettings, frozen=True, kw_only=True):
 class AdvertisingSettings(Section, frozen=True, kw_only=True):
     """How ads are published."""
 
-    token_file: str
+    token_file: Line
     """A token of kind site; it says for which sites this advertiser may speak."""
     period_seconds: Seconds = 60.0
     """Of this machine's own elements."""
@@ -173,8 +179,8 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
     advertising: AdvertisingSettings
-    elements: list[ElementSettings] = []
-    slurm: list[SlurmSettings] = []
-    arc: list[ArcSettings] = []
-    files: list[FileSettings] = []
-    indexes: list[IndexSettings] = []
+    elements: Annotated[list[ElementSettings], msgspec.Meta(max_length=10_000)] = []
+    slurm: Annotated[list[SlurmSettings], msgspec.Meta(max_length=10_000)] = []
+    arc: Annotated[list[ArcSettings], msgspec.Meta(max_length=10_000)] = []
+    files: Annotated[list[FileSettings], msgspec.Meta(max_length=10_000)] = []
+    indexes: Annotated[list[IndexSettings], msgspec.Meta(max_length=10_000)] = []

@@ -3,7 +3,9 @@
 from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
+from wms.bounds import CpuTime, Line
 from wms.lease import Terms
 from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 from wms.taskqueue.grouping import DEFAULT_SEGMENTS, checked_segments
@@ -12,7 +14,7 @@ from wms.taskqueue.grouping import DEFAULT_SEGMENTS, checked_segments
 class QueueSettings(Section, frozen=True, kw_only=True):
     """How jobs are grouped."""
 
-    cpu_segments: tuple[int, ...] = DEFAULT_SEGMENTS
+    cpu_segments: Annotated[tuple[CpuTime, ...], Meta(max_length=1_000)] = DEFAULT_SEGMENTS
     """Upper bounds in seconds of CPU time; they increase. What is above the last belongs to it."""
     removed_when_empty_seconds: Seconds = 300.0
 
@@ -23,7 +25,7 @@ class QueueSettings(Section, frozen=True, kw_only=True):
 class SandboxSettings(Section, frozen=True, kw_only=True):
     """Where sandboxes are, and how long one that no job refers to is kept."""
 
-    url: str = ""
+    url: Line = ""
     kept_unreferenced_seconds: Seconds = 86_400.0
 
 

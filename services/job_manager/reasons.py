@@ -102,8 +102,13 @@ class Reasons:
             closed,
             shut_out(await ce_state.read(tx)),
         )
-        found = {tq_id: standings[self._numbers[tq_id]] for tq_id in waiting}
-        return {tq_id: (at, judge(at)) for tq_id, at in found.items()}
+        for element, fault in self._survey.faults:
+            log.error("element passed over", site=element.site, ce=element.ce, fault=fault)
+        return {
+            tq_id: (at, judged)
+            for tq_id in waiting
+            if (judged := _judged(tq_id, at := standings[self._numbers[tq_id]])) is not None
+        }
 
     async def _learn(self, tx: Transaction, waiting: Mapping[TaskQueueId, Waiting]) -> None:
         """Number the queues that are new; begin anew when most that are numbered are gone."""
@@ -123,6 +128,15 @@ class Reasons:
         for tq_id, wanted in queues.items():
             self._numbers[tq_id] = len(self._survey.requirements)
             self._survey.append(wanted)
+
+
+def _judged(tq_id: TaskQueueId, at: Standing) -> Judgement | None:
+    """Return why a queue waits; None when nobody can say, which is that queue's fault alone."""
+    try:
+        return judge(at)
+    except Exception:
+        log.exception("queue passed over", tq_id=tq_id)
+        return None
 
 
 def _is_news(told: Told | None, at: Standing, judged: Judgement) -> bool:

@@ -25,6 +25,8 @@ AD_BYTES, WHOLE_AD_BYTES, SHORT_BYTES = 65_536, 500_000, 1_024
 TERMS = Terms()
 """What operators order has no pause: these only bound how long a canary is out, which the pilot submitter judges."""
 
+UNREADABLE = "unreadable: a value of its ad is out of bounds, so that nothing is sent there: let its site advertise it anew"
+
 
 async def carry_out(
     tx: Transaction, principal: Principal, rule: RuleSite, canaries: Canaries
@@ -193,9 +195,14 @@ def _jobs_there(row: asyncpg.Record, said: dict[str, Any]) -> replies.JobsThere:
 
 
 def _line(row: asyncpg.Record, health: Health, fate: Fate, ad_bytes: int) -> replies.SiteLine:
-    said = _said(row["element"], ad_bytes)
+    element = ad.element_of(row["element"])
+    said = _said(row["element"], ad_bytes) if element else {}
     since = Since(row["allowed"], row["matched"], row["sent"], row["idle"])
-    said_of = notices(ad.element_of(row["element"]), since, health, fate, fresh=row["fresh"])
+    said_of = (
+        [each.text() for each in notices(element, since, health, fate, fresh=row["fresh"])]
+        if element
+        else [UNREADABLE]
+    )
     return replies.SiteLine(
         site=row["site"],
         ce=row["ce"],
@@ -206,8 +213,8 @@ def _line(row: asyncpg.Record, health: Health, fate: Fate, ad_bytes: int) -> rep
         ad=said,
         pilots=row["pilots"],
         running_jobs=row["running_jobs"],
-        notices=tuple(each.text() for each in said_of),
-        jobs_there=_jobs_there(row, said),
+        notices=tuple(said_of),
+        jobs_there=_jobs_there(row, said) if element else None,
         state=health.state,
         until=health.until,
         reason=health.reason,

@@ -1,5 +1,10 @@
 """What the matcher is told."""
 
+from typing import Annotated
+
+from msgspec import Meta
+
+from wms.bounds import Name
 from wms.lease import Terms
 from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 from wms.taskqueue.draw import Law
@@ -21,9 +26,11 @@ class MatchingSettings(Section, frozen=True, kw_only=True):
     draw: Law = "dirac"
     retry_after_seconds: Seconds = 1.0
     """When an agent that got nothing may ask again."""
-    shares: dict[str, dict[str, GroupShare]] = {}
+    shares: Annotated[
+        dict[Name, Annotated[dict[Name, GroupShare], Meta(max_length=10_000)]], Meta(max_length=10_000)
+    ] = {}
     """Shares by VO and owner group; one that is not named has the default. What `wms shares` sets goes before."""
-    limits: tuple[LimitSettings, ...] = ()
+    limits: Annotated[tuple[LimitSettings, ...], Meta(max_length=100_000)] = ()
     """Limits on jobs. What `wms limits` sets goes before."""
 
     def __post_init__(self) -> None:

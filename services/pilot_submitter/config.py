@@ -4,22 +4,23 @@ from typing import Annotated
 
 import msgspec
 
+from wms.bounds import Count, Line, Lines, LineTable
 from wms.provisioning.health import Terms
-from wms.runtime.config import Count, Seconds, Section, ServiceConfig
+from wms.runtime.config import Seconds, Section, ServiceConfig
 
 
 class PilotSettings(Section, frozen=True, kw_only=True):
     """How pilots are made and how many."""
 
-    directory: str
+    directory: Line
     """Below it every pilot of this machine has a directory."""
-    keys: str
+    keys: Line
     """The directory with the key that signs pilots' tokens."""
-    local_sites: list[str] = []
+    local_sites: Lines = []
     """The sites whose local elements are this machine, by name or pattern: pilots run here for no other, whatever an ad says."""
-    lifeline: str = ""
+    lifeline: Line = ""
     """The lock file of a system on this machine, with which its pilots end."""
-    system: str = ""
+    system: Line = ""
     """The name by which leftovers of an earlier life of this system are known."""
     most: Count = 16
     """Pilots at a time, over all elements."""
@@ -44,69 +45,69 @@ class PilotSettings(Section, frozen=True, kw_only=True):
 class SandboxSettings(Section, frozen=True, kw_only=True):
     """Where sandboxes are, as pilots see it."""
 
-    url: str
+    url: Line
 
 
 class ElementSettings(Section, frozen=True, kw_only=True):
     """One computing element that is reached through a middleware: its name, and what pilots ask for there."""
 
-    site: str
-    ce: str
-    agent: list[str] = []
+    site: Line
+    ce: Line
+    agent: Lines = []
     """How a job agent is started there; empty: as on this machine, by this Python."""
-    sandboxes_url: str = ""
+    sandboxes_url: Line = ""
     """The store, as pilots there see it; empty: as in `[sandboxes]`."""
     lifetime_seconds: Seconds = 86_400.0
     """After so long a pilot takes no more jobs."""
     drain_seconds: Seconds = 3_600.0
     """What its jobs then have left before the element ends them: the wall time asked for is the sum of the two."""
     follow_every_seconds: Seconds = 10.0
-    mapping: dict[str, str] = {}
+    mapping: LineTable = {}
     """Rules by which what jobs require of hosts is asked for, above the built-in ones: an attribute and an option,
     `GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"`."""
-    software: str = ""
+    software: Line = ""
     """A directory on the nodes whose entries are the names of their runtime environments; empty: as the element's ad says."""
-    attributes: dict[str, str] = {}
+    attributes: LineTable = {}
     """Options of the middleware's own: of `sbatch`, relations of xRSL for ARC, commands of HTCondor's submit description."""
 
 
 class SlurmSettings(ElementSettings, frozen=True, kw_only=True):
     """An element that is a partition of a Slurm cluster whose tools run here."""
 
-    directory: str
+    directory: Line
     """On a file system that the cluster shares: a directory for each pilot."""
-    configuration: str = ""
+    configuration: Line = ""
     """The slurm.conf; empty: what the tools find by themselves."""
-    partition: str = ""
-    account: str = ""
-    constraint: str = ""
-    gres: str = ""
+    partition: Line = ""
+    account: Line = ""
+    constraint: Line = ""
+    gres: Line = ""
 
 
 class ArcSettings(ElementSettings, frozen=True, kw_only=True):
     """An ARC element with its REST interface. It knows us by a proxy or a token; both may be renewed at any time."""
 
-    url: Annotated[str, msgspec.Meta(pattern="^https://")]
+    url: Annotated[str, msgspec.Meta(pattern="^https://", max_length=4_096)]
     """As in `https://ce.example.org/arex`."""
-    queue: str = ""
-    proxy: str = ""
+    queue: Line = ""
+    proxy: Line = ""
     """A file with certificate, key and chain."""
-    token: str = ""
+    token: Line = ""
     """A file with a bearer token."""
-    authorities: str = ""
+    authorities: Line = ""
     """A file of certificates that may vouch for the element; empty: whom this machine trusts."""
 
 
 class HTCondorSettings(ElementSettings, frozen=True, kw_only=True):
     """An element that is an HTCondor pool, by its tools, which run here."""
 
-    directory: str
+    directory: Line
     """A directory for each pilot; HTCondor carries its files to the node and back."""
-    pool: str = ""
+    pool: Line = ""
     """The collector; empty: what the tools find by themselves."""
-    schedd: str = ""
+    schedd: Line = ""
     """The name of the queue; empty: the one of this machine."""
-    constraint: str = ""
+    constraint: Line = ""
     """An expression that machines must satisfy (`requirements`)."""
 
 
@@ -116,6 +117,6 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     pilots: PilotSettings
     sandboxes: SandboxSettings
     health: Terms = Terms()
-    slurm: list[SlurmSettings] = []
-    arc: list[ArcSettings] = []
-    htcondor: list[HTCondorSettings] = []
+    slurm: Annotated[list[SlurmSettings], msgspec.Meta(max_length=10_000)] = []
+    arc: Annotated[list[ArcSettings], msgspec.Meta(max_length=10_000)] = []
+    htcondor: Annotated[list[HTCondorSettings], msgspec.Meta(max_length=10_000)] = []

@@ -334,4 +334,7 @@ def _offered(supply: Supply, asked: Sequence[int], free: int) -> Resource | None
 @lru_cache(maxsize=4_096)
 def _sent(resource: str) -> Resource | None:
     """Return what pilots were sent to offer; None of those of which nobody said."""
-    return msgspec.json.decode(resource, type=Resource) if resource else None
+    try:
+        return msgspec.json.decode(resource, type=Resource) if resource else None
+    except msgspec.DecodeError:
+        return None  # written down before its values had bounds

@@ -1,7 +1,7 @@
 """What cannot be read is Rejected, whatever it is; what can be read comes back as it was."""
 
 import json
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -75,6 +75,70 @@ SPOILT = {
     "too many ranges": control(selector={"ids": [[1, 2]] * 1_001}),
     "a required field is null": control(selector=None),
 }
+
+
+def ad(**changes: Any) -> bytes:
+    said = json.loads(encode(MINIMAL["advertise"]))
+    return json.dumps({**said, "element": {**said["element"], **changes}}).encode()
+
+
+def report(**usage: Any) -> bytes:
+    result = {"job_id": 1, "epoch": 1, "outcome": "done", "code": "DONE", **usage}
+    return json.dumps({"type": "report", "report_id": "r", "pilot_id": "p", "finish": [result]}).encode()
+
+
+BEYOND = {
+    "an ad of 2^70 seconds": ("wms.resource.ads", ad(max_cpu_time=2**70)),
+    "an ad of 2^63 slots": ("wms.resource.ads", ad(slots=2**63)),
+    "an ad of less than no memory": ("wms.resource.ads", ad(memory_mb=-1)),
+    "an element named with an escape sequence": ("wms.resource.ads", ad(ce="ce\x1b[2J")),
+    "a site named with a C1 control": ("wms.resource.ads", ad(site="glasgow\x9b2J")),
+    "a site named with DEL": ("wms.resource.ads", ad(site="glasgow\x7f")),
+    "an expression with a NUL": ("wms.resource.ads", ad(rule="true\x00")),
+    "the year 1 of another zone": (
+        "wms.resource.ads",
+        b'{"type":"withdraw","site":"a","ce":"b","advertised_at":"0001-01-01T00:00:00+23:59"}',
+    ),
+    "the year 9999": (
+        "wms.resource.ads",
+        b'{"type":"withdraw","site":"a","ce":"b","advertised_at":"9999-12-31T23:59:59-23:59"}',
+    ),
+    "an id of 2^63": ("wms.job.commands", control(selector={"ids": [[1, 2**63]]})),
+    "an id below none": ("wms.job.commands", control(selector={"ids": [[-(2**63), 1]]})),
+    "a reversed range": ("wms.job.commands", control(selector={"ids": [[1, 2], [9, 3]]})),
+    "a reason with a NUL": ("wms.job.commands", control(reason="\x00")),
+    "a job's name with an escape sequence": ("wms.job.commands", control(selector={"name": "\x1b]0;x\x07"})),
+    "one part for two descriptions": (
+        "wms.job.commands",
+        b'{"type":"submit","command_id":"c","jobs":[{},{}],"lists":[[0,["p"]],[1,["p"]]]}'.replace(
+            b'[0,["p"]]', b'{"job":0,"parts":["p"]}'
+        ).replace(b'[1,["p"]]', b'{"job":1,"parts":["p"]}'),
+    ),
+    "a job of 2^63": ("wms.job.queries", b'{"type":"show-job","query_id":"q","job_id":9223372036854775808}'),
+    "a usage of 1e308 s": ("wms.job.reports", report(usage={"cpu_user_seconds": 1e308})),
+    "an epoch of 2^31": ("wms.job.reports", report(epoch=2**31)),
+    "an exit code of 2^40": ("wms.job.reports", report(exit_code=2**40)),
+}
+
+
+@pytest.mark.parametrize("what", BEYOND)
+def test_what_is_beyond_its_bound_is_refused_with_its_place(what: str) -> None:
+    topic, payload = BEYOND[what]
+    refused = refusal(payload, topic)
+    assert refused.code == "MESSAGE_INVALID"
+    assert "`$" in refused.message
+    assert refused.remedy
+
+
+@pytest.mark.parametrize("text", ["C:\\\\u0000", "größer", "a\ttab and a\nline", "\x1b[31m"])
+def test_texts_that_are_no_names_may_have_any_character_but_nul(text: str) -> None:
+    assert CODECS["wms.job.commands"].decode(control(reason=text)).reason == text
+
+
+def test_what_is_within_every_bound_is_read() -> None:
+    assert CODECS["wms.resource.ads"].decode(ad(ce="ce01-größe", max_cpu_time=10**12))
+    assert CODECS["wms.job.commands"].decode(control(selector={"ids": [[7, 7], [0, 2**62]]}))
+    assert CODECS["wms.job.reports"].decode(report(usage={"cpu_user_seconds": 1e11}, exit_code=-9))
 
 
 @pytest.mark.parametrize("what", SPOILT)
@@ -184,12 +248,13 @@ def spoil(data: st.DataObject, document: Any) -> None:
 
 # --- round trips of the messages that carry much ---------------------------------------------------
 
-texts = st.text(st.characters(codec="utf-8"), max_size=60)
-names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60)
-numbers = st.integers(1, 2**63 - 1)
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60)
+names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).filter(str.isprintable)
+words = st.just("") | names
+numbers = st.integers(1, 2**60)
 held = st.tuples(numbers.map(JobId), st.integers(0, 2**31 - 1).map(Epoch))
 helds = st.lists(held, max_size=5).map(tuple)
-amounts = st.floats(0, 1e15)
+amounts = st.floats(0, 1e11)
 usages = st.builds(
     Usage,
     cpu_user_seconds=amounts,
@@ -207,7 +272,7 @@ results = st.builds(
     text=texts,
     exit_code=st.none() | st.integers(-128, 255),
     signal=st.none() | st.integers(1, 64),
-    started_at=st.none() | st.datetimes(timezones=st.just(UTC)),
+    started_at=st.none() | st.datetimes(datetime(1970, 1, 1), datetime(2999, 1, 1), timezones=st.just(UTC)),
     usage=usages,
     output_sha256=st.none() | st.from_regex(r"[0-9a-f]{64}", fullmatch=True),
     output_bytes=numbers,
@@ -235,7 +300,7 @@ submits = st.builds(
     Submit,
     command_id=names.map(CommandId),
     jobs=st.lists(raws, min_size=1, max_size=5).map(tuple),
-    client=texts,
+    client=words,
 )
 offers = st.builds(
     Offer,
@@ -246,9 +311,9 @@ offers = st.builds(
             OfferedJob,
             job_id=numbers.map(JobId),
             epoch=st.integers(0, 2**31 - 1).map(Epoch),
-            owner=texts,
-            owner_group=texts,
-            vo=texts,
+            owner=words,
+            owner_group=words,
+            vo=words,
             description=raws,
             array_index=st.none() | st.integers(0, 10**6),
         ),

@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 from cryptography.hazmat.primitives import serialization
@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from wms.auth.orders import ORDERS_KEY, SECRET_BYTES
 from wms.auth.principal import Kind
+from wms.bounds import Name, Word
 from wms.errors import Rejected
 
 ALGORITHM: Final = "ES256"
@@ -30,20 +31,20 @@ KINDS: Final[Mapping[str, tuple[Kind, ...]]] = {
 class PublicKey(msgspec.Struct, frozen=True, kw_only=True):
     """A JSON Web Key (RFC 7517), and which kinds of token it may sign: none unless it says so."""
 
-    kty: str
-    crv: str
-    x: str
-    y: str
-    kid: str
-    alg: str
-    use: str = "sig"
-    wms_kinds: tuple[Kind, ...] = ()
+    kty: Word
+    crv: Word
+    x: Word
+    y: Word
+    kid: Name
+    alg: Word
+    use: Word = "sig"
+    wms_kinds: Annotated[tuple[Kind, ...], msgspec.Meta(max_length=100)] = ()
 
 
 class KeySet(msgspec.Struct, frozen=True):
     """A JSON Web Key Set."""
 
-    keys: tuple[PublicKey, ...]
+    keys: Annotated[tuple[PublicKey, ...], msgspec.Meta(max_length=1_000)]
 
 
 class SigningKey(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,10 +12,11 @@ import secrets
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
+from wms.bounds import Word
 from wms.errors import Rejected
 
 ORDERS_KEY: Final = "orders.key"
@@ -31,7 +32,7 @@ _FILE_LIMIT = 4_096
 class SignedOrder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The envelope of everything in a site's inbox: the order as it is, and how it is known to be the services' own."""
 
-    macs: tuple[str, ...]
+    macs: Annotated[tuple[Word, ...], msgspec.Meta(max_length=SECRETS_LIMIT)]
     """HMAC-SHA256 by the pilot's key over topic, key and order, in base64: one for each secret in use, the newest first."""
     order: msgspec.Raw
 

@@ -5,6 +5,8 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from wms.bounds import GivenName, Name, NameSet, PilotName, Timestamp
+
 Kind: TypeAlias = Literal["user", "service", "pilot", "site"]
 
 Subject: TypeAlias = Annotated[str, msgspec.Meta(max_length=1_000)]
@@ -37,18 +39,18 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A user, service, pilot or site whose token was verified. Never made from a message's body."""
 
     kind: Kind
-    owner: str
+    owner: GivenName
     """The token's subject; of a pilot, whose jobs it was sent for."""
-    group: str
-    vo: str
-    rights: frozenset[str] = frozenset()
-    pilot_id: str | None = None
-    site: str | None = None
-    ce: str | None = None
-    sites: frozenset[str] = frozenset()
+    group: Name
+    vo: Name
+    rights: NameSet = frozenset()
+    pilot_id: PilotName | None = None
+    site: Name | None = None
+    ce: Name | None = None
+    sites: NameSet = frozenset()
     """Of who speaks for the sites that an index leads to: names, or patterns such as `*.example.org`."""
     certificate_subject: Subject = ""
     fqans: Fqans = ()
-    token_id: str
-    expires_at: float
+    token_id: Name
+    expires_at: Timestamp
     """Seconds since 1970."""

@@ -16,6 +16,7 @@ import msgspec
 
 from wms.auth.keys import ALGORITHM, KeySet, PublicKey, SigningKey, generate_keys, load_key
 from wms.auth.principal import Fqans, Kind, Principal, Right, Subject
+from wms.bounds import NAME_LENGTH, GivenName, Name, NameSet, PilotName, WholeTimestamp
 from wms.errors import Rejected
 
 __all__ = [
@@ -47,21 +48,20 @@ _NEEDED: Mapping[Kind, tuple[str, ...]] = {
     "pilot": ("group", "vo", "pilot_id", "site", "ce"),
     "site": ("site",),
 }
-_NAME_LIMIT = 255
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a token says of its bearer."""
 
     kind: Kind
-    owner: str = msgspec.field(name="sub")
-    group: str = ""
-    vo: str = ""
-    rights: frozenset[str] = frozenset()
-    pilot_id: str | None = None
-    site: str | None = None
-    ce: str | None = None
-    sites: frozenset[str] = frozenset()
+    owner: Name = msgspec.field(name="sub")
+    group: Name = ""
+    vo: Name = ""
+    rights: NameSet = frozenset()
+    pilot_id: PilotName | None = None
+    site: Name | None = None
+    ce: Name | None = None
+    sites: NameSet = frozenset()
     """More sites, or patterns of sites, that a site's token may speak for; it need have no `site` then."""
     certificate_subject: Subject = ""
     """The subject of the certificate by which the issuer knows a user: what sites' rules may let in."""
@@ -87,8 +87,8 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return f"a {self.kind}'s token has no certificate's subject and no VOMS roles"
         if not all(each.startswith("/") for each in self.fqans):
             return "a VOMS role begins with a slash: /lhcb/Role=production"
-        if not all(len(value) <= _NAME_LIMIT and value.isprintable() for value in values):
-            return f"names must be printable and at most {_NAME_LIMIT} long"
+        if not all(len(value) <= NAME_LENGTH and value.isprintable() for value in values):
+            return f"names must be printable and at most {NAME_LENGTH} long"
         if self.sites and self.kind != "site":
             return f"a {self.kind}'s token is for no sites"
         needed = () if self.sites else _NEEDED[self.kind]
@@ -97,12 +97,12 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Token(Claims, frozen=True, kw_only=True):
-    iss: str
-    aud: str
-    iat: int
-    nbf: int
-    exp: int
-    jti: str
+    iss: Name
+    aud: Name
+    iat: WholeTimestamp
+    nbf: WholeTimestamp
+    exp: WholeTimestamp
+    jti: GivenName
 
 
 def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
@@ -178,7 +178,7 @@ class Verifier:
         except (Rejected, *_UNREADABLE):
             return ""
         subject = body.get("sub")
-        if isinstance(subject, str) and len(subject) <= _NAME_LIMIT and subject.isprintable():
+        if isinstance(subject, str) and len(subject) <= NAME_LENGTH and subject.isprintable():
             return subject
         return ""
 

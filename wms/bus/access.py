@@ -1,35 +1,36 @@
 """How to reach brokers: their addresses, and what they ask of those who come."""
 
 import ssl
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
+from wms.bounds import Line
 from wms.bus.door import servers
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to reach the brokers."""
 
-    bootstrap: str = "127.0.0.1:9092"
+    bootstrap: Line = "127.0.0.1:9092"
     """HOST:PORT, several with commas between, or `unix:/path/to/NAME.sock` of a broker that `wms up` keeps."""
-    fetch_wait_ms: int = 100
+    fetch_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=60_000)] = 100
     """How long a broker may hold a fetch that finds nothing. 0 for one that does not wake it early, as the embedded one: it
     is asked anew from time to time."""
     idempotent: bool = True
     """Whether the producer numbers its messages, so that a broker drops those sent twice. The embedded cannot."""
-    replication: int = 1
+    replication: Annotated[int, msgspec.Meta(ge=-1, le=1_000)] = 1
     security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """Whether connections are encrypted (SSL), and whether we say who we are (SASL)."""
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
     """How we prove it."""
-    username: str = ""
-    password: str = ""
-    authorities: str = ""
+    username: Line = ""
+    password: Line = ""
+    authorities: Line = ""
     """A file of certificates that may vouch for the brokers; empty: whom this machine trusts."""
-    certificate: str = ""
+    certificate: Line = ""
     """A file with our certificate, for brokers that ask for one."""
-    private_key: str = ""
+    private_key: Line = ""
     """The file with its key; empty: in the same file."""
 
     def __repr__(self) -> str:

@@ -71,7 +71,7 @@ class Exchange:
         """Which of the user's tools this is: the key of its answers."""
         self._settings = settings
         self._tokens = tokens
-        self._codec: Codec[Reply] = Codec(Reply)
+        self._codec: Codec[Reply] = Codec(Reply, rules=False)
         self._waiting: dict[str, asyncio.Future[Reply]] = {}
         self._line: Line | None = None
         self._changed = asyncio.Event()

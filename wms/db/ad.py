@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import asyncpg
 import msgspec
+import structlog
 
 from wms.classad.value import ERROR
 from wms.db import ce_door
@@ -21,6 +22,8 @@ from wms.site import AdvertisedElement, ComputingElement, forwarding, lasting
 from wms.taskqueue.ads import advertised
 
 SQL = load(__file__)
+
+log = structlog.get_logger()
 
 KNOWN_DAYS = 30
 """For so long an element whose ad has expired is known: what only it can do is impossible now, not for ever."""
@@ -119,7 +122,7 @@ async def fresh(tx: Transaction) -> list[ComputingElement]:
 async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[Place, ComputingElement]:
     """Return the elements of rows with `site`, `ce`, `received_at` and `pilot_seconds`, as pilots that live so long show them.
 
-    They are in the order of the rows; those that are gone meanwhile are not there.
+    They are in the order of the rows; those that are gone meanwhile, or whose ad cannot be read, are not there.
     """
     names = [(row["site"], row["ce"], row["received_at"]) for row in rows]
     found = {name[:2]: _known.get(name) for name in names}
@@ -130,7 +133,8 @@ async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[P
         columns = [place[0] for place in missing], [place[1] for place in missing]
         for row in await tx.fetch(SQL["elements"], *columns):
             name = row["site"], row["ce"], row["received_at"]
-            found[name[:2]] = _known[name] = _element(row)
+            if element := _element(row):
+                found[name[:2]] = _known[name] = element
     lives = {(row["site"], row["ce"]): row["pilot_seconds"] for row in rows}
     forwards = await ce_door.forwards(tx)
     return {
@@ -148,17 +152,26 @@ async def tell_lives(tx: Transaction, seconds: Mapping[Place, float]) -> None:
         )
 
 
-def _element(row: asyncpg.Record) -> ComputingElement:
+def _element(row: asyncpg.Record) -> ComputingElement | None:
     element = element_of(row["element"])
+    if element is None:
+        return None
     text = _text(row["attributes"], row["expressions"], row["requirements"], row["rank"])
     return AdvertisedElement(**msgspec.structs.asdict(element), ad=text) if text else element
 
 
 # Ads come anew all the time and seldom say anything new.
 @lru_cache(maxsize=10_000)
-def element_of(text: str) -> ComputingElement:
-    """Return the computing element of an ad's JSON, without what else its ad says."""
-    return msgspec.json.decode(text, type=ComputingElement)
+def element_of(text: str) -> ComputingElement | None:
+    """Return the computing element of an ad's JSON, without what else its ad says.
+
+    None: it was stored before its values had bounds, and breaks one. It is passed over, and no other with it.
+    """
+    try:
+        return msgspec.json.decode(text, type=ComputingElement)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        log.warning("element passed over: its ad cannot be read", element=text[:500], error=str(error))
+        return None
 
 
 @lru_cache(maxsize=4_096)

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from wms.db import ad
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId
@@ -65,7 +66,7 @@ async def of_place(tx: Transaction, site: str, ce: str, limit: int) -> list[Cana
 async def elements(tx: Transaction, site: str, ce: str) -> list[ComputingElement]:
     """Return an element, or all of a site, that advertise themselves now."""
     rows = await tx.fetch(SQL["elements"], site, ce)
-    return [msgspec.json.decode(row["element"], type=ComputingElement) for row in rows]
+    return [element for row in rows if (element := ad.element_of(row["element"]))]
 
 
 async def may_look(tx: Transaction) -> bool:

@@ -4,13 +4,19 @@ A hint, never the truth: a matcher that misses one finds the job at its next loa
 that is gone has its claim refused by Postgres.
 """
 
+from typing import Annotated, TypeAlias
+
 import msgspec
 
+from wms.bounds import JobRange, Priority
 from wms.ids import JobId, TaskQueueId
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Key
 
 TOPIC = "wms.queue.changes"
+
+Jobs: TypeAlias = Annotated[tuple[JobId, ...], msgspec.Meta(max_length=1_000_000)]
+Ranges: TypeAlias = Annotated[tuple[JobRange, ...], msgspec.Meta(max_length=1_000_000)]
 
 
 class Entered(msgspec.Struct, frozen=True, kw_only=True, tag="entered"):
@@ -18,30 +24,30 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True, tag="entered"):
 
     tq_id: TaskQueueId
     requirements: Requirements
-    user_priority: float
-    job_ids: tuple[JobId, ...]
-    ranges: tuple[tuple[int, int], ...] = ()
+    user_priority: Priority
+    job_ids: Jobs
+    ranges: Ranges = ()
     """Likewise jobs, those of sweeps: ranges of ids, both ends included."""
 
 
 class JobsEntered(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-entered"):
     """Jobs of many queues wait now. A matcher that does not know a queue reads what it requires."""
 
-    levels: tuple[tuple[TaskQueueId, float, tuple[JobId, ...]], ...]
+    levels: Annotated[tuple[tuple[TaskQueueId, Priority, Jobs], ...], msgspec.Meta(max_length=100_000)]
     """Task queue, user priority, jobs."""
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True, tag="left"):
     """Jobs that wait no more and that no matcher took: killed, held, removed."""
 
-    job_ids: tuple[JobId, ...]
-    ranges: tuple[tuple[int, int], ...] = ()
+    job_ids: Jobs
+    ranges: Ranges = ()
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     """There is room again under limits that had none: (site, computing element, attribute, value) each."""
 
-    keys: tuple[Key, ...]
+    keys: Annotated[tuple[Key, ...], msgspec.Meta(max_length=100_000)]
 
 
 class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules-changed"):

@@ -3,18 +3,27 @@
 Parts of long lists, which come in any order before what names them, have the command's id for a key.
 """
 
-from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from wms.bounds import (
+    RULE,
+    Client,
+    Count,
+    GivenName,
+    JobRange,
+    Moment,
+    Name,
+    Reason,
+    ShareOfGroup,
+    TextOfJob,
+)
 from wms.ids import CommandId
 from wms.job.state import State
 from wms.taskqueue.limits import Key, Kind, Limit
 
 TOPIC = "wms.job.commands"
-
-Short = Annotated[str, msgspec.Meta(max_length=200)]
 
 SUBMIT_LIMIT = 2_000
 """Descriptions in one Submit; a tool splits more over several, with a command id each."""
@@ -22,21 +31,29 @@ SUBMIT_LIMIT = 2_000
 CHUNKS_LIMIT = 1_000
 """In one AddChunks; the size of a message keeps them to a third of it anyway."""
 
+LISTS_LIMIT = 20
+"""Of one description."""
+PARTS_LIMIT = 100_000
+"""Of the lists of one description."""
+
+RawLists: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length=LISTS_LIMIT)]
+Values: TypeAlias = Annotated[tuple[TextOfJob, ...], msgspec.Meta(max_length=1_000_000)]
+
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
     """Which jobs are meant: those for which every named part holds. A selector that names nothing selects nothing."""
 
-    ids: Annotated[tuple[tuple[int, int], ...], msgspec.Meta(max_length=1_000)] = ()
+    ids: Annotated[tuple[JobRange, ...], msgspec.Meta(max_length=1_000)] = ()
     """Ranges of job ids, both ends included."""
-    owner: Short | None = None
+    owner: Name | None = None
     states: Annotated[tuple[State, ...], msgspec.Meta(max_length=32)] = ()
-    site: Short | None = None
-    name: Short | None = None
+    site: Name | None = None
+    name: Name | None = None
     """A pattern with `*` and `?`."""
-    job_group: Short | None = None
-    submission: Short | None = None
+    job_group: Name | None = None
+    submission: Name | None = None
     """Jobs of the asker's submission with this id; with `owner`, of that owner's."""
-    changed_since: datetime | None = None
+    changed_since: Moment | None = None
     """Jobs that were submitted or changed their state since then."""
     everything: bool = False
     """Every job that the asker may act on; must be said, never a default."""
@@ -45,42 +62,53 @@ class Selector(msgspec.Struct, frozen=True, kw_only=True):
 class AddChunks(msgspec.Struct, frozen=True, kw_only=True, tag="add-chunks"):
     """Keep a part of long lists of parameters, for a Submit that names this command: lists too long for one message."""
 
-    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
-    chunks: Annotated[tuple[dict[str, msgspec.Raw], ...], msgspec.Meta(max_length=CHUNKS_LIMIT)]
+    command_id: CommandId
+    chunks: Annotated[tuple[RawLists, ...], msgspec.Meta(max_length=CHUNKS_LIMIT)]
     """By name, the values of the jobs that follow those of the part before, each list as JSON: of a thousand jobs a chunk, of fewer
     only in the last of all parts. Raw, so that not every value need be read."""
     closely: bool = False
     """Look at each value: the description asks more of them than to be printable and not too long."""
-    client: Short = ""
+    client: Client = ""
 
 
 class AddValues(msgspec.Struct, frozen=True, kw_only=True, tag="add-values"):
     """As AddChunks with `closely`, which older tools do not know."""
 
-    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
-    values: dict[str, tuple[str, ...]]
+    command_id: CommandId
+    values: Annotated[dict[Name, Values], msgspec.Meta(max_length=LISTS_LIMIT)]
     """By name, the values of the jobs that follow those of the part before; in all parts but the last whole thousands."""
-    client: Short = ""
+    client: Client = ""
 
 
 class LongLists(msgspec.Struct, frozen=True):
     """Where the lists of one description of a Submit are, which itself has none and says `array`."""
 
-    job: int
+    job: Count
     """Its place among the descriptions."""
-    parts: tuple[CommandId, ...]
+    parts: Annotated[tuple[CommandId, ...], msgspec.Meta(max_length=PARTS_LIMIT)]
     """The AddChunks commands, in order."""
+
+
+def of_one_each(lists: tuple[LongLists, ...]) -> str:
+    """Return what is wrong with the lists of several descriptions: each has its own, and each part belongs to one."""
+    jobs = [each.job for each in lists]
+    if len(set(jobs)) < len(jobs):
+        return "names one description twice"
+    parts = [part for each in lists for part in each.parts]
+    return "names one part twice" if len(set(parts)) < len(parts) else ""
 
 
 class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
     """Take these jobs. All of them are taken or none; the same id with the same body is taken once."""
 
-    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    command_id: CommandId
     jobs: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(min_length=1, max_length=SUBMIT_LIMIT)]
     """Job descriptions as JSON objects; read one by one, so that every error of every one can be named."""
-    client: Short = ""
+    client: Client = ""
     """Which of the user's tools waits for the reply."""
-    lists: tuple[LongLists, ...] = ()
+    lists: Annotated[
+        tuple[LongLists, ...], msgspec.Meta(max_length=SUBMIT_LIMIT, extra={RULE: of_one_each})
+    ] = ()
     strict: bool = False
     """Refuse all of it if some job could run nowhere now."""
     rehearsal: bool = False
@@ -92,51 +120,51 @@ class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
 class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
     """Do this to the selected jobs; those for whose state it is illegal are left as they are and named."""
 
-    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    command_id: CommandId
     action: Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove"]
     """`stop_and_hold` holds those too that a pilot has: they are stopped, and begin anew once they are released."""
     selector: Selector
-    reason: Annotated[str, msgspec.Meta(max_length=500)] = ""
-    client: Short = ""
+    reason: Reason = ""
+    client: Client = ""
 
 
 class SetShare(msgspec.Struct, frozen=True, kw_only=True, tag="set-share"):
     """A group's share is this from now on, whatever the file says; what is not said stays as it is."""
 
-    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
-    vo: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    owner_group: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    job_share: Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None = None
+    command_id: CommandId
+    vo: GivenName
+    owner_group: GivenName
+    job_share: ShareOfGroup | None = None
     job_sharing: bool | None = None
     background: bool | None = None
-    client: Short = ""
+    client: Client = ""
 
 
 class ResetShare(msgspec.Struct, frozen=True, kw_only=True, tag="reset-share"):
     """A group's share is again what the file says, or the default."""
 
-    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
-    vo: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    owner_group: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    client: Short = ""
+    command_id: CommandId
+    vo: GivenName
+    owner_group: GivenName
+    client: Client = ""
 
 
 class SetLimit(msgspec.Struct, frozen=True, kw_only=True, tag="set-limit"):
     """This limit holds from now on, in place of any of its kind for the same, whatever the file says."""
 
-    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    command_id: CommandId
     limit: Limit
-    client: Short = ""
+    client: Client = ""
 
 
 class DropLimit(msgspec.Struct, frozen=True, kw_only=True, tag="drop-limit"):
     """No such limit holds from now on, whatever the file says; with `reset`, what the file says of it."""
 
-    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    command_id: CommandId
     kind: Kind
     key: Key
     reset: bool = False
-    client: Short = ""
+    client: Client = ""
 
 
 class RuleSite(msgspec.Struct, frozen=True, kw_only=True, tag="rule-site"):
@@ -147,13 +175,13 @@ class RuleSite(msgspec.Struct, frozen=True, kw_only=True, tag="rule-site"):
     advertises itself again.
     """
 
-    command_id: Annotated[CommandId, msgspec.Meta(min_length=1, max_length=200)]
+    command_id: CommandId
     action: Literal["ban", "unban", "drain", "test", "forget"]
-    site: Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
-    ce: Annotated[str, msgspec.Meta(max_length=255)] = ""
+    site: GivenName
+    ce: Name = ""
     """Empty: the site with all its elements."""
-    reason: Annotated[str, msgspec.Meta(max_length=500)] = ""
-    client: Short = ""
+    reason: Reason = ""
+    client: Client = ""
 
 
 Rule = SetShare | ResetShare | SetLimit | DropLimit | RuleSite

@@ -1,12 +1,12 @@
 """`wms.job.queries`: what users ask to be told. Key: the owner. Nothing here changes anything."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
 
+from wms.bounds import Bytes, Client, JobNumber, MessageId, Moment, Name, PilotName
 from wms.job.state import State
-from wms.messages.commands import Selector, Short
+from wms.messages.commands import Selector
 
 TOPIC = "wms.job.queries"
 
@@ -16,15 +16,15 @@ PAGE_LIMIT = 1_000
 class Query(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     """What all queries carry: an id that the reply repeats, and the tool that waits for it."""
 
-    query_id: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    client: Short = ""
+    query_id: MessageId
+    client: Client = ""
 
 
 class ListJobs(Query, frozen=True, kw_only=True, tag="list-jobs"):
     """A page of jobs by ascending id (descending with `newest`), after `after`."""
 
     selector: Selector
-    after: int | None = None
+    after: JobNumber | None = None
     newest: bool = False
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
     alone: bool = False
@@ -34,14 +34,14 @@ class ListJobs(Query, frozen=True, kw_only=True, tag="list-jobs"):
 class ListSweeps(Query, frozen=True, kw_only=True, tag="list-sweeps"):
     """A page of sweeps by ascending id (descending with `newest`), after `after`, each with its jobs by state."""
 
-    owner: Short | None = None
+    owner: Name | None = None
     states: Annotated[tuple[State, ...], msgspec.Meta(max_length=32)] = ()
     """Only sweeps that have a job in one of these; all their jobs are counted."""
-    after: int | None = None
+    after: JobNumber | None = None
     newest: bool = False
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
-    job_group: Short | None = None
-    changed_since: datetime | None = None
+    job_group: Name | None = None
+    changed_since: Moment | None = None
     """Only sweeps that were submitted since then, or that have a job that changed its state since."""
 
 
@@ -56,21 +56,21 @@ class CountJobs(Query, frozen=True, kw_only=True, tag="count-jobs"):
 class ShowJob(Query, frozen=True, kw_only=True, tag="show-job"):
     """One job whole: description, attempts, history with reasons."""
 
-    job_id: int
+    job_id: JobNumber
 
 
 class WhyJob(Query, frozen=True, kw_only=True, tag="why-job"):
     """Why the job is where it is, and for a waiting one which clause keeps it from each computing element."""
 
-    job_id: int
+    job_id: JobNumber
 
 
 class PeekJob(Query, frozen=True, kw_only=True, tag="peek-job"):
     """The last bytes that the job has printed so far: from its pilot while it runs, else from its last attempt."""
 
-    job_id: int
+    job_id: JobNumber
     stream: Literal["stdout", "stderr"] = "stdout"
-    offset: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    offset: Bytes | None = None
     """From this byte on; without it the last `limit` bytes."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=65_536)] = 16_384
 
@@ -93,8 +93,8 @@ class ListSites(PagedQuery, frozen=True, kw_only=True, tag="list-sites"):
 class ShowSite(Query, frozen=True, kw_only=True, tag="show-site"):
     """A site, or one element of it, whole: how it is, how it came so, its canaries, and what the planner decides of it."""
 
-    site: Short
-    ce: Short = ""
+    site: Name
+    ce: Name = ""
 
 
 class ListPlans(PagedQuery, frozen=True, kw_only=True, tag="list-plans"):
@@ -110,7 +110,7 @@ class ListPilots(PagedQuery, frozen=True, kw_only=True, tag="list-pilots"):
 class ShowPilot(Query, frozen=True, kw_only=True, tag="show-pilot"):
     """One pilot whole, with what it printed."""
 
-    pilot_id: Short
+    pilot_id: PilotName
 
 
 class ListShares(PagedQuery, frozen=True, kw_only=True, tag="list-shares"):

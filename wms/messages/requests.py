@@ -18,8 +18,8 @@ class MatchRequest(msgspec.Struct, frozen=True, kw_only=True, tag="match-request
     What the token binds (pilot, site, computing element, VO) overrules what the resource says.
     """
 
-    request_id: Annotated[RequestId, msgspec.Meta(min_length=1, max_length=100)]
-    pilot_id: Annotated[PilotId, msgspec.Meta(min_length=1, max_length=100)]
+    request_id: RequestId
+    pilot_id: PilotId
     resource: Resource
     slots: Annotated[int, msgspec.Meta(ge=1, le=SLOTS_LIMIT)] = 1
     """How many jobs at most."""

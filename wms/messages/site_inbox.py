@@ -9,12 +9,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from wms.bounds import Bytes, Client, Count, MessageId, Name, Seconds, Text, TextOfJob, Word
 from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId, slug
 
 PREFIX = "wms.site."
 
 Held = tuple[JobId, Epoch]
 """One lease: the job and the epoch that a pilot holds it under."""
+Many = msgspec.Meta(max_length=65_536)
+Helds = Annotated[tuple[Held, ...], Many]
 
 
 @lru_cache(maxsize=4_096)
@@ -28,12 +31,12 @@ class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
 
     job_id: JobId
     epoch: Epoch
-    owner: str
-    owner_group: str
-    vo: str
+    owner: Name
+    owner_group: Name
+    vo: Name
     description: msgspec.Raw
-    array_index: int | None = None
-    parameters: dict[str, str] = {}
+    array_index: Count | None = None
+    parameters: Annotated[dict[Name, TextOfJob], msgspec.Meta(max_length=20)] = {}
     """Of a sweep's job, its own: those of the others stay behind."""
 
 
@@ -42,8 +45,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, tag="offer"):
 
     pilot_id: PilotId
     request_id: RequestId
-    jobs: tuple[OfferedJob, ...]
-    hold_seconds: float
+    jobs: Annotated[tuple[OfferedJob, ...], Many]
+    hold_seconds: Seconds
 
 
 class NoMatch(msgspec.Struct, frozen=True, kw_only=True, tag="no-match"):
@@ -51,9 +54,9 @@ class NoMatch(msgspec.Struct, frozen=True, kw_only=True, tag="no-match"):
 
     pilot_id: PilotId
     request_id: RequestId
-    code: str
-    reason: str
-    retry_after_seconds: float
+    code: Word
+    reason: Text
+    retry_after_seconds: Seconds
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
@@ -61,15 +64,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
 
     pilot_id: PilotId
     report_id: ReportId
-    granted: tuple[Held, ...] = ()
+    granted: Helds = ()
     """Leases that are the pilot's for `lease_seconds`, counted from when it sent the report."""
-    lost: tuple[Held, ...] = ()
+    lost: Helds = ()
     """Leases that are not the pilot's: stop at once, nothing more is accepted for them."""
-    kill: tuple[Held, ...] = ()
+    kill: Helds = ()
     """Leases that are still the pilot's, but whose jobs are to be killed now."""
-    recorded: tuple[Held, ...] = ()
+    recorded: Helds = ()
     """Results that are durable."""
-    lease_seconds: float = 0.0
+    lease_seconds: Seconds = 0.0
     drain: bool = False
 
 
@@ -77,7 +80,7 @@ class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill"):
     """Kill these jobs now; repeated in every Answer until their end is reported."""
 
     pilot_id: PilotId
-    jobs: tuple[Held, ...]
+    jobs: Helds
 
 
 class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
@@ -87,11 +90,11 @@ class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
     job_id: JobId
     epoch: Epoch
     stream: Literal["stdout", "stderr"]
-    offset: int | None
+    offset: Bytes | None
     limit: Annotated[int, msgspec.Meta(ge=1, le=65_536)]
-    query_id: str
-    client: str
-    asker: str
+    query_id: MessageId
+    client: Client
+    asker: Name
     """The owner of the inbox that the output goes to."""
 
 

@@ -4,10 +4,14 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from wms.bounds import NAME_RULE, RULE, TEXT_RULE
 from wms.errors import Rejected
+from wms.messages.inspection import checks
 
 PAYLOAD_LIMIT: Final = 950_000
 """Bytes of one message: under the megabyte that Kafka brokers take by default, headers and framing included."""
+
+_BACKSLASH, _DELETE = 0x5C, 0x7F
 
 M = TypeVar("M")
 
@@ -27,10 +31,16 @@ def encode(message: msgspec.Struct) -> bytes:
 
 
 class Codec(Generic[M]):
-    """Decodes one topic's messages. Not `Struct` by `Struct`: the union's tag says which it is."""
+    """Decodes one topic's messages. Not `Struct` by `Struct`: the union's tag says which it is.
 
-    def __init__(self, union: Any) -> None:
+    `rules` False: the messages tell what was stored, perhaps before a rule came; types and ranges are checked still.
+    """
+
+    def __init__(self, union: Any, *, rules: bool = True) -> None:
         self._decoder: msgspec.json.Decoder[M] = msgspec.json.Decoder(union)
+        self._rules = checks(union, RULE) if rules else {}
+        self._name_rules = checks(union, NAME_RULE) if rules else {}
+        self._text_rules = checks(union, TEXT_RULE) if rules else {}
 
     def decode(self, payload: bytes) -> M:
         """Return the message, or raise Rejected: too large, not JSON, not UTF-8, not of this topic."""
@@ -39,6 +49,19 @@ class Codec(Generic[M]):
                 "MESSAGE_TOO_LARGE", f"{len(payload):,} bytes are over the limit of {PAYLOAD_LIMIT:,}"
             )
         try:
-            return self._decoder.decode(payload)
+            message = self._decoder.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Rejected("MESSAGE_INVALID", str(error)) from None
+            raise Rejected("MESSAGE_INVALID", str(error), "correct it and send it again") from None
+        kind = type(message)
+        if check := self._rules.get(kind):
+            check(message)
+        # JSON writes the first 32 characters with a backslash: most messages have no character that could be wrong.
+        if _BACKSLASH in payload or _DELETE in payload or not payload.isascii():
+            self._check_texts(message, kind, payload)
+        return message
+
+    def _check_texts(self, message: M, kind: type, payload: bytes) -> None:
+        if check := self._name_rules.get(kind):
+            check(message)
+        if b"\\u0000" in payload and (check := self._text_rules.get(kind)):
+            check(message)

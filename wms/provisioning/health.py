@@ -60,11 +60,11 @@ class Terms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Attempts that ended so long ago are looked at."""
     quick_seconds: Seconds = 30.0
     """What fails sooner after its start fails at once."""
-    failures: Annotated[int, Meta(ge=1)] = 5
+    failures: Annotated[int, Meta(ge=1, le=1_000_000)] = 5
     """So many at least, that speak against the element."""
     share: Annotated[float, Meta(gt=0, le=1)] = 0.8
     """So large a part of all attempts there."""
-    owners: Annotated[int, Meta(ge=1)] = 3
+    owners: Annotated[int, Meta(ge=1, le=1_000_000)] = 3
     """Of so many owners, unless jobs of the same kind do better elsewhere."""
     first_pause_seconds: Seconds = 60.0
     """After so long a quarantined element gets a canary; after each that failed twice as long."""

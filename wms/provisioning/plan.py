@@ -16,10 +16,11 @@ there. Work that likes some elements better gets its pilots there as long as the
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from wms.bounds import Count, CpuTime, LongText, LongTexts, StoredName, Total
 from wms.provisioning.demand import Avoided, Demand, HostsOf, Kind, Unservable, Waiting, gather, pilot_at
 from wms.provisioning.health import Place
 from wms.provisioning.hosts import Hosts
@@ -80,35 +81,35 @@ Held: TypeAlias = Literal[
 class Share(Struct, frozen=True, kw_only=True):
     """What was decided for one class of work at one element: its jobs, who takes them up, and what held more back."""
 
-    vo: str
-    cpu_segment: int
-    processors: int
-    wanted: int
+    vo: StoredName
+    cpu_segment: CpuTime
+    processors: Count
+    wanted: Total
     """Jobs that wait and could run there."""
-    taken: int
+    taken: Total
     """Of them, those that pilots there, running or on the way, take up."""
-    sent: int
+    sent: Count
     """Pilots sent for them."""
-    elsewhere: int
+    elsewhere: Total
     """Jobs that pilots elsewhere take up, or new ones anywhere."""
     held: Held
-    why: str
+    why: LongText
 
 
 class Decision(Struct, frozen=True, kw_only=True):
     """What was decided for an element, for all VOs together."""
 
-    site: str
-    ce: str
-    ordered: int
-    reasons: tuple[str, ...]
-    submitted: int = 0
-    waiting: int = 0
-    running: int = 0
-    idle_slots: int = 0
-    ending: int = 0
-    room: int = 0
-    shares: tuple[Share, ...] = ()
+    site: StoredName
+    ce: StoredName
+    ordered: Count
+    reasons: LongTexts
+    submitted: Count = 0
+    waiting: Count = 0
+    running: Count = 0
+    idle_slots: Total = 0
+    ending: Count = 0
+    room: Total = 0
+    shares: Annotated[tuple[Share, ...], Meta(max_length=1_000)] = ()
 
 
 class Plan(Struct, frozen=True, kw_only=True):

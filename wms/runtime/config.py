@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import msgspec
 
 from wms.auth.orders import ORDERS_KEY
+from wms.bounds import Line
 from wms.bus.kafka import Settings as KafkaSettings
 from wms.errors import Rejected
 from wms.telemetry.logs import Level
@@ -21,7 +22,6 @@ PREFIX = "WMS_"
 T = TypeVar("T", bound=msgspec.Struct)
 
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=10 * 366 * 86_400)]
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,7 +31,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class PostgresSettings(Section, frozen=True, kw_only=True):
     """How to reach Postgres."""
 
-    url: str = "postgresql://127.0.0.1:5432/wms"
+    url: Line = "postgresql://127.0.0.1:5432/wms"
     pool: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 8
     """Connections at most."""
 
@@ -39,9 +39,9 @@ class PostgresSettings(Section, frozen=True, kw_only=True):
 class AuthSettings(Section, frozen=True, kw_only=True):
     """Whose tokens are believed."""
 
-    jwks: str
+    jwks: Line
     """A file with the public keys of the issuers."""
-    orders_key: str = ""
+    orders_key: Line = ""
     """A file with the secrets by which pilots know what services order; empty: `orders.key` beside `jwks`."""
 
     @property

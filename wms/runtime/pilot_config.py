@@ -1,58 +1,65 @@
 """What a job agent is told: written by who sends the pilot, read by the pilot."""
 
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
+
+from wms.bounds import Count, Line, Lines, LongText, Name
 from wms.bus.kafka import Settings as KafkaSettings
-from wms.runtime.config import Count, LogSettings, Seconds, Section
+from wms.runtime.config import LogSettings, Seconds, Section
 from wms.site import Value
+
+Pause: TypeAlias = Annotated[float, Meta(ge=0, le=86_400)]
 
 
 class PilotSettings(Section, frozen=True, kw_only=True):
     """Who the pilot is. The token says it too, and only the token is believed."""
 
-    pilot_id: str
-    site: str
-    ce: str
-    vo: str
-    slots: int
-    token_file: str
-    directory: str
+    pilot_id: Line
+    site: Line
+    ce: Line
+    vo: Line
+    slots: Count
+    token_file: Line
+    directory: Line
     """Below it every job gets a directory of its own."""
     idle_seconds: Seconds = 30.0
     """After so long without a job the pilot ends by itself."""
     lifetime_seconds: Seconds = 1_209_600.0
     """After so long it takes no more jobs."""
-    grace_seconds: float = 10.0
+    grace_seconds: Pause = 10.0
     """What a drain leaves running jobs before they are given back."""
-    ahead_seconds: float = 0.5
+    ahead_seconds: Pause = 0.5
     """Of short jobs so many seconds of work are fetched ahead, so that slots do not wait for the next."""
-    lifeline: str = ""
+    lifeline: Line = ""
     """The lock file of a system on this machine: the pilot ends when its holder does."""
 
 
 class ResourceSettings(Section, frozen=True, kw_only=True):
     """What the pilot offers a job."""
 
-    setup: str = "default"
+    setup: Line = "default"
     cpu_time: Count = 86_400
     memory_mb: Count = 0
     """0: what the machine has."""
-    platforms: list[str] = []
+    platforms: Lines = []
     """Empty: what the machine is."""
-    tags: list[str] = []
-    required_tags: list[str] = []
-    job_types: list[str] = []
-    pilot_type: str = ""
-    ad: str = ""
+    tags: Lines = []
+    required_tags: Lines = []
+    job_types: Lines = []
+    pilot_type: Line = ""
+    ad: LongText = ""
     """The ClassAd of the computing element, as its site told it."""
-    software: str = ""
+    software: Line = ""
     """A directory on the node whose entries are the names of its runtime environments; empty: as the ad says."""
-    node: dict[str, Value] = {}
+    node: Annotated[dict[Name, Value], Meta(max_length=100)] = {}
     """What of the node its batch system was asked for: attributes of that ad, in lower case."""
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):
     """Where sandboxes are."""
 
-    url: str
+    url: Line
 
 
 class PilotConfig(Section, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from wms.bounds import Names
 from wms.classad.ad import Ad, Given
 from wms.classad.expression import Expression
 from wms.classad.folding import constant
@@ -27,7 +28,7 @@ from wms.classad.reduce import Sketch, sketch
 from wms.classad.tree import Literal
 from wms.classad.value import ERROR
 from wms.errors import Rejected
-from wms.site import Names, Resource, ad_of, forwards_of
+from wms.site import Resource, ad_of, forwards_of
 from wms.taskqueue.grouping import Requirements, processors_needed
 from wms.taskqueue.node import IN_OWN_WORDS, MEASURED, POLICIES
 

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from wms.bounds import Names
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.folding import constant
 from wms.classad.reduce import Sketch
-from wms.site import Names, Resource, ad_of, forwards_of, with_ad
+from wms.site import Resource, ad_of, forwards_of, with_ad
 from wms.taskqueue.ads import Described, Seen, combined, described, site_ad, sketched
 
 _KEPT = 4_096

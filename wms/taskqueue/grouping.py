@@ -10,6 +10,7 @@ from itertools import pairwise
 from msgspec import Struct, json
 from msgspec.structs import replace
 
+from wms.bounds import CpuTime, LongText, Megabytes, Name, Names
 from wms.site import MAX_PROCESSORS, WHOLE_NODE, canonical, folded
 
 DEFAULT_SEGMENTS = (500, 5_000, 50_000, 300_000)
@@ -30,28 +31,28 @@ class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_
     The tuples are sets: order and duplicates are lost on construction. A list that holds "any" names nothing.
     """
 
-    owner: str
-    owner_group: str
-    vo: str
-    setup: str
-    cpu_segment: int
-    submit_pools: tuple[str, ...] = ()
-    pilot_types: tuple[str, ...] = ()
-    sites: tuple[str, ...] = ()
-    banned_sites: tuple[str, ...] = ()
-    grid_ces: tuple[str, ...] = ()
-    grid_middlewares: tuple[str, ...] = ()
-    platforms: tuple[str, ...] = ()
-    job_types: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    min_ram_mb: int = 0
-    requirements: str = ""
-    rank: str = ""
-    attributes: str = ""
-    max_ram_mb: int = 0
-    min_disk_mb: int = 0
-    certificate_subject: str = ""
-    fqans: tuple[str, ...] = ()
+    owner: Name
+    owner_group: Name
+    vo: Name
+    setup: Name
+    cpu_segment: CpuTime
+    submit_pools: Names = ()
+    pilot_types: Names = ()
+    sites: Names = ()
+    banned_sites: Names = ()
+    grid_ces: Names = ()
+    grid_middlewares: Names = ()
+    platforms: Names = ()
+    job_types: Names = ()
+    tags: Names = ()
+    min_ram_mb: Megabytes = 0
+    requirements: LongText = ""
+    rank: LongText = ""
+    attributes: LongText = ""
+    max_ram_mb: Megabytes = 0
+    min_disk_mb: Megabytes = 0
+    certificate_subject: LongText = ""
+    fqans: Names = ()
 
     def __post_init__(self) -> None:
         canonical(

@@ -14,7 +14,9 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
-from wms.site import Name, is_wild
+from wms.bounds import Count as Quantity
+from wms.bounds import Name
+from wms.site import is_wild
 from wms.taskqueue.closed import NAMED, Attribute, Pair, values
 from wms.taskqueue.grouping import Requirements
 
@@ -27,10 +29,10 @@ _REMEMBERED = 100_000
 class Key(NamedTuple):
     """What is counted: jobs with this value of the attribute at this place; `ce` empty for the site as a whole."""
 
-    site: str
-    ce: str
+    site: Name
+    ce: Name
     attribute: Attribute
-    value: str
+    value: Name
 
     def text(self) -> str:
         """Return it in words."""
@@ -63,7 +65,7 @@ class Limit(Struct, frozen=True, kw_only=True):
     ce: Name = ""
     attribute: Attribute = "any"
     value: Name = ""
-    most: Annotated[int, Meta(ge=0, le=1_000_000_000)]
+    most: Quantity
     per_second: Annotated[float, Meta(gt=0, le=1e6)] | None = None
 
     def __post_init__(self) -> None:

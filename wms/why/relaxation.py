@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wms.bounds import Count, LongTexts, Texts, Total
 from wms.errors import shown
 from wms.provisioning.demand import Wanted
 from wms.site import ComputingElement
@@ -31,18 +32,18 @@ Segments = tuple[int, ...]
 class Relaxation(Struct, frozen=True, kw_only=True):
     """One way to ask for less, and what it would open beyond what is open already."""
 
-    clauses: tuple[str, ...]
+    clauses: Texts
     """The clauses that fail and would be relaxed."""
-    changes: tuple[str, ...]
+    changes: LongTexts
     """The values that would do, in words."""
-    slots: int
+    slots: Total
     """Jobs of the kind that could run at once on the elements opened, were they empty."""
-    free_slots: int
+    free_slots: Total
     """Slots of pilots there that are free now."""
-    elements: int
-    sites: tuple[str, ...]
+    elements: Count
+    sites: Texts
     """Where; at most eight of them."""
-    sites_total: int
+    sites_total: Count
 
     def text(self) -> str:
         """Return it as a phrase: what to change, and what that opens."""

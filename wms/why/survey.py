@@ -151,6 +151,8 @@ class Survey:
         self._ads = _Ads()
         self._closed = Closed()
         self._closed_at: set[tuple[str, str]] = set()
+        self.faults: list[tuple[ComputingElement, str]] = []
+        """Elements that the last look passed over, and why: a fault in one is that one's alone."""
 
     def append(self, requirements: Requirements) -> None:
         """Give the next number to a queue."""
@@ -176,17 +178,31 @@ class Survey:
         """
         self._close(closed)
         self._closed.avoid(avoided)
+        self.faults = []
         sums = _Sums(self.requirements, waiting, weights)
         reached = self._all_reached(known)
-        for each, (but_time, here) in zip(known, reached, strict=True):
-            sums.add_short(each.element.max_cpu_time, but_time & ~here)
-            place = each.element.site, each.element.ce
-            sums.add(each, here, self._closed.slots(*place), self._closed.shut(*place))
-            if each.fresh:
-                for vo in sums.vos:
-                    if crew := crews.get((*place, vo)):
-                        sums.add_crew(vo, crew)
+        for each, (but_time, here) in reached:
+            try:
+                self._add(sums, each, but_time, here, crews)
+            except Exception as fault:  # noqa: BLE001 - the element's, whatever it is
+                self.faults.append((each.element, repr(fault)))
         return sums.standings(len(known), sum(each.fresh for each in known), self._limit)
+
+    def _add(
+        self,
+        sums: "_Sums",
+        each: Known,
+        but_time: Mask,
+        here: Mask,
+        crews: Mapping[tuple[str, str, str], Crew],
+    ) -> None:
+        sums.add_short(each.element.max_cpu_time, but_time & ~here)
+        place = each.element.site, each.element.ce
+        sums.add(each, here, self._closed.slots(*place), self._closed.shut(*place))
+        if each.fresh:
+            for vo in sums.vos:
+                if crew := crews.get((*place, vo)):
+                    sums.add_crew(vo, crew)
 
     def _close(self, closed: Mapping[tuple[str, str], Iterable[Pair]]) -> None:
         for site, ce in self._closed_at - closed.keys():
@@ -201,9 +217,14 @@ class Survey:
     def _groups(self) -> tuple[_Group, ...]:
         return (self._ways, self._by_time, self._by_kind, *self._by_name)
 
-    def _all_reached(self, known: Sequence[Known]) -> list[tuple[Mask, Mask]]:
-        """Return which queues reach each element but for its CPU time, and which do."""
-        reached = [self._reached(each.element) for each in known]
+    def _all_reached(self, known: Sequence[Known]) -> list[tuple[Known, tuple[Mask, Mask]]]:
+        """Return of each element that can be judged which queues reach it but for its CPU time, and which do."""
+        reached = []
+        for each in known:
+            try:
+                reached.append((each, self._reached(each.element)))
+            except Exception as fault:  # noqa: BLE001 - likewise
+                self.faults.append((each.element, repr(fault)))
         for group in self._groups():
             group.forget_unused()
         return reached
