@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from services.advertiser.config import Offered
 from services.advertiser.provider import Seen
-from wms.glue import ad, glue1
+from wms.glue import ad, glue1, quantity
 from wms.site import ComputingElement
 
 JOBS_RULE = "CurMatches < MaxJobs"
@@ -78,11 +78,20 @@ def _completed(
         glue,
         site=offer.site,
         total_cpus=offer.slots,
-        max_cpu_seconds=offer.max_cpu_time,
+        max_cpu_seconds=_cpu_seconds(glue, offer, settings),
         access_rules=tuple(f"VO:{vo}" for vo in settings.vos) or glue.access_rules,
         hosts=_hosts(glue.hosts, settings),
         storage=near or glue.storage,
     )
+
+
+def _cpu_seconds(
+    glue: glue1.ComputingElement, offer: ComputingElement, settings: Offered
+) -> quantity.Quantity:
+    """Return what the ad tells of CPU time: a place-holder that a site published stays what expressions see."""
+    stated = getattr(settings, "max_cpu_time", 0)
+    as_published = any(name == "GlueCEPolicyMaxCPUTime" for name, _ in glue.published)
+    return glue.max_cpu_seconds if as_published and not stated else offer.max_cpu_time
 
 
 def _hosts(hosts: glue1.Hosts, settings: Offered) -> glue1.Hosts:

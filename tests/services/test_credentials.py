@@ -71,6 +71,20 @@ async def test_roles_are_told_to_sites_the_primary_one_first(the_world: World) -
     assert await match(the_world) == [plain]
 
 
+async def test_a_sites_rule_for_a_role_lets_in_whose_primary_role_it_is(the_world: World) -> None:
+    await advertise(
+        the_world,
+        requirements="AuthorizationCheck",
+        expressions=EXPRESSIONS,
+        attributes={"GlueCEAccessControlBaseRule": ["VOMS:/lhcb/Role=production"]},
+    )
+    await submitted(the_world, anna())
+    await submitted(the_world, anna(fqans=("/lhcb", "/lhcb/Role=production")))
+    producer = await submitted(the_world, anna(fqans=ROLES))
+    assert await match(the_world) == [producer]
+    assert not await match(the_world)
+
+
 async def test_jobs_of_one_owner_with_one_certificate_share_a_queue(the_world: World) -> None:
     for who in (anna(), anna(certificate_subject=SUBJECT), anna(certificate_subject=SUBJECT)):
         await submitted(the_world, who)

@@ -1,8 +1,8 @@
 """The ad of a computing element as gLite's matchmaker had it: GLUE 1.x flattened into attributes with values.
 
 Values are plain - texts, numbers, truths, lists, records - so that they travel in a message as they are; what is an
-expression in such an ad stands beside them, as text. What is not known is left out: in the language of ClassAds it is
-undefined, and no number that stands for it can be taken for one.
+expression in such an ad stands beside them, as text. What is not known is left out, but where users' expressions look: these see
+the numbers that gLite's did (`matchable`).
 
 Names are those of the ad that the EGEE project's slides of 2005 show, and of GLUE 1.3. Limits of time are minutes, as their
 names have always meant.
@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from wms.glue import glue1
-from wms.glue.attribute import Attribute, fields, required, value
+from wms.glue.attribute import Attribute, Kind, fields, placeholders, required, value
 from wms.glue.glue1 import ComputingElement, Hosts, StorageBinding
+from wms.glue.quantity import NOT_KNOWN, Special
 
 Value: TypeAlias = "str | bool | int | float | list[Value] | dict[str, Value]"
 Attributes: TypeAlias = dict[str, Any]
@@ -24,13 +25,20 @@ Attributes: TypeAlias = dict[str, Any]
 
 EXPRESSIONS = {
     "AuthorizationCheck": "member(other.CertificateSubject, GlueCEAccessControlBaseRule)"
-    ' || member(strcat("VO:", other.VirtualOrganisation), GlueCEAccessControlBaseRule)',
+    ' || member(strcat("VO:", other.VirtualOrganisation), GlueCEAccessControlBaseRule)'
+    ' || isString(other.VOMS_FQAN) && member(strcat("VOMS:", other.VOMS_FQAN), GlueCEAccessControlBaseRule)',
     "CloseOutputSECheck": "isUndefined(other.OutputSE) || member(other.OutputSE, GlueCESEBindGroupSEUniqueID)",
 }
 """What such an ad says by expressions: who may come in, and whether the storage that a job writes to is close."""
 
 CONTACTS = "ContactStrings"
 """No name of GLUE either: all ways to a queue that has several; GlueCEInfoContactString is the one that is used."""
+
+_OF_QUEUES = ("GlueCEPolicy", "GlueCEState")
+_OF_KINDS = {Kind.LIMIT: NOT_KNOWN, Kind.MINUTES: NOT_KNOWN, Kind.WAIT: 2_146_660_842}
+TEMPLATE = {"GlueCEStateWaitingJobs": 444_444}
+"""What gLite's templates had where nobody put in a number; counts of which they had 0 cannot be told from none, and stay out."""
+
 HEPSPEC06 = "GlueHostBenchmarkHEPSPEC06"
 """No name of GLUE 1.x, which hides this benchmark in a text."""
 
@@ -78,12 +86,38 @@ def element_of(said: Mapping[str, Any]) -> ComputingElement:
             hepspec06=float(hepspec) if isinstance(hepspec, int | float) else None,
         ),
         storage=_bindings(said),
+        published=placeholders(glue1.ELEMENT, whole),
     )
 
 
 def matchable(element: ComputingElement) -> Attributes:
-    """Return the attributes with what expressions need to be told even if it is empty: lists that are searched."""
-    return {"GlueCEAccessControlBaseRule": [], "GlueCESEBindGroupSEUniqueID": [], **attributes(element)}
+    """Return the attributes as expressions see them: lists that are searched though they are empty, and numbers as in gLite.
+
+    gLite's matchmaker had what sites published, 999999999 for a limit that is not known or 0 for one that was not set; users'
+    expressions reckon with that (`other.GlueCEPolicyMaxCPUTime >= 720 || other.GlueCEPolicyMaxCPUTime == 0`). What nobody
+    published has the number of gLite's templates, where that can be told from a number that is known.
+    """
+    searched: Attributes = {"GlueCEAccessControlBaseRule": [], "GlueCESEBindGroupSEUniqueID": []}
+    return searched | _templates(element) | attributes(element) | as_published(element)
+
+
+def as_published(element: ComputingElement) -> dict[str, int]:
+    """Return what a site published of its queue where a number is not known, by the attributes' names."""
+    published = dict(element.published)
+    return {each.name: published[each.name] for each in _not_known(element) if each.name in published}
+
+
+def _templates(element: ComputingElement) -> dict[str, int]:
+    told = {each.name: TEMPLATE.get(each.name, _OF_KINDS.get(each.kind)) for each in _not_known(element)}
+    return {name: number for name, number in told.items() if number is not None}
+
+
+def _not_known(element: ComputingElement) -> list[Attribute]:
+    return [
+        each
+        for each in glue1.ELEMENT
+        if each.name.startswith(_OF_QUEUES) and isinstance(getattr(element, each.field), Special)
+    ]
 
 
 def _values(table: Iterable[Attribute], record: object) -> Attributes:

@@ -67,6 +67,19 @@ def fields(table: Sequence[Attribute], texts: Texts) -> dict[str, Any]:
     return {each.field: _read(each, folded.get(each.name.casefold(), ())) for each in table}
 
 
+def placeholders(table: Sequence[Attribute], texts: Texts) -> tuple[tuple[str, int], ...]:
+    """Return the numbers that texts have where a record has none, by their attributes: what stands for «unknown» or «unlimited»."""
+    folded = {name.casefold(): values for name, values in texts.items()}
+    found = []
+    for each in table:
+        text = next(iter(folded.get(each.name.casefold(), ())), "").strip()
+        if each.kind in _NUMBERS and _INTEGER.fullmatch(text):
+            read = number(each.kind, text)
+            if isinstance(read, quantity.Special) and quantity.told(read) != int(text):
+                found.append((each.name, int(text)))
+    return tuple(found)
+
+
 def texts(table: Sequence[Attribute], record: object) -> list[tuple[str, str]]:
     """Return a record's attributes as texts, one pair a value, in the order of the table."""
     return [

@@ -15,7 +15,7 @@ from wms.classad.parsing import parse_ad
 from wms.classad.tree import ListOf, Literal, Node, Record
 from wms.classad.value import Special
 from wms.classad.writing import write
-from wms.glue.ad import EXPRESSIONS, Ad, Attributes, attributes, element_of
+from wms.glue.ad import EXPRESSIONS, Ad, Attributes, as_published, attributes, element_of
 
 LIFETIME_SECONDS = 300
 """Of an ad that does not say it: gLite's."""
@@ -66,7 +66,11 @@ def write_classad(ad: Ad) -> str:
                 "id": ad.element.id,
                 "update_time": int(ad.updated_at.timestamp()),
                 "expiry_time": ad.lifetime_seconds,
-                "info": searched | attributes(ad.element) | usual | {"TTLCEinfo": ad.lifetime_seconds},
+                "info": searched
+                | attributes(ad.element)
+                | as_published(ad.element)
+                | usual
+                | {"TTLCEinfo": ad.lifetime_seconds},
             }
         )
     )

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from wms.glue.attribute import Attribute as A  # noqa: N817 - a letter for a table of many lines
 from wms.glue.attribute import Kind as K  # noqa: N817 - likewise
-from wms.glue.attribute import Texts, fields, required
+from wms.glue.attribute import Texts, fields, placeholders, required
 from wms.glue.quantity import UNKNOWN, Quantity
 
 PRODUCTION = "Production"
@@ -125,6 +125,8 @@ class ComputingElement(Struct, frozen=True, kw_only=True):
     """Who may use it: `VO:lhcb`, `VOMS:/lhcb/Role=production`, a DN."""
     hosts: Hosts = Hosts()
     storage: tuple[StorageBinding, ...] = ()
+    published: tuple[tuple[str, int], ...] = ()
+    """What its site published where a number is not known, by the attributes: expressions see it, and nobody else does."""
 
 
 ELEMENT = (
@@ -175,6 +177,7 @@ def element(ce: Texts, hosts: Texts, bindings: Sequence[Texts], *, site: str = "
         site=site,
         hosts=Hosts(**fields(HOSTS, hosts), hepspec06=_hepspec(hosts)),
         storage=tuple(binding for each in bindings for binding in _storage(each)),
+        published=placeholders(ELEMENT, ce),
     )
 
 

@@ -30,7 +30,7 @@ from wms.classad.value import ERROR
 from wms.errors import Rejected
 from wms.site import Resource, ad_of, forwards_of
 from wms.taskqueue.grouping import Requirements, processors_needed
-from wms.taskqueue.node import IN_OWN_WORDS, MEASURED, POLICIES
+from wms.taskqueue.node import IN_OWN_WORDS, MEASURED, PLACEHOLDER, POLICIES
 
 _KEPT = 4_096
 
@@ -230,6 +230,7 @@ def _keep(ad: Ad) -> SiteAd:
 
 
 _REQUIREMENTS = frozenset({"requirements"})
+_NOT_KNOWN = Literal(PLACEHOLDER)
 
 
 def _site_ad(ad: Ad) -> SiteAd:
@@ -284,7 +285,9 @@ def resource_sketch(resource: Resource, names: frozenset[str] | None = None) -> 
 def sketched(ad: Ad, forwards: Names) -> Sketch:
     """Return what is known of a resource that a pilot would be: all but what is forwarded, and what only pilots can see."""
     unsaid = MEASURED | POLICIES if forwards else MEASURED
-    return sketch(ad, (*forwards, *(each for each in unsaid if each not in ad)))
+    return sketch(
+        ad, (*forwards, *(each for each in unsaid if each not in ad or ad.tree(each) == _NOT_KNOWN))
+    )
 
 
 @lru_cache(maxsize=_KEPT)

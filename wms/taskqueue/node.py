@@ -21,6 +21,9 @@ POLICIES = frozenset(
 )
 """What every batch system can be asked for, and what an element's ad decides where it says it."""
 
+PLACEHOLDER = 999_999_999
+"""What ads say of a limit that is not known: expressions see it, and the planner asks the batch system as if it were not there."""
+
 IN_OWN_WORDS = frozenset({"gluehostoperatingsystemname", "gluehostoperatingsystemrelease"})
 """What sites name in words of their own: where an element's ad says it, that goes before what its pilots see."""
 
