@@ -1,6 +1,7 @@
 """A system on one machine comes up, mends itself, ends whole, and comes up again with what it had."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import stat
@@ -81,6 +82,23 @@ async def test_killed_servers_come_back_where_they_were(system: System) -> None:
     )
     assert (system.postgres.url, system.broker.bootstrap) == (url, bootstrap)
     await execute(url, "SELECT 1")
+
+
+async def test_tools_cannot_take_the_connections_of_services(system: System) -> None:
+    assert system.facts is not None
+    url = client_file(system.layout.root)["postgres"]["url"]
+    held: list[asyncpg.Connection] = []
+    try:
+        with contextlib.suppress(asyncpg.TooManyConnectionsError):
+            while len(held) < 250:
+                held.append(await asyncpg.connect(url))
+        assert 50 < len(held) <= 100
+        await execute(system.facts.postgres_url, "select 1")
+        # A tool acts as the services' role: it may do all that it did before, and what it makes is not its own.
+        assert await held[0].fetchval("select current_user") == "wms"
+        assert await held[0].fetchval("show idle_session_timeout") == "10min"
+    finally:
+        await asyncio.gather(*(each.close() for each in held))
 
 
 INSTANCE = """insert into service_instance (instance_id, service, consumers, host, pid, version)

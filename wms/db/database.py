@@ -183,6 +183,8 @@ class Database:
                 url,
                 min_size=min(READY, size),
                 max_size=size,
+                # What was had is kept: others may have taken all the rest by the time that it is needed.
+                max_inactive_connection_lifetime=0,
                 timeout=10,
                 command_timeout=statement_seconds,
                 reset=_nothing_to_reset,

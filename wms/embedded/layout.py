@@ -75,6 +75,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     layout: Layout
     kafka: Table
     postgres_url: str
+    tools_url: str = ""
+    """By which tools reach Postgres, if not as services do."""
     slots: int
     site: str = "local"
     log_level: str = "info"
@@ -97,7 +99,7 @@ def write_client(facts: Facts) -> None:
     layout = facts.layout
     table = {
         "kafka": facts.kafka,
-        "postgres": {"url": facts.postgres_url},
+        "postgres": {"url": facts.tools_url or facts.postgres_url},
         "auth": {"token_file": str(layout.user_token), "jwks": str(layout.jwks)},
         "sandboxes": {"url": layout.sandboxes.as_uri()},
     }

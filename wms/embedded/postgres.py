@@ -22,6 +22,11 @@ from wms.errors import Rejected, Unavailable
 from wms.files import write_secret
 
 USER = "wms"
+TOOLS = "wms_tools"
+"""Whom tools connect as: they act as the other, within connections that are not reserved."""
+TOOLS_CONNECTIONS = 100
+TOOLS_IDLE = "10min"
+"""After so long an idle connection of a tool is ended."""
 PORT = 5432
 """Of its socket's name; it listens on no port."""
 BUFFERS_PART = 16
@@ -31,6 +36,9 @@ BUFFERS_BOUNDS = 128 << 20, 2 << 30
 # For two cores and some GiB shared with everything else of the system; `settings` overrides each.
 TUNING: Mapping[str, str] = {
     "max_connections": "200",
+    # Services are superusers here, tools are not: whatever tools open, a service finds a connection.
+    "superuser_reserved_connections": "80",
+    "authentication_timeout": "15s",
     "effective_cache_size": "2GB",
     "work_mem": "16MB",
     "maintenance_work_mem": "128MB",
@@ -135,6 +143,25 @@ class Postgres(Server):
         finally:
             await connection.close()
         return self.url_of(name)
+
+    async def tools_url(self, database: str) -> str:
+        """Make the role that tools connect as, unless it is there, and return its URL of a database."""
+        file = self.data_dir / "tools.password"
+        if not file.exists():
+            write_secret(file, secrets.token_urlsafe(24))
+        password = file.read_text("ascii").strip()
+        connection = await asyncpg.connect(self.url)
+        try:
+            with contextlib.suppress(asyncpg.DuplicateObjectError):
+                await connection.execute(f"create role {TOOLS}")
+            await connection.execute(
+                f"alter role {TOOLS} with login nosuperuser password '{password}' connection limit {TOOLS_CONNECTIONS};"
+                f" alter role {TOOLS} set idle_session_timeout = '{TOOLS_IDLE}'; grant {USER} to {TOOLS}"
+            )
+        finally:
+            await connection.close()
+        where = urlencode({"host": str(self.sockets), "role": USER})
+        return f"postgresql://{TOOLS}:{password}@/{database}?{where}"
 
     @property
     def _password_file(self) -> Path:

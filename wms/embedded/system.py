@@ -84,6 +84,7 @@ class System:
                 layout=self.layout,
                 kafka=kafka,
                 postgres_url=url,
+                tools_url=await self.postgres.tools_url("wms") if self.postgres is not None else "",
                 slots=self._slots,
                 log_level=self._log_level,
                 pilots=self._pilots,
