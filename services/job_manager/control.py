@@ -174,7 +174,7 @@ async def _name_strangers(tx: Transaction, principal: Principal, control: Contro
     own = await selection.select(
         tx,
         scope(principal, control.action),
-        msgspec.structs.replace(control.selector, states=()),
+        msgspec.structs.replace(control.selector, ids=tuple((each, each) for each in single), states=()),
         Page(len(single)),
     )
     for job_id in sorted(set(single) - set(own)):

@@ -131,6 +131,15 @@ async def test_why_of_a_held_job_names_who_held_it_and_what_releases_it(the_worl
     assert answer.advice == f"`wms release {job_id}` lets it wait for a pilot again"
 
 
+async def test_an_id_named_beside_a_range_is_not_called_nobodys(the_world: World) -> None:
+    jobs = await the_world.submitted(4)
+    selector = Selector(ids=((jobs[0], jobs[1]), (jobs[3], jobs[3])))
+    (answer,) = await the_world.command(
+        user(), Control(command_id=CommandId("k"), action="kill", selector=selector)
+    )
+    assert (answer.changed, answer.unchanged_total) == (3, 0)  # type: ignore[union-attr]
+
+
 async def test_refusals_are_counted_by_state(the_world: World) -> None:
     alone, swept = await the_world.submitted(2), await the_world.swept(30)
     await the_world.order("kill", *alone, *swept)

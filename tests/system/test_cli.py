@@ -133,6 +133,19 @@ async def test_every_line_of_a_list_says_what_it_is_of(shell: Shell) -> None:
     assert [json.loads(line)["job_group"] for line in shell.out.splitlines()] == ["fits"]
 
 
+async def test_ids_of_a_list_are_what_other_commands_take(shell: Shell) -> None:
+    assert await shell.run("submit", "--array", "4", "--", "true") == 0
+    first = int(shell.out.split("-")[0])
+    assert await shell.run("kill", f"{first},{first + 1},{first + 3}") == 0
+    assert await shell.run("jobs", "--state", "Killed", "--format", "ids") == 0
+    assert shell.out == f"{first}-{first + 1},{first + 3}\n"
+    assert await shell.run("jobs", "--format", "ids") == 0
+    assert shell.out == f"{first}-{first + 3}\n"
+    assert await shell.run("jobs", "--each", "--columns", "state,id", "--sort", "state", "--limit", "2") == 0
+    assert [line.split()[0] for line in shell.out.splitlines()] == ["STATE", "Killed", "Waiting"]
+    assert "2 of 4 are shown" in shell.err
+
+
 async def test_many_refusals_are_told_by_state(shell: Shell) -> None:
     assert await shell.run("submit", "--array", "20", "--", "true") == 0
     ids = shell.out.strip()

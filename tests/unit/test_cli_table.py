@@ -4,15 +4,17 @@ import re
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.message_examples import AT, LINE, PLAN_LINE
-from wms.cli import health, jobs, limits, places, shares, why
+from wms.cli import health, job_table, limits, places, shares, why
 from wms.cli.keyboard import split
 from wms.cli.table import ALWAYS, GAP, Column, column, fitted, length, wrapped
 from wms.cli.top_screen import HEAD, Pace, Section, View, pressed, screen
+from wms.errors import Rejected
 from wms.messages import replies
 from wms.taskqueue.limits import Limit
 
@@ -110,7 +112,7 @@ def tables() -> dict[str, tuple[list[Column | str], list[list[str]], tuple[str, 
     """Return each table with the ids that have to be whole."""
     counts = replies.LimitList(query_id="q", client="", limits=(LIMIT,), counts=())
     whole: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
-        "jobs": (*jobs.job_table([SWEEP, JOB]), ("107126-207125", "1207126")),
+        "jobs": (*job_table.job_table([SWEEP, JOB]), ("107126-207125", "1207126")),
         "sites": (places.SITES, places.site_rows((ELEMENT,)), (SITE, CE)),
         "pilots": (places.PILOTS, places.pilot_rows([PILOT]), (PILOT.pilot_id,)),
         "plans": (places.PLANS, places.plan_rows([PLAN_LINE]), ()),
@@ -198,6 +200,27 @@ def test_texts_are_wrapped_between_words() -> None:
     assert wrapped("one two three", 7) == ["one two", "three"]
     assert wrapped("abcdefghij kl", 4) == ["abcd", "efgh", "ij", "kl"]
     assert wrapped("", 4) == [""]
+
+
+def test_jobs_are_sorted_by_a_column_and_shown_by_chosen_ones() -> None:
+    younger = msgspec.structs.replace(JOB, job_id=8, name="a", submitted_at=AT + timedelta(hours=1))
+
+    def names(sort: str) -> list[object]:
+        how = job_table.look(["name,state", "ID"], sort)
+        columns, rows = job_table.job_table([SWEEP, JOB, younger], how)
+        assert [each.name for each in columns] == ["NAME", "STATE", "ID"]
+        return [row[2] for row in rows]
+
+    assert names("") == ["107126-207125", 1_207_126, 8]
+    assert names("id") == [8, "107126-207125", 1_207_126]
+    assert names("-name") == ["107126-207125", 1_207_126, 8]
+    assert names("age")[0] == 8
+    assert names("-age")[2] == 8
+    assert names("site") == ["107126-207125", 1_207_126, 8]
+    for name in ("state", "reason", "tries", "since", "group", "owner"):
+        assert len(names(name)) == 3
+    with pytest.raises(Rejected, match="no column size"):
+        job_table.look(["size"], "")
 
 
 # --- wms top ---------------------------------------------------------------------------------------------------------

@@ -1,34 +1,20 @@
 """`wms jobs`, `wms status`, `wms wait`: where jobs are."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs, Most, Patience
-from wms.cli.printing import note, show, show_json, show_table
-from wms.cli.quantities import since
+from wms.cli.job_table import Look, look, show_jobs
+from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs, Many, Most, Patience
+from wms.cli.printing import note, show, show_json
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
-from wms.cli.table import ALWAYS, Column
 from wms.cli.waiting import in_words, none_found, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from wms.client import Client, Selector
     from wms.job.state import State
     from wms.messages.replies import JobLine, SweepLine
 
-COLUMNS = (
-    Column("ID>", ALWAYS),
-    Column("NAME", 1, "cut", 10),
-    Column("STATE", 1, "wrap", 18),
-    Column("REASON", 2, "cut", 14),
-    Column("SITE", 4, "cut", 8),
-    Column("TRIES>", 8),
-    Column("AGE>", 5),
-    Column("SINCE>", 7),
-    Column("GROUP", 6, "cut", 8),
-    Column("OWNER", 3, "cut", 8),
-)
 FEW = 20
 
 
@@ -38,6 +24,9 @@ def jobs(
     each: Flag = False,
     limit: Most = 50,
     oldest: Flag = False,
+    sort: str = "",
+    columns: Many | None = None,
+    format: Literal["table", "ids", "json"] = "table",  # noqa: A002 - the option's name
     common: Common = USUAL,
 ) -> int:
     """List jobs, the newest first.
@@ -50,6 +39,8 @@ def jobs(
       wms jobs 100-200 --name 'sim*'
       wms jobs --state live --site A --json
       wms jobs --group fits --since 2h
+      wms jobs --columns id,name,state --sort=-since
+      wms reschedule $(wms jobs --state Failed --since 1d --limit 0 --format ids)
 
     Parameters
     ----------
@@ -59,10 +50,21 @@ def jobs(
         At most so many; 0: all.
     oldest
         The oldest first.
+    sort
+        Sort what is shown by this column: id, name, state, reason, site, tries, age, since, group, owner; --sort=-age the other way round.
+    columns
+        Show these columns in this order: id,name,state. May be repeated.
+    format
+        table; ids: ids and ranges on one line, as other commands take them; json: as with --json.
     """
+    from dataclasses import replace as with_fields
+
     from msgspec.structs import replace
 
     from wms.job.state import State
+
+    how, as_ids = look(columns or [], sort), format == "ids"
+    common = with_fields(common, json=common.json or format == "json")
 
     whole = not (ids or chosen.state or chosen.site or chosen.name or chosen.submission or each)
     states = [] if chosen.all else [state for state in State if state is not State.DELETED]
@@ -72,11 +74,22 @@ def jobs(
     most = limit if limit > 0 else None
 
     async def work(client: "Client") -> int:
+        found: Sequence[JobLine | SweepLine]
         if whole:
             found = await _with_sweeps(client, selector, states, most, newest=not oldest)
-            _show_with_sweeps(found, most, common)
+            total = len(found) if most is None or len(found) < most else None
+        elif common.json and not sort:
+            # Any number of them, as they come.
+            async for job in client.jobs(selector, newest=not oldest, limit=most):
+                show_json(_record(job))
             return OK
-        return await _list(client, selector, most, newest=not oldest, common=common)
+        else:
+            found = [job async for job in client.jobs(selector, newest=not oldest, limit=most)]
+            total = await _total(client, selector, found, most)
+        _show_all(found, how, common, as_ids=as_ids)
+        if not common.json and total != len(found):
+            note(f"{len(found):,} of {total or 'possibly more'} are shown; --limit 0 shows all")
+        return OK
 
     return with_client(common, work)
 
@@ -114,14 +127,32 @@ def _place(line: "JobLine | SweepLine") -> int:
     return line.first if isinstance(line, SweepLine) else line.job_id
 
 
-def _show_with_sweeps(found: "list[JobLine | SweepLine]", most: int | None, common: Common) -> None:
+async def _total(
+    client: "Client", selector: "Selector", found: "Sequence[JobLine | SweepLine]", most: int | None
+) -> int:
+    """Return how many jobs are selected, of which these were found."""
+    if most is None or len(found) < most:
+        return len(found)
+    return sum((await client.counts(selector)).values())
+
+
+def _show_all(found: "Sequence[JobLine | SweepLine]", how: Look, common: Common, *, as_ids: bool) -> None:
     if common.json:
         for each in found:
             show_json(_record(each))
-        return
-    show_jobs(found)
-    if len(found) == most:
-        note(f"there may be more than these {most:,}; --limit 0 shows all")
+    elif as_ids:
+        from wms.client.selector import in_words as ids_in_words
+        from wms.ids import joined
+
+        show(ids_in_words(joined((_place(each), _last(each)) for each in found)))
+    else:
+        show_jobs(found, how)
+
+
+def _last(line: "JobLine | SweepLine") -> int:
+    from wms.messages.replies import SweepLine
+
+    return line.last if isinstance(line, SweepLine) else line.job_id
 
 
 def _record(line: "JobLine | SweepLine") -> "dict[str, Any]":
@@ -131,74 +162,6 @@ def _record(line: "JobLine | SweepLine") -> "dict[str, Any]":
     from wms.messages.replies import SweepLine
 
     return {"kind": "sweep" if isinstance(line, SweepLine) else "job", **to_builtins(line)}
-
-
-async def _list(
-    client: "Client", selector: "Selector", most: int | None, *, newest: bool, common: Common
-) -> int:
-    if common.json:
-        async for job in client.jobs(selector, newest=newest, limit=most):
-            show_json(_record(job))
-        return OK
-    found = [job async for job in client.jobs(selector, newest=newest, limit=most)]
-    show_jobs(found)
-    if most is not None and len(found) == most:
-        total = sum((await client.counts(selector)).values())
-        if total > most:
-            note(f"{most:,} of {total:,} jobs are shown; --limit 0 shows all")
-    return OK
-
-
-def show_jobs(found: "Sequence[JobLine | SweepLine]") -> None:
-    """Print jobs as a table, a sweep as one line."""
-    columns, rows = job_table(found)
-    show_table(columns, rows, empty="no jobs")
-
-
-def job_table(
-    found: "Sequence[JobLine | SweepLine]",
-) -> "tuple[list[Column], list[list[object]]]":
-    """Return the columns and rows of jobs; their groups and owners where there are several."""
-    from wms.messages.replies import SweepLine
-    from wms.runtime import clock
-
-    now = clock.now()
-    omitted = {name for name, needed in _sometimes(found).items() if not needed}
-    shown = [n for n, each in enumerate(COLUMNS) if each.name not in omitted]
-    rows = [
-        (
-            *(_of_sweep(each, now) if isinstance(each, SweepLine) else _of_job(each, now)),
-            *(each.job_group, each.owner),
-        )
-        for each in found
-    ]
-    return [COLUMNS[n] for n in shown], [[row[n] for n in shown] for row in rows]
-
-
-def _sometimes(found: "Sequence[JobLine | SweepLine]") -> dict[str, bool]:
-    """Return of the columns that are not always worth their room whether they are now."""
-    return {
-        "GROUP": any(each.job_group for each in found),
-        "OWNER": len({each.owner for each in found}) > 1,
-    }
-
-
-def _of_job(job: "JobLine", now: "datetime") -> tuple[object, ...]:
-    return (
-        job.job_id,
-        job.name,
-        job.state,
-        job.reason,
-        job.site or "-",
-        job.attempts,
-        since(job.submitted_at, now),
-        since(job.changed_at, now),
-    )
-
-
-def _of_sweep(sweep: "SweepLine", now: "datetime") -> tuple[object, ...]:
-    ids = f"{sweep.first}-{sweep.last}" if sweep.last > sweep.first else sweep.first
-    return (ids, sweep.name, in_words(sweep.counts), "", "-", "", since(sweep.submitted_at, now), "")
 
 
 def status(*ids: Jobs, chosen: Chosen = NO_CHOICE, common: Common = USUAL) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs
+from wms.cli.output_layout import Layout
 from wms.cli.printing import note, show, show_json
 from wms.cli.quantities import amount
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
@@ -23,32 +24,50 @@ def output(
     *ids: Jobs,
     chosen: Chosen = NO_CHOICE,
     to: Annotated[Path, Parameter(name=("--to", "-o"), show_default=lambda _: "here")] = Path(),
+    flat: Flag = False,
+    pattern: str = "",
     overwrite: Flag = False,
     common: Common = USUAL,
 ) -> int:
     """Fetch the files that jobs kept.
 
-    Each job's output sandbox goes into a directory named by the job's id. Each comes whole or not at all. Exit code 1 when some job had none or could not be fetched.
+    Each job's output sandbox goes into a directory named by the job's id, or where --pattern says. Each comes whole or not at all. Exit code 1 when some job had none or could not be fetched.
 
     For example:
       wms output 17
       wms output 100-200 --to results
+      wms output --group fits --state Done --to results --flat
+      wms output --group fits --to results --pattern '{name}/{file}'
+      wms output 100-200 --pattern '{sample}-{id}/{file}'
       wms output --name 'sim*' --state Done --to results --json
 
     Parameters
     ----------
     to
         Where the directories are made.
+    flat
+        All files into one directory: a/b.txt of job 17 is 17-a_b.txt.
+    pattern
+        Where each file goes below --to: {file} is its path, {id}, {name} and {group} are the job's, {n} is its index in a sweep, {NAME} its parameter.
     overwrite
         Replace files that are there already.
     """
+    layout = Layout(to, _pattern(pattern, flat=flat), flat=flat, overwrite=overwrite)
     selector = chosen.selector(ids)
-    return with_client(common, lambda client: _fetch_all(client, selector, to, common, overwrite=overwrite))
+    return with_client(common, lambda client: _fetch_all(client, selector, layout, common))
 
 
-async def _fetch_all(
-    client: "Client", selector: "Selector", to: Path, common: Common, *, overwrite: bool
-) -> int:
+def _pattern(pattern: str, *, flat: bool) -> str:
+    from wms.errors import Rejected
+
+    if flat and pattern:
+        raise Rejected("BAD_OPTION", "--flat and --pattern say two different things", "keep one of them")
+    if pattern and "{file}" not in pattern:
+        raise Rejected("BAD_OPTION", "--pattern has no {file}: all files would be one", "end it with /{file}")
+    return "{id}-{file}" if flat else pattern
+
+
+async def _fetch_all(client: "Client", selector: "Selector", layout: Layout, common: Common) -> int:
     import asyncio
 
     from wms.errors import Rejected
@@ -58,7 +77,7 @@ async def _fetch_all(
     async def one(job_id: int) -> "Fetched | Rejected":
         async with gate:
             try:
-                return await client.output(job_id, to / str(job_id), overwrite=overwrite)
+                return await layout.fetch(client, job_id)
             except Rejected as fault:
                 return fault
 

@@ -75,7 +75,7 @@ class _Sight:
     def sections(self) -> "list[Section]":
         """Return the tables, those first that are looked at most."""
         from wms.cli.health import PARTS, row
-        from wms.cli.jobs import job_table
+        from wms.cli.job_table import job_table
         from wms.cli.top_screen import Section
 
         whole: list[tuple[str, Any, Any, str]] = [

@@ -1,0 +1,141 @@
+"""Jobs as a table: which columns there are, which of them are shown, and in which order the jobs stand."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from msgspec.structs import asdict
+
+from wms.cli.printing import show_table
+from wms.cli.quantities import since
+from wms.cli.table import ALWAYS, Column
+from wms.cli.waiting import in_words
+from wms.errors import Rejected, shown
+
+if TYPE_CHECKING:
+    from wms.messages.replies import JobLine, SweepLine
+
+COLUMNS = (
+    Column("ID>", ALWAYS),
+    Column("NAME", 1, "cut", 10),
+    Column("STATE", 1, "wrap", 18),
+    Column("REASON", 2, "cut", 14),
+    Column("SITE", 4, "cut", 8),
+    Column("TRIES>", 8),
+    Column("AGE>", 5),
+    Column("SINCE>", 7),
+    Column("GROUP", 6, "cut", 8),
+    Column("OWNER", 3, "cut", 8),
+)
+
+Line: TypeAlias = "JobLine | SweepLine"
+
+
+class Look(NamedTuple):
+    """How jobs are shown."""
+
+    columns: tuple[str, ...] = ()
+    """The names of the columns; none: the usual ones."""
+    sort: str = ""
+    """The name of the column that the jobs are sorted by; with `-` before it the other way round."""
+
+
+USUAL_LOOK = Look()
+
+
+def look(columns: Sequence[str], sort: str) -> Look:
+    """Return how jobs are to be shown; Rejected for columns that there are not."""
+    names = tuple(part.strip().lower() for word in columns for part in word.split(",") if part.strip())
+    for name in (*names, *([sort.removeprefix("-").lower()] if sort else [])):
+        if name not in _BY_NAME:
+            raise Rejected(
+                "BAD_OPTION", f"jobs have no column {shown(name, 60)}", f"one of {', '.join(_BY_NAME)}"
+            )
+    return Look(names, sort.lower())
+
+
+def show_jobs(found: Sequence[Line], how: Look = USUAL_LOOK) -> None:
+    """Print jobs as a table, a sweep as one line."""
+    columns, rows = job_table(found, how)
+    show_table(columns, rows, empty="no jobs")
+
+
+def job_table(found: Sequence[Line], how: Look = USUAL_LOOK) -> tuple[list[Column], list[list[object]]]:
+    """Return the columns and rows of jobs; their groups and owners where there are several."""
+    from wms.messages.replies import SweepLine
+    from wms.runtime import clock
+
+    now = clock.now()
+    omitted = {name for name, needed in _sometimes(found).items() if not needed}
+    chosen = [_BY_NAME[name] for name in how.columns]
+    places = chosen or [n for n, each in enumerate(COLUMNS) if each.name not in omitted]
+    rows = [
+        (
+            *(_of_sweep(each, now) if isinstance(each, SweepLine) else _of_job(each, now)),
+            *(each.job_group, each.owner),
+        )
+        for each in _sorted(found, how.sort)
+    ]
+    # What was asked for is not left out for want of room.
+    columns = [
+        COLUMNS[n]._replace(priority=min(1, COLUMNS[n].priority)) if chosen else COLUMNS[n] for n in places
+    ]
+    return columns, [[row[n] for n in places] for row in rows]
+
+
+_BY_NAME = {each.name.lower(): n for n, each in enumerate(COLUMNS)}
+_FIELDS = {
+    "id": ("job_id", "first"),
+    "tries": ("attempts",),
+    "age": ("submitted_at",),
+    "since": ("changed_at", "submitted_at"),
+    "group": ("job_group",),
+}
+"""What a column shows of a job, and of a sweep, where it is not called as the column is."""
+_LATEST_FIRST = ("age", "since")
+"""Columns of how long ago something was: the smallest is the latest."""
+
+
+def _sorted(found: Sequence[Line], sort: str) -> list[Line]:
+    name = sort.removeprefix("-")
+    if not name:
+        return list(found)
+    downwards = sort.startswith("-") != (name in _LATEST_FIRST)
+    return sorted(found, key=_key(name), reverse=downwards)
+
+
+def _key(name: str) -> Callable[[Line], tuple[bool, Any]]:
+    """Return what to sort by: what has no value comes first."""
+
+    def value(line: Line) -> tuple[bool, Any]:
+        fields = asdict(line) | ({} if "state" in asdict(line) else {"state": in_words(line.counts)})  # type: ignore[union-attr]
+        found = next((fields[each] for each in _FIELDS.get(name, (name,)) if each in fields), None)
+        return (found is not None, found if found is not None else 0)
+
+    return value
+
+
+def _sometimes(found: Sequence[Line]) -> dict[str, bool]:
+    """Return of the columns that are not always worth their room whether they are now."""
+    return {
+        "GROUP": any(each.job_group for each in found),
+        "OWNER": len({each.owner for each in found}) > 1,
+    }
+
+
+def _of_job(job: "JobLine", now: datetime) -> tuple[object, ...]:
+    return (
+        job.job_id,
+        job.name,
+        job.state,
+        job.reason,
+        job.site or "-",
+        job.attempts,
+        since(job.submitted_at, now),
+        since(job.changed_at, now),
+    )
+
+
+def _of_sweep(sweep: "SweepLine", now: datetime) -> tuple[object, ...]:
+    ids = f"{sweep.first}-{sweep.last}" if sweep.last > sweep.first else sweep.first
+    return (ids, sweep.name, in_words(sweep.counts), "", "-", "", since(sweep.submitted_at, now), "")

@@ -1,0 +1,92 @@
+"""Where the files that jobs kept go on this machine: a directory a job, or paths made by a pattern."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wms.errors import Rejected, shown
+from wms.jobdesc.array import PLACEHOLDER
+
+if TYPE_CHECKING:
+    from wms.client import Client
+    from wms.client.files import Fetched
+    from wms.messages.replies import JobDetail
+
+
+class Layout:
+    """Fetches outputs to where a pattern says; two files never go to one path."""
+
+    def __init__(self, to: Path, pattern: str, *, flat: bool, overwrite: bool) -> None:
+        self._to = to
+        self._pattern = pattern
+        self._flat = flat
+        self._overwrite = overwrite
+        self._taken: dict[Path, int] = {}
+        """Which job's file goes to which path."""
+
+    async def fetch(self, client: "Client", job_id: int) -> "Fetched":
+        """Fetch one job's files, all or none; Rejected where it has none or they cannot go where they should."""
+        if not self._pattern:
+            return await client.output(job_id, self._to / str(job_id), overwrite=self._overwrite)
+        from msgspec.structs import replace
+
+        detail = await client.show(job_id)
+        self._to.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{job_id}.", dir=self._to) as aside:
+            whole = Path(aside, "output")
+            fetched = await client.output(job_id, whole)
+            for source, target in self._targets(detail, whole).items():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.move(source, target)
+        return replace(fetched, directory=str(self._to))
+
+    def _targets(self, detail: "JobDetail", whole: Path) -> dict[Path, Path]:
+        """Return where each file goes."""
+        files = sorted(Path(folder, name) for folder, _, names in os.walk(whole) for name in names)
+        found = {
+            file: target_of(self._to, self._pattern, detail, str(file.relative_to(whole)), flat=self._flat)
+            for file in files
+        }
+        for target in found.values():
+            other = self._taken.setdefault(target, detail.job.job_id)
+            if other != detail.job.job_id or len(set(found.values())) < len(found):
+                raise Rejected(
+                    "TWO_FILES", f"several files would be {target}", "put {id} and {file} into --pattern"
+                )
+            if target.exists() and not self._overwrite:
+                raise Rejected("OUTPUT_EXISTS", f"{target} is there already", "--overwrite replaces it")
+        return found
+
+
+def target_of(to: Path, pattern: str, detail: "JobDetail", file: str, *, flat: bool = False) -> Path:
+    """Return where a file of a job goes; Rejected where the pattern names what the job does not have, or leads out of `to`."""
+    values: Mapping[str, str] = {
+        **{name: _part(value) for name, value in detail.parameters.items()},
+        "id": str(detail.job.job_id),
+        "name": _part(detail.job.name),
+        "group": _part(detail.job.job_group),
+        "n": str(detail.array_index or 0),
+        "file": file.replace("/", "_") if flat else file,
+    }
+    unknown = [name for _, name in PLACEHOLDER.findall(pattern) if name and name not in values]
+    if unknown:
+        raise Rejected(
+            "BAD_OPTION",
+            f"--pattern: job {detail.job.job_id} has no {{{shown(unknown[0], 60)}}}",
+            f"it has {', '.join(f'{{{name}}}' for name in sorted(values))}",
+        )
+    path = os.path.normpath(PLACEHOLDER.sub(lambda found: values.get(found[2], found[0]), pattern))
+    if path.startswith(("/", "../")) or path in (".", ".."):
+        raise Rejected(
+            "BAD_OPTION", f"--pattern leads out of {to}: {shown(path, 200)}", "begin it with a name"
+        )
+    return to / path
+
+
+def _part(value: str) -> str:
+    """Return a text as one part of a path."""
+    plain = "".join("_" if c == "/" or not c.isprintable() else c for c in value)
+    return plain if plain not in ("", ".", "..") else "_"
