@@ -6,18 +6,21 @@ from datetime import datetime
 import structlog
 
 from services.job_manager.ledger import Ledger
-from wms.db import attempt, pilot
+from wms.db import attempt, job, pilot
 from wms.db.attempt import Ended
 from wms.db.database import Database, Transaction
 from wms.db.pilot import Fate
 from wms.ids import JobId, PilotId
-from wms.job.job import Job, lost
+from wms.job.job import Job, lost, never_offered
 from wms.job.reasons import Code, Reason
 from wms.lease import Lease, Steps, Terms
+from wms.messages.wire import PAYLOAD_LIMIT
 
 log = structlog.get_logger()
 
 BATCH = 1_000
+OFFER_FRAME = 10_000
+"""Bytes that an offer may take besides the description of its job."""
 
 
 class Leases:
@@ -51,8 +54,10 @@ class Leases:
         # Under their locks: renewed meanwhile, or taken back by another instance?
         overdue = [found for each in job_ids if (found := ledger.job(each)) and _is_over(found.lease, now)]
         fates = await pilot.fates(tx, {each.lease.pilot_id for each in overdue if each.lease})
+        offered = [each.job_id for each in overdue if each.lease and each.lease.phase == "offered"]
+        large = await job.offer_bytes(tx, offered, PAYLOAD_LIMIT - OFFER_FRAME)
         for found in overdue:
-            _take_one(ledger, found, fates)
+            _take_one(ledger, found, fates, large.get(found.job_id, 0))
         await ledger.write(tx, "job_manager")
         log.info("leases taken back", jobs=len(overdue))
 
@@ -61,7 +66,7 @@ def _is_over(lease: Lease | None, now: datetime) -> bool:
     return lease is not None and lease.expires_at <= now
 
 
-def _take_one(ledger: Ledger, found: Job, fates: Mapping[PilotId, Fate]) -> None:
+def _take_one(ledger: Ledger, found: Job, fates: Mapping[PilotId, Fate], too_large: int) -> None:
     lease = found.lease
     assert lease is not None
     fate = fates.get(lease.pilot_id)
@@ -74,7 +79,7 @@ def _take_one(ledger: Ledger, found: Job, fates: Mapping[PilotId, Fate]) -> None
         reason=reason.code,
         text=reason.text,
     )
-    ledger.end(found, ended, lost(found, reason))
+    ledger.end(found, ended, never_offered(found, too_large) if too_large else lost(found, reason))
 
 
 def _code(fate: Fate | None) -> Code:

@@ -4,6 +4,7 @@ One matcher reads an ad and stores it; all go by what is stored.
 """
 
 from collections.abc import Iterable
+from datetime import datetime
 
 import msgspec
 import structlog
@@ -16,12 +17,16 @@ from wms.db.database import Database, Transaction
 from wms.db.limit import Allowed, Place
 from wms.errors import Rejected
 from wms.messages.ads import Ad, Advertise, Withdraw
+from wms.messages.replies import Refused, inbox
 from wms.site import ad_of
 from wms.taskqueue.ads import advertised as ad_text
 from wms.taskqueue.allowance import allowance, with_rule
 from wms.taskqueue.index import QueueIndex
 
 log = structlog.get_logger()
+
+AHEAD_SECONDS = 300
+"""So far a site's clock may be ahead of the database's."""
 
 
 class Heard(msgspec.Struct, frozen=True, gc=False):
@@ -36,7 +41,10 @@ async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
     heard: list[Heard] = []
     counted: dict[Place, Allowed] = {}
     gone: set[Place] = set()
+    now = await tx.now()
     for delivery in batch:
+        if _refused(tx, delivery, now):
+            continue
         match delivery.message:
             case Advertise() as advertised if _may(delivery.principal, advertised.element.site):
                 heard += _heard(advertised)
@@ -50,6 +58,25 @@ async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
     if counted:
         await limit.advertise(tx, counted)
     await limit.end_ads(tx, gone - stored.keys())
+
+
+def _refused(tx: Transaction, delivery: Delivery[Ad], now: datetime) -> bool:
+    """Refuse an ad of the future to its sender: it would be newer than all that come after it."""
+    said, principal = delivery.message, delivery.principal
+    ahead = (said.advertised_at - now).total_seconds()
+    if principal is None or ahead <= AHEAD_SECONDS:
+        return False
+    site, ce = (said.element.site, said.element.ce) if isinstance(said, Advertise) else (said.site, said.ce)
+    log.warning("ad refused: of the future", site=site, ce=ce, seconds=ahead)
+    answer = Refused(
+        reply_to=f"{site[:99]}/{ce[:99]}",
+        client="",
+        code="AD_OF_THE_FUTURE",
+        message=f"the ad says that it was made {ahead:,.0f} s after now, and at most {AHEAD_SECONDS:,} are allowed for clocks",
+        remedy="set the clock of the machine that advertises",
+    )
+    tx.send(inbox(principal.owner), "", answer)
+    return True
 
 
 def _heard(advertised: Advertise) -> Iterable[Heard]:

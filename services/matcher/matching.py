@@ -14,7 +14,9 @@ from wms.bus.consumer import Delivery
 from wms.db import block, job, task_queue
 from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
+from wms.errors import Rejected
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
+from wms.jobdesc.offering import OFFER_LIMIT
 from wms.lease import Terms
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer, OfferedJob, inbox
@@ -29,8 +31,6 @@ ROUNDS = 32
 RESOURCES_LIMIT = 20_000
 FEW_SLOTS = 16
 """A batch that asks for fewer seldom draws what another matcher draws just now: it may take the oldest jobs of all."""
-OFFER_BYTES = 600_000
-"""Of one offer's descriptions: what does not fit into a message goes into another."""
 
 
 class Bound(msgspec.Struct, frozen=True, gc=False):
@@ -220,7 +220,7 @@ class Matching:
                 pilot_id=request.pilot_id,
                 request_id=request.request_id,
                 code="REFUSED" if why.refusal else "NO_JOBS" if not why.waiting_jobs else "NO_FIT",
-                reason=why.text()[:2_000],
+                reason=why.for_pilots()[:2_000],
                 retry_after_seconds=self._retry_after_seconds,
             )
             tx.reply(topic, request.pilot_id, answer)
@@ -232,7 +232,12 @@ class Matching:
                 jobs=tuple(_offered(each) for each in part),
                 hold_seconds=self._terms.offer_seconds,
             )
-            tx.reply(topic, request.pilot_id, offer)
+            try:
+                tx.reply(topic, request.pilot_id, offer)
+            except Rejected as fault:
+                # Taken before such sizes were refused. Its offer runs out, and nobody else's fails with it.
+                jobs = [each.job_id for each in part]
+                log.error("job cannot be offered", jobs=jobs, fault=fault.message)  # noqa: TRY400 - no fault of ours
 
 
 def _claim(request: Bound, pick: Pick) -> Claim:
@@ -261,7 +266,7 @@ def _parts(claimed: Sequence[Claimed]) -> Iterable[Sequence[Claimed]]:
     size = 0
     for each in claimed:
         mine = len(each.description) + len(each.parameters or "")
-        if part and size + mine > OFFER_BYTES:
+        if part and size + mine > OFFER_LIMIT:
             yield part
             part, size = [], 0
         part.append(each)

@@ -210,8 +210,12 @@ def test_noise_is_refused(noise: bytes, topic: str) -> None:
         CODECS[topic].decode(noise)
 
 
+EXTREME: list[Any] = [
+    2**31, 2**63, -(2**63) - 1, 2**70, 1e308, -1e308, 5e-324, "\x00", "\x1b[2J", "\x9b", "\ud800", "x" * 300_000, [[2, 1]],
+    [[1, 2]] * 2_000, "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", {"x": {"x": [{}] * 2_000}},
+]  # fmt: skip
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    st.sampled_from(EXTREME) | st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )

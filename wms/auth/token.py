@@ -8,6 +8,7 @@ import re
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,7 +138,8 @@ class Verifier:
         self._keys = {key.kid: (_verifying(key), frozenset(key.wms_kinds)) for key in keys.keys}
         if len(self._keys) != len(keys.keys):
             raise Rejected("KEYS_INVALID", "two public keys have one name")
-        self._good: OrderedDict[str | bytes, tuple[Principal, float]] = OrderedDict()
+        self._good: OrderedDict[bytes, tuple[Principal, float]] = OrderedDict()
+        """By the digest of a token: nothing that is kept would let another in."""
 
     @classmethod
     def from_file(cls, path: Path) -> "Verifier":
@@ -160,13 +162,16 @@ class Verifier:
             Rejected: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED or TOKEN_NOT_YET_VALID.
 
         """
-        known = self._good.get(token)
+        digest = sha256(
+            token if isinstance(token, bytes) else token.encode("utf-8", "surrogatepass")
+        ).digest()
+        known = self._good.get(digest)
         if known is None:
-            known = self._good[token] = self._checked(_text(token))
+            known = self._good[digest] = self._checked(_text(token))
             if len(self._good) > CACHE_LIMIT:
                 self._good.popitem(last=False)
         else:
-            self._good.move_to_end(token)
+            self._good.move_to_end(digest)
         principal, not_before = known
         _check_time(principal.expires_at, not_before, now)
         return principal

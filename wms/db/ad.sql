@@ -4,11 +4,12 @@ update ad a
 set advertised_at = n.advertised_at, expires_at = now() + make_interval(secs => n.lifetime), withdrawn_at = null
 from unnest($1::text[], $2::text[], $3::timestamptz[], $4::double precision[], $5::bytea[])
     as n(site, ce, advertised_at, lifetime, digest)
-where a.site = n.site and a.ce = n.ce and a.digest = n.digest and a.advertised_at < n.advertised_at
+where a.site = n.site and a.ce = n.ce and a.digest = n.digest
+  and (a.advertised_at < n.advertised_at or a.advertised_at > now() + interval '10 minutes')
 returning a.site, a.ce;
 
 -- name: store
--- Ads, each unless a newer one of the same element is there.
+-- Ads, each unless a newer one of the same element is there; one of the future, stored before those were refused, is not newer.
 insert into ad (site, ce, element, advertised_at, expires_at, attributes, expressions, requirements, rank, digest)
 select a.site, a.ce, a.element::jsonb, a.advertised_at, now() + make_interval(secs => a.lifetime),
        a.attributes::jsonb, a.expressions::jsonb, a.requirements, a.rank, a.digest
@@ -19,14 +20,15 @@ on conflict (site, ce) do update
 set element = excluded.element, advertised_at = excluded.advertised_at, received_at = now(), expires_at = excluded.expires_at,
     attributes = excluded.attributes, expressions = excluded.expressions, requirements = excluded.requirements,
     rank = excluded.rank, digest = excluded.digest, withdrawn_at = null
-where ad.advertised_at < excluded.advertised_at
+where ad.advertised_at < excluded.advertised_at or ad.advertised_at > now() + interval '10 minutes'
 returning site, ce;
 
 -- name: withdraw
 -- Elements that went away: known still, so that what only they can do is not called impossible for ever.
 update ad a set expires_at = least(a.expires_at, now()), advertised_at = w.advertised_at, withdrawn_at = now()
 from unnest($1::text[], $2::text[], $3::timestamptz[]) as w(site, ce, advertised_at)
-where a.site = w.site and a.ce = w.ce and a.advertised_at <= w.advertised_at
+where a.site = w.site and a.ce = w.ce
+  and (a.advertised_at <= w.advertised_at or a.advertised_at > now() + interval '10 minutes')
 returning a.site, a.ce;
 
 -- name: forget

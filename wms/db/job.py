@@ -232,6 +232,14 @@ def _notes(move: Move) -> Iterable[tuple[Any, ...]]:
         )
 
 
+async def offer_bytes(tx: Transaction, job_ids: Sequence[JobId], limit: int) -> dict[JobId, int]:
+    """Return how many bytes the descriptions of those of these jobs take that take more than a limit."""
+    if not job_ids:
+        return {}
+    rows = await tx.fetch(SQL["offer_bytes"], list(job_ids), limit)
+    return {row["job_id"]: row["bytes"] for row in rows}
+
+
 async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop) -> None:
     """Remember what the pilots that have these jobs are asked to stop them for."""
     if job_ids:

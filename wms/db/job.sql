@@ -36,6 +36,12 @@ select n.job_id, n.seq, n.before, n.event, n.state, n.epoch, n.reason, n.text, $
 from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::text[])
     as n(job_id, seq, before, event, state, epoch, reason, text);
 
+-- name: offer_bytes
+-- How large the descriptions of these jobs are, of those over a limit.
+select j.job_id, octet_length(d.body::text) as bytes
+from job j join description d using (description_id)
+where j.job_id = any ($1::bigint[]) and octet_length(d.body::text) > $2;
+
 -- name: ask_stop
 -- Remember that the pilots of these jobs were asked to stop them.
 update job set stop_requested = $2 where job_id = any ($1::bigint[]);

@@ -121,6 +121,13 @@ def lost(job: Job, reason: Reason, *, began: bool = False) -> Steps:
     return _again(job, reason) or path(job.state, (Event.FAIL, reason))
 
 
+def never_offered(job: Job, offer_bytes: int) -> Steps:
+    """It was drawn, but is too large to be offered to any pilot: Held, so that it is not drawn again and again."""
+    withdrawn = Reason(Code.OFFER_EXPIRED, "no pilot was told of it")
+    held = Reason(Code.TOO_LARGE, f"its offer takes {offer_bytes:,} bytes, more than a message holds")
+    return path(job.state, (Event.RESCHEDULE, withdrawn), (Event.HOLD, held))
+
+
 def is_handout(job: Job, code: Code) -> bool:
     """Whether a pilot that took the job was lost with it, rather than gave it back."""
     return job.was_taken and code not in UNCOUNTED

@@ -37,6 +37,7 @@ class Code(StrEnum):
     PILOT_FORGOTTEN = "PILOT_FORGOTTEN"
     TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
     NEVER_STARTED = "NEVER_STARTED"
+    TOO_LARGE = "TOO_LARGE"
     KILLED_BY_USER = "KILLED_BY_USER"
     HELD_BY_USER = "HELD_BY_USER"
     RELEASED = "RELEASED"
@@ -59,6 +60,7 @@ ADVICE: dict[Code, str] = {
     Code.PILOT_DIED: "its pilot ended under it: `wms timeline` shows what the element said, `wms pilots --output` what it printed",
     Code.NODE_LOST: "the site lost the node that it ran on: `wms timeline` shows when it was heard of last",
     Code.PILOT_FORGOTTEN: "the element knows nothing of its pilot any more: `wms timeline` shows when it was heard of last",
+    Code.TOO_LARGE: "no message holds it: submit it again with what is long in a file of the input sandbox",
     Code.NEVER_STARTED: "each pilot that had it was lost before it began: `wms timeline` shows them; `wms release` tries again",
     Code.TOO_MANY_ATTEMPTS: "every attempt was lost: `wms logs` shows where; `wms reschedule` tries again",
 }

@@ -14,6 +14,7 @@ from wms.errors import Rejected
 from wms.jobdesc import rules
 from wms.jobdesc.array import INDEX, PLACEHOLDER, is_array
 from wms.jobdesc.description import MIB, JobDescription
+from wms.jobdesc.offering import large_offers
 from wms.jobdesc.problem import Problem
 from wms.jobdesc.rules import Finding, Rule, below
 from wms.jobdesc.stations import required_text
@@ -383,6 +384,7 @@ _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
     _unequal_lists,
     _large_parameters,
     _large_texts,
+    large_offers,
     _templated_executable,
     _long_name,
     _climbing_values,

@@ -90,6 +90,14 @@ class NoMatch(Struct, frozen=True, kw_only=True):
     fitting_queues: int = 0
     failed: tuple[ClauseCount, ...] = ()
 
+    def for_pilots(self) -> str:
+        """Return it without what is not a pilot's business: how many jobs wait, and whose."""
+        if self.refusal or not self.waiting_jobs:
+            return self.text()
+        if self.fitting_queues:
+            return "what fits is taken or held back by limits"
+        return f"nothing that waits fits: {', '.join(count.clause for count in self.failed)}"
+
     def text(self) -> str:
         """Return it in words: at most one sentence a clause."""
         if self.refusal:
