@@ -100,6 +100,7 @@ class Consumer(Generic[M]):
         self._handling.on_moved = self.progress.moved
         self._noting = Noting(db, self._feed, membership.instance_id)
         self._preparing = Preparing(preparation, slices or Slices()) if preparation is not None else None
+        self._handling.preparing = self._preparing
         self._turns = Turns() if policy.is_fair else None
         self._backlog = (
             Backlog(self._handling, self._turns, self._preparing, self._noting) if self._turns else None

@@ -13,6 +13,7 @@ from wms.auth.principal import Principal
 from wms.auth.token import Verifier
 from wms.bus.delivery import Decoded, Delivery, Handler, OnRefused
 from wms.bus.kafka import Message
+from wms.bus.preparing import Preparing
 from wms.db import dead_letter, offset, parked
 from wms.db.database import GONE, RETRIED, Database, StatementTimeout, Transaction
 from wms.db.offset import Feed, PartitionLost
@@ -49,6 +50,7 @@ class Handling(Generic[M]):
         self._now = now
         self._on_refused = on_refused
         self._seconds = seconds
+        self.preparing: Preparing[M] | None = None
 
     def decode(self, record: Message) -> Decoded[M]:
         """Read a record and verify its sender."""
@@ -198,7 +200,13 @@ class Handling(Generic[M]):
         return True
 
     async def _replay(self, tx: Transaction, row: Any) -> None:
-        await self._carry_out(tx, [self.decode_kept(row["payload"], row["principal"])])
+        record = Message(row["partition"], row["message_offset"], row["key"], row["payload"], "")
+        decoded = Decoded(record, self.decode_kept(row["payload"], row["principal"]))
+        if self.preparing is not None:
+            (decoded,) = await self.preparing.whole([decoded])
+        if decoded.fault is not None:
+            raise decoded.fault
+        await self.settle(tx, [decoded])
 
 
 def _unreadable(error: Exception) -> Rejected:
