@@ -42,6 +42,10 @@ class Offered(Section, frozen=True, kw_only=True):
     """Whose jobs it takes; empty: as is read, else everybody's."""
     stations: Lines = []
     """Names by which users choose where data is handled (SAM-Grid)."""
+    entry_point: Line = ""
+    """The grid's way in, a GRAM URL such as `ce.example.org:2119/jobmanager-pbs`; empty: as GLUE tells its contact."""
+    monitoring_database: Line = ""
+    """The URL of the database that jobs there send monitoring events to (SAM-Grid)."""
     applications: Lines = []
     """Software that is installed, as jobs ask for it; told besides what is read."""
     close_storage: LineTable = {}

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from services.advertiser.config import Offered
 from services.advertiser.provider import Seen
 from wms.glue import ad, glue1, quantity
+from wms.glue.quantity import known
 from wms.site import ComputingElement
 
 JOBS_RULE = "CurMatches < MaxJobs"
@@ -22,6 +23,9 @@ SUBMITTING_RULE = "JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < M
 MATCHED = "CurMatches - CurrentJobs"
 BENCHMARKS = {"HEPSPEC06": "hepspec06", "SI00": "si00", "SF00": "sf00"}
 """What benchmarks are called in the configuration, and in GLUE 1.x."""
+ENTRY_POINT = "GlobusResourceContactString"
+"""The name in the ads of EGEE, whose elements GRAM led to; here the way in whatever leads there."""
+MONITORING_DATABASE = "MonitoringDatabaseURL"
 FREE_PART = 0.25
 """Free slots are news when so great a part of all became free or taken."""
 
@@ -48,7 +52,11 @@ def state(seen: Seen, settings: Offered) -> Statement:
     glue = _completed(seen.glue, seen.offer, settings)
     return Statement(
         element=seen.offer,
-        attributes=ad.matchable(glue) | _limits(seen.offer) | _stations(settings) | settings.attributes,
+        attributes=ad.matchable(glue)
+        | _limits(seen.offer)
+        | _stations(settings)
+        | _ways_in(glue, settings)
+        | settings.attributes,
         expressions=ad.EXPRESSIONS | {"JobsMatchedSinceLastAdvertisement": MATCHED},
         requirements=requirements(seen.offer, settings.requirements),
         rank=settings.rank,
@@ -116,6 +124,24 @@ def _limits(offer: ComputingElement) -> dict[str, int]:
 
 def _stations(settings: Offered) -> dict[str, list[str]]:
     return {"StationNames": list(settings.stations)} if settings.stations else {}
+
+
+def _ways_in(glue: glue1.ComputingElement, settings: Offered) -> dict[str, str]:
+    """Return where the grid enters the site, and where its jobs send what is to be known of them."""
+    said = {
+        ENTRY_POINT: settings.entry_point or _gram_contact(glue),
+        MONITORING_DATABASE: settings.monitoring_database,
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def _gram_contact(glue: glue1.ComputingElement) -> str:
+    """Return the contact that GLUE tells, or what its parts make, as a gatekeeper's are written."""
+    host, port = glue.host_name, known(glue.gatekeeper_port)
+    if glue.contact or not host or not glue.job_manager:
+        return glue.contact
+    manager = f"{glue.job_manager}-{glue.lrms_type}" if glue.lrms_type else glue.job_manager
+    return f"{host}{f':{port}' if port else ''}/{manager}"
 
 
 def news(before: Statement | None, after: Statement) -> str:

@@ -215,6 +215,8 @@ def _line(row: asyncpg.Record, health: Health, fate: Fate, ad_bytes: int) -> rep
         running_jobs=row["running_jobs"],
         notices=tuple(said_of),
         jobs_there=_jobs_there(row, said) if element else None,
+        entry_point=row["entry_point"],
+        monitoring_database=row["monitoring_database"],
         state=health.state,
         until=health.until,
         reason=health.reason,

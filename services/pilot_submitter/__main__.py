@@ -26,7 +26,9 @@ async def build(host: Host, config: Config) -> None:
         given_up_seconds=config.pilots.given_up_seconds,
     )
     clearing = Clearing(host.db, doors, lingering_seconds=config.pilots.lingering_seconds)
-    provisioning = Provisioning(host.db, doors, maker, Caps(pilots=config.pilots.most), following)
+    provisioning = Provisioning(
+        host.db, doors, maker, Caps(pilots=config.pilots.most), following, choice=config.pilots.choice
+    )
     host.every("provide", config.pilots.plan_every_seconds, provisioning.provide)
     host.every("health", 2.0, Watch(host.db, doors, config.health).look)
     host.every("follow", config.pilots.plan_every_seconds, following.follow)

@@ -6,6 +6,7 @@ import msgspec
 
 from wms.bounds import Count, Line, Lines, LineTable
 from wms.provisioning.health import Terms
+from wms.provisioning.plan import Choice
 from wms.runtime.config import Seconds, Section, ServiceConfig
 
 
@@ -25,6 +26,8 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     most: Count = 16
     """Pilots at a time, over all elements."""
     plan_every_seconds: Seconds = 1.0
+    choice: Choice = "room"
+    """How an element is chosen among those that a job fits: by the room that each has, or at random, as SAM-Grid's broker does."""
     idle_seconds: Seconds = 20.0
     grace_seconds: Seconds = 3.0
     """What a pilot that is told to end leaves its running jobs."""

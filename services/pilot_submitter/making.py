@@ -10,8 +10,10 @@ from wms.auth.principal import Right
 from wms.auth.token import Claims, mint
 from wms.bus.kafka import Settings as KafkaSettings
 from wms.db.pilot import Sent
+from wms.dispatch.policy import Policy
 from wms.dispatch.port import Order, Request
 from wms.files import to_toml
+from wms.provisioning.purpose import Purpose
 from wms.runtime import clock
 from wms.site import ComputingElement, ad_of
 
@@ -37,6 +39,7 @@ class PilotMaker:
         element: ComputingElement,
         door: Door,
         request: Request | None = None,
+        purpose: Purpose = Purpose(),  # noqa: B008 - a value that never changes
     ) -> Order:
         """Return the order for one pilot, which asks for the usual unless said otherwise.
 
@@ -62,6 +65,7 @@ class PilotMaker:
             config=self._config(sent, element, door, request.memory_mb),
             token=PilotCredential(token, self._orders.of_pilot(sent.pilot_id)).text,
             request=request,
+            policy=_policy(sent.vo, request, purpose),
         )
 
     def _config(self, sent: Sent, element: ComputingElement, door: Door, memory_mb: int) -> str:
@@ -101,3 +105,16 @@ class PilotMaker:
                 "log": {"level": self._log_level},
             }
         )
+
+
+def _policy(vo: str, request: Request, purpose: Purpose) -> Policy:
+    """Return the policy requirements of a pilot's jobs: what it asks of its element, and what it was sent for."""
+    return Policy(
+        vo=vo,
+        owner_groups=purpose.owner_groups,
+        cores=request.cores,
+        cpu_seconds=purpose.cpu_seconds,
+        walltime_seconds=request.walltime_seconds,
+        memory_mb=request.memory_mb or purpose.memory_mb,
+        hosts=purpose.requirements,
+    )

@@ -29,7 +29,8 @@ from wms.ids import PilotId, TaskQueueId
 from wms.provisioning.demand import Avoided, Waiting
 from wms.provisioning.health import State
 from wms.provisioning.leeway import Leeway, concerned
-from wms.provisioning.plan import Caps, Decision, Order, Pilots, Plan, plan
+from wms.provisioning.plan import Caps, Choice, Decision, Order, Pilots, Plan, plan
+from wms.provisioning.purpose import Purpose
 from wms.site import ComputingElement, Resource, as_it_is, lasting, without_ad
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Limits
@@ -48,12 +49,22 @@ class Provisioning:
     """Plans and sends pilots through all doors."""
 
     def __init__(
-        self, db: Database, doors: Doors, maker: PilotMaker, caps: Caps, following: Following
+        self,
+        db: Database,
+        doors: Doors,
+        maker: PilotMaker,
+        caps: Caps,
+        following: Following,
+        *,
+        choice: Choice = "room",
     ) -> None:
         self._db = db
         self._doors = doors
         self._maker = maker
         self._caps = caps
+        self._choice: Choice = choice
+        self._purposes: dict[PilotId, Purpose] = {}
+        """What the pilots of the last plan are sent for."""
         self._following = following
         self._asking = Asking(doors, doors.clock)
         self._doors_written = False
@@ -103,15 +114,17 @@ class Provisioning:
             leeway=await _leeway(tx, waiting, elements),
             avoided=await self._avoided(tx, elements, left),
             hosts=self._asking.hosts,
+            choice=self._choice,
         )
         self._say(decided)
         await self._write(tx, decided)
         ordered = [
-            self._pilot(order, elements[order.site, order.ce])
+            (self._pilot(order, elements[order.site, order.ce]), order.purpose)
             for order in decided.orders
             for _ in range(order.count)
         ]
-        sent = await _let_come(tx, ordered)
+        sent = await _let_come(tx, [each for each, _ in ordered])
+        self._purposes = {each.pilot_id: purpose for each, purpose in ordered}
         self._asking.sent(sent)
         # Who is written down and not yet sent must not be taken for dead.
         names.update(each.pilot_id for each in sent)
@@ -230,7 +243,14 @@ class Provisioning:
         door = self._door(element)
         assert door is not None, "planned for an open door"
         orders = [
-            self._maker.order(each, element, door, self._asking.request(each, door, element)) for each in sent
+            self._maker.order(
+                each,
+                element,
+                door,
+                self._asking.request(each, door, element),
+                self._purposes.get(each.pilot_id, Purpose()),
+            )
+            for each in sent
         ]
         sightings = await door.ask(door.dispatcher.send(orders))
         if sightings is None:

@@ -199,7 +199,7 @@ class Site:
         self.settings = ElementSettings(site="A", ce="ce", slots=16, slots_per_pilot=1, max_jobs=3)
         self.local = Local([self.settings], look=lambda: MACHINE, processes=self.processes)
         self.dispatcher = LocalDispatcher(place / "pilots", STAYS, {"PATH": os.environ["PATH"]})
-        self.doors = Doors(self.dispatcher, lambda: 0.0)
+        self.doors = Doors(self.dispatcher, lambda: 0.0, local_sites=["A"])
         self.following = Following(world.db, self.doors)
         self.place = place
         generate_keys(place / "keys")

@@ -24,6 +24,7 @@ from wms.db import pilot
 from wms.db.pilot import Sent
 from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.policy import Policy
 from wms.dispatch.port import Order, Sighting
 from wms.errors import Unavailable
 from wms.ids import PilotId
@@ -303,3 +304,29 @@ async def test_pilots_that_offer_less_than_waiting_work_asks_for_are_no_supply(s
     await site.world.submitted(memory_mb=4_000, cpu_time=300)
     await provisioning.provide()
     assert len(await site.pilots()) == 3, "what they are running leaves 2,000 MB"
+
+
+class FakeTaker(LocalDispatcher):
+    """Stands for a batch system that takes pilots, and shows what it was told of them."""
+
+    taken: tuple[Order, ...] = ()
+
+    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+        self.taken += tuple(orders)
+        return [Sighting(pilot_id=each.pilot_id, state="Submitted") for each in orders]
+
+
+async def test_a_batch_system_is_told_what_the_jobs_require_that_a_pilot_is_sent_for(site: Site) -> None:
+    taker = site.dispatcher(FakeTaker, "first", ENDS)
+    assert isinstance(taker, FakeTaker)
+    terms = Terms(
+        kind="slurm", lifetime_seconds=86_400, asks=DoorTerms(kind="slurm", walltime_seconds=90_000)
+    )
+    provisioning, _ = site.build(terms, first=taker)
+    await site.advertise("first")
+    await site.world.submitted(cpu_time=400)
+    await provisioning.provide()
+    (order,) = taker.taken
+    assert order.policy == Policy(
+        vo="lhcb", owner_groups=("physics",), cores=1, cpu_seconds=500, walltime_seconds=90_000
+    )

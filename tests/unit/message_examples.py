@@ -134,6 +134,8 @@ FULL_LINE = replies.SiteLine(
         pilots_left=1,
         jobs_left=3,
     ),
+    entry_point="ce01.example.org:2119/jobmanager-pbs",
+    monitoring_database="https://db.example.org/xml",
 )
 PLAN_LINE = replies.PlanLine(
     decided_at=AT,

@@ -70,6 +70,35 @@ def test_what_the_site_says_is_in_its_ad():
     assert statement.rank == "other.JobPriority"
 
 
+def test_the_grids_entry_point_is_in_the_ad_as_configured_or_as_glue_tells():
+    gatekeeper = replace(
+        GLUE, host_name="ce01", gatekeeper_port=2119, job_manager="jobmanager", lrms_type="pbs"
+    )
+    told = [
+        said(),
+        said(glue=gatekeeper),
+        said(glue=replace(gatekeeper, contact="ce01:2119/blah-pbs-long")),
+        said(
+            Offered(
+                entry_point="gram.example.org/jobmanager", monitoring_database="https://db.example.org/xml"
+            ),
+            glue=gatekeeper,
+        ),
+    ]
+    assert [each.attributes.get("GlobusResourceContactString") for each in told] == [
+        None,
+        "ce01:2119/jobmanager-pbs",
+        "ce01:2119/blah-pbs-long",
+        "gram.example.org/jobmanager",
+    ]
+    assert told[-1].attributes["MonitoringDatabaseURL"] == "https://db.example.org/xml"
+    job_ad = job(
+        'regexp("gram", other.GlobusResourceContactString) && other.MonitoringDatabaseURL =!= undefined'
+    )
+    assert matches(job_ad, resource(told[-1]))
+    assert not matches(job_ad, resource(told[1]))
+
+
 def test_limits_on_jobs_are_an_expression_beside_the_sites_own():
     settings = Offered(requirements='other.Owner != "mallory" || other.Urgent')
     statement = said(settings, max_jobs=64, max_submitting_jobs=10, current_jobs=3)

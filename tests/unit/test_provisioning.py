@@ -71,6 +71,23 @@ def test_an_element_with_more_room_is_no_matter_of_chance():
         assert counts(plan([Waiting(asks(), 20)], ads, rng=Random(seed).random)) == {"small": 5, "large": 15}
 
 
+def test_with_the_random_choice_any_element_that_fits_is_drawn_whatever_room_it_has():
+    ads = [element("small", max_pilots=10), element("large", max_pilots=1_000), element("full", slots=0)]
+    rng = Random(5).random
+    drawn: Counter[str] = Counter()
+    for _ in range(200):
+        made = plan([Waiting(asks(), 5)], ads, rng=rng, choice="random")
+        drawn.update(counts(made))
+        assert all("drawn at random" in order.reasons[-1] for order in made.orders)
+    assert (drawn.total(), drawn["full"]) == (1_000, 0)
+    # Of one degree of freedom, one in a thousand is above 10.8.
+    assert sum((drawn[ce] - 500) ** 2 / 500 for ce in ("small", "large")) < 10.8
+    assert any("drawn at random" in reason for each in made.decisions for reason in each.reasons)
+    plain = plan([Waiting(asks(), 5)], ads, rng=rng)
+    assert counts(plain)["small"] == 0, "by room the larger one has them"
+    assert not any("random" in reason for each in plain.decisions for reason in each.reasons)
+
+
 def test_of_the_stations_that_a_job_names_one_is_drawn():
     ads = [element(site=site) for site in ("fnal", "gridka", "lyon", "wuppertal")]
     named = asks(sites=("gridka", "lyon"))

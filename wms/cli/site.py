@@ -152,6 +152,13 @@ def _show(found: "SiteDetail", common: Common) -> int:
     show_table(SITES, site_rows(found.elements), empty="no computing element advertises itself")
     _table("jobs there, as its source counts them and as we do", JOBS_THERE, jobs_there_rows(found.elements))
     for each in found.elements:
+        for what, url in (
+            ("entry point", each.entry_point),
+            ("monitoring database", each.monitoring_database),
+        ):
+            if url:
+                show(f"{each.ce}: {what} {url}")
+    for each in found.elements:
         if each.reason:
             show(f"{each.ce}: {_in_words(each)}")
     _table("what was decided of it", HISTORY, map(_move, found.moves[:SHOWN]))

@@ -53,15 +53,17 @@ select a.site, a.ce, a.element::text as element, a.advertised_at, a.expires_at, 
        count(p.pilot_id) as pilots, coalesce(sum(p.busy), 0) as running_jobs,
        coalesce(sum(greatest(p.slots - p.busy, 0)) filter (where p.state = 'Running'), 0) as free_slots,
        min(c.allowed) as allowed, coalesce(min(c.matched), 0) as matched, coalesce(min(c.sent), 0) as sent,
-       coalesce(min(c.idle), 0) as idle, coalesce(min(c.unseen), 0) as unseen
+       coalesce(min(c.idle), 0) as idle, coalesce(min(c.unseen), 0) as unseen,
+       left(coalesce(a.attributes ->> 'GlobusResourceContactString', ''), 4096) as entry_point,
+       left(coalesce(a.attributes ->> 'MonitoringDatabaseURL', ''), 4096) as monitoring_database
 from (
-    select site, ce, element, advertised_at, expires_at from ad
+    select site, ce, element, advertised_at, expires_at, attributes from ad
     where withdrawn_at is null and expires_at > now() - interval '1 d' and ($3 = '' or site = $3) and ($4 = '' or ce = $4)
     order by site, ce offset $1 limit $2
 ) a
 left join pilot p on p.site = a.site and p.ce = a.ce and p.ended_at is null
 left join limit_counter c on c.site = a.site and c.ce = a.ce and c.attribute = 'any' and c.value = ''
-group by a.site, a.ce, a.element, a.advertised_at, a.expires_at order by a.site, a.ce;
+group by a.site, a.ce, a.element, a.advertised_at, a.expires_at, a.attributes order by a.site, a.ce;
 
 -- name: fates
 -- What became of the pilots that ended within the last hour: how many, and how many of them died before they were seen.

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from wms.dispatch.arc_rest import Answer, ArcRest, Element
+from wms.dispatch.policy import environment
 from wms.dispatch.port import OUTPUT_LIMIT, Order, Output, Request, Sighting, batches, last_line, settled
 from wms.dispatch.script import pilot_script
 from wms.errors import shown
@@ -152,7 +153,11 @@ class ArcDispatcher:
         }
         relations = "".join(f"({name}={_quoted(value)})" for name, value in wanted.items() if value)
         inputs = "".join(f'("{name}" "")' for name in FILES)
-        return f'&{relations}(inputFiles={inputs})(outputFiles=("log" ""))'
+        variables = "".join(
+            f"({_quoted(name)} {_quoted(value)})" for name, value in environment(order.policy).items()
+        )
+        told = f"(environment={variables})" if variables else ""
+        return f'&{relations}{told}(inputFiles={inputs})(outputFiles=("log" ""))'
 
     # --- following --------------------------------------------------------------------------------
 

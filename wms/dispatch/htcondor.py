@@ -15,6 +15,7 @@ import msgspec
 
 from wms.dispatch.commands import Tools
 from wms.dispatch.place import Places
+from wms.dispatch.policy import of_ad
 from wms.dispatch.port import Order, Output, Request, Sighting, batches, last_line
 from wms.dispatch.script import pilot_script
 from wms.errors import Unavailable, shown
@@ -156,6 +157,7 @@ class HTCondorDispatcher:
             "output": log,
             "error": log,
             "+WmsPilot": msgspec.json.encode(order.pilot_id).decode(),
+            **{f"+{name}": _text(value) for name, value in of_ad(order.policy).items()},
             **_resources(order.request),
             **order.request.attributes,
         }
@@ -229,6 +231,11 @@ def _resources(request: Request) -> dict[str, str]:
 def _line(value: str) -> str:
     """Return a value as one line of a description: what follows a line's end would be another command."""
     return " ".join(value.split())
+
+
+def _text(value: str) -> str:
+    """Return a text as a ClassAd has it; JSON's rules are the same for ASCII."""
+    return msgspec.json.encode(value).decode()
 
 
 def _failed(pilot_id: PilotId, reason: str) -> Sighting:

@@ -15,6 +15,7 @@ import msgspec
 import psutil
 
 from wms.dispatch.place import Places
+from wms.dispatch.policy import environment
 from wms.dispatch.port import Order, Output, Sighting, last_line
 from wms.files import write_secret
 from wms.ids import PilotId
@@ -85,6 +86,7 @@ class LocalDispatcher:
     def _run(self, order: Order, place: Path) -> subprocess.Popen[bytes]:
         ours = {
             "WMS_PILOT": order.pilot_id,
+            **environment(order.policy),
             "WMS_PILOT_ELEMENT": f"{order.site}/{order.ce}",
             "WMS_PILOT__TOKEN_FILE": str(place / "token"),
             "WMS_PILOT__DIRECTORY": str(place / "jobs"),

@@ -9,6 +9,7 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
+from wms.dispatch.policy import Policy
 from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.job.reasons import Code
@@ -43,6 +44,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     config: str
     token: str
     request: Request = Request()
+    policy: Policy = Policy()
+    """What its jobs require, to be seen in the batch job."""
 
 
 class Sighting(msgspec.Struct, frozen=True, kw_only=True):

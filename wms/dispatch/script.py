@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
+from wms.dispatch.policy import environment
 from wms.dispatch.port import Order
 
 # The agent gets the batch system's signals as the script does, and drains: whoever hears twice that it shall end, hurries.
@@ -10,7 +11,7 @@ from wms.dispatch.port import Order
 SCRIPT = """\
 #!/bin/sh
 # Pilot {pilot} for {site}/{ce}
-umask 077
+{policy}umask 077
 place=$(mktemp -d "${{TMPDIR:-/tmp}}/{pilot}.XXXXXX") || exit 70
 trap 'rm -rf "$place"' EXIT
 trap : TERM INT HUP USR1 USR2
@@ -39,6 +40,9 @@ def pilot_script(order: Order, agent: Sequence[str], *, config: str, token: str,
         pilot=shlex.quote(order.pilot_id),
         site=_plain(order.site),
         ce=_plain(order.ce),
+        policy="".join(
+            f"export {name}={shlex.quote(value)}\n" for name, value in environment(order.policy).items()
+        ),
         agent=shlex.join(agent),
         config=config,
         token=token,

@@ -18,6 +18,7 @@ import structlog
 
 from wms.dispatch.commands import Tools
 from wms.dispatch.place import Places
+from wms.dispatch.policy import comment
 from wms.dispatch.port import Order, Output, Request, Sighting, batches, last_line, settled
 from wms.dispatch.script import pilot_script
 from wms.errors import Unavailable
@@ -160,6 +161,8 @@ class SlurmDispatcher:
             "partition": self._cluster.partition,
             "account": self._cluster.account,
             **_resources(order.request),
+            "comment": comment(order.policy),
+            # A comment of the site's own goes before ours, which is in the environment besides.
             **attributes,
         }
         # A pilot that Slurm starts a second time has no token any more.

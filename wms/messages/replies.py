@@ -387,6 +387,9 @@ class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
     notices: Lines = ()
     """What keeps jobs and pilots from it: "suppress: 40 of 40 jobs (MaxJobs)"; likewise "delay" and "avoid"."""
     jobs_there: JobsThere | None = None
+    entry_point: LongText = ""
+    """Where the grid enters it, a GRAM contact or another URL; empty if its ad does not say."""
+    monitoring_database: LongText = ""
     state: Word = "healthy"
     """One of `wms.provisioning.health.STATES`, its site's where that is avoided as a whole."""
     until: datetime | None = None

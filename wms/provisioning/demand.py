@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from wms.provisioning.health import Place
 from wms.provisioning.hosts import Hosts
 from wms.provisioning.leeway import Leeway
+from wms.provisioning.purpose import GROUPS
 from wms.site import ComputingElement, Resource, ad_of, folded, plain
 from wms.taskqueue.ads import CREDENTIALS, site_ad, without_unseen
 from wms.taskqueue.canary import is_canary
@@ -70,6 +71,8 @@ class Kind(NamedTuple):
     """By number of an element: the class of pilots that are sent there for it, where they are not the usual ones."""
     ranks: Mapping[int, float] = _UNRANKED
     """By number of an element: how well the work likes it; the same for all where it says nothing."""
+    owner_groups: tuple[str, ...] = ()
+    """Some of the groups whose jobs they are: told to batch systems, and looked at by nobody here."""
 
 
 class Unservable(Struct, frozen=True, kw_only=True):
@@ -206,14 +209,21 @@ def gather(
     """Put waiting work together by kind and find where each may run. Faulty ads serve nothing."""
     leeway = leeway or Leeway()
     jobs: Counter[Requirements] = Counter()
+    groups: dict[Requirements, dict[str, None]] = {}
     asked, required = asked_of_jobs(elements), required_of_jobs(elements)
     for queue in waiting:
         if queue.jobs > 0:
-            jobs[kind_of(queue.requirements, asked, required, by_owner=leeway.by_owner)] += queue.jobs
+            kind = kind_of(queue.requirements, asked, required, by_owner=leeway.by_owner)
+            jobs[kind] += queue.jobs
+            groups.setdefault(kind, {})[queue.requirements.owner_group] = None
     demand = Demand([], [], [Counter() for _ in elements])
     sound = {number: element for number, element in enumerate(elements) if element.fault() is None}
     for requirements, number in jobs.items():
         _add_kind(demand, requirements, number, sound)
+    demand.kinds[:] = [
+        kind._replace(owner_groups=tuple(itertools.islice(groups[kind.requirements], GROUPS)))
+        for kind in demand.kinds
+    ]
     if hosts_of:
         demand.kinds[:] = [_classed(kind, elements, hosts_of) for kind in demand.kinds]
     if avoided or leeway:

@@ -25,6 +25,7 @@ from wms.provisioning.demand import Avoided, Demand, HostsOf, Kind, Unservable, 
 from wms.provisioning.health import Place
 from wms.provisioning.hosts import Hosts
 from wms.provisioning.leeway import Leeway
+from wms.provisioning.purpose import Purpose
 from wms.site import ComputingElement, Resource, ad_of, as_it_is, with_ad
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.selection import fits
@@ -70,8 +71,12 @@ class Order(Struct, frozen=True, kw_only=True):
     count: int
     reasons: tuple[str, ...]
     hosts: Hosts | None = None
+    purpose: Purpose = Purpose()
+    """What the jobs ask for that they are sent for."""
 
 
+Choice: TypeAlias = Literal["room", "random"]
+"""How a pilot's element is chosen among those that fit: by the room that they have, or at random among those with any."""
 Held: TypeAlias = Literal[
     "", "NO_DEMAND", "LIMIT", "NO_ROOM", "CAP", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"
 ]
@@ -215,6 +220,7 @@ class _Element:
         "number",
         "ordered",
         "pilots",
+        "purposes",
         "room",
         "supplies",
         "taken",
@@ -232,6 +238,7 @@ class _Element:
         self.room, self.full = _room(ad, self.under_way, sum(p.running for p in pilots))
         self.ordered: Counter[Sort] = Counter()
         self.taken: Counter[Sort] = Counter()
+        self.purposes: dict[Sort, Purpose] = {}
 
     @property
     def total(self) -> int:
@@ -302,16 +309,18 @@ def plan(
     leeway: Leeway | None = None,
     avoided: Mapping[Place, Avoided] | None = None,
     hosts: HostsOf | None = None,
+    choice: Choice = "room",
 ) -> Plan:
     """Decide how many pilots go where. Pilots on elements not given count against the caps only.
 
     Among elements that are equally good `rng`, which gives numbers in [0, 1), draws one; without it the first is taken.
     `leeway` is what limits let start, and is used up; `avoided` are elements to which no work goes, but for canaries.
-    `hosts` says which hosts pilots ask for, or why none are sent for some work now; None: none ever ask.
+    `hosts` says which hosts pilots ask for, or why none are sent for some work now; None: none ever ask. With the `choice` "random" `rng`
+    draws each pilot's element among all that fit, have room, and are liked best.
     """
     leeway = leeway or Leeway()
     demand = gather(waiting, elements, leeway, avoided or {}, hosts)
-    return _Planner(demand, elements, list(pilots), caps or Caps(), leeway, rng).plan()
+    return _Planner(demand, elements, list(pilots), caps or Caps(), leeway, rng, choice).plan()
 
 
 def orders(
@@ -330,9 +339,11 @@ class _Planner:
         caps: Caps,
         leeway: Leeway,
         rng: Callable[[], float] | None = None,
+        choice: Choice = "room",
     ) -> None:
         self.demand = demand
         self.rng = rng
+        self.choice = choice
         self.work = sorted((_Work(kind) for kind in demand.kinds), key=lambda work: len(work.elements))
         at: dict[tuple[str, str], list[Pilots]] = {}
         for group in pilots:
@@ -351,7 +362,7 @@ class _Planner:
         self._use_what_is_under_way()
         while self.cap > 0 and (work := self._next_work()) is not None:
             self._order(work)
-        return tuple(order for element in self.elements for order in _orders(element))
+        return tuple(order for element in self.elements for order in _orders(element, self.choice))
 
     def plan(self) -> Plan:
         return Plan(
@@ -395,6 +406,9 @@ class _Planner:
         element = self.elements[number]
         sort = work.vo, work.kind.hosts.get(number)
         element.ordered[sort] += 1
+        element.purposes[sort] = element.purposes.get(sort, Purpose()).with_work(
+            work.kind.requirements, work.kind.owner_groups
+        )
         work.sent[number] = work.sent.get(number, 0) + 1
         self.by_vo[work.vo] += 1
         self.cap -= 1
@@ -411,6 +425,9 @@ class _Planner:
 
     def _drawn(self, open_: Iterable[int]) -> int:
         """Return one of the elements that are open: any of those that keep the orders in proportion to the room best."""
+        if self.choice == "random" and self.rng is not None:
+            fitting = list(open_)
+            return fitting[int(self.rng() * len(fitting))]
         ratios = {n: self.elements[n].room / (self.elements[n].total + 1) for n in open_}
         best = max(ratios.values())
         equal = [number for number, ratio in ratios.items() if ratio == best]
@@ -420,7 +437,7 @@ class _Planner:
         element = self.elements[number]
         reasons = tuple(
             "; ".join((f"{order.count} of VO {order.vo}: {order.reasons[0]}", *order.reasons[2:]))
-            for order in _orders(element)
+            for order in _orders(element, self.choice)
         )
         return Decision(
             site=element.ad.site,
@@ -514,12 +531,15 @@ class _Planner:
 _UNTRIED = "only its nodes can tell whether they do: pilots go as others find work there"
 
 
+_AT_RANDOM = "drawn at random among the elements that fit and have room"
+
+
 def _unmet(jobs: int, slots: int) -> str:
     waiting = "1 waiting job fits" if jobs == 1 else f"{jobs} waiting jobs fit"
     return f"sent because {waiting} no existing pilot ({slots} {'slot' if slots == 1 else 'slots'} each)"
 
 
-def _orders(element: _Element) -> list[Order]:
+def _orders(element: _Element, choice: Choice) -> list[Order]:
     return [
         Order(
             site=element.ad.site,
@@ -530,8 +550,10 @@ def _orders(element: _Element) -> list[Order]:
             reasons=(
                 _unmet(element.taken[vo, hosts], element.ad.slots_per_pilot),
                 f"room for {element.room} pilots, {element.under_way} on the way, {element.idle} idle slots",
+                *((_AT_RANDOM,) if choice == "random" else ()),
                 *((str(hosts),) if hosts else ()),
             ),
+            purpose=element.purposes[vo, hosts],
         )
         for (vo, hosts), count in element.ordered.items()
     ]

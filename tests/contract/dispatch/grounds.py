@@ -16,6 +16,7 @@ from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import Element
 from wms.dispatch.htcondor import HTCondorDispatcher, Pool
 from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.policy import Policy
 from wms.dispatch.port import Dispatcher, Order, Request, Sighting
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.ids import PilotId
@@ -30,6 +31,7 @@ TALKS = "yes some words of a pilot | head -c 200000\necho the end\n"
 TELLS_TOKEN = (
     'stat -c %a "$WMS_PILOT__TOKEN_FILE"\ncat "$WMS_PILOT__TOKEN_FILE"\nrm "$WMS_PILOT__TOKEN_FILE"\n' + WAITS
 )
+TELLS_POLICY = "env | grep ^WMS_POLICY_ | sort\n"
 TELLS_PLACE = 'echo "$WMS_PILOT in $WMS_PILOT__DIRECTORY"\n'
 
 
@@ -49,7 +51,9 @@ class Ground(Protocol):
         """End all pilots."""
 
 
-def order(program: str = WAITS, name: str = "", request: Request | None = None) -> Order:
+def order(
+    program: str = WAITS, name: str = "", request: Request | None = None, policy: Policy | None = None
+) -> Order:
     """Return the order of a pilot of a name that no other has: clusters remember."""
     name = name or f"p-{uuid.uuid4().hex[:12]}"
     return Order(
@@ -60,6 +64,7 @@ def order(program: str = WAITS, name: str = "", request: Request | None = None) 
         config=program,
         token=f"t0ken-of-{name}",
         request=request or Request(),
+        policy=policy or Policy(),
     )
 
 

@@ -11,6 +11,7 @@ from tests.contract.dispatch.grounds import (
     FAILS,
     TALKS,
     TELLS_PLACE,
+    TELLS_POLICY,
     TELLS_TOKEN,
     WAITS,
     Ground,
@@ -20,6 +21,7 @@ from tests.contract.dispatch.grounds import (
     seen,
 )
 from tests.waiting import eventually
+from wms.dispatch.policy import Policy
 from wms.dispatch.port import OUTPUT_LIMIT, Dispatcher
 from wms.errors import Unavailable
 from wms.ids import PilotId
@@ -126,6 +128,28 @@ async def test_a_pilot_is_told_who_it_is_and_has_a_place_of_its_own(ground: Grou
     assert name == pilot.pilot_id
     assert place.startswith("/")
     assert pilot.pilot_id in place
+
+
+POLICY = Policy(
+    vo="lhcb",
+    owner_groups=("user", "prod"),
+    cores=1,
+    cpu_seconds=500,
+    hosts='other.OS == "SLC" && other.CPUs > 1',
+)
+
+
+async def test_what_its_jobs_require_is_seen_in_the_batch_job(ground: Ground) -> None:
+    dispatcher, pilot = ground.dispatcher(), order(TELLS_POLICY, policy=POLICY)
+    await dispatcher.send([pilot])
+    await over(ground, dispatcher, pilot.pilot_id)
+    assert (await output(dispatcher, pilot.pilot_id)).splitlines() == [
+        "WMS_POLICY_CORES=1",
+        "WMS_POLICY_CPU_SECONDS=500",
+        'WMS_POLICY_HOSTS=other.OS == "SLC" && other.CPUs > 1',
+        "WMS_POLICY_OWNER_GROUPS=user,prod",
+        "WMS_POLICY_VO=lhcb",
+    ]
 
 
 async def test_of_what_a_pilot_printed_the_end_is_fetched(ground: Ground) -> None:

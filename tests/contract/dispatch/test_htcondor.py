@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.dispatch.grounds import ENDS, WAITS, FakeHTCondorGround, look, order, over
+from wms.dispatch.policy import Policy
 from wms.dispatch.port import Request
 
 
@@ -27,6 +28,20 @@ async def test_a_pilot_gets_what_it_asks_for(condor: FakeHTCondorGround) -> None
     job = json.loads((queue_of(condor) / f"{sent.reference}.job").read_text())
     assert (job["request_cpus"], job["request_memory"], job["allowed_job_duration"]) == ("3", "900", "601")
     assert (job["requirements"], job["+Project"]) == ("HasGpu", '"x"')
+    await over(condor, dispatcher, sent.pilot_id)
+
+
+async def test_the_ad_of_a_batch_job_says_what_its_jobs_require(condor: FakeHTCondorGround) -> None:
+    policy = Policy(vo="lhcb", cpu_seconds=500, hosts='other.OS == "SLC"')
+    dispatcher = condor.dispatcher()
+    (sent,) = await dispatcher.send([order(ENDS, policy=policy)])
+    job = json.loads((queue_of(condor) / f"{sent.reference}.job").read_text())
+    said = {name: json.loads(value) for name, value in job.items() if name.startswith("+WmsPolicy")}
+    assert said == {
+        "+WmsPolicyVo": "lhcb",
+        "+WmsPolicyCpuSeconds": "500",
+        "+WmsPolicyHosts": 'other.OS == "SLC"',
+    }
     await over(condor, dispatcher, sent.pilot_id)
 
 

@@ -11,6 +11,7 @@ from tests.waiting import eventually
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.dispatch.mapping import HostMapping
+from wms.dispatch.policy import Policy
 from wms.dispatch.port import Request
 from wms.provisioning.host_requirements import host_requirements
 
@@ -32,6 +33,13 @@ async def test_a_pilot_gets_what_it_asks_for(slurm: SlurmGround) -> None:
         assert word in job
     assert "Comment=a word of the site's own" in job
     assert "Requeue=0" in job, "a second life would have no token"
+
+
+async def test_the_comment_of_a_batch_job_says_what_its_jobs_require(slurm: SlurmGround) -> None:
+    pilot = order(WAITS, policy=Policy(vo="lhcb", owner_groups=("user",), cpu_seconds=500))
+    (sent,) = await slurm.dispatcher().send([pilot])
+    job = slurm.sites.run("alpha", "scontrol", "-o", "show", "job", str(sent.reference))
+    assert "Comment=wms vo=lhcb; owner_groups=user; cpu_seconds=500" in job
 
 
 async def test_what_the_cluster_refuses_has_failed_and_says_why_and_the_others_go(slurm: SlurmGround) -> None:
