@@ -14,7 +14,7 @@ def probe(partition: int, trip: float | None = 5.0, silent: float = 1.0) -> dict
 
 
 def beat(*probes: dict[str, Any], alive: bool = True, up_for: float = 60, **facts: Any) -> Heartbeat:
-    told = {"topic": "wms.job.queries", "partitions": 2, "probes": probes, "recognised": 3}
+    told = {"topic": "wms.job.queries", "partitions": 2, "probes": probes, "passed": 3}
     return Heartbeat(
         service="job_manager",
         alive=alive,

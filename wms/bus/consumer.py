@@ -25,7 +25,7 @@ from wms.bus.membership import Membership
 from wms.bus.noting import Noting
 from wms.bus.policy import ONE_LANE, Policy
 from wms.bus.preparing import Preparing
-from wms.bus.probe import ConsumerHealth
+from wms.bus.probe import ConsumerHealth, is_probe
 from wms.bus.progress import STALLED_AFTER_SECONDS, PartitionHealth, Progress
 from wms.bus.slices import Slices
 from wms.bus.topics import Topic
@@ -240,7 +240,7 @@ class Consumer(Generic[M]):
 
     async def _turn(self, round_: "_Round", reader: Reader, lane: tuple[int, ...]) -> None:
         records = await reader.poll(POLL_SECONDS, self._policy.batch)
-        if records:
+        if not all(map(is_probe, records)):
             self._hurry()
         behind = sum([await reader.unread_of(each) for each in lane])
         for part in self._parts(records):

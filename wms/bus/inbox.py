@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from wms.bus.kafka import Kafka, Message, Reader
-from wms.bus.probe import ConsumerHealth, Probes
+from wms.bus.probe import ConsumerHealth, Probes, is_probe
 from wms.bus.topics import Topic
 from wms.errors import Rejected
 from wms.messages.wire import Codec
@@ -57,7 +57,7 @@ class Inbox(Generic[M]):
         # Who asks for more has done with what came before.
         self.probes.moved({0: self._read_to})
         records = [each for each in await self._reader.poll(timeout_seconds, limit) if self._is_ours(each)]
-        if records:
+        if not all(map(is_probe, records)):
             self._reader.hurry()
         found = []
         for record in records:

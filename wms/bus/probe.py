@@ -49,8 +49,8 @@ class ConsumerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """Of the topic, whoever they are assigned to."""
     probes: tuple[ProbeHealth, ...] = ()
     """Of those that are this instance's."""
-    recognised: int = 0
-    """Probes that were read, which count as handled."""
+    passed: int = 0
+    """Probes of this instance that came back, which count as handled."""
 
 
 class _Partition(msgspec.Struct):
@@ -68,7 +68,7 @@ class Probes:
 
     def __init__(self) -> None:
         self._partitions: dict[int, _Partition] = {}
-        self.recognised = 0
+        self.passed = 0
 
     def prepare(self, assigned: Iterable[int], count: int) -> tuple[list[bytes], list[bytes]]:
         """Return keys and payloads of a probe for each assigned partition of `count`, about to be sent."""
@@ -86,9 +86,8 @@ class Probes:
 
     def recognise(self, record: Message) -> bool:
         """Tell whether a record is a probe, whoever sent it; one of ours passes when the offset behind it is committed."""
-        if len(record.payload) != _SIZE or not record.payload.startswith(_PAYLOAD):
+        if not is_probe(record):
             return False
-        self.recognised += 1
         each = self._partitions.get(record.partition)
         if each is not None and (sent_at := each.sent.pop(record.payload, None)) is not None:
             each.read[record.offset] = sent_at
@@ -104,6 +103,7 @@ class Probes:
             for at in [at for at in each.read if at < offset]:
                 each.round_trip_ms = round((now - each.read.pop(at)) * 1_000, 1)
                 each.since = now
+                self.passed += 1
 
     def health(self, topic: str, partitions: int) -> ConsumerHealth:
         """Return how probes fare in each partition of a topic that was assigned at the last sending."""
@@ -114,9 +114,12 @@ class Probes:
             )
             for number, each in sorted(self._partitions.items())
         ]
-        return ConsumerHealth(
-            topic=topic, partitions=partitions, probes=tuple(probes), recognised=self.recognised
-        )
+        return ConsumerHealth(topic=topic, partitions=partitions, probes=tuple(probes), passed=self.passed)
+
+
+def is_probe(record: Message) -> bool:
+    """Tell whether a record looks like a probe, of whomever. No message does: this is no JSON."""
+    return len(record.payload) == _SIZE and record.payload.startswith(_PAYLOAD)
 
 
 def _key(partition: int, count: int) -> bytes:

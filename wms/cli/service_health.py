@@ -46,7 +46,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
         """Messages that it has handled, its probes not counted."""
         told = self.health.get("probes", {})
         mine = self.health.get("handled", {})
-        return sum(count - told.get(name, {}).get("recognised", 0) for name, count in mine.items())
+        return sum(max(0, count - told.get(name, {}).get("passed", 0)) for name, count in mine.items())
 
     def facts(self) -> list[str]:
         """Return what else it tells of itself, in words."""
