@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from wms.cli.session import BAD_INPUT, FAULT, INTERRUPTED, NOT_ALLOWED, OK, UNAVAILABLE
 
 STDIN = "/dev/stdin"
+ASK_COMPLETION = "_complete"
 _NOT_ALLOWED = (
     "NO_SUCH_JOB",
     "NO_SUCH_PILOT",
@@ -30,6 +31,10 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
     from wms.cli.printing import give_up_output
     from wms.errors import Rejected, Unavailable
 
+    if arguments[:1] == [ASK_COMPLETION]:
+        from wms.cli.completion import answer as complete
+
+        return complete(arguments[1:])
     try:
         from wms.cli.app import app_for
 

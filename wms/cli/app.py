@@ -69,6 +69,13 @@ COMMANDS = (
     (RUN, "up", "local:up", "Run a whole system on this machine until Ctrl-C."),
     (RUN, "down", "local:down", "End the system that `wms up` keeps up on this machine."),
     (RUN, "token", "local:token", "Show who you are to the system, or make a token."),
+    (
+        RUN,
+        "completion",
+        "completion:completion",
+        "Print what makes a shell complete commands, options, states, sites and ids.",
+    ),
+    (RUN, "man", "manual:man", "Write the manual pages of all commands."),
     (RUN, "migrate", "operate:migrate", "Bring the database's schema up to this version."),
     (RUN, "demo", "demo:demo", "Start a system, run a real workload, verify it, and stop."),
     (RUN, "replay", "replay:replay", "Replay a trace of real jobs, faster."),
@@ -106,7 +113,6 @@ def app_for(arguments: Sequence[str]) -> App:
         else:
             # Something is there to be listed and to be suggested; what is called is imported.
             app.command(_not_called, name=name, group=group, sort_key=place, help_epilogue="", help=summary)
-    app.register_install_completion_command("--install-completion", add_to_startup=True, group=RUN)
     return app
 
 

@@ -101,4 +101,4 @@ def _tell(fetched: "list[Fetched]", faults: "list[Rejected]", common: Common) ->
         return
     for each in fetched:
         files = "1 file" if each.files == 1 else f"{each.files:,} files"
-        show(f"{each.directory}  {files}, {amount(each.bytes)}")
+        show(f"{each.directory}  job {each.job_id}: {files}, {amount(each.bytes)}")

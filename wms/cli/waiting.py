@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from wms.cli.options import Common
-from wms.cli.printing import console, note, show, show_json
+from wms.cli.printing import console, jobs_of, note, show, show_json
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED
 
 if TYPE_CHECKING:
@@ -90,10 +90,10 @@ def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
 async def _note_ends(client: "Client", selector: "Selector", counts: dict[str, int]) -> None:
     """Note why jobs failed, and that some left no file where a pattern asked for one."""
     reasons = await client.reasons(selector)
-    for state in ("Failed", "Done"):
-        told = {code: n for code, n in reasons.get(state, {}).items() if code != state.upper()}
-        if told and counts.get(state):
-            note(f"{state}: {in_words(told)}")
+    if failed := reasons.get("Failed") if counts.get("Failed") else None:
+        note(f"failed for: {in_words(failed)}")
+    if missing := reasons.get("Done", {}).get("OUTPUT_MISSING"):
+        note(f"{jobs_of(missing)} Done, but an --output pattern matched no file (OUTPUT_MISSING)")
 
 
 def in_words(counts: dict[str, int]) -> str:
