@@ -14,6 +14,9 @@ from bench.measuring import Cpu, Figures, machine, postgres_version, run, system
 from wms.auth.keys import load_key
 from wms.bus.kafka import Kafka
 from wms.client import Client, JobDescription, read_settings
+from wms.db import pilot
+from wms.db.database import Database
+from wms.db.pilot import Sent
 from wms.embedded.identity import VO
 from wms.embedded.system import System
 
@@ -108,6 +111,18 @@ async def rated(running: System, kafka: Kafka, rate: int, seconds: int) -> Figur
     return await one(running, kafka, 1, at_rate(rate), seconds, warm_seconds=WARM_SECONDS)
 
 
+async def _write_down(running: System, load: Load, *, site: str, slots: int) -> None:
+    assert running.facts is not None
+    db = await Database.connect(running.facts.postgres_url, size=1, application="bench")
+    pilots = [
+        Sent(pilot_id=each, site=site, ce="bench", vo=VO, dispatcher="none", slots=slots)
+        for each in load.pilot_ids
+    ]
+    async with db.transaction() as tx:
+        await pilot.insert(tx, pilots)
+    await db.close()
+
+
 async def one(
     running: System,
     kafka: Kafka,
@@ -122,6 +137,7 @@ async def one(
     """Let one load run for so many seconds, after some that are not counted, and say what each program used of the cores."""
     key = load_key(running.layout.keys / "pilots.pem")
     async with Load(kafka, key, site=site, vo=VO, slots=slots, lives=lives) as load:
+        await _write_down(running, load, site=site, slots=slots)
         if warm_seconds:
             await drive(load, warm_seconds)
             load.count_anew()

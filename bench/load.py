@@ -121,6 +121,11 @@ class Load:
         self._done = 0
         self._nothing = 0
 
+    @property
+    def pilot_ids(self) -> list[PilotId]:
+        """The pilots that ask: they must have been written down, or they are given nothing."""
+        return [agent.pilot_id for agent in self._agents]
+
     async def __aenter__(self) -> Self:
         inbox = site_inbox_of(self._site)
         await self._kafka.ensure([inbox])

@@ -65,6 +65,8 @@ async def read_line(process: asyncio.subprocess.Process, fault: str) -> bytes:
 async def system(**options: Any) -> AsyncIterator[System]:
     """Bring up a system in a directory of its own, as durable as one in earnest, and take it down again."""
     with tempfile.TemporaryDirectory(prefix="wms-bench-") as place:
+        # Pilots of benchmarks take offers and accept none, as no pilot in earnest may.
+        os.environ.setdefault("WMS_MATCHING__OFFERS_OPEN", "1000000000")
         async with System(Path(place), log_level="warning", **options) as running:
             yield running
 

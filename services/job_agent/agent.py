@@ -307,6 +307,7 @@ class Agent:
                 query_id=peek.query_id,
                 client=peek.client,
                 asker=peek.asker,
+                ticket=peek.ticket,
             )
             await self._link.report(peeked)
         except Exception as error:  # noqa: BLE001 - who asked for it asks again

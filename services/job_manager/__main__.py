@@ -39,13 +39,13 @@ async def build(host: Host, config: Config) -> None:
         admit=Rates(config.submissions, time.monotonic, clock.now).admit,
     )  # fmt: skip
     half_life = config.usage.half_life_hours
-    answering = Queries(segments, half_life)
+    answering = Queries(segments, half_life, host.orders)
     host.consume(
         "queries", asked.TOPIC, asked.Asked, answering.handle,
         on_refused=on_query_refused,
         policy=Policy(batch=64, seconds=QUERY_SECONDS, is_fair=True),
     )  # fmt: skip
-    reported = Reports(config.lease, half_life)
+    reported = Reports(config.lease, half_life, host.orders)
     host.consume(
         "reports", reports.TOPIC, reports.FromAgent, reported.handle, policy=Policy(lanes=2), is_urgent=True
     )

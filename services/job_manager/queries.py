@@ -9,6 +9,8 @@ import msgspec
 from services.job_manager import sites, standing, why
 from services.job_manager.answers import refuse
 from services.job_manager.paging import fitting, page, read_page
+from services.job_manager.peeking import peeking
+from wms.auth.orders import OrderKeys
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
@@ -31,7 +33,11 @@ QUEUES_LIMIT = 10_000
 class Queries:
     """Handles batches of queries; `segments` are the CPU segments that jobs are grouped by."""
 
-    def __init__(self, segments: tuple[int, ...], half_life_hours: float = 0.0) -> None:
+    def __init__(
+        self, segments: tuple[int, ...], half_life_hours: float = 0.0, orders: OrderKeys | None = None
+    ) -> None:
+        """`orders` vouch for who asked for a running job's output; without them none is handed on."""
+        self._orders = orders
         self._segments = segments
         self._half_life_hours = half_life_hours
 
@@ -55,6 +61,8 @@ class Queries:
             return await why.explain_job(tx, found, query, self._segments)
         if isinstance(query, asked.ListShares):
             return await standing.list_shares(tx, principal, query, self._half_life_hours)
+        if isinstance(query, asked.PeekJob):
+            return await _peek_job(tx, principal, query, self._orders)
         answer: Callable[[Transaction, Principal, Any], Awaitable[msgspec.Struct | None]]
         answer = _ANSWERS[type(query)]
         return await answer(tx, principal, query)
@@ -153,7 +161,9 @@ def _lease(lease: Lease | None) -> replies.LeaseLine | None:
     )
 
 
-async def _peek_job(tx: Transaction, principal: Principal, query: asked.PeekJob) -> replies.JobOutput | None:
+async def _peek_job(
+    tx: Transaction, principal: Principal, query: asked.PeekJob, orders: OrderKeys | None
+) -> replies.JobOutput | None:
     found = await _own(tx, principal, query.job_id, "see_detail")
     if found.state is State.RUNNING and found.lease is not None and found.site is not None:
         peek = Peek(
@@ -167,7 +177,8 @@ async def _peek_job(tx: Transaction, principal: Principal, query: asked.PeekJob)
             client=query.client,
             asker=principal.owner,
         )
-        tx.send(inbox(found.site), found.lease.pilot_id, peek)
+        ticket = orders.ticket(*peeking(peek)) if orders else ""
+        tx.send(inbox(found.site), found.lease.pilot_id, msgspec.structs.replace(peek, ticket=ticket))
         return None
     text = (await view.tails(tx, found.job_id))[query.stream == "stderr"]
     return replies.JobOutput(
@@ -239,7 +250,6 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListSweeps: _list_sweeps,
     asked.CountJobs: _count_jobs,
     asked.ShowJob: _show_job,
-    asked.PeekJob: _peek_job,
     asked.ListQueues: _list_queues,
     asked.ListSites: sites.list_sites,
     asked.ShowSite: sites.show_site,

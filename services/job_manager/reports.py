@@ -7,6 +7,8 @@ import structlog
 
 from services.job_manager.charging import Charging
 from services.job_manager.ledger import PAYLOADS, Held, Ledger
+from services.job_manager.peeking import peeking
+from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import attempt, pilot, task_queue
@@ -29,7 +31,9 @@ log = structlog.get_logger()
 class Reports:
     """Handles batches of `wms.job.reports`."""
 
-    def __init__(self, terms: Terms, half_life_hours: float = 0.0) -> None:
+    def __init__(self, terms: Terms, half_life_hours: float = 0.0, orders: OrderKeys | None = None) -> None:
+        """`orders` tell who asked for a running job's output; without them none is handed on."""
+        self._orders = orders
         self._terms = terms
         self._charging = Charging(half_life_hours)
 
@@ -41,7 +45,7 @@ class Reports:
             if principal is None or principal.kind != "pilot" or principal.pilot_id != message.pilot_id:
                 log.warning("report refused: another pilot's token", pilot=message.pilot_id)
             elif isinstance(message, Peeked):
-                await _hand_on(tx, principal, message)
+                await self._hand_on(tx, message)
             else:
                 reports.append((principal, message))
         if reports:
@@ -64,24 +68,25 @@ class Reports:
         await pilot.seen(tx, _seen(reports))
         await _note_unfit(tx, unfit)
 
-
-async def _hand_on(tx: Transaction, principal: Principal, peeked: Peeked) -> None:
-    """Pass a running job's output to who asked for it, if the pilot still holds the job."""
-    ledger = await Ledger.open(tx, [peeked.job_id], 0.0)
-    assert principal.pilot_id is not None
-    if ledger.held((peeked.job_id, peeked.epoch), PilotId(principal.pilot_id)) is None:
-        return
-    output = replies.JobOutput(
-        query_id=peeked.query_id,
-        client=peeked.client,
-        job_id=peeked.job_id,
-        stream=peeked.stream,
-        offset=peeked.offset,
-        size=peeked.size,
-        text=peeked.text,
-        live=True,
-    )
-    tx.send(replies.inbox(peeked.asker), peeked.client, output)
+    async def _hand_on(self, tx: Transaction, peeked: Peeked) -> None:
+        """Pass a running job's output to who asked for it of this pilot, if the pilot still holds the job."""
+        if self._orders is None or not self._orders.is_ticket(peeked.ticket, *peeking(peeked)):
+            log.warning("output refused: nobody asked for it", pilot=peeked.pilot_id, job=peeked.job_id)
+            return
+        ledger = await Ledger.open(tx, [peeked.job_id], 0.0)
+        if ledger.held((peeked.job_id, peeked.epoch), peeked.pilot_id) is None:
+            return
+        output = replies.JobOutput(
+            query_id=peeked.query_id,
+            client=peeked.client,
+            job_id=peeked.job_id,
+            stream=peeked.stream,
+            offset=peeked.offset,
+            size=peeked.size,
+            text=peeked.text,
+            live=True,
+        )
+        tx.send(replies.inbox(peeked.asker), peeked.client, output)
 
 
 def _named(report: Report) -> Iterable[JobId]:

@@ -12,6 +12,7 @@ from services.matcher.config import Config
 from services.matcher.feed import Feed
 from services.matcher.gate import Gate
 from services.matcher.matching import Matching
+from services.matcher.pilots import AskingPilots
 from services.matcher.rules import Rules
 from services.matcher.standing import Standing
 from services.matcher.watch import Watch
@@ -24,6 +25,8 @@ from wms.taskqueue.index import QueueIndex
 
 ADS_SECONDS = 2.0
 """How late what an element advertises anew is matched by at most."""
+PILOTS_SECONDS = 2.0
+"""How late it is known at most that a pilot has ended."""
 RULES_SECONDS = 5.0
 """How late rules are applied at most, should the word of their change be lost."""
 
@@ -40,9 +43,10 @@ async def build(host: Host, config: Config) -> None:
     await rules.declare(config.matching.shares, config.matching.limits)
     # What was loaded lives long: the collector need not look at it again and again.
     gc.freeze()
-    matching = Matching(
-        index, gate, config.lease, config.matching.retry_after_seconds, np.random.default_rng()
-    )
+    pilots = AskingPilots(host.db, config.matching.offers_open)
+    retry = config.matching.retry_after_seconds
+    matching = Matching(index, gate, config.lease, retry, np.random.default_rng(), pilots=pilots)
+    host.every("pilots", PILOTS_SECONDS, pilots.refresh)
     host.add(feed)
     host.show_probes("matcher.queue-feed", feed.inbox)
     feed.on_opened = gate.open
@@ -64,6 +68,7 @@ async def build(host: Host, config: Config) -> None:
     host.every("elements", ADS_SECONDS, elements.refresh)
     host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)
     host.show("waiting", lambda: len(index))
+    host.show("refused", lambda: pilots.refused)
     host.show("matched", lambda: matching.matched)
 
 

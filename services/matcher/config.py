@@ -26,6 +26,8 @@ class MatchingSettings(Section, frozen=True, kw_only=True):
     draw: Law = "dirac"
     retry_after_seconds: Seconds = 1.0
     """When an agent that got nothing may ask again."""
+    offers_open: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 8
+    """Jobs that a pilot may have been offered, and not accepted, beyond its slots; more for each that it has done."""
     shares: Annotated[
         dict[Name, Annotated[dict[Name, GroupShare], Meta(max_length=10_000)]], Meta(max_length=10_000)
     ] = {}

@@ -9,6 +9,7 @@ import numpy as np
 import structlog
 
 from services.matcher.gate import Gate
+from services.matcher.pilots import AskingPilots
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import block, job, task_queue
@@ -84,8 +85,11 @@ class Matching:
         rng: np.random.Generator,
         *,
         leeway: Callable[[int], int] = leeway_for,
+        pilots: AskingPilots | None = None,
     ) -> None:
+        """`pilots` knows who may be given jobs, and how many; None: whoever has a token may, for tests and benchmarks."""
         self._leeway = leeway
+        self._pilots = pilots
         self._index = index
         self._gate = gate
         self._terms = terms
@@ -105,10 +109,49 @@ class Matching:
         requests = self._bound(batch)
         offers = await self._offered(tx, requests) if requests else {}
         fresh = [request for request in requests.values() if request.request_id not in offers]
+        if self._pilots is not None:
+            fresh = await self._trusted(tx, self._pilots, fresh, requests)
         for claimed in await self._match(tx, fresh):
             offers.setdefault(claimed.request_id, []).append(claimed)
         for request in requests.values():
             self._answer(tx, request, offers.get(request.request_id, []))
+            self._note(tx, request, len(offers.get(request.request_id, [])))
+
+    async def _trusted(
+        self, tx: Transaction, pilots: AskingPilots, fresh: Sequence[Bound], requests: dict[RequestId, Bound]
+    ) -> list[Bound]:
+        """Return the requests of pilots that are there, each for no more jobs than it may have; the others are answered no."""
+        await pilots.look(tx, [(each.pilot_id, each.slots) for each in fresh])
+        trusted: list[Bound] = []
+        for request in fresh:
+            refusal = pilots.refusal(request.pilot_id)
+            room = 0 if refusal else pilots.room(request.pilot_id)
+            if room:
+                slots = min(request.slots, room)
+                trusted.append(
+                    request if slots == request.slots else msgspec.structs.replace(request, slots=slots)
+                )
+            else:
+                self._deny(tx, requests.pop(request.request_id), refusal)
+        return trusted
+
+    def _deny(self, tx: Transaction, request: Bound, refusal: str) -> None:
+        code = "PILOT_UNKNOWN" if refusal else "OFFERS_OPEN"
+        reason = refusal or "the pilot has not accepted what it was offered"
+        log.debug("request refused", pilot=request.pilot_id, code=code)
+        answer = NoMatch(
+            pilot_id=request.pilot_id,
+            request_id=request.request_id,
+            code=code,
+            reason=reason,
+            retry_after_seconds=max(self._retry_after_seconds, 1.0),
+        )
+        tx.reply(inbox(request.resource.site), request.pilot_id, answer)
+
+    def _note(self, tx: Transaction, request: Bound, jobs: int) -> None:
+        if self._pilots is not None and jobs and not request.again:
+            self._pilots.offered(request.pilot_id, jobs)
+            tx.on_failure(partial(self._pilots.offered, request.pilot_id, -jobs))
 
     @staticmethod
     async def _offered(

@@ -9,6 +9,7 @@ from services.pilot_submitter.following import Following
 from services.pilot_submitter.health import Watch
 from services.pilot_submitter.making import PilotMaker
 from services.pilot_submitter.provisioning import Provisioning
+from services.pilot_submitter.renewing import TokenRenewing
 from services.pilot_submitter.wiring import doors_of
 from wms.auth.keys import load_key
 from wms.provisioning.plan import Caps
@@ -33,6 +34,8 @@ async def build(host: Host, config: Config) -> None:
     host.every("health", 2.0, Watch(host.db, doors, config.health).look)
     host.every("follow", config.pilots.plan_every_seconds, following.follow)
     host.every("clear", 5.0, clearing.clear)
+    renewing = TokenRenewing(host.db, maker)
+    host.every("renew tokens", renewing.every_seconds, renewing.renew)
     host.every("fetch outputs", 5.0, following.fetch_outputs)
 
 

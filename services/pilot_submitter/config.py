@@ -31,6 +31,8 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     idle_seconds: Seconds = 20.0
     grace_seconds: Seconds = 3.0
     """What a pilot that is told to end leaves its running jobs."""
+    token_seconds: Seconds = 14_400.0
+    """A pilot's token is good for so long; it gets a new one when half of that is over, for as long as it lives."""
     lifetime_seconds: Seconds = 1_209_600.0
     silent_seconds: Seconds = 60.0
     """An element's word that it lost a pilot from sight counts only once the pilot has been silent for so long itself.

@@ -45,7 +45,8 @@ class Following:
         self._db = db
         self._doors = doors
         self._settled_seconds = settled_seconds
-        self._silent_seconds = silent_seconds
+        self.silent_seconds = silent_seconds
+        """After so long without a word a pilot that has jobs is silent."""
         self._given_up_seconds = given_up_seconds
         self._sending: list[set[PilotId]] = []
 
@@ -74,7 +75,7 @@ class Following:
         door.followed()
         known = {each.pilot_id: each for each in pilots}
         sightings = [self._given_up(each, known[each.pilot_id]) for each in sightings]
-        news = [each for each in sightings if _is_news(each, known[each.pilot_id], self._silent_seconds)]
+        news = [each for each in sightings if _is_news(each, known[each.pilot_id], self.silent_seconds)]
         _judge(door, pilots, news)
         await self.note(news)
 

@@ -9,10 +9,12 @@ from wms.auth.orders import OrderKeys, PilotCredential
 from wms.auth.principal import Right
 from wms.auth.token import Claims, mint
 from wms.bus.kafka import Settings as KafkaSettings
-from wms.db.pilot import Sent
+from wms.db.pilot import Sent, TokenDue
 from wms.dispatch.policy import Policy
 from wms.dispatch.port import Order, Request
 from wms.files import to_toml
+from wms.ids import PilotId
+from wms.messages.site_inbox import TokenRenewal
 from wms.provisioning.purpose import Purpose
 from wms.runtime import clock
 from wms.site import ComputingElement, ad_of
@@ -28,6 +30,11 @@ class PilotMaker:
         self._log_level = config.log.level
         self._key = key
         self._orders = orders
+
+    @property
+    def token_seconds(self) -> float:
+        """How long a pilot's token is good."""
+        return self._pilots.token_seconds
 
     def lifetime_seconds(self, door: Door) -> float:
         """Return after how long a pilot takes no more jobs."""
@@ -45,18 +52,8 @@ class PilotMaker:
 
         It is bound by its token to itself, its site, its element and its VO.
         """
-        claims = Claims(
-            kind="pilot",
-            owner="pilot_submitter",
-            group="pilot",
-            vo=sent.vo,
-            rights=frozenset({Right.GENERIC_PILOT}),
-            pilot_id=sent.pilot_id,
-            site=sent.site,
-            ce=sent.ce,
-        )
         request = request or door.request(element)
-        token = mint(self._key, claims, self.lifetime_seconds(door) * 2, clock.timestamp())
+        token = self._token(sent.pilot_id, sent.site, sent.ce, sent.vo)
         return Order(
             pilot_id=sent.pilot_id,
             site=sent.site,
@@ -67,6 +64,24 @@ class PilotMaker:
             request=request,
             policy=_policy(sent.vo, request, purpose),
         )
+
+    def renewal(self, due: TokenDue) -> TokenRenewal:
+        """Return a new token for a pilot that lives, bound as the one that it has, which only that pilot can open."""
+        token = self._token(due.pilot_id, due.site, due.ce, due.vo)
+        return TokenRenewal(pilot_id=due.pilot_id, sealed=self._orders.seal(due.pilot_id, token))
+
+    def _token(self, pilot_id: PilotId, site: str, ce: str, vo: str) -> str:
+        claims = Claims(
+            kind="pilot",
+            owner="pilot_submitter",
+            group="pilot",
+            vo=vo,
+            rights=frozenset({Right.GENERIC_PILOT}),
+            pilot_id=pilot_id,
+            site=site,
+            ce=ce,
+        )
+        return mint(self._key, claims, self._pilots.token_seconds, clock.timestamp())
 
     def _config(self, sent: Sent, element: ComputingElement, door: Door, memory_mb: int) -> str:
         node = sent.resource.node if sent.resource else ()

@@ -37,6 +37,8 @@ from wms.taskqueue.limits import Limits
 
 log = structlog.get_logger()
 
+IDLE_SILENT_SECONDS = 20.0
+"""A pilot without jobs says that it lives every five seconds: after so long it offers no free slots."""
 FREE_SECONDS = 0.05
 SHARE_OF_TIME = 20
 """Planning for many queues takes time, ours and the database's: it pauses for so many times what it took of ours beyond that.
@@ -103,7 +105,9 @@ class Provisioning:
         }
         waiting, left = await self._waiting(tx), await limit.pilots_left(tx)
         asked = sorted({each.requirements.cpu_segment for each in waiting})
-        alive = await pilot.supply(tx, asked)
+        alive = await pilot.supply(
+            tx, asked, idle_silent=IDLE_SILENT_SECONDS, busy_silent=self._following.silent_seconds
+        )
         self._asking.seen(alive)
         decided = plan(
             waiting,
@@ -128,7 +132,7 @@ class Provisioning:
         self._asking.sent(sent)
         # Who is written down and not yet sent must not be taken for dead.
         names.update(each.pilot_id for each in sent)
-        await pilot.insert(tx, sent)
+        await pilot.insert(tx, sent, self._maker.token_seconds)
         return sent, elements
 
     async def _tell_lives(self, elements: Mapping[Place, ComputingElement]) -> None:
@@ -329,7 +333,8 @@ def _pilots(supply: Supply, asked: Sequence[int]) -> Pilots:
         waiting=supply.pilots if supply.state == "Waiting" else 0,
         running=supply.pilots if running else 0,
         ending=supply.pilots if ending else 0,
-        idle_slots=supply.pilots * free if running and not ending else 0,
+        # What does not speak takes no job: nobody waits for it, and should it speak again it counts again.
+        idle_slots=supply.pilots * free if running and not ending and not supply.silent else 0,
         resource=_offered(supply, asked, free) if running else _sent(supply.resource),
         asks=supply.asks,
     )

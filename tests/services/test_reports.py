@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.services.world import World, pilot, result, user
@@ -350,10 +351,27 @@ async def test_a_peek_goes_to_the_pilot_and_its_answer_to_who_asked(the_world: W
     said = {"query_id": "q", "client": "c", "asker": "ann", "stream": "stdout", "offset": 0, "size": 2}
     from wms.bus.consumer import Delivery
 
-    for epoch in (held[1] + 1, held[1]):
-        peeked = Peeked(pilot_id=peek.pilot_id, job_id=held[0], epoch=epoch, text=f"{epoch}", **said)  # type: ignore[arg-type]
+    answer = Peeked(
+        pilot_id=peek.pilot_id,
+        job_id=held[0],
+        epoch=held[1],
+        text=f"{held[1]}",
+        ticket=peek.ticket,
+        **said,  # type: ignore[arg-type]
+    )
+    # A pilot with a lease has no right to anybody's inbox: only what was asked of it goes to who asked.
+    changes: list[dict[str, Any]] = [
+        {"epoch": held[1] + 1},
+        {"asker": "bob"},
+        {"client": "d"},
+        {"ticket": ""},
+        {"ticket": "é"},
+    ]
+    forged = [msgspec.structs.replace(answer, **each) for each in changes]
+    for peeked in (*forged, answer):
         async with the_world.db.transaction() as tx:
             await the_world._reports.handle(tx, [Delivery(pilot(), peeked)])
+    assert not the_world.replies("bob")
     (output,) = the_world.replies("ann")
     assert isinstance(output, replies.JobOutput)
     assert output.text == f"{held[1]}"

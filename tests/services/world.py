@@ -27,6 +27,7 @@ from services.matcher.matching import Matching
 from services.matcher.rules import Rules
 from services.matcher.standing import Standing
 from services.matcher.watch import Watch
+from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings
@@ -43,6 +44,7 @@ from wms.taskqueue.grouping import DEFAULT_SEGMENTS
 from wms.taskqueue.index import QueueIndex
 
 Held = tuple[JobId, Epoch]
+ORDERS = OrderKeys([b"w" * 32])
 R = TypeVar("R")
 
 _FACT: msgspec.json.Decoder[Any] = msgspec.json.Decoder(events.Fact)
@@ -89,11 +91,11 @@ class World:
         self.admission = Admission(db)
         self._commands = Commands(DEFAULT_SEGMENTS, Foresight(DEFAULT_SEGMENTS, clock), self.admission)
         self.canaries = self._commands.canaries
-        self._reports = Reports(self.terms)
+        self._reports = Reports(self.terms, orders=ORDERS)
         self.clock_set = 0.0
         """By how many seconds somebody set the database's clock on, as a sweep sees it."""
         self._leases = Leases(db, self.terms, lambda: time.monotonic() - self.clock_set)
-        self._queries = Queries(DEFAULT_SEGMENTS)
+        self._queries = Queries(DEFAULT_SEGMENTS, orders=ORDERS)
         self._reasons = Reasons(db)
         self.index = QueueIndex()
         self._feed = Feed(db, Kafka(Settings(), "test"), self.index)

@@ -95,6 +95,15 @@ class OrderKeys:
         )
         return tuple(base64.b64encode(nonce + each).decode() for each in sealed)
 
+    def ticket(self, *parts: str | int) -> str:
+        """Return a proof that the services themselves put these words together, which others may carry but not make."""
+        return _mac(self._secrets[0], _words(parts)).decode()
+
+    def is_ticket(self, ticket: str, *parts: str | int) -> bool:
+        """Tell whether a ticket is for these words."""
+        words, given = _words(parts), ticket.encode()
+        return any(hmac.compare_digest(_mac(each, words), given) for each in self._secrets)
+
     def _derived(self, pilot_id: str) -> tuple[bytes, ...]:
         return tuple(hmac.digest(each, pilot_id.encode(), "sha256") for each in self._secrets)
 
@@ -185,6 +194,10 @@ class _End(msgspec.Struct, frozen=True):
 
 def _mac(key: bytes, covered: bytes) -> bytes:
     return base64.b64encode(hmac.digest(key, covered, "sha256"))
+
+
+def _words(parts: Sequence[str | int]) -> bytes:
+    return b"ticket\0" + msgspec.json.encode(parts)
 
 
 def _covered(topic: str, key: bytes, order: bytes) -> bytes:

@@ -151,7 +151,7 @@ class Handling(Generic[M]):
     async def _refuse(self, tx: Transaction, decoded: Decoded[M], fault: Rejected) -> None:
         log.warning("message refused", consumer=self.feed.consumer, code=fault.code, error=fault.message)
         if decoded.delivery is not None and self._on_refused is not None and self._verifier is not None:
-            claimed = decoded.owner or self._verifier.claimed_subject(decoded.record.token)
+            claimed = decoded.owner or self._verifier.subject(decoded.record.token)
             await self._on_refused(tx, decoded.delivery.message, fault, claimed)
             return
         await dead_letter.bury(tx, self.feed, decoded.letter(f"{fault.code}: {fault.message}"))

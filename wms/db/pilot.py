@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import asyncpg
 import msgspec
@@ -54,6 +55,8 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     asks: str
     unfit: list[str]
     free_memory_mb: int | None
+    silent: bool
+    """Not heard of for longer than between several of its reports."""
     lasts: int
     """How many of the times that were asked after each has left, the shortest counted first."""
     pilots: int
@@ -119,6 +122,27 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """When the token ends with which it spoke."""
 
 
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pilot may still be given."""
+
+    slots: int
+    """With which it was sent."""
+    done: int
+    offered: int
+    """Jobs that it was offered and has not accepted."""
+    ended: bool
+    """Seen to end; one that was only lost from sight may work on."""
+
+
+class TokenDue(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot that lives and whose token ends before long, or has ended."""
+
+    pilot_id: PilotId
+    site: str
+    ce: str
+    vo: str
+
+
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
     """What its dispatcher says of a pilot."""
 
@@ -153,10 +177,10 @@ async def seen(tx: Transaction, pilots: Sequence[Seen]) -> None:
         await tx.execute(SQL["seen"], *dense(map(msgspec.structs.astuple, pilots)))
 
 
-async def insert(tx: Transaction, pilots: Sequence[Sent]) -> None:
-    """Write down pilots before they are sent."""
+async def insert(tx: Transaction, pilots: Sequence[Sent], token_seconds: float | None = None) -> None:
+    """Write down pilots before they are sent, with tokens that are good for so long."""
     if pilots:
-        await tx.execute(SQL["insert"], *dense(map(_inserted, pilots)))
+        await tx.execute(SQL["insert"], *dense(map(_inserted, pilots)), token_seconds)
 
 
 def _inserted(sent: Sent) -> tuple[object, ...]:
@@ -168,6 +192,31 @@ async def update(tx: Transaction, pilots: Sequence[Followed]) -> None:
     """Write what the dispatcher says of pilots."""
     if pilots:
         await tx.execute(SQL["update"], *dense(map(msgspec.structs.astuple, pilots)))
+
+
+async def standings(tx: Transaction, pilot_ids: Sequence[PilotId] | None) -> dict[PilotId, Standing]:
+    """Return what is known of these pilots; None: of all that live, but for what they were offered."""
+    if pilot_ids is None:
+        rows = await tx.fetch(SQL["living"])
+    else:
+        rows = await tx.fetch(SQL["standings"], pilot_ids)
+    return {PilotId(pilot_id): Standing(**row) for pilot_id, row in map(_keyed, rows)}
+
+
+def _keyed(row: asyncpg.Record) -> tuple[str, dict[str, Any]]:
+    said = dict(row)
+    return said.pop("pilot_id"), said
+
+
+async def tokens_due(tx: Transaction, *, within: float, pause: float, limit: int) -> list[TokenDue]:
+    """Return pilots that live and whose tokens end within so many seconds, and that were sent none for `pause` seconds."""
+    return [TokenDue(**row) for row in await tx.fetch(SQL["tokens_due"], within, pause, limit)]
+
+
+async def tokens_sent(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
+    """Note that these pilots were sent new tokens: others get theirs first, should there be many."""
+    if pilot_ids:
+        await tx.execute(SQL["tokens_sent"], pilot_ids)
 
 
 async def may_plan(tx: Transaction) -> bool:
@@ -193,9 +242,14 @@ async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> No
         await tx.execute(SQL["unfit"], *dense(pairs))
 
 
-async def supply(tx: Transaction, asked: Sequence[int]) -> list[Supply]:
-    """Return the pilots that have not ended by what they offer; `asked` are times in seconds that jobs ask for, rising."""
-    return [Supply(**row) for row in await tx.fetch(SQL["supply"], asked)]
+async def supply(
+    tx: Transaction, asked: Sequence[int], *, idle_silent: float, busy_silent: float
+) -> list[Supply]:
+    """Return the pilots that have not ended by what they offer; `asked` are times in seconds that jobs ask for, rising.
+
+    One that has no jobs is silent after `idle_silent` seconds without a word, one that has after `busy_silent`.
+    """
+    return [Supply(**row) for row in await tx.fetch(SQL["supply"], asked, idle_silent, busy_silent)]
 
 
 async def alive(tx: Transaction) -> list[Pilot]:

@@ -1,7 +1,7 @@
 -- name: seen
 -- What pilots said of themselves. One that its element had only lost from sight is back.
 update pilot p
-set seen_at = now(), started_at = coalesce(p.started_at, now()), slots = s.slots, busy = s.busy,
+set seen_at = now(), started_at = coalesce(p.started_at, now()), slots = least(s.slots, p.sent_slots), busy = s.busy,
     jobs_done = p.jobs_done + s.done,
     state = case when p.ended_at is not null and not s.back then p.state
                  when s.state = 'ended' then 'Done' when s.state = 'draining' then 'Draining' else 'Running' end,
@@ -20,11 +20,35 @@ where p.pilot_id = s.pilot_id;
 
 -- name: insert
 -- Pilots that are about to be sent, under ids that we chose: a crash finds them again.
-insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime_seconds, asks, resource)
-select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.reason, p.lifetime, p.asks, p.resource
+insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, sent_slots, reason, lifetime_seconds, asks, resource, token_until)
+select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.slots, p.reason, p.lifetime, p.asks, p.resource,
+       now() + make_interval(secs => $11)
 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::double precision[],
             $9::text[], $10::text[])
     as p(pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime, asks, resource);
+
+-- name: living
+-- What pilots that live may be given, as far as their own rows tell.
+select pilot_id, coalesce(sent_slots, slots) as slots, jobs_done as done, 0 as offered, false as ended
+from pilot where ended_at is null or cause in ('NODE_LOST', 'PILOT_FORGOTTEN') and ended_at > now() - interval '1 day';
+
+-- name: standings
+-- What these pilots may be given: one that was only lost from sight has not ended.
+select p.pilot_id, coalesce(p.sent_slots, p.slots) as slots, p.jobs_done as done,
+    (select count(*) from lease l where l.pilot_id = p.pilot_id and l.phase = 'offered' and l.expires_at > now()) as offered,
+    p.ended_at is not null and coalesce(p.cause not in ('NODE_LOST', 'PILOT_FORGOTTEN'), true) as ended
+from pilot p where p.pilot_id = any ($1::text[]);
+
+-- name: tokens_due
+-- Pilots that live and whose tokens end before long: those that run first, and those that were sent none for longest.
+select pilot_id, site, ce, vo from pilot
+where ended_at is null and token_until < now() + make_interval(secs => $1)
+    and (renewed_at is null or renewed_at < now() - make_interval(secs => $2))
+order by state in ('Running', 'Draining') desc, renewed_at nulls first, token_until limit $3;
+
+-- name: tokens_sent
+-- When these pilots were sent their last tokens.
+update pilot set renewed_at = now() where pilot_id = any ($1::text[]);
 
 -- name: may_plan
 -- Whether this transaction is the one that plans now.
@@ -58,9 +82,11 @@ where p.pilot_id = f.pilot_id;
 select site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb,
        case when started_at is null or lifetime_seconds is null then cardinality($1::double precision[])
             else width_bucket(lifetime_seconds - extract(epoch from now() - started_at)::double precision, $1) end as lasts,
+       seen_at < now() - make_interval(secs => case when busy = 0 then $2::double precision else $3::double precision end)
+           is true as silent,
        count(*) as pilots, count(*) filter (where busy > 0 or jobs_done > 0) as worked
 from pilot where ended_at is null
-group by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts
+group by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts, silent
 order by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts;
 
 -- name: alive

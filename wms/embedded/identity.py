@@ -1,5 +1,6 @@
 """The keys and tokens of a system on one machine: made for whoever brings it up, and for nobody else to read."""
 
+import asyncio
 import getpass
 
 from wms.auth.keys import generate_keys, load_key
@@ -10,13 +11,24 @@ from wms.files import write_secret
 from wms.runtime import clock
 
 VO, GROUP = "local", "user"
-# Made anew at each start; a system that is up for longer than that has to be restarted once.
-LIFETIME_SECONDS = 366 * 86_400.0
+LIFETIME_SECONDS = 12 * 3_600.0
 
 
-def ensure_identity(layout: Layout) -> None:
-    """Make the keys that are not there, and fresh tokens: the user's, who may do everything here, and the site's."""
+async def renew_tokens(layout: Layout, lifetime_seconds: float) -> None:
+    """Write fresh tokens in time before the last ones end, until cancelled: tools and services read them anew each time."""
+    while True:
+        await asyncio.sleep(lifetime_seconds / 3)
+        await asyncio.to_thread(write_tokens, layout, lifetime_seconds)
+
+
+def ensure_identity(layout: Layout, lifetime_seconds: float = LIFETIME_SECONDS) -> None:
+    """Make the keys that are not there, and fresh tokens."""
     generate_keys(layout.keys)
+    write_tokens(layout, lifetime_seconds)
+
+
+def write_tokens(layout: Layout, lifetime_seconds: float) -> None:
+    """Write fresh tokens: the user's, who may do everything here, and the site's."""
     # All rights over all jobs: it is this user's own system.
     user = Claims(
         kind="user",
@@ -30,7 +42,7 @@ def ensure_identity(layout: Layout) -> None:
         (user, "issuer.pem", layout.user_token),
         (site, "sites.pem", layout.site_token),
     ):
-        token = mint(load_key(layout.keys / key), claims, LIFETIME_SECONDS, clock.timestamp())
+        token = mint(load_key(layout.keys / key), claims, lifetime_seconds, clock.timestamp())
         write_secret(path, token + "\n")
 
 

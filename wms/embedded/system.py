@@ -20,7 +20,7 @@ from wms.dispatch.local import LocalDispatcher
 from wms.embedded import layout as plan
 from wms.embedded.apache_kafka import ApacheKafka
 from wms.embedded.broker import Broker
-from wms.embedded.identity import ensure_identity
+from wms.embedded.identity import LIFETIME_SECONDS, ensure_identity, renew_tokens
 from wms.embedded.isolation import isolation
 from wms.embedded.layout import SERVICES, Facts, Layout
 from wms.embedded.lifeline import Lifeline
@@ -57,6 +57,7 @@ class System:
         log_level: str = "info",
         services: tuple[str, ...] = SERVICES,
         pilots: Table | None = None,
+        token_seconds: float = LIFETIME_SECONDS,
     ) -> None:
         self.layout = Layout(Path(data_dir).absolute())
         self.supervisor = Supervisor(self.layout.root)
@@ -69,6 +70,7 @@ class System:
         self._durable = durable
         self._log_level = log_level
         self._pilots = pilots or {}
+        self._token_seconds = token_seconds
 
     async def start(self) -> None:
         """Bring everything up and wait until each service beats. Raises Rejected or Unavailable, with nothing left up."""
@@ -76,7 +78,9 @@ class System:
         # It may have been there before, and open to others.
         self.layout.root.chmod(0o700)
         try:
-            ensure_identity(self.layout)
+            ensure_identity(self.layout, self._token_seconds)
+            renew = partial(renew_tokens, self.layout, self._token_seconds)
+            self.supervisor.loops.start("renew tokens", renew)
             kafka = await self._start_kafka(self._chosen[0])
             url = await self._start_postgres(self._chosen[1])
             await migrate(url)
@@ -100,7 +104,7 @@ class System:
 
     async def stop(self) -> None:
         """Stop everything, services first, and leave no process behind."""
-        for loop in ("bound the broker", "watch"):
+        for loop in ("renew tokens", "bound the broker", "watch"):
             await self.supervisor.loops.stop(loop)
         await self._drain_pilots()
         await self.supervisor.close()

@@ -112,6 +112,8 @@ class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):
     query_id: MessageId
     client: Client
     asker: Name
+    ticket: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    """As in the Peek: without it the answer goes to nobody."""
 
 
 FromAgent = Report | Peeked

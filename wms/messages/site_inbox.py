@@ -96,6 +96,8 @@ class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
     client: Client
     asker: Name
     """The owner of the inbox that the output goes to."""
+    ticket: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    """Goes back with the answer: it proves that this was asked, by whom and of which pilot."""
 
 
 class TokenRenewal(msgspec.Struct, frozen=True, kw_only=True, tag="token-renewal"):

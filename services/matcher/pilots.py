@@ -1,0 +1,101 @@
+"""What is known of the pilots that ask: that they are there, how many slots they were sent with, and what they have not accepted.
+
+A token alone is not enough to take jobs: it may be a copy, or its pilot may have ended. A pilot may have been offered so many jobs
+that it has not accepted: its slots, a few more, and more for jobs that it has done, since pilots of short jobs fetch ahead. All is
+kept in memory: only a pilot that is new here, or at its bound, is looked up while it waits.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from wms.db import pilot
+from wms.db.database import Database, Transaction
+from wms.db.pilot import Standing
+from wms.ids import PilotId
+from wms.messages.requests import SLOTS_LIMIT
+
+AHEAD_PER_JOB = 4
+"""Jobs that may be offered ahead for each that the pilot has done."""
+LOOK_AGAIN_SECONDS = 0.5
+"""A pilot that was given nothing since is looked up so often at most."""
+
+
+class _Known(msgspec.Struct):
+    standing: Standing | None
+    """None: there is no such pilot."""
+    looked_at: float
+    given: int = 0
+    """Jobs offered since then."""
+
+
+class AskingPilots:
+    """The pilots that ask this matcher; `extra` is how many jobs one may be offered beyond its slots before it has done any."""
+
+    def __init__(self, db: Database, extra: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._db = db
+        self._extra = extra
+        self._clock = clock
+        self._known: dict[PilotId, _Known] = {}
+        self.refused = 0
+        """Requests of pilots that are not there, or not any more."""
+
+    async def refresh(self) -> None:
+        """Look at all pilots that live: the others are forgotten."""
+        async with self._db.transaction() as tx:
+            alive = await pilot.standings(tx, None)
+        for pilot_id in self._known.keys() - alive.keys():
+            del self._known[pilot_id]
+        for pilot_id, standing in alive.items():
+            known = self._known.get(pilot_id)
+            if known is None:
+                self._known[pilot_id] = _Known(standing, self._clock())
+            else:
+                # What it was offered meanwhile is counted only when it is at its bound.
+                known.standing = msgspec.structs.replace(standing, offered=_offered(known))
+
+    async def look(self, tx: Transaction, wanted: Iterable[tuple[PilotId, int]]) -> None:
+        """Look up pilots that are unknown, or at their bounds with so many slots more."""
+        now = self._clock()
+        doubtful = [pilot_id for pilot_id, slots in wanted if self._is_doubtful(pilot_id, slots, now)]
+        if doubtful:
+            found = await pilot.standings(tx, doubtful)
+            self._known |= {each: _Known(found.get(each), now) for each in doubtful}
+
+    def refusal(self, pilot_id: PilotId) -> str:
+        """Return why the pilot gets nothing at all, or an empty text."""
+        known = self._known.get(pilot_id)
+        if known is None or known.standing is None:
+            self.refused += 1
+            return "there is no such pilot"
+        if known.standing.ended:
+            self.refused += 1
+            return "the pilot has ended"
+        return ""
+
+    def room(self, pilot_id: PilotId) -> int:
+        """Return how many more jobs it may be offered."""
+        known = self._known.get(pilot_id)
+        if known is None or known.standing is None:
+            return 0
+        standing = known.standing
+        bound = standing.slots + self._extra + min(AHEAD_PER_JOB * standing.done, SLOTS_LIMIT)
+        return max(0, bound - standing.offered - known.given)
+
+    def offered(self, pilot_id: PilotId, jobs: int) -> None:
+        """Note that it was offered jobs; a negative number takes back what came to nothing."""
+        if (known := self._known.get(pilot_id)) is not None:
+            known.given += jobs
+
+    def _is_doubtful(self, pilot_id: PilotId, slots: int, now: float) -> bool:
+        known = self._known.get(pilot_id)
+        if known is None:
+            return True
+        doubtful = known.standing is None or known.standing.ended or self.room(pilot_id) < slots
+        # Where nothing was given since, there can hardly be news: whoever asks in vain costs little.
+        return doubtful and (known.given > 0 or now - known.looked_at >= LOOK_AGAIN_SECONDS)
+
+
+def _offered(known: _Known) -> int:
+    return known.standing.offered if known.standing is not None else 0
