@@ -62,7 +62,7 @@ class Place:
             return await asyncio.to_thread(self._make, description.executable)
         await asyncio.to_thread(self._make, description.executable)
         for sandbox in description.input_sandbox:
-            await download(store, sandbox.sha256, self.work)
+            await download(store, sandbox.sha256, self.work, size=sandbox.size)
         return await asyncio.to_thread(self._program, description.executable)
 
     def harvest(self, patterns: tuple[str, ...]) -> Harvest:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from functools import partial
+from typing import Any
 
 import msgspec
 import pytest
@@ -422,6 +423,24 @@ async def test_a_refused_token_is_told_to_whoever_wants_to_know(bus: Bus) -> Non
 
     assert told == [(1, "TOKEN_INVALID", "eve")]
     assert await bus.letters() == []
+
+
+async def test_what_cannot_be_read_is_answered_if_its_token_is_good(bus: Bus) -> None:
+    told = []
+
+    async def on_refused(tx: Transaction, message: Any, fault: Rejected, sender: str) -> None:
+        told.append((message.command_id, message.query_id, message.client, fault.code, sender))
+
+    wrong = b'{"type":"note","n":"one","command_id":"c-1","client":"cli"}'
+    await bus.send_raw([wrong, wrong.replace(b"c-1", b"c\\u001b1"), b'{"type":"note","n":"one"}', b"junk"])
+    await bus.send_raw([wrong], token=bus.keys.token("eve")[:-8] + "AAAAAAAA")
+    await bus.send([2])
+    async with bus.instance(verified=True, on_refused=on_refused):
+        assert await bus.took_effect(1) == [2]
+        await bus.caught_up()
+
+    assert [each[:4] for each in told] == [("c-1", "c-1", "cli", "MESSAGE_INVALID")]
+    assert len(await bus.letters()) == 5
 
 
 async def test_a_dead_letter_is_handled_again_when_asked_for(bus: Bus) -> None:

@@ -284,7 +284,10 @@ async def test_files_go_up_and_come_down(tmp_path: Path) -> None:
         ref = await upload(store, members)  # type: ignore[arg-type]
         dest = tmp_path / ref.sha256
         dest.mkdir()
-        await download(store, ref.sha256, dest)
+        with pytest.raises(Rejected, match="its reference says"):
+            await download(store, ref.sha256, dest, size=ref.size + 1)
+        assert not list(dest.iterdir())
+        await download(store, ref.sha256, dest, size=ref.size)
         assert sorted(p.name for p in dest.iterdir()) == sorted(members)
     assert (dest / "large").read_bytes() == large.read_bytes()
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 import structlog
@@ -18,7 +18,7 @@ from wms.db import dead_letter, offset, parked
 from wms.db.database import GONE, RETRIED, Database, StatementTimeout, Transaction
 from wms.db.offset import Feed, PartitionLost
 from wms.errors import Rejected, Unavailable
-from wms.messages.wire import Codec
+from wms.messages.wire import Codec, envelope
 
 log = structlog.get_logger()
 
@@ -155,6 +155,21 @@ class Handling(Generic[M]):
             await self._on_refused(tx, decoded.delivery.message, fault, claimed)
             return
         await dead_letter.bury(tx, self.feed, decoded.letter(f"{fault.code}: {fault.message}"))
+        await self._answer_unread(tx, decoded.record, fault)
+
+    async def _answer_unread(self, tx: Transaction, record: Message, fault: Rejected) -> None:
+        """Tell a sender whose token is good what is wrong with a message that could not be read, if its id can be."""
+        if self._on_refused is None or self._verifier is None or record.fault:
+            return
+        read = envelope(record.payload)
+        if read is None:
+            return
+        try:
+            sender = self._verifier.verify(record.token, self._now())
+        except Rejected:
+            return
+        # Whoever refuses looks at no more of a message than what an envelope has.
+        await self._on_refused(tx, cast("M", read), fault, sender.owner)
 
     async def bury(self, decoded: Decoded[M], error: str, why: Rejected) -> None:
         """Put a message into the dead letters, and tell who waits for its answer."""

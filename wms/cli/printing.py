@@ -26,6 +26,7 @@ STATE_STYLES = {
     "Deleted": "dim",
 }
 _CONTROLS = re.compile(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
+_UNSAFE = re.compile(rf"{_CONTROLS.pattern}|\r")
 
 
 def is_terminal() -> bool:
@@ -48,13 +49,18 @@ def show_pretty_json(value: Any) -> None:
 
 
 def show(line: str = "") -> None:
-    """Print a line."""
-    sys.stdout.write(f"{line}\n")
+    """Print a line, with escapes in the place of what could take a terminal over: it may hold what anyone wrote."""
+    sys.stdout.write(f"{harmless(line)}\n")
 
 
 def note(line: str) -> None:
-    """Tell something that is not the result: on standard error."""
-    sys.stderr.write(f"{line}\n")
+    """Tell something that is not the result: on standard error, likewise."""
+    sys.stderr.write(f"{harmless(line)}\n")
+
+
+def harmless(text: str) -> str:
+    """Return a text with escapes in the place of control characters; lines, tabs and colours stay."""
+    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def jobs_of(count: int) -> str:
@@ -68,7 +74,7 @@ def show_table(
     """Print rows under headings: on a terminal as far as they fit, elsewhere whole."""
     from wms.cli.table import fitted
 
-    lines = [[str(cell) for cell in row] for row in rows]
+    lines = [[harmless(str(cell)) for cell in row] for row in rows]
     if not lines:
         note(empty or "nothing to show")
     elif is_terminal():
@@ -97,7 +103,7 @@ def drawn_rows(rows: "Iterable[tuple[Sequence[str], bool]]") -> "Text":
         whole.append("\n" if n else "")
         for place, cell in enumerate(cells):
             whole.append("  " if place else "")
-            whole.append(cell, "bold" if strong else STATE_STYLES.get(cell.strip(), ""))
+            whole.append(harmless(cell), "bold" if strong else STATE_STYLES.get(cell.strip(), ""))
     return whole
 
 

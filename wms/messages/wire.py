@@ -1,10 +1,10 @@
 """Bytes to messages and back: JSON by msgspec, bounded before it is parsed."""
 
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 
-from wms.bounds import NAME_RULE, RULE, TEXT_RULE
+from wms.bounds import NAME_RULE, RULE, TEXT_RULE, Client, MessageId
 from wms.errors import Rejected
 from wms.messages.inspection import checks
 
@@ -28,6 +28,29 @@ def encode(message: msgspec.Struct) -> bytes:
             "send it in parts",
         )
     return payload
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """What can be read of a command or query that is otherwise wrong: by which id its sender waits for an answer, and where."""
+
+    command_id: MessageId | Literal[""] = ""
+    query_id: MessageId | Literal[""] = ""
+    client: Client = ""
+
+
+_envelopes: Final = msgspec.json.Decoder(Envelope)
+
+
+def envelope(payload: bytes) -> Envelope | None:
+    """Return the envelope of a message, its id under both names; None if it has none that an answer could name."""
+    if len(payload) > PAYLOAD_LIMIT:
+        return None
+    try:
+        read = _envelopes.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    name = read.command_id or read.query_id
+    return Envelope(name, name, read.client) if name and (name + read.client).isprintable() else None
 
 
 class Codec(Generic[M]):

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from wms.errors import Rejected
 from wms.jobdesc.description import SandboxRef
 from wms.transfer.archive import MIB, Limits, pack, unpack
 from wms.transfer.store import SandboxStore
@@ -34,14 +35,22 @@ def keep(store: SandboxStore, members: Mapping[str, Path | bytes]) -> SandboxRef
         return store.keep(Path(file.name))
 
 
-async def download(store: SandboxStore, sha256: str, dest: Path, limits: Limits | None = None) -> int:
-    """Fetch a sandbox and unpack it into the directory `dest`; return the bytes it held.
+async def download(
+    store: SandboxStore, sha256: str, dest: Path, limits: Limits | None = None, *, size: int | None = None
+) -> int:
+    """Fetch a sandbox and unpack it into the directory `dest`; return the bytes it held. `size` is what its reference says.
 
-    Raises Rejected when there is none or it is unsafe, Unavailable when the store fails or the object is torn.
+    Raises Rejected when there is none, it is of another size, or unsafe, Unavailable when the store fails or the object is torn.
     """
     archive = dest.with_name(f".{dest.name}.{sha256[:12]}.tar.gz")
     try:
-        await store.fetch(sha256, archive)
+        found = await store.fetch(sha256, archive)
+        if size is not None and found.size != size:
+            raise Rejected(
+                "SANDBOX_SIZE",
+                f"the sandbox {sha256[:12]} has {found.size:,} bytes, and its reference says {size:,}",
+                "submit the job again",
+            )
         return await asyncio.to_thread(unpack, archive, dest, limits)
     finally:
         with contextlib.suppress(OSError):

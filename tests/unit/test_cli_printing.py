@@ -1,0 +1,26 @@
+"""What commands print cannot take a terminal over, whoever wrote it."""
+
+import pytest
+
+from wms.cli.printing import drawn_rows, note, show, show_table
+
+HOSTILE = "killed\x1b]0;owned\x07 \x1b[2J\x9b31m\x00\x08\x7f\r\nnext\tline"
+
+
+def test_control_characters_are_printed_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    show(HOSTILE)
+    note(HOSTILE)
+    told = capsys.readouterr()
+    plain = "killed\\x1b]0;owned\\x07 \\x1b[2J\\x9b31m\\x00\\x08\\x7f\\r\nnext\tline\n"
+    assert (told.out, told.err) == (plain, plain)
+
+
+def test_colours_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    show("\x1b[31mred\x1b[0m größer")
+    assert capsys.readouterr().out == "\x1b[31mred\x1b[0m größer\n"
+
+
+def test_cells_of_tables_are_printed_so_too(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table(["name"], [["ce\x1b[2J"]])
+    assert "ce\\x1b[2J" in capsys.readouterr().out
+    assert "\x1b" not in drawn_rows([(["ce\x1b[2J"], False)]).plain
