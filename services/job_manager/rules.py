@@ -16,6 +16,7 @@ from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.messages import replies
 from wms.messages.commands import DropLimit, ResetShare, Rule, RuleSite, SetLimit, SetShare
+from wms.taskqueue.limits import compared
 from wms.taskqueue.shares import GroupShare, VoGroup
 
 Said: TypeAlias = str
@@ -123,19 +124,18 @@ async def _set_limit(tx: Transaction, principal: Principal, rule: SetLimit) -> S
 
 async def _drop_limit(tx: Transaction, principal: Principal, rule: DropLimit) -> Said:
     _check_operator(principal)
-    named = f"{rule.key.text()}: limit on {'rate' if rule.kind == 'rate' else f'{rule.kind} jobs'}"
-    held = {(each.limit.kind, each.limit.key): each for each in await limit.said(tx)}.get(
-        (rule.kind, rule.key)
-    )
+    key = compared(rule.key)
+    named = f"{key.text()}: limit on {'rate' if rule.kind == 'rate' else f'{rule.kind} jobs'}"
+    held = {(each.limit.kind, each.limit.key): each for each in await limit.said(tx)}.get((rule.kind, key))
     if held is None or (rule.reset and held.source != "set") or (not rule.reset and held.lifted):
         what = "was not set at run time" if rule.reset else "does not exist"
         raise Rejected("NOT_SET", f"{named} {what}", "`wms limits` shows what holds")
     if rule.reset:
-        await limit.reset(tx, rule.kind, rule.key)
+        await limit.reset(tx, rule.kind, key)
         configured = {(each.limit.kind, each.limit.key): each.limit for each in await limit.said(tx)}
-        left = configured.get((rule.kind, rule.key))
+        left = configured.get((rule.kind, key))
         return f"{left.text()}, as configured" if left else f"{named} removed; none is configured"
-    await limit.lift(tx, rule.kind, rule.key, principal.owner)
+    await limit.lift(tx, rule.kind, key, principal.owner)
     return f"{named} is lifted"
 
 

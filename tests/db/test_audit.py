@@ -225,8 +225,8 @@ PLANTED = {
     ],
     "a job is at no place that it may not be": [
         f"""update task_queue set requirements = requirements || '{{"sites": ["B"]}}',
-                key = sha256(convert_to(replace(q.text, '"job_types"', '"sites":["B"],"job_types"'), 'UTF8'))
-            from (select tq_id as id, format('{{"owner":"%s","owner_group":"%s","vo":"%s","setup":"%s","cpu_segment":%s,"job_types":["User"]}}',
+                key = sha256(convert_to(replace(q.text, '"job_types"', '"sites":["b"],"job_types"'), 'UTF8'))
+            from (select tq_id as id, format('{{"owner":"%s","owner_group":"%s","vo":"%s","setup":"%s","cpu_segment":%s,"job_types":["user"]}}',
                          owner, owner_group, vo, requirements ->> 'setup', cpu_segment) as text from task_queue) q
             where q.id = tq_id and tq_id = (select tq_id from job where job_id = {DONE});
             update description set body = body || '{{"sites": ["B"]}}'

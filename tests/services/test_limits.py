@@ -68,6 +68,21 @@ async def test_no_more_run_than_the_limit_says(the_world: World) -> None:
     assert the_world.index.closed("A") == {("any", "")}
 
 
+async def test_a_limit_by_tag_or_type_is_not_evaded_by_another_spelling(the_world: World) -> None:
+    await the_world.submitted(2, tags=["GPU"])
+    await the_world.submitted(2, tags=["gpu"])
+    (answer,) = await the_world.command(OPERATOR, SetLimit(
+        command_id=CommandId("set-gpu"), limit=most(1, attribute="tag", value="Gpu")
+    ))  # fmt: skip
+    assert isinstance(answer, replies.Ruled), answer
+    await the_world.rules.refresh()
+    assert len(await the_world.match(slots=4, tags=("GPU",))) == 1
+    assert await running(the_world) == {Key("A", "", "tag", "gpu"): 1}
+    drop = DropLimit(command_id=CommandId("drop-gpu"), kind="running", key=Key("A", "", "tag", "GPU"))
+    (answer,) = await the_world.command(OPERATOR, drop)
+    assert isinstance(answer, replies.Ruled), answer
+
+
 @pytest.mark.parametrize("way", ["done", "declined", "expired", "pilot lost", "killed"])
 async def test_whatever_ends_a_lease_makes_room(the_world: World, way: str) -> None:
     await the_world.submitted(4)

@@ -457,3 +457,49 @@ def test_never_more_than_the_limits_let_start_nor_than_demand_and_nothing_where_
     open_ = sum(f"ce{n}" not in {ce for _, ce in avoided} for n in range(number))
     assert sum(order.count for order in made.orders) == min(let, 7 * open_)
     assert all(not each.ordered for each in made.decisions if (each.site, each.ce) in avoided)
+
+
+# --- what descriptions say of the way, of nodes, and of who asks -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "offered", "clause"),
+    [
+        ({"grid_middlewares": ("ARC",)}, {"dispatcher": "arc"}, ""),
+        ({"grid_middlewares": ("CREAM", "Any")}, {"dispatcher": "arc"}, ""),
+        ({"grid_middlewares": ("CREAM",)}, {"dispatcher": "arc"}, "grid middleware"),
+        ({"grid_middlewares": ("cream",)}, {"dispatcher": "arc", "grid_middleware": "CREAM"}, ""),
+        ({"submit_pools": ("Tier1",)}, {"submit_pools": ("tier1",)}, ""),
+        ({"submit_pools": ("Tier1",)}, {"submit_pools": ("tier2",)}, "submit pool"),
+        ({"sites": ("a",)}, {}, ""),
+        ({"min_disk_mb": 2_000}, {"disk_mb": 1_000}, "disk"),
+        ({"min_disk_mb": 2_000}, {}, ""),
+        ({"tags": ("WholeNode", "MultiProcessor")}, {"cores_per_pilot": 8}, "tags"),
+        ({"tags": ("WholeNode", "MultiProcessor")}, {"cores_per_pilot": 8, "tags": ("wholenode",)}, ""),
+    ],
+)
+def test_pilots_go_where_the_work_may_go(asked: dict[str, Any], offered: dict[str, Any], clause: str):
+    found = reach(asks(**asked), element(**offered))
+    assert (found.clause if found else "") == clause
+    ordered = plan([Waiting(asks(**asked), 3)], [element(**offered)]).orders
+    assert bool(ordered) is not bool(clause)
+
+
+def test_each_job_that_wants_a_whole_node_has_a_pilot_of_its_own():
+    there = [element(slots=64, slots_per_pilot=8, cores_per_pilot=8, tags=("WholeNode",))]
+    assert counts(plan([Waiting(asks(tags=("WholeNode", "MultiProcessor")), 3)], there)) == {"ce0": 3}
+    assert counts(plan([Waiting(asks(), 3)], there)) == {"ce0": 1}
+
+
+def test_who_somebody_is_splits_work_only_where_a_site_requires_something_by_it():
+    waiting = [Waiting(asks(owner=name, certificate_subject=f"/CN={name}"), 1) for name in ("ann", "bob")]
+
+    def kinds(requirements: str) -> int:
+        check = {"AuthorizationCheck": 'member(other.CertificateSubject, {"/CN=ann"})'}
+        ad = advertised({}, check, requirements, "")
+        there = AdvertisedElement(**asdict(element()), ad=ad)
+        demand = gather(waiting, [there])
+        return len(demand.kinds) + len(demand.unservable)
+
+    assert kinds("") == kinds("other.CPUTime > 1") == 1
+    assert kinds("AuthorizationCheck") == 2

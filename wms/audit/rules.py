@@ -125,14 +125,13 @@ def misfit(requirements: Mapping[str, Any], site: str, ce: str, vo: str | None) 
     """Return why a job of these requirements must not be at this place, as far as a place is known; empty if it may."""
     if vo is not None and requirements["vo"] != vo:
         return f"the job is of VO {requirements['vo']}, the pilot of {vo}"
-    requirements = without_case(requirements)
-    site, ce = site.casefold(), ce.casefold()
-    sites = requirements.get("sites", [])
-    if sites and site not in sites:
+    asked = without_case(requirements)
+    sites = asked.get("sites", [])
+    if sites and site.casefold() not in sites:
         return f"the job asks for {sites}, not for {site}"
-    if site in requirements.get("banned_sites", []):
+    if site.casefold() in asked.get("banned_sites", []):
         return f"the job bans {site}"
-    ces = requirements.get("grid_ces", [])
-    if ces and ce not in ces:
+    ces = asked.get("grid_ces", [])
+    if ces and ce.casefold() not in ces:
         return f"the job asks for {ces}, not for {ce}"
     return ""

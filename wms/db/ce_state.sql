@@ -56,7 +56,7 @@ with of_late as (
     where a.ended_at > now() - make_interval(secs => $1) and a.outcome in ('done', 'failed', 'lost')
       and a.accepted_at is not null and (s.state is distinct from 'healthy' or a.ended_at > s.since) and j.owner <> $3
 )
-select o.site, o.ce, o.tq_id as queue, md5((q.requirements - 'owner' - 'owner_group')::text) as kind, q.owner,
+select o.site, o.ce, o.tq_id as queue, md5((q.requirements - '{owner,owner_group,certificate_subject,fqans}'::text[])::text) as kind, q.owner,
        count(*) as ended, count(*) filter (where o.quick) as quick
 from of_late o join task_queue q using (tq_id)
 group by o.site, o.ce, o.tq_id, q.requirements, q.owner;

@@ -39,6 +39,11 @@ class Key(NamedTuple):
         return f"{_pair(self.attribute, self.value)}{_at(self.site, self.ce)}"
 
 
+def compared(key: Key) -> Key:
+    """Return a key as jobs are counted: a limit is not evaded by another spelling of what is matched all the same."""
+    return key._replace(value=key.value.casefold()) if key.attribute in NAMED else key
+
+
 def all_jobs(site: str, ce: str) -> Key:
     """Return the key of all jobs at a computing element: its ad's limits are counted by it."""
     return Key(site, ce, "any", "")
@@ -69,9 +74,7 @@ class Limit(Struct, frozen=True, kw_only=True):
     per_second: Annotated[float, Meta(gt=0, le=1e6)] | None = None
 
     def __post_init__(self) -> None:
-        # As jobs are counted: a limit is not evaded by another spelling of what is matched all the same.
-        if self.attribute in NAMED:
-            force_setattr(self, "value", self.value.casefold())
+        force_setattr(self, "value", compared(self.key).value)
 
     @property
     def key(self) -> Key:
