@@ -8,7 +8,7 @@ import structlog
 from services.job_manager.ledger import Ledger
 from wms.db import attempt, job, pilot
 from wms.db.attempt import Ended
-from wms.db.database import Database, Transaction
+from wms.db.database import GONE, RETRIED, Database, Transaction
 from wms.db.pilot import Fate
 from wms.ids import JobId, PilotId
 from wms.job.job import Job, lost, never_offered
@@ -19,6 +19,7 @@ from wms.messages.wire import PAYLOAD_LIMIT
 log = structlog.get_logger()
 
 BATCH = 1_000
+SET_ASIDE_SECONDS = 60.0
 OFFER_FRAME = 10_000
 """Bytes that an offer may take besides the description of its job."""
 
@@ -31,15 +32,34 @@ class Leases:
         self._terms = terms
         self._monotonic = monotonic
         self._steps = Steps()
+        self._set_aside: dict[JobId, float] = {}
+        """Jobs whose leases could not be taken back, and until when they are left alone."""
 
     async def sweep(self) -> bool:
         """Take back a batch; return whether there may be more."""
         async with self._db.transaction() as tx:
             await self._heed_clock(tx)
             job_ids = await attempt.expired(tx, BATCH)
-            if job_ids:
+        wanted = [each for each in job_ids if self._set_aside.get(each, 0.0) <= self._monotonic()]
+        if wanted:
+            await self._take_back_or_divide(wanted)
+        return len(wanted) == BATCH
+
+    async def _take_back_or_divide(self, job_ids: list[JobId]) -> None:
+        """Take all back; a job at which that fails keeps no other from coming back."""
+        try:
+            async with self._db.transaction() as tx:
                 await self._take_back(tx, job_ids)
-        return len(job_ids) == BATCH
+        except (*GONE, *RETRIED):
+            raise
+        except Exception:
+            if len(job_ids) == 1:
+                log.exception("a lease could not be taken back, and is set aside for a while", job=job_ids[0])
+                self._set_aside[job_ids[0]] = self._monotonic() + SET_ASIDE_SECONDS
+                return
+            middle = len(job_ids) // 2
+            await self._take_back_or_divide(job_ids[:middle])
+            await self._take_back_or_divide(job_ids[middle:])
 
     async def _heed_clock(self, tx: Transaction) -> None:
         """Were the database's clock set, leases would end too soon, all at once, or too late."""

@@ -142,8 +142,14 @@ class Elements:
         for place in self._told.keys() | there.keys():
             text = there.get(place, "")
             if text != self._told.get(place, ""):
-                self._index.advertise(*place, text)
+                self._advertise(place, text)
         self._told = there
+
+    def _advertise(self, place: Place, text: str) -> None:
+        try:
+            self._index.advertise(*place, text)
+        except Exception:
+            log.exception("an ad is left out", site=place[0], ce=place[1])
 
 
 class Expiry:

@@ -50,9 +50,16 @@ class Feed:
         try:
             while True:
                 for change in await self.inbox.poll(1.0):
-                    await self._apply(change)
+                    await self._apply_or_pass_over(change)
         finally:
             await self.inbox.close()
+
+    async def _apply_or_pass_over(self, change: Change) -> None:
+        try:
+            await self._apply(change)
+        except Exception:
+            # What it should have changed the reconciliation sets right.
+            log.exception("a change is passed over", change=type(change).__name__)
 
     async def _apply(self, change: Change) -> None:
         match change:
@@ -89,7 +96,10 @@ class Feed:
 
     def _know(self, required: Mapping[TaskQueueId, Requirements]) -> None:
         for tq_id, requirements in required.items():
-            self._index.add_queue(tq_id, requirements)
+            try:
+                self._index.add_queue(tq_id, requirements)
+            except Exception:
+                log.exception("a queue is left out", tq_id=tq_id)
 
     async def fill(self) -> None:
         """Load what waits in the database now into an index that is empty."""
@@ -98,6 +108,8 @@ class Feed:
             swept = await block.waiting(tx)
             required = await task_queue.read(tx, (tq_id for tq_id, *_ in chain(waiting, swept)))
         self._know(required)
+        waiting = [each for each in waiting if each[0] in self._index]
+        swept = [each for each in swept if each[0] in self._index]
         self._index.load(
             [tq_id for tq_id, _, ids in waiting for _ in ids],
             [priority for _, priority, ids in waiting for _ in ids],
@@ -129,6 +141,8 @@ class Feed:
             swept = await block.waiting(tx, tq_ids)
             required = await task_queue.read(tx, (tq_id for tq_id, *_ in chain(waiting, swept)))
         self._know(required)
+        waiting = [each for each in waiting if each[0] in self._index]
+        swept = [each for each in swept if each[0] in self._index]
         rows = {job_id for _, _, ids in waiting for job_id in ids}
         there = joined(each for _, _, each in swept)
         gone = list(beyond(((job_id, job_id) for job_id in sorted(singles - rows)), there))
