@@ -43,7 +43,7 @@ async def test_what_an_index_leads_to_is_shown_with_who_did_not_answer(
     ]
     assert [line[0] for line in lines[5:]] == ["answered", "answered", "failed", "answered"]
     assert "404" in out
-    assert "1 of 4 servers told nothing" in err
+    assert "1 of 4 servers did not answer" in err
 
 
 async def test_programs_get_it_as_json(servers: IndexServers, capsys: Captured) -> None:

@@ -3,6 +3,7 @@
 import inspect
 import io
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -49,7 +50,7 @@ def refused(capsys: Captured, *arguments: str, code: int = 2) -> str:
         (["limits", "set", "--site", "A", "--max", "5", "--rate", "1"], "one of --max, --rate, --waiting"),
         (["limits", "set", "--max", "5"], "names its site, or * for each"),
         (["limits", "set", "--site", "A", "--max", "-1"], "Must be 0 to"),
-        (["limits", "set", "--site", "A", "--rate", "0"], "> 0"),
+        (["limits", "set", "--site", "A", "--rate", "0"], "Must be 0.001 to 1e9"),
         (["limits", "set", "--site", "A", "--attribute", "owner=*", "--waiting", "5"], "wait at no site"),
         (["limits", "set", "--attribute", "tag=gpu", "--waiting", "5"], "owner, owner_group, vo"),
         (["submit", "./p", "-x"], "stands after --"),
@@ -404,3 +405,50 @@ def test_the_list_of_commands_is_there_without_importing_what_is_heavy() -> None
     code = f"import sys; from wms.cli.__main__ import run; run(['--help']); print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+NUMBERS_JUDGED_ELSEWHERE = {
+    # The description's rules judge these, which is tried above.
+    *("submit --array", "submit --processors", "submit --priority", "submit --max-attempts"),
+    *("submit --success-exit-code", "submit --cpu-time", "submit --wall-time", "submit --memory"),
+    *("submit --disk", "submit --stdout-limit", "submit --stderr-limit"),
+}
+WORDS = {
+    "logs": ["7"],
+    "timeline": ["7"],
+    "wait": ["7"],
+    "why": ["7"],
+    "simulate": ["t.swf"],
+    "replay": ["t.swf"],
+    **{f"site {each}": ["A"] for each in ("show", "unban", "test", "forget")},
+    **{f"site {each}": ["A", "--reason", "r"] for each in ("ban", "drain")},
+    "shares set": ["v/g"],
+    "shares reset": ["v/g"],
+    "record": ["r.jsonl"],
+    "token": ["create", "--owner", "a"],
+}
+
+
+def numeric_options() -> list[tuple[str, str]]:
+    """Return every option of every command that takes a number, a time or a size."""
+    from wms.cli.app import COMMANDS, app_for
+
+    ones = []
+    for _, name, _, _ in COMMANDS:
+        command = app_for([name])[name]
+        below = [each for each in command if not each.startswith("-")]
+        ones += [(f"{name} {each}", command[each]) for each in below] or [(name, command)]
+    return [
+        (words, argument.names[0])
+        for words, one in ones
+        for argument in one.assemble_argument_collection()
+        if re.search(r"\b(int|float)\b", str(argument.hint)) and argument.names[0].startswith("--")
+    ]
+
+
+@pytest.mark.parametrize(("command", "option"), numeric_options())
+def test_no_number_out_of_its_bounds_is_taken_in_silence(capsys: Captured, command: str, option: str) -> None:
+    if f"{command} {option}" in NUMBERS_JUDGED_ELSEWHERE:
+        return
+    said = refused(capsys, *command.split(), *WORDS.get(command, []), f"{option}=-1")
+    assert option in said, said

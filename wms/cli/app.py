@@ -13,8 +13,8 @@ HELP = """A workload management system: jobs go in, pilots at sites ask for them
 `wms up` starts a whole system on this machine; `wms submit -- echo hello` runs a job on it."""
 
 EXIT_CODES = """Exit codes:
-    0  all went well
-    1  some jobs failed, or none was as wanted
+    0  success
+    1  some jobs failed, or some were not as ordered
     2  the input is wrong
     3  not allowed, or no such job
    70  a fault of ours

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common, Flag
+from wms.cli.options import USUAL, Common, Flag, Within
 from wms.cli.printing import note, show, show_json, show_output, show_table
 from wms.cli.quantities import span
 from wms.cli.session import (
@@ -44,9 +44,9 @@ def dead_letters(
     ] = "list",
     *words: str,
     consumer: str = "",
-    before: int | None = None,
+    before: Annotated[int | None, Parameter(validator=Within(1, 2**62))] = None,
     replayed: Flag = False,
-    limit: int = 50,
+    limit: Annotated[int, Parameter(validator=Within(1, PAGE_LIMIT))] = 50,
     reason: str = "",
     force: Flag = False,
     common: Common = USUAL,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from wms.cli.options import Flag
+from wms.cli.options import Flag, Slots
 from wms.cli.session import OK, SOME_FAILED, quiet, run_async
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ LOOK_SECONDS = 0.25
 def demo(
     *,
     data: Annotated[Path | None, Parameter(env_var=())] = None,
-    slots: int | None = None,
+    slots: Slots = None,
     kafka: str = "embedded",
     json: Flag = False,
 ) -> int:
@@ -46,7 +46,7 @@ def demo(
     data
         An empty directory to keep the system in; otherwise it lives in a temporary one, kept only if something fails.
     slots
-        How many jobs run at once; one a core unless said.
+        How many jobs run at once; default: one for each core.
     kafka
         embedded, apache, or HOST:PORT of a broker that runs.
     json
@@ -226,4 +226,4 @@ def _show(summary: dict[str, Any], *, as_json: bool) -> None:
         ("CPU time", f"{summary['cpu_seconds']:.1f} s"),
     ]
     show_table(("WHAT", "FIGURE"), rows)
-    show("all went well")
+    show("the result is right")

@@ -159,4 +159,6 @@ def _server(visit: "Visit") -> tuple[object, ...]:
 
 def _note(found: "Found") -> None:
     if found.unheard:
-        note(f"{len(found.unheard)} of {len(found.visits)} servers told nothing: there may be more")
+        note(
+            f"{len(found.unheard)} of {len(found.visits)} servers did not answer: the list may be incomplete"
+        )

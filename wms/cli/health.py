@@ -83,7 +83,11 @@ def show_health(common: Common) -> int:
     if common.json:
         show_json(health)
         return OK if health.up else SOME_FAILED
-    kept = f"kept up by process {health.kept_by}" if health.kept_by else "nobody keeps it up: `wms up` does"
+    kept = (
+        f"kept up by process {health.kept_by}"
+        if health.kept_by
+        else "nothing supervises it on this machine: `wms up` does"
+    )
     show(f"system in {health.data}: {kept}")
     show_table(PARTS, map(row, health.parts))
     if health.blocked:

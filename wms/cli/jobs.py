@@ -47,7 +47,7 @@ def jobs(
     each
         A line for each job of a sweep, too.
     limit
-        At most so many; 0: all.
+        How many to show at most; 0 shows all.
     oldest
         The oldest first.
     sort

@@ -83,7 +83,7 @@ def set_limit(
     *,
     concerned: Concerned = ALL_JOBS,
     max: Annotated[int | None, Parameter(validator=Within(0, 1_000_000_000))] = None,  # noqa: A002 - the option's name
-    rate: float | None = None,
+    rate: Annotated[float | None, Parameter(validator=Within(0.001, 1e9, "0.001 to 1e9"))] = None,
     burst: Annotated[int, Parameter(validator=Within(1, 1_000_000_000))] = 1,
     waiting: Annotated[int | None, Parameter(validator=Within(0, 1_000_000_000))] = None,
     common: Common = USUAL,
@@ -99,13 +99,13 @@ def set_limit(
     Parameters
     ----------
     max
-        So many at most have a pilot there.
+        The most jobs that pilots may have there at once.
     rate
-        So many a second at most are given to pilots there.
+        The most jobs that are given to pilots there in a second.
     burst
-        So many at once, after a pause, with --rate.
+        The most jobs that are given at once after a pause, with --rate.
     waiting
-        So many at most wait after a submission, wherever they may run.
+        The most jobs that may wait after a submission, wherever they may run.
     """
     limit = _limit(_key(concerned), max, rate, burst, waiting)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common, Duration, Many, Patience
+from wms.cli.options import USUAL, Common, Duration, Many, Patience, Slots
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import INTERRUPTED, OK, SOME_FAILED, run_async
 
@@ -22,7 +22,7 @@ def up(
     *,
     kafka: str = "embedded",
     postgres: str = "embedded",
-    slots: int | None = None,
+    slots: Slots = None,
     log_level: Literal["debug", "info", "warning", "error"] = "info",
     common: Common = USUAL,
 ) -> int:
@@ -43,7 +43,7 @@ def up(
     postgres
         embedded, or the URL of one that runs.
     slots
-        How many jobs run at once; one a core unless said.
+        How many jobs run at once; default: one for each core.
     log_level
         How much the services log.
     """
@@ -53,10 +53,6 @@ def up(
 
     logs.configure("wms up", "warning", as_json=False)
     directory = data_directory(common.data)
-    if slots is not None and slots < 1:
-        from wms.errors import Rejected
-
-        raise Rejected("BAD_OPTION", f"--slots must be 1 or more, not {slots}")
     system = System(directory, kafka=kafka, postgres=postgres, slots=slots, log_level=log_level)
     return asyncio.run(_keep_up(system, directory, common))
 
@@ -167,7 +163,7 @@ def token(
     lifetime
         How long it is to be good: 12h, 7d.
     to
-        A file for it, readable by you alone; standard output unless said.
+        A file for it, readable by you alone; default: standard output.
     """
     if what == "create":
         claims = _claims(owner, group, vo, right or [], site or [], certificate_subject, voms or [])

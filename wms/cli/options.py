@@ -49,6 +49,8 @@ Moment = Annotated[datetime, Parameter(converter=_moment)]
 """A time, or how long ago it was."""
 Patience = Annotated[int, Parameter(converter=_by(seconds), validator=Within(1, 365 * 86_400, "1s to 365d"))]
 """Seconds for which something is waited for, likewise; 0 would wait for nothing."""
+Slots = Annotated[int | None, Parameter(validator=Within(1, 10_000))]
+"""How many jobs run at once."""
 Most = Annotated[int, Parameter(validator=Within(0, 10_000_000))]
 """At most so many are shown."""
 Memory = Annotated[int, Parameter(converter=_by(mebibytes))]

@@ -59,7 +59,7 @@ def replay(
     speedup
         What run times and times between submissions are divided by.
     sites_limit
-        At most so many sites, the busiest; the jobs of all others are dealt out over these.
+        How many sites at most, the busiest ones; the jobs of all others are dealt out over these.
     slots
         How many jobs a pilot of such a site runs at once.
     fresh

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from wms.cli.options import USUAL, Common
+from wms.cli.options import USUAL, Common, Within
 from wms.cli.printing import show, show_json, show_table
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, Column
@@ -64,7 +64,7 @@ def show_shares(*, common: Common = USUAL) -> int:
 @shares.command(name="set")
 def set_share(
     group: Group,
-    share: float | None = None,
+    share: Annotated[float | None, Parameter(validator=Within(0, 1e9, "0 to 1e9"))] = None,
     /,
     *,
     divided: Annotated[Switch, Parameter(negative="--undivided")] = None,

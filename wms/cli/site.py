@@ -161,7 +161,7 @@ def _show(found: "SiteDetail", common: Common) -> int:
     for each in found.elements:
         if each.reason:
             show(f"{each.ce}: {_in_words(each)}")
-    _table("what was decided of it", HISTORY, map(_move, found.moves[:SHOWN]))
+    _table("changes of its state", HISTORY, map(_move, found.moves[:SHOWN]))
     _table("canaries", CANARIES, map(_canary, found.canaries[:SHOWN]))
     _table("pilots", PLANS, plan_rows(found.plans))
     return OK

@@ -98,13 +98,13 @@ def submit(
     group
         The job group: a name for jobs that belong together, to select them by with --group.
     cpu_time
-        Processor time: 600, 10m, 1h30m. A day unless said; enforced.
+        Processor time: 600, 10m, 1h30m. Default: 1 day. Enforced.
     wall_time
-        Time by the clock on the wall; enforced.
+        Wall-clock time: 600, 10m, 1h30m. Enforced.
     memory
-        Memory: 512M, 2G; enforced.
+        Memory: 512M, 2G. Enforced.
     disk
-        Space in the job's directory: 500M, 10G; enforced.
+        Disk space in the job's directory: 500M, 10G. Enforced.
     processors
         Processors on one node.
     tag
@@ -134,17 +134,17 @@ def submit(
     stderr_limit
         How much of the standard error is kept.
     priority
-        0 to 10 among your own jobs; 1 unless said.
+        0 to 10 among your own jobs; default: 1.
     max_attempts
         How often a job may be started before it fails for good.
     success_exit_code
-        The job is Done when its program ends with this code; 0 unless said. May be repeated.
+        The job is Done when its program ends with this code; default: 0. May be repeated.
     id
         Yours for this submission: again with the same id, nothing is submitted twice.
     dry_run
         Check everything and show what would be sent; send nothing.
     strict
-        Submit nothing if some job could run nowhere as things stand; else only a warning says so.
+        Submit nothing if a job could run nowhere now. Without it, a warning says so.
     hold
         Submit the jobs Held: none starts before `wms release`.
     wait

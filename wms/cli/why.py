@@ -43,9 +43,9 @@ def why(
     Parameters
     ----------
     limit
-        At most so many jobs.
+        How many jobs to explain at most.
     elements
-        At most so many computing elements of each, those nearest to fitting first; 0: none.
+        How many computing elements to show of each job at most, those nearest to fitting first; 0 shows none.
     """
     selector = chosen.selector(ids)
     return with_client(common, lambda client: _why(client, selector, limit, elements, common))
@@ -74,7 +74,7 @@ def _explain(answer: "JobWhy", elements: int) -> None:
         show(f"  {answer.advice}")
     for name, lines in (
         ("fails", _failing(answer)),
-        ("would do", [each.text() for each in answer.relaxations]),
+        ("instead", [each.text() for each in answer.relaxations]),
         ("place", _place(answer)),
         ("start", _start(answer)),
     ):
@@ -109,12 +109,12 @@ def _start(answer: "JobWhy") -> list[str]:
     if told is None:
         return []
     if told.matched_per_minute is None or told.earliest_seconds is None:
-        return ["nobody can say: none of its task queue was matched lately"]
-    latest = "nobody knows when" if told.latest_seconds is None else span(told.latest_seconds)
+        return ["unknown: no job of its task queue was matched lately"]
+    latest = "an unknown time" if told.latest_seconds is None else span(told.latest_seconds)
     likely = "" if told.likely_seconds is None else f", likely {span(told.likely_seconds)}"
     rate = f"{told.matched_per_minute:,.3g} matches a minute"
     return [
-        f"in {span(told.earliest_seconds)} to {latest}{likely} (80 in 100 do; its queue had {rate} lately)"
+        f"in {span(told.earliest_seconds)} to {latest}{likely} (in 80 of 100 cases; its task queue had {rate} lately)"
     ]
 
 

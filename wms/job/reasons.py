@@ -82,10 +82,10 @@ class Wait(StrEnum):
 WAIT_ADVICE: dict[Wait, str] = {
     Wait.NEVER_POSSIBLE: "it will wait for ever as it is: kill it and submit it with other requirements",
     Wait.IMPOSSIBLE_NOW: "ask for less, or wait until a site comes back: `wms sites` shows which are there",
-    Wait.ALL_AVOIDED: "it goes on when an element is trusted again, or opened: `wms site show` tells how each came to be so",
-    Wait.HELD_BY_LIMIT: "it goes on when others of its kind have ended, or when the limit is raised",
+    Wait.ALL_AVOIDED: "it waits until an element is healthy or unbanned: `wms site show` tells why each is avoided",
+    Wait.HELD_BY_LIMIT: "it waits until jobs of its kind have ended, or the limit is raised",
     Wait.NO_PILOT: "pilots are sent within seconds where there is room: `wms pilots` shows them",
-    Wait.SLOTS_BUSY: "it goes on when a job there ends",
+    Wait.SLOTS_BUSY: "it waits until a job there ends",
     Wait.BEHIND_OTHERS: "its turn comes by share and priority: `wms queues` shows who else waits",
 }
 
