@@ -314,3 +314,15 @@ def test_work_gets_its_pilots_where_its_rank_is_greater_as_long_as_there_is_room
         "slow",
         "fast",
     }
+
+
+def test_a_disk_that_an_element_does_not_tell_is_left_to_pilots_one_by_one() -> None:
+    it, _ = asking()
+    work = [Waiting(asks(min_disk_mb=10**9), 1_000)]
+    [order] = plan(work, [element(slots=1_000)], hosts=it.hosts).orders
+    assert order.count == 1
+    it.sent([sent(order.hosts)])
+    assert not plan(work, [element(slots=1_000)], hosts=it.hosts).orders, "the first has found no such node"
+    told = element(slots=1_000, disk_mb=10**9)
+    assert sum(each.count for each in plan(work, [told], hosts=it.hosts).orders) > 1
+    assert not plan(work, [element(disk_mb=1)], hosts=it.hosts).orders

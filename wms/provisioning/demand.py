@@ -269,15 +269,30 @@ def _open(
 
 def _classed(kind: Kind, elements: Sequence[ComputingElement], hosts_of: HostsOf) -> Kind:
     """Return a kind of work with what its pilots ask for, without the elements where none are sent for it now."""
-    if not kind.requirements.requirements:
+    wanted = {number: with_unknown_disk(kind.requirements, elements[number]) for number in kind.elements}
+    found = {number: hosts_of(each, elements[number]) for number, each in wanted.items() if each.requirements}
+    if not found:
         return kind
-    found = {number: hosts_of(kind.requirements, elements[number]) for number in kind.elements}
     shut = {number: each for number, each in found.items() if isinstance(each, Avoided)}
     return kind._replace(
         elements=tuple(number for number in kind.elements if number not in shut),
         hosts={number: each for number, each in found.items() if isinstance(each, Hosts)},
         avoided=shut,
     )
+
+
+def with_unknown_disk(requirements: Requirements, element: ComputingElement) -> Requirements:
+    """Return requirements that name the disk where an element does not tell its own: only pilots there can see it.
+
+    So one pilot goes at first, as for all that only a node can tell, and no more than find work: however much is asked for.
+    """
+    if not requirements.min_disk_mb or element.disk_mb:
+        return requirements
+    terms = [
+        requirements.requirements and f"({requirements.requirements})",
+        f"other.freedisk >= {requirements.min_disk_mb}",
+    ]
+    return replace(requirements, requirements=" && ".join(filter(None, terms)))
 
 
 def _ranked(kind: Kind, elements: Sequence[ComputingElement]) -> Kind:
