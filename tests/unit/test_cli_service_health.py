@@ -1,10 +1,13 @@
 """A service is up only if each partition of each of its consumers is served, and each of its loops goes on."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
-from wms.cli.health import row, service_parts
+from wms.cli.health import _children, _supervisor, row, service_parts
 from wms.cli.service_health import Heartbeat, summed_up
+from wms.embedded.supervisor import ChildState, State
+from wms.runtime import clock
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -73,3 +76,25 @@ def test_a_heartbeat_of_an_earlier_version_is_read() -> None:
 
 def test_of_many_troubles_the_first_are_named() -> None:
     assert summed_up(["a", "b", "c", "d", "e"]) == "a; b; c; 2 more"
+
+
+def supervised(age: float = 0.0, pid: int | None = 7, **more: Any) -> State:
+    children = {"matcher": ChildState(pid=pid, starts=2, log="/data/services/matcher/matcher.log")}
+    return State(pid=1, system="s", children=children, written_at=clock.timestamp() - age, **more)
+
+
+def test_a_supervisor_is_told_of_when_something_is_wrong_with_it() -> None:
+    assert list(_supervisor(supervised())) == []
+    (stale,) = _supervisor(supervised(age=60))
+    assert not stale.up
+    assert "has not written its state" in stale.problems[0]
+    (failed,) = _supervisor(supervised(failing={"keep matcher": "OSError: full"}))
+    assert failed.problems == ("keep matcher failed and goes on: OSError: full",)
+
+
+def test_a_service_that_runs_and_never_beat_is_not_up() -> None:
+    (part,) = _children(supervised(), [], Path("/data"))
+    assert (part.up, part.running) == (False, True)
+    assert part.note == "no heartbeat; see services/matcher/matcher.log"
+    (dead,) = _children(supervised(pid=None), [], Path("/data"))
+    assert (dead.up, dead.running) == (False, False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from wms.cli.options import Common
-from wms.cli.printing import show, show_json, show_table
+from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import since, span
 from wms.cli.service_health import (
     Heartbeat,
@@ -73,6 +73,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     kept_by: int | None
     """The process that keeps it up; None where there is none on this machine."""
     parts: tuple[Part, ...]
+    sees_services: bool = True
+    """Whether the settings name the database, in which services tell how they do."""
     blocked: tuple[UnhandledLine, ...] = ()
     """The messages at which partitions stand that are not served."""
 
@@ -90,6 +92,8 @@ def show_health(common: Common) -> int:
     )
     show(f"system in {health.data}: {kept}")
     show_table(PARTS, map(row, health.parts))
+    if not health.sees_services:
+        note("how the services do is told to operators: the settings name no database")
     if health.blocked:
         show("\nnot served; the next message of each partition, with its offset:")
         for each in health.blocked:
@@ -136,6 +140,7 @@ async def look(common: Common) -> Health:
         up=all(part.up for part in parts),
         kept_by=keeper,
         parts=tuple(parts),
+        sees_services=settings.postgres is not None,
         blocked=tuple(blocked),
     )
 
@@ -206,8 +211,8 @@ async def _broker(settings: "Settings") -> Part:
         async with asyncio.timeout(ANSWER_SECONDS):
             await kafka.start()
     except (Unavailable, TimeoutError) as error:
-        note = str(error) or f"no answer at {settings.kafka.bootstrap}"
-        return Part(name="broker", up=False, running=False, note=note)
+        why = str(error) or f"no answer at {settings.kafka.bootstrap}"
+        return Part(name="broker", up=False, running=False, note=why)
     finally:
         await kafka.close()
     return Part(name="broker", up=True, note=f"{settings.kafka.bootstrap}, cluster {kafka.cluster_id}")
@@ -306,9 +311,9 @@ def _service(beat: Heartbeat, lines: list[PartitionLine], now: Any) -> Part:
 
 
 def _dead(beat: Heartbeat, now: Any) -> Part:
-    note = f"no heartbeat for {since(beat.heartbeat_at, now)}"
+    why = f"no heartbeat for {since(beat.heartbeat_at, now)}"
     return Part(
-        name=beat.service, up=False, running=False, pid=beat.pid, lag=beat.lag() or None, problems=(note,)
+        name=beat.service, up=False, running=False, pid=beat.pid, lag=beat.lag() or None, problems=(why,)
     )
 
 
