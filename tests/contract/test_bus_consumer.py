@@ -421,7 +421,7 @@ async def test_a_refused_token_is_told_to_whoever_wants_to_know(bus: Bus) -> Non
         assert await bus.took_effect(1) == [2]
         await bus.caught_up()
 
-    assert told == [(1, "TOKEN_INVALID", "eve")]
+    assert told == [(1, "TOKEN_INVALID", "")]  # whose it claims to be nobody knows
     assert await bus.letters() == []
 
 

@@ -8,9 +8,9 @@ the dead letters, and the rest goes on.
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 import structlog
@@ -27,6 +27,7 @@ from wms.bus.policy import ONE_LANE, Policy
 from wms.bus.preparing import Preparing
 from wms.bus.probe import ConsumerHealth, is_probe
 from wms.bus.progress import STALLED_AFTER_SECONDS, PartitionHealth, Progress
+from wms.bus.rounds import Round, is_cancelled, to_its_end, together
 from wms.bus.slices import Slices
 from wms.bus.topics import Topic
 from wms.bus.turns import Turns
@@ -48,6 +49,8 @@ GIVE_UP_AFTER_SECONDS = 60.0
 """A consumer that could reach neither broker nor database for so long ends its process, to begin afresh."""
 
 POLL_SECONDS = 0.2
+LISTEN_SECONDS = 0.25
+"""Between looks at what the broker says of each partition, while messages come."""
 RETRY_SECONDS = 0.5
 SHARE_SECONDS = 0.1
 """Between looks for partitions to handle, while there are none."""
@@ -113,6 +116,7 @@ class Consumer(Generic[M]):
         """Each lane has one of its own, lest it wait for what another has not yet taken."""
         self._reading: asyncio.Future[None] | None = None
         self._failing_since: float | None = None
+        self._listened_at: dict[tuple[int, ...], float] = {}
         self._seconds_each = 0.0
         """What a message took lately."""
         self._handled = 0
@@ -160,7 +164,7 @@ class Consumer(Generic[M]):
             try:
                 await self._reading
             except asyncio.CancelledError:
-                if _is_cancelled():
+                if is_cancelled():
                     raise
             except (*GONE, *RETRIED, Unavailable) as error:
                 pause = RETRY_SECONDS
@@ -193,7 +197,7 @@ class Consumer(Generic[M]):
 
     async def _read(self) -> None:
         """Handle batches until the shares change or something fails: nothing is guessed after that."""
-        round_ = _Round(self._share())
+        round_ = Round(self._share())
         if not round_.wanted:
             self._failing_since = None
             return
@@ -203,7 +207,7 @@ class Consumer(Generic[M]):
             lanes = self._policy.lanes
             parts = [part for lane in range(lanes) if (part := round_.wanted[lane::lanes])]
             backlog = [self._work_off(round_, self._backlog)] if self._backlog else []
-            await _together([*(self._follow(round_, part) for part in parts), *backlog])
+            await together([*(self._follow(round_, part) for part in parts), *backlog])
         except PartitionLost as lost:
             log.warning("partition lost", consumer=self.name, error=str(lost))
         finally:
@@ -222,7 +226,7 @@ class Consumer(Generic[M]):
     def _share(self) -> tuple[int, ...]:
         return self._membership.share(self.name, self.topic.partitions)
 
-    async def _follow(self, round_: "_Round", lane: tuple[int, ...]) -> None:
+    async def _follow(self, round_: Round, lane: tuple[int, ...]) -> None:
         """Handle the batches of some partitions, one after another, until the shares change or another lane ends."""
         reader = await self._kafka.reader(self.topic.name)
         try:
@@ -238,17 +242,18 @@ class Consumer(Generic[M]):
             self.progress.closed(lane)
             await reader.close()
 
-    async def _turn(self, round_: "_Round", reader: Reader, lane: tuple[int, ...]) -> None:
+    async def _turn(self, round_: Round, reader: Reader, lane: tuple[int, ...]) -> None:
         records = await reader.poll(POLL_SECONDS, self._policy.batch)
         if not all(map(is_probe, records)):
             self._hurry()
-        behind = sum([await reader.unread_of(each) for each in lane])
         for part in self._parts(records):
             if round_.is_over:
                 return
-            behind_seconds = self._seconds_each * (behind + len(records))
-            await _to_its_end(self._take_in_hand(lane, part, behind_seconds))
+            behind_seconds = await self._behind_seconds(reader, lane, len(records))
+            await to_its_end(self._take_in_hand(lane, part, behind_seconds))
             self._failing_since = None
+        if records and time.monotonic() - self._listened_at.get(lane, 0.0) < LISTEN_SECONDS:
+            return
         if await self._listen(reader, lane):
             self._failing_since = None
         elif unheard := self.progress.unheard(lane):
@@ -263,14 +268,22 @@ class Consumer(Generic[M]):
     def _is_suspect(self, record: Message) -> bool:
         return record.partition in self._suspects and record.offset <= self._suspects[record.partition][1]
 
-    async def _work_off(self, round_: "_Round", backlog: Backlog[M]) -> None:
+    async def _work_off(self, round_: Round, backlog: Backlog[M]) -> None:
         """Handle what is parked for as long as the round goes on."""
         while not round_.is_over:
-            if not await _to_its_end(backlog.turn()):
+            if not await to_its_end(backlog.turn()):
                 await asyncio.sleep(POLL_SECONDS)
 
-    async def _listen(self, reader: Reader, lane: Sequence[int]) -> bool:
+    async def _behind_seconds(self, reader: Reader, lane: Sequence[int], polled: int) -> float:
+        """Return how long what is unread is reckoned to take; where owners take no turns nobody wants to know."""
+        if self._turns is None:
+            return 0.0
+        behind = sum([await reader.unread_of(each) for each in lane])
+        return self._seconds_each * (behind + polled)
+
+    async def _listen(self, reader: Reader, lane: tuple[int, ...]) -> bool:
         """Note what the broker says of each partition; return whether it said anew of one that it has no more."""
+        self._listened_at[lane] = time.monotonic()
         found = [
             self.progress.heard(
                 each,
@@ -359,38 +372,3 @@ class Consumer(Generic[M]):
                 async with self._db.transaction() as tx:
                     await offset.advance(tx, self._feed, {record.partition: (behind, record.offset)})
                 self._handling.offsets[record.partition] = record.offset
-
-
-class _Round:
-    """One assignment of partitions: over for all lanes as soon as it is over for one."""
-
-    def __init__(self, wanted: tuple[int, ...]) -> None:
-        self.wanted = wanted
-        self.is_over = False
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-async def _together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run all; when one fails the others end with their batches in hand, and what failed first is raised."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            for lane in lanes:
-                group.create_task(lane)
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from None
-
-
-async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled() and (error := task.exception()):
-            # It stays for the next to read; to raise it here would make the cancellation forgotten.
-            log.warning("last batch not handled", error=repr(error))
-        raise

@@ -1,8 +1,9 @@
 """Noting what is in hand for longer than usual, so that a successor knows what this process may have died of."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
 
 import structlog
 
@@ -13,6 +14,8 @@ from wms.db.offset import Feed
 from wms.ids import InstanceId
 
 log = structlog.get_logger()
+
+Work: TypeAlias = Callable[[], Awaitable[None]]
 
 NOTED_AFTER_SECONDS = 1.0
 """Nearly no batch takes so long, so that notes cost nothing."""
@@ -26,47 +29,19 @@ class Noting:
         self._feed = feed
         self.instance_id = instance_id
 
-    @asynccontextmanager
-    async def batch(self, spans: Mapping[int, Span], *, at_once: bool = False) -> AsyncIterator[None]:
-        """Note these while the block runs, if it runs for long; `at_once`: before it begins."""
-        if at_once:
-            await self._note_batch(spans)
-        async with self._while_it_lasts(
-            lambda: self._note_batch(spans), lambda: self._forget_batch(list(spans)), noted=at_once
-        ):
-            yield
-
-    @asynccontextmanager
-    async def parked(self, parked_ids: Sequence[int], *, at_once: bool = False) -> AsyncIterator[None]:
-        """Note that these parked messages are in hand, if the block runs for long; `at_once`: before it begins."""
-        if at_once:
-            await self._take(parked_ids, self.instance_id)
-        async with self._while_it_lasts(
-            lambda: self._take(parked_ids, self.instance_id),
-            lambda: self._take(parked_ids, None),
-            noted=at_once,
-        ):
-            yield
-
-    @asynccontextmanager
-    async def _while_it_lasts(
-        self,
-        note: Callable[[], Awaitable[None]],
-        forget: Callable[[], Awaitable[None]],
-        *,
-        noted: bool = False,
-    ) -> AsyncIterator[None]:
-        writing: list[asyncio.Task[None]] = []
-        timer = asyncio.get_running_loop().call_later(
-            NOTED_AFTER_SECONDS, lambda: writing.append(asyncio.ensure_future(_quietly(note())))
+    def batch(self, spans: Mapping[int, Span], *, at_once: bool = False) -> "Note":
+        """Return a block that notes these while it runs, if it runs for long; `at_once`: before it begins."""
+        return Note(
+            partial(self._note_batch, spans), partial(self._forget_batch, list(spans)), at_once=at_once
         )
-        try:
-            yield
-        finally:
-            timer.cancel()
-            if writing or noted:
-                # A note that stays is no harm while this instance lives: it counts when its instance is dead.
-                await asyncio.wait([*writing, asyncio.ensure_future(_after(writing, forget))])
+
+    def parked(self, parked_ids: Sequence[int], *, at_once: bool = False) -> "Note":
+        """Return a block that notes that these parked messages are in hand, likewise."""
+        return Note(
+            partial(self._take, parked_ids, self.instance_id),
+            partial(self._take, parked_ids, None),
+            at_once=at_once,
+        )
 
     async def _note_batch(self, spans: Mapping[int, Span]) -> None:
         async with self._db.transaction() as tx:
@@ -81,10 +56,33 @@ class Noting:
             await parked.take(tx, parked_ids, instance_id)
 
 
-async def _after(writing: Sequence[asyncio.Task[None]], forget: Callable[[], Awaitable[None]]) -> None:
-    if writing:
-        await asyncio.wait(writing)
-    await _quietly(forget())
+class Note:
+    """A block during which something is in hand. For nearly all it is a timer that is cancelled."""
+
+    def __init__(self, note: Work, forget: Work, *, at_once: bool) -> None:
+        self._note = note
+        self._forget = forget
+        self._at_once = at_once
+        self._writing: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        if self._at_once:
+            await self._note()
+        self._timer = asyncio.get_running_loop().call_later(NOTED_AFTER_SECONDS, self._write)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._timer.cancel()
+        if self._at_once or self._writing is not None:
+            # A note that stays is no harm while this instance lives: it counts when its instance is dead.
+            await asyncio.wait([asyncio.ensure_future(self._take_back())])
+
+    def _write(self) -> None:
+        self._writing = asyncio.ensure_future(_quietly(self._note()))
+
+    async def _take_back(self) -> None:
+        if self._writing is not None:
+            await self._writing
+        await _quietly(self._forget())
 
 
 async def _quietly(work: Awaitable[None]) -> None:
