@@ -234,6 +234,18 @@ def test_what_no_message_can_hold_is_replaced() -> None:
     msgspec.json.encode(result)
 
 
+def test_a_job_that_left_no_file_for_a_pattern_is_done_and_says_so() -> None:
+    held = (JobId(1), Epoch(1))
+    whole = result_of(held, Outcome(reason=Reason(Code.DONE)))
+    missing = result_of(held, Outcome(reason=Reason(Code.DONE), unmatched=("*.x",)))
+    failed = result_of(held, Outcome(reason=Reason(Code.EXIT_CODE), unmatched=("*.x",)))
+    assert [(each.outcome, each.code) for each in (whole, missing, failed)] == [
+        ("done", Code.DONE),
+        ("done", Code.OUTPUT_MISSING),
+        ("failed", Code.EXIT_CODE),
+    ]
+
+
 class Nobody:
     """A link to nobody."""
 

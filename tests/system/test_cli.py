@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import io
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -122,6 +124,26 @@ async def test_ids_are_on_standard_output_with_and_without_waiting(
     assert await shell.run("kill", ids) == 0
     assert await shell.run("wait", f"{ids},{10**9}") == 1
     assert "1 of the 3 ids are of no job that you may see" in shell.err
+
+
+@pytest.mark.parametrize("command", ["submit --wait -- true", "logs -f JOB"])
+async def test_ctrl_c_says_that_the_jobs_go_on_and_what_to_do(shell: Shell, command: str) -> None:
+    assert await shell.run("submit", "--hold", "--", "true") == 0
+    words = tuple(command.replace("JOB", shell.out.strip()).split())
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "wms.cli", *shell.words(words)),
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert await process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = await process.communicate()
+    assert process.returncode == 130
+    assert "go on" in err.decode() or "goes on" in err.decode()
+    assert "`wms kill " in err.decode()
 
 
 async def test_every_line_of_a_list_says_what_it_is_of(shell: Shell) -> None:

@@ -525,7 +525,9 @@ class _Planner:
         counts = self.demand.unreached[number].most_common(5)
         if not counts:
             return "no job waits"
-        return "no waiting job may run there: " + ", ".join(f"{clause} ({n} jobs)" for clause, n in counts)
+        return "no waiting job may run there: " + ", ".join(
+            f"{clause} ({'1 job' if n == 1 else f'{n} jobs'})" for clause, n in counts
+        )
 
 
 _UNTRIED = "only its nodes can tell whether they do: pilots go as others find work there"
