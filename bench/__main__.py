@@ -8,6 +8,7 @@ BENCHMARKS = (
     "matching",
     "two_sided",
     "brokered",
+    "door",
     "why",
     "churn",
     "overtaking",

@@ -15,6 +15,7 @@ from wms.auth.keys import generate_keys, load_key
 from wms.auth.token import Claims, mint
 from wms.client import Settings
 from wms.embedded.broker import Broker
+from wms.files import write_secret
 from wms.runtime import clock
 
 NUMBERS = itertools.count(1)
@@ -34,7 +35,7 @@ class Place:
         claims = Claims(kind="user", owner=owner, group="users", vo="atlas", rights=frozenset(rights))
         issued = clock.timestamp() + min(lifetime - 3600.0, 0.0)
         path = self.root / f"{owner}.token"
-        path.write_text(mint(load_key(self.root / "keys" / "issuer.pem"), claims, 3600.0, issued))
+        write_secret(path, mint(load_key(self.root / "keys" / "issuer.pem"), claims, 3600.0, issued))
         return path
 
     def settings(self, owner: str, lifetime: float = 3600.0) -> Settings:

@@ -308,3 +308,44 @@ async def test_a_pilot_is_shown_with_what_it_printed(place: Place, shell: Shell)
     assert shell.out.endswith("my last words\n")
     assert "Failed: exit code 1 (PILOT_DIED)" in shell.err
     assert (await shell.json("pilots", "--output", "p-old"))["output"] == "my last words\n"
+
+
+async def test_two_users_of_a_group_without_the_owners_secrets(shell: Shell, owner: str) -> None:
+    """What `wms token client` makes is enough to work with, and holds nothing of the operator's."""
+    given = {}
+    for name in ("bob", "eve"):
+        place = shell.data / name
+        words = ("--owner", f"{name}-{owner}", "--group", "physics", "--vo", "lhcb", "--right", "job_sharing")
+        assert await shell.run("token", "client", *words, "--to", str(place)) == 0, shell.err
+        assert (place.stat().st_mode & 0o777, (place / "client.toml").stat().st_mode & 0o777) == (
+            0o700,
+            0o600,
+        )
+        assert not {"postgres", "jwks", "keys"} & set(
+            (place / "client.toml").read_text().replace("/", " ").split()
+        )
+        given[name] = place
+    shell.data = given["bob"]
+    assert await shell.run("submit", "--", "true") == 0, shell.err
+    job_id = shell.out.strip()
+    assert await shell.run("dead-letters") != 0
+    assert "this is for operators" in shell.err
+    # Another of the group sees it; so does whoever has the token alone.
+    shell.data = given["eve"]
+    assert (await shell.json("jobs", job_id))["owner"] == f"bob-{owner}"
+    assert await shell.run("token", "--token", str(given["bob"] / "user.token")) == 0
+    assert f"bob-{owner}" in shell.out
+
+
+async def test_a_token_that_others_may_read_is_refused(shell: Shell, tmp_path: Path) -> None:
+    assert await shell.run("token", "create", "--owner", "ann", "--to", str(tmp_path / "token")) == 0
+    (tmp_path / "token").chmod(0o644)
+    assert await shell.run("jobs", "--token", str(tmp_path / "token")) == 3
+    assert "others may read or change the token" in shell.err
+    assert "chmod 600" in shell.err
+
+
+async def test_an_operators_directory_is_not_overwritten(shell: Shell) -> None:
+    before = (shell.data / "client.toml").read_text()
+    assert await shell.run("token", "client", "--owner", "bob", "--to", str(shell.data)) == 2
+    assert (shell.data / "client.toml").read_text() == before

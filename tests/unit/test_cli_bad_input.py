@@ -172,7 +172,7 @@ def test_a_faulty_client_file_names_its_place(capsys: Captured, place: Path) -> 
     (place / "none" / "client.toml").write_text('[auth]\ntoken_file = "x"\n[kafka]\nbootstap = "y"\n')
     assert "bootstap" in refused(capsys, "jobs")
     (place / "none" / "client.toml").write_text('[auth]\ntoken_file = "x"\n')
-    assert "no token in x" in refused(capsys, "jobs", code=3)
+    assert f"no token in {place}/none/x" in refused(capsys, "jobs", code=3)
 
 
 def test_errors_for_programs_are_json_on_standard_output(capsys: Captured) -> None:

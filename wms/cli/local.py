@@ -120,7 +120,8 @@ def down(
 
 def token(
     what: Annotated[
-        Literal["show", "create"], Parameter(help="show the token in use, or create one")
+        Literal["show", "create", "client"],
+        Parameter(help="show the token in use, create one, or make all that another user needs"),
     ] = "show",
     *,
     owner: str | None = None,
@@ -142,6 +143,7 @@ def token(
       wms token
       wms token create --owner alice --group physics --vo atlas --lifetime 12h --to alice.token
       wms token create --owner boss --right job_administrator
+      wms token client --owner bob --group physics --to ./bob
       wms token create --owner nordic --site '*.nordic.org' --lifetime 30d --to nordic.token
 
     Parameters
@@ -163,16 +165,17 @@ def token(
     lifetime
         How long it is to be good: 12h, 7d.
     to
-        A file for it, readable by you alone; default: standard output.
+        A file for it, readable by you alone; default: standard output. Of `client`: the directory.
     """
-    if what == "create":
+    if what != "show":
         claims = _claims(owner, group, vo, right or [], site or [], certificate_subject, voms or [])
-        return _create_token(common, claims, lifetime, to)
+        made = _mint(common, claims, lifetime)
+        return _give_directory(common, made, to) if what == "client" else _give_token(common, made, to)
     from wms.client.credential import TokenFile
     from wms.client.settings import read_settings
     from wms.runtime import clock
 
-    settings = read_settings(common.data)
+    settings = read_settings(common.data, token=common.token)
     credential = TokenFile(Path(settings.auth.token_file)).read(clock.timestamp())
     _show_token(credential, common)
     return OK
@@ -225,16 +228,32 @@ def _claims(  # noqa: PLR0917 - a form filled in
     )
 
 
-def _create_token(common: Common, claims: "Claims", lifetime: float, to: Path | None) -> int:
+def _mint(common: Common, claims: "Claims", lifetime: float) -> str:
     from wms.auth.keys import load_key
     from wms.auth.token import mint
     from wms.client.settings import read_settings
-    from wms.files import write_secret
     from wms.runtime import clock
 
     keys = Path(read_settings(common.data).auth.jwks).parent
     key = "sites.pem" if claims.kind == "site" else "issuer.pem"
-    made = mint(load_key(keys / key), claims, lifetime, clock.timestamp())
+    return mint(load_key(keys / key), claims, lifetime, clock.timestamp())
+
+
+def _give_directory(common: Common, made: str, to: Path | None) -> int:
+    from wms.client.settings import read_settings, write_client_directory
+    from wms.errors import Rejected
+
+    if to is None:
+        raise Rejected("BAD_OPTION", "a client's directory needs a name", "--to DIRECTORY")
+    write_client_directory(to.absolute(), read_settings(common.data), made)
+    show(str(to))
+    note(f"whoever owns it uses the system with --data {to}, or WMS_DATA={to.absolute()}")
+    return OK
+
+
+def _give_token(common: Common, made: str, to: Path | None) -> int:
+    from wms.files import write_secret
+
     if to is not None:
         write_secret(to, made + "\n")
         show(str(to))

@@ -69,6 +69,9 @@ class Common:
     data: Annotated[Path | None, Parameter(env_var="WMS_DATA")] = None
     """The system's data directory; ~/.local/share/wms unless said."""
 
+    token: Annotated[Path | None, Parameter(env_var="WMS_TOKEN")] = None
+    """A file with the token to use; the one that the data directory names unless said."""
+
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False
     """Print JSON on standard output, for programs."""
 

@@ -138,7 +138,7 @@ async def _settings(common: Common, *, fresh: bool) -> "AsyncIterator[Settings]"
     from wms.client import read_settings
 
     if not fresh:
-        yield read_settings(common.data)
+        yield read_settings(common.data, token=common.token)
         return
     note("starting Postgres, a broker and the services ...")
     async with own_system(common.data, pilots=FRESH_PILOTS, log_level="warning") as system:

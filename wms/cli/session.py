@@ -27,10 +27,11 @@ def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> i
     """Connect to the user's system, do the work, and return its exit code."""
 
     async def run() -> int:
-        from wms.client import Client
+        from wms.client import Client, read_settings
 
         quiet()
-        async with Client.connect(common.data, timeout=common.timeout, patience=_patience(common)) as client:
+        settings = read_settings(common.data, token=common.token)
+        async with Client.connect(settings, timeout=common.timeout, patience=_patience(common)) as client:
             return await work(client)
 
     return run_async(run())
@@ -74,7 +75,7 @@ def with_database_and_broker(
         from wms.db.database import Database
 
         quiet()
-        settings = read_settings(common.data)
+        settings = read_settings(common.data, token=common.token)
         kafka = Kafka(settings.kafka, "wms-cli")
         db = await Database.connect(postgres_url(common), size=2, application="wms-cli")
         try:
@@ -99,7 +100,7 @@ def operator_name(common: Common) -> str:
     from wms.errors import Rejected
     from wms.runtime import clock
 
-    settings, now = read_settings(common.data), clock.timestamp()
+    settings, now = read_settings(common.data, token=common.token), clock.timestamp()
     try:
         token = TokenFile(Path(settings.auth.token_file)).read(now).token
         return Verifier.from_file(Path(settings.auth.jwks)).verify(token, now).owner
@@ -112,7 +113,7 @@ def postgres_url(common: Common) -> str:
     from wms.client import read_settings
     from wms.errors import Rejected
 
-    postgres = read_settings(common.data).postgres
+    postgres = read_settings(common.data, token=common.token).postgres
     if postgres is None:
         raise Rejected(
             "NOT_AN_OPERATOR",

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,19 @@ class TokenFile:
         self.path = path
 
     def read(self, now: float) -> Credential:
-        """Return the token that is in the file now. Rejected: no file, no token in it, or an expired one."""
+        """Return the token that is in the file now. Rejected: no file, one that others may use, no token in it, or an expired one."""
         try:
             with self.path.open("rb") as file:
+                mode = os.fstat(file.fileno()).st_mode
                 text = file.read(LIMIT)
         except OSError as error:
             raise Rejected("NO_TOKEN", f"no token in {self.path}: {error.strerror}", REMEDY) from None
+        if mode & 0o077:
+            raise Rejected(
+                "TOKEN_EXPOSED",
+                f"others may read or change the token in {self.path}",
+                f"chmod 600 {self.path}; it has {mode & 0o777:o}",
+            )
         credential = decode(text.strip(), str(self.path))
         credential.check(now)
         return credential

@@ -4,12 +4,19 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec import to_builtins
+from msgspec.structs import replace
+
 from wms.bus.kafka import Settings as KafkaSettings
 from wms.errors import Rejected
+from wms.files import to_toml, write_secret
 from wms.runtime.config import Section, read
 
 FILE = "client.toml"
 VARIABLE = "WMS_DATA"
+TOKEN_VARIABLE = "WMS_TOKEN"  # noqa: S105 - a name
+"""Names a file with the token to use."""
+TOKEN_FILE = "user.token"  # noqa: S105 - a name
 PLACE = Path(".local/share/wms")
 """Below the home directory: where a system is unless told otherwise."""
 
@@ -56,10 +63,16 @@ def data_directory(given: Path | None = None, environment: Mapping[str, str] = o
     return given.expanduser().absolute()
 
 
-def read_settings(directory: Path | None = None, environment: Mapping[str, str] = os.environ) -> Settings:
+def read_settings(
+    directory: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    token: Path | None = None,
+) -> Settings:
     """Return the settings of the system in a data directory, or raise Rejected, saying how to get one.
 
-    Variables such as `WMS_KAFKA__BOOTSTRAP` go before the file.
+    Variables such as `WMS_KAFKA__BOOTSTRAP` go before the file; the token's file is `token`, else the one that `WMS_TOKEN` names,
+    else as the file says, from its own directory.
     """
     place = data_directory(directory, environment)
     path = place / FILE
@@ -69,4 +82,24 @@ def read_settings(directory: Path | None = None, environment: Mapping[str, str] 
             f"there is no system in {place}: it has no {FILE}",
             "`wms up` starts one there; --data or WMS_DATA names another place",
         )
-    return read(path, Settings, environment)
+    settings = read(path, Settings, environment)
+    said = environment.get(TOKEN_VARIABLE)
+    chosen = token or (Path(said) if said else None)
+    file = chosen.expanduser().absolute() if chosen else place / settings.auth.token_file
+    return replace(settings, auth=replace(settings.auth, token_file=str(file)))
+
+
+def write_client_directory(place: Path, settings: Settings, token: str) -> None:
+    """Make what another user needs to reach the system: its address and a token, and no secret of an operator's.
+
+    Raises Rejected for a directory that is an operator's own.
+    """
+    file = place / FILE
+    if file.is_file() and read(file, Settings, {}).postgres is not None:
+        raise Rejected("BAD_OPTION", f"{place} is an operator's directory", "name another with --to")
+    usual = to_builtins(KafkaSettings())
+    kafka = {name: value for name, value in to_builtins(settings.kafka).items() if value != usual[name]}
+    sandboxes = {"sandboxes": {"url": settings.sandboxes.url}} if settings.sandboxes else {}
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_secret(place / TOKEN_FILE, token + "\n")
+    write_secret(file, to_toml({"kafka": kafka, **sandboxes, "auth": {"token_file": TOKEN_FILE}}))
