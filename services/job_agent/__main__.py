@@ -11,6 +11,7 @@ import uvloop
 
 from services.job_agent import lean, shepherd
 from services.job_agent.agent import Agent
+from services.job_agent.isolation import Isolation
 from services.job_agent.link import KafkaLink
 from services.job_agent.payload import Workplace
 from wms.auth.orders import PilotCredential
@@ -87,6 +88,7 @@ async def _run(config: PilotConfig, credential: PilotCredential) -> None:
         store=open_store(config.sandboxes.url),
         site=SiteName(pilot.site),
         pilot_id=PilotId(pilot.pilot_id),
+        isolation=Isolation.of(config),
     )
     async with workplace:
         link = KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, credential)

@@ -4,15 +4,19 @@ The files alone tell all (see `Stream` in the shepherd): the head, then segments
 can be read at any time, by anyone, and outlive the shepherd.
 """
 
+import os
 import re
-import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
-from services.job_agent.shepherd import head_bytes, segment_bytes, segment_path
+from services.job_agent.shepherd import SEGMENTS_KEPT, head_bytes, segment_bytes, segment_path
+
+COPY_BYTES = 1024 * 1024
+BLOCK = 4_096
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +47,11 @@ class Captured:
         self.path = path
         self._capture = capture
 
+    @property
+    def most_bytes(self) -> int:
+        """What its files may take on the disk, rounded up."""
+        return 2 * self._capture + (SEGMENTS_KEPT + 2) * BLOCK
+
     def read(self, max_bytes: int, offset: int | None = None) -> Chunk:
         """Return at most `max_bytes` from `offset` on, or the last ones without it.
 
@@ -57,9 +66,10 @@ class Captured:
             at = max(start, piece.start)
             if first is not None and at != first + len(data):
                 break  # a gap: the rest comes with the next read
-            if at < piece.start + piece.size and len(data) < max_bytes:
+            left = min(max_bytes - len(data), piece.start + piece.size - at)
+            if left > 0:
                 first = at if first is None else first
-                data += _read(piece.path, at - piece.start, max_bytes - len(data))
+                data += _read(piece.path, at - piece.start, left)
         return Chunk(data=bytes(data), offset=total if first is None else first, total=total)
 
     def text(self, limit: int) -> str:
@@ -69,10 +79,13 @@ class Captured:
     def finish(self) -> Path | None:
         """Return one file with the whole output, or its kept beginning and end with a line between; None if empty."""
         pieces = self._pieces()
-        if len(pieces) <= 1:
-            return self.path if pieces else None
+        if not pieces:
+            return None
+        if len(pieces) == 1 and self.path.lstat().st_size == pieces[0].size:
+            return self.path
         whole = self.path.with_name(self.path.name + ".whole")
-        with whole.open("wb") as target:
+        whole.unlink(missing_ok=True)
+        with whole.open("xb") as target:
             self._join(pieces, target)
         return whole
 
@@ -80,18 +93,17 @@ class Captured:
         head, *rest = pieces
         total = _end(pieces)
         resume = max(head.start + head.size, total - (self._capture - head_bytes(self._capture)))
-        _copy(head.path, 0, target)
+        _copy(head, 0, target)
         if left_out := resume - (head.start + head.size):
             target.write(f"\n[... {left_out} bytes left out ...]\n".encode())
         for piece in rest:
             if piece.start + piece.size > resume:
-                _copy(piece.path, max(0, resume - piece.start), target)
+                _copy(piece, max(0, resume - piece.start), target)
 
     def _pieces(self) -> list[_Piece]:
         """Return what there is, in order: the head, and the segments left."""
-        try:
-            head = self.path.stat().st_size
-        except FileNotFoundError:
+        head = _size(self.path, head_bytes(self._capture))
+        if head is None:
             return []
         if head < head_bytes(self._capture):
             return [_Piece(0, head, self.path)]
@@ -101,28 +113,41 @@ class Captured:
         named = re.compile(re.escape(self.path.name) + r"\.([0-9]+)")
         found = (named.fullmatch(path.name) for path in self.path.parent.iterdir())
         each = segment_bytes(self._capture)
-        for index in sorted(int(match[1]) for match in found if match):
+        for index in sorted(int(match[1]) for match in found if match)[-SEGMENTS_KEPT:]:
             path = Path(segment_path(str(self.path), index))
-            try:
-                yield _Piece(head + (index - 1) * each, path.stat().st_size, path)
-            except FileNotFoundError:
-                continue  # overtaken by newer ones
+            size = _size(path, each)
+            if size is not None:  # else overtaken by newer ones
+                yield _Piece(head + (index - 1) * each, size, path)
 
 
 def _end(pieces: list[_Piece]) -> int:
     return pieces[-1].start + pieces[-1].size if pieces else 0
 
 
+def _size(path: Path, most: int) -> int | None:
+    """Return how much of a file is output: no more than the shepherd writes there, whatever a payload made of it."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return min(found.st_size, most) if stat.S_ISREG(found.st_mode) else None
+
+
 def _read(path: Path, skip: int, size: int) -> bytes:
     try:
-        with path.open("rb") as file:
-            file.seek(skip)
-            return file.read(size)
-    except FileNotFoundError:
+        # A payload that is not contained may have put a link or a pipe in its place.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
         return b""
-
-
-def _copy(path: Path, skip: int, target: BinaryIO) -> None:
-    with path.open("rb") as file:
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return b""
         file.seek(skip)
-        shutil.copyfileobj(file, target)
+        return file.read(size)
+
+
+def _copy(piece: _Piece, skip: int, target: BinaryIO) -> None:
+    target.writelines(
+        _read(piece.path, start, min(COPY_BYTES, piece.size - start))
+        for start in range(skip, piece.size, COPY_BYTES)
+    )

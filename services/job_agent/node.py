@@ -47,8 +47,11 @@ class _Looked(msgspec.Struct):
 class Node:
     """Judges offers by what the node is."""
 
-    def __init__(self, config: PilotConfig, measured: Mapping[str, Value] | None = None) -> None:
+    def __init__(
+        self, config: PilotConfig, measured: Mapping[str, Value] | None = None, *, isolation: str = ""
+    ) -> None:
         self._config = config
+        self._isolation = {ISOLATION: isolation} if isolation else {}
         self._measured = measured
         self._unfit: dict[str, None] = {} if can_evaluate() else {NOTHING_EVALUATED: None}
 
@@ -61,6 +64,7 @@ class Node:
     def told(self) -> Told:
         """What to tell of the node with requests: what is measured, above what its batch system was asked for."""
         measured = measure(self._config) if self._measured is None else self._measured
+        measured = {**measured, **self._isolation}
         asked = dict(self._config.resource.node)
         known = asked | {name.lower(): value for name, value in measured.items()}
         return tuple(
@@ -145,6 +149,8 @@ def _looks_at_credentials(term: "NodeOfTree") -> bool:
     return not CREDENTIALS.isdisjoint(expression.own | expression.bare)
 
 
+ISOLATION = "WMSIsolation"
+"""What of a node tells how its pilot isolates payloads: `namespaces` or `none`."""
 _NO_LIBRARY = "this pilot has no library to evaluate ClassAd expressions, and takes no jobs with requirements"
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Literal, Self
 
 import msgspec
+import structlog
 
 from services.job_agent.capture import Chunk
 from services.job_agent.environment import environment_of
+from services.job_agent.isolation import Isolation, payload_owner
 from services.job_agent.limits import Limits, limits_of, size, struck, wall_struck
 from services.job_agent.place import SCRATCH, WORK, Harvest, Place
 from services.job_agent.processes import Ended, NotStarted, Order, Process, Processes
@@ -24,6 +26,9 @@ from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.messages.reports import Usage
 from wms.transfer import SandboxStore, keep
 
+log = structlog.get_logger()
+
+NAMESPACES, NOT_ISOLATED = "namespaces", "none"
 GRACE_SECONDS = 0.5
 # A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
 URGENT_GRACE_SECONDS = 0.2
@@ -66,12 +71,14 @@ class Workplace:
         site: SiteName,
         pilot_id: PilotId,
         passed: tuple[str, ...] = (),
+        isolation: Isolation | None = None,
     ) -> None:
         self.root = root
         self.store = store
         self.site = site
         self.pilot_id = pilot_id
         self.passed = passed
+        self.isolation = isolation or Isolation(mode="none")
         self.processes = Processes()
         self.sampler = Sampler()
         self.spares = Spares(root, (WORK, SCRATCH))
@@ -80,8 +87,29 @@ class Workplace:
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(self.root.mkdir, mode=0o700, parents=True, exist_ok=True)
         await self._stack.enter_async_context(self.sampler)
+        await self._isolate()
         await self._stack.enter_async_context(self.processes)
+        if self.processes.isolation_fault:
+            log.warning("payloads are not isolated", reason=self.processes.isolation_fault)
         return self
+
+    async def _isolate(self) -> None:
+        # Mounts follow no links: all is told by its true name.
+        self.root = await asyncio.to_thread(self.root.resolve)
+        self.spares = Spares(self.root, (WORK, SCRATCH))
+        settings = self.isolation.settings(self.root)
+        self.processes = Processes(settings, required=self.isolation.mode == "required")
+
+    @property
+    def isolation_words(self) -> str:
+        """How payloads are isolated: by namespaces, or not at all."""
+        contained = self.isolation.mode != "none" and not self.processes.isolation_fault
+        return NAMESPACES if contained else NOT_ISOLATED
+
+    @property
+    def owner(self) -> tuple[int, int] | None:
+        """The user and group to whom payloads' files belong, if not to the agent's."""
+        return payload_owner() if self.isolation_words == NAMESPACES else None
 
     async def __aexit__(self, *_: object) -> None:
         """End every payload that still runs, and the shepherd."""
@@ -113,7 +141,9 @@ class Payload:
         self._at = workplace
         self._description = description
         self._limits = limits
-        self._place = Place(workplace.root, job_id, epoch, description, workplace.spares)
+        self._place = Place(
+            workplace.root, job_id, epoch, description, workplace.spares, owner=workplace.owner
+        )
         self._process: Process | None = None
         self._watched: Watched | None = None
         self._stopped_for: Reason | None = None
@@ -240,6 +270,7 @@ class Payload:
             argv=(program, *self._description.arguments),
             cwd=str(self._place.work),
             env=environment,
+            scratch=str(self._place.scratch),
             stdout=str(self._place.stdout.path),
             stderr=str(self._place.stderr.path),
             stdout_capture=self._description.stdout_limit,
@@ -254,7 +285,7 @@ class Payload:
         self._watched = watched = Watched(
             process,
             self._limits,
-            self._place.measured,
+            self._place.disk_bytes,
             self._judge,
             lambda error: self.kill(_unwatched(error)),
         )

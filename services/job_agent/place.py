@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import shutil
 import stat
 import subprocess
@@ -39,12 +40,20 @@ class Place:
     """
 
     def __init__(
-        self, root: Path, job_id: JobId, epoch: Epoch, description: JobDescription, spares: Spares
+        self,
+        root: Path,
+        job_id: JobId,
+        epoch: Epoch,
+        description: JobDescription,
+        spares: Spares,
+        *,
+        owner: tuple[int, int] | None = None,
     ) -> None:
         self.directory = root / f"{job_id}.{epoch}"
         self.work = self.directory / WORK
         self.scratch = self.directory / SCRATCH
         self._spares = spares
+        self._owner = owner
         self.stdout = Captured(self.directory / STDOUT, description.stdout_limit)
         self.stderr = Captured(self.directory / STDERR, description.stderr_limit)
 
@@ -52,6 +61,16 @@ class Place:
     def measured(self) -> tuple[Path, ...]:
         """The directories whose content is held against the disk limit."""
         return (self.work, self.scratch)
+
+    def disk_bytes(self) -> int:
+        """Return what it holds of the disk; blocking. What is printed costs nothing up to what is kept of it."""
+        beside = 0
+        with contextlib.suppress(OSError):
+            for entry in self.directory.iterdir():
+                if entry not in self.measured:
+                    beside += entry.lstat().st_blocks * 512 + disk_bytes([entry])
+        kept = self.stdout.most_bytes + self.stderr.most_bytes
+        return disk_bytes(self.measured) + max(0, beside - kept)
 
     async def prepare(self, store: SandboxStore, description: JobDescription) -> str:
         """Make the directories, unpack the input sandboxes in their order, and return the program to execute.
@@ -63,7 +82,7 @@ class Place:
         await asyncio.to_thread(self._make, description.executable)
         for sandbox in description.input_sandbox:
             await download(store, sandbox.sha256, self.work, size=sandbox.size)
-        return await asyncio.to_thread(self._program, description.executable)
+        return await asyncio.to_thread(self._filled, description.executable)
 
     def harvest(self, patterns: tuple[str, ...]) -> Harvest:
         """Return what there is to keep; blocking. Raises Rejected for a pattern that leads out."""
@@ -72,7 +91,7 @@ class Place:
             printed={STDOUT: self.stdout.finish() or b"", STDERR: self.stderr.finish() or b""},
             stdout_tail=self.stdout.text(TAIL_CHARACTERS),
             stderr_tail=self.stderr.text(TAIL_CHARACTERS),
-            disk_bytes=disk_bytes(self.measured),
+            disk_bytes=self.disk_bytes(),
         )
 
     def remove(self, *, spare: bool = False) -> None:
@@ -95,10 +114,21 @@ class Place:
             pass  # it is told better when it is started
         return executable
 
+    def _filled(self, executable: str) -> str:
+        program = self._program(executable)
+        if self._owner is not None:
+            for parent, directories, files in os.walk(self.work):
+                for name in (*directories, *files):
+                    os.chown(Path(parent, name), *self._owner, follow_symlinks=False)
+        return program
+
     def _make(self, executable: str) -> str:
         if self.directory.exists():
             self._remove()  # of an agent of the same name that died
         self._spares.make(self.directory)
+        if self._owner is not None:
+            for path in self.measured:
+                os.chown(path, *self._owner)
         return self._program(executable)
 
     def _remove(self) -> None:

@@ -46,6 +46,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     stdout_capture: int = 10 * 1024 * 1024
     """Bytes kept of the output; half its beginning, half its end."""
     stderr_capture: int = 10 * 1024 * 1024
+    scratch: str = ""
+    """What is its `/tmp` where it is contained; `cwd` and this are then all that it can write to."""
     umask: int = shepherd.UMASK
     rlimits: dict[str, int] = {}
     """By their names in `resource` without `RLIMIT_`."""
@@ -75,6 +77,11 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 class _Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):
     id: int
     pid: int
+    container: int = 0
+
+
+class _Contained(msgspec.Struct, frozen=True, tag_field="is", tag="contained"):
+    error: str
 
 
 class _Failed(msgspec.Struct, frozen=True, tag_field="is", tag="failed_to_start"):
@@ -93,7 +100,7 @@ class _Exited(Ended, frozen=True, kw_only=True, tag_field="is", tag="exited"):
     id: int
 
 
-_decoder = msgspec.json.Decoder(_Started | _Failed | _Stray | _Exited)
+_decoder = msgspec.json.Decoder(_Started | _Failed | _Stray | _Exited | _Contained)
 _encoder = msgspec.json.Encoder()
 
 
@@ -111,6 +118,8 @@ class Process:
         self.mark = mark
         """What all its descendants carry; see the shepherd."""
         self.pid = 0
+        self.container = 0
+        """The init of its PID namespace, whose end is that of them all; 0 if it is not contained."""
         self.stray_seconds = 0.0
         """CPU seconds of ended descendants that no living one of them counts."""
         loop = asyncio.get_running_loop()
@@ -139,7 +148,7 @@ class Process:
     def _insist(self) -> None:
         if self.ended.done():
             return
-        for pid, _ in shepherd.marked({self.mark}):
+        for pid in [self.container] if self.container else [pid for pid, _ in shepherd.marked({self.mark})]:
             shepherd.send_signal(pid, signal.SIGKILL)
         asyncio.get_running_loop().call_later(INSIST_SECONDS, self._give_up_shepherd)
 
@@ -158,6 +167,8 @@ class _Link(asyncio.Protocol):
         self._incoming = b""
         self._processes: dict[int, Process] = {}
         self._count = 0
+        self.contained: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Why payloads cannot be contained, or "" once they are."""
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the shepherd has ended and all its payloads with it."""
         self._sweep: asyncio.Task[None] | None = None
@@ -203,13 +214,17 @@ class _Link(asyncio.Protocol):
 
     # ---
 
-    def _hear(self, message: _Started | _Failed | _Stray | _Exited) -> None:
+    def _hear(self, message: _Started | _Failed | _Stray | _Exited | _Contained) -> None:
+        if isinstance(message, _Contained):
+            if not self.contained.done():
+                self.contained.set_result(message.error)
+            return
         process = self._processes.get(message.id)
         if process is None:
             return
         match message:
-            case _Started(pid=pid):
-                process.pid = pid
+            case _Started(pid=pid, container=container):
+                process.pid, process.container = pid, container
                 _settle(process.started, None)
             case _Failed(error=error, fault=fault):
                 del self._processes[message.id]
@@ -225,11 +240,15 @@ class _Link(asyncio.Protocol):
         """After the shepherd's end: see that its payloads are gone, and tell."""
         marks = {process.mark for process in self._processes.values()}
         await asyncio.to_thread(_ended, self._program)
+        containers = {process.container for process in self._processes.values()} - {0}
         stuck = await asyncio.to_thread(_swept, marks)
+        stuck += await asyncio.to_thread(_emptied, containers)
         for process in self._processes.values():
             _fail(process.started, Unavailable("the process that minds this node's payloads died"))
             _settle(process.ended, Ended(signal=signal.SIGKILL, lost=True, stuck=stuck))
         self._processes.clear()
+        if not self.contained.done():
+            self.contained.set_result("the process that minds this node's payloads died")
         _settle(self.gone, None)
 
 
@@ -270,10 +289,32 @@ def _swept(marks: set[int]) -> int:
     return 0
 
 
-class Processes:
-    """Starts processes through a shepherd, one at any time, a new one when it died."""
+def _emptied(containers: set[int]) -> int:
+    """See to the ends of these containers, which are the agent's children now, and return how many did not end."""
+    deadline = time.monotonic() + SWEEP_SECONDS
+    left = set(containers)
+    while left and time.monotonic() < deadline:
+        for pid in list(left):
+            shepherd.send_signal(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                    continue
+            left.discard(pid)
+        time.sleep(SWEEP_PAUSE if left else 0)
+    return len(left)
 
-    def __init__(self) -> None:
+
+class Processes:
+    """Starts processes through a shepherd, one at any time, a new one when it died.
+
+    With settings (see container.py) they are contained, where that can be done; `isolation_fault` says why not. Once they
+    were, or if they must be, no process is started that is not.
+    """
+
+    def __init__(self, containing: dict[str, object] | None = None, *, required: bool = False) -> None:
+        self._containing = containing
+        self._required = required
+        self.isolation_fault = ""
         self._link: _Link | None = None
         self._starting = asyncio.Lock()
 
@@ -318,8 +359,27 @@ class Processes:
             if self._link is None or not self._link.usable:
                 if self._link is not None:
                     await self._link.gone
-                self._link = await _start()
+                link = await _start()
+                await self._contain(link)
+                self._link = link
             return self._link
+
+    async def _contain(self, link: _Link) -> None:
+        if self._containing is None:
+            return
+        link.send({"op": "contain", "settings": self._containing})
+        try:
+            async with asyncio.timeout(SPAWN_SECONDS):
+                self.isolation_fault = await asyncio.shield(link.contained)
+        except TimeoutError:
+            self.isolation_fault = f"no container was made within {SPAWN_SECONDS:g} s"
+        if not self.isolation_fault:
+            self._required = True
+        elif self._required:
+            link.stop()
+            raise Unavailable(f"payloads cannot be isolated here, and must be: {self.isolation_fault}")
+        else:
+            self._containing = None
 
 
 async def _start() -> _Link:

@@ -7,6 +7,7 @@ Read straight from `/proc/PID/stat`, one read a process, since psutil takes seve
 import asyncio
 import contextlib
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -39,6 +40,8 @@ class Tree(msgspec.Struct):
     cpu_seconds: float = 0.0
     rss_bytes: int = 0
     pids: list[int] = msgspec.field(default_factory=list)
+    proc: str = "/proc"
+    """Where these pids are told of."""
 
 
 def look(marks: Iterable[int]) -> dict[int, Tree]:
@@ -50,10 +53,27 @@ def look(marks: Iterable[int]) -> dict[int, Tree]:
     return trees
 
 
+def look_into(container: int) -> Tree:
+    """Return what all processes of a container use but its init, whoever they pretend to be; blocking."""
+    tree = Tree(proc=f"/proc/{container}/root/proc")
+    with contextlib.suppress(OSError):
+        for name in os.listdir(tree.proc):  # noqa: PTH208 - the names alone
+            if name.isdigit() and name != "1":
+                with contextlib.suppress(OSError, ValueError, IndexError):
+                    _add(tree, int(name))
+    return tree
+
+
+def _trees(processes: Iterable[Process]) -> dict[int, Tree]:
+    """Return what each process and its descendants use, by its mark."""
+    bare = look({each.mark for each in processes if not each.container})
+    return bare | {each.mark: look_into(each.container) for each in processes if each.container}
+
+
 def _add(tree: Tree, pid: int) -> None:
-    stat = Path(f"/proc/{pid}/stat").read_bytes()
+    line = Path(f"{tree.proc}/{pid}/stat").read_bytes()
     # The name in parentheses may hold anything; after it come state, ppid, ...
-    fields = stat.rpartition(b")")[2].split()
+    fields = line.rpartition(b")")[2].split()
     # utime, stime, and the same of the children waited for.
     tree.cpu_seconds += sum(map(int, fields[11:15])) / _TICKS
     if fields[0] != b"Z":
@@ -61,12 +81,12 @@ def _add(tree: Tree, pid: int) -> None:
         tree.pids.append(pid)
 
 
-def proportional_bytes(pids: Iterable[int]) -> int | None:
+def proportional_bytes(pids: Iterable[int], proc: str = "/proc") -> int | None:
     """Return the memory of these processes, shared pages counted once; None when the kernel does not tell."""
     total = 0
     for pid in pids:
         try:
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_bytes()
+            rollup = Path(f"{proc}/{pid}/smaps_rollup").read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
         except OSError:
@@ -95,6 +115,19 @@ def disk_bytes(directories: Iterable[Path]) -> int:
     return total
 
 
+def unlinked_bytes(tree: Tree) -> int:
+    """Return what files hold that have no name any more, and that these processes have open; blocking."""
+    found: dict[tuple[int, int], int] = {}
+    for pid in tree.pids:
+        for entry in _entries(f"{tree.proc}/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                status = entry.stat()
+                # What is in memory alone has no disk below it: its device is one of none.
+                if status.st_nlink == 0 and stat.S_ISREG(status.st_mode) and os.major(status.st_dev):
+                    found[status.st_dev, status.st_ino] = status.st_blocks * 512
+    return sum(found.values())
+
+
 def _entries(directory: str) -> list["os.DirEntry[str]"]:
     try:
         with os.scandir(directory) as entries:
@@ -110,13 +143,14 @@ class Watched:
         self,
         process: Process,
         limits: Limits,
-        directories: tuple[Path, ...],
+        measure: Callable[[], int],
         on_usage: Callable[[], None],
         on_fault: Callable[[Exception], None],
     ) -> None:
         self.process = process
         self.limits = limits
-        self.directories = directories
+        self.measure = measure
+        self.tree = Tree()
         self.usage = Usage()
         self.peak_bytes = 0
         self._on_usage = on_usage
@@ -155,10 +189,11 @@ class Watched:
 
     def saw(self, tree: Tree) -> None:
         """Take in what its processes use."""
+        self.tree = tree
         memory = tree.rss_bytes
         if self.limits.memory_bytes is not None and memory > self.limits.memory_bytes and len(tree.pids) > 1:
             # Forked workers share most of their pages, which the sum counts for each.
-            memory = min(memory, proportional_bytes(tree.pids) or memory)
+            memory = min(memory, proportional_bytes(tree.pids, tree.proc) or memory)
         # A process that ended unseen by its parent takes its time with it: what was seen once stays.
         cpu = max(self.usage.cpu_seconds, tree.cpu_seconds + self.process.stray_seconds)
         self.peak_bytes = max(self.peak_bytes, memory)
@@ -166,6 +201,10 @@ class Watched:
             self.usage, cpu_seconds=cpu, memory_bytes=memory, processes=len(tree.pids)
         )
         self._on_usage()
+
+    def disk_used(self) -> int:
+        """Return what it holds of the disk: in its directories, and in files that have lost their names; blocking."""
+        return self.measure() + unlinked_bytes(self.tree)
 
     def saw_disk(self, used: int, walk_seconds: float) -> None:
         """Take in what its directories hold, and when to look again."""
@@ -214,7 +253,7 @@ class Sampler:
             await self._something()
             await asyncio.sleep(period)
             subjects = list(self._watched)
-            trees = await asyncio.to_thread(look, [subject.process.mark for subject in subjects])
+            trees = await asyncio.to_thread(_trees, [subject.process for subject in subjects])
             for subject in self._watched.intersection(subjects):
                 with subject.answering():
                     subject.saw(trees[subject.process.mark])
@@ -230,7 +269,7 @@ class Sampler:
                     break
                 start = time.monotonic()
                 with subject.answering():
-                    used = await asyncio.to_thread(disk_bytes, subject.directories)
+                    used = await asyncio.to_thread(subject.disk_used)
                     subject.saw_disk(used, time.monotonic() - start)
 
     async def _something(self) -> None:

@@ -5,10 +5,12 @@ it starts in milliseconds. FD is a stream socket to the agent; both speak JSON, 
 
     {"op": "spawn", "id", "argv", "cwd", "env", "stdout", "stderr",
      "stdout_capture", "stderr_capture", "mark", "umask", "rlimits", "deadline"}
+    {"op": "contain", "settings"}               run what is spawned from now on in containers (see container.py)
     {"op": "signal", "id", "signal"}            to the payload's process group
     {"op": "kill", "id"}                        SIGKILL to all of it
     {"op": "deadline", "id", "at"}              kill it at this time of CLOCK_BOOTTIME unless told another; null: never
-    {"is": "started", "id", "pid"}
+    {"is": "contained", "error"}                whether that can be done: "" or why not
+    {"is": "started", "id", "pid", "container"}    the last is its container's pid, or 0
     {"is": "failed_to_start", "id", "error", "fault": "job" or "node"}
     {"is": "stray", "id", "user_seconds", "system_seconds"}    a descendant that its own parent did not wait for ended
     {"is": "exited", "id", "exit_code" or "signal", "wall_seconds", "user_seconds", "system_seconds",
@@ -33,7 +35,7 @@ hangs: payloads die at their deadline. The guard ends: the shepherd makes anothe
 """
 
 # pathlib and contextlib would double the time to start.
-# ruff: noqa: PTH108, PTH110, PTH113, PTH123, PTH208, SIM105
+# ruff: noqa: PTH100, PTH108, PTH110, PTH113, PTH120, PTH123, PTH208, SIM105
 
 from __future__ import annotations
 
@@ -235,7 +237,9 @@ class Stream:
 
     def _open(self) -> int:
         path = segment_path(self._path, self._index)
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        # Not waiting, should a payload have put a pipe there.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
+        return os.open(path, flags, 0o600)
 
 
 class Charge:
@@ -249,6 +253,8 @@ class Charge:
         self.began_at = began_at
         self.deadline: float | None = None
         self.expired = False
+        self.cell: Cell | None = None
+        self.killed = False
         self.ended: int | None = None
         self.ended_at = 0.0
         self.pause = SETTLE_FIRST
@@ -261,6 +267,16 @@ class Charge:
         self.user_seconds += usage.ru_utime
         self.system_seconds += usage.ru_stime
         self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * 1024)
+
+
+class Cell:
+    """A container as the shepherd sees it, and the payload in it, if one is."""
+
+    def __init__(self, pid: int, link: socket.socket) -> None:
+        self.pid = pid
+        self.link = link
+        self.charge: Charge | None = None
+        self.is_ready = False
 
 
 class Shepherd:
@@ -283,6 +299,9 @@ class Shepherd:
         self._closing = False
         self._guard = 0
         self._held = -1
+        self._containing: dict[str, Any] | None = None
+        self._cells: dict[int, Cell] = {}
+        self._idle: list[Cell] = []
 
     def run(self) -> None:
         """Serve until the agent is gone, or SIGTERM comes, and all payloads have ended."""
@@ -388,6 +407,9 @@ class Shepherd:
         if order["op"] == "spawn":
             self._spawn(order)
             return
+        if order["op"] == "contain":
+            self._contain(order["settings"])
+            return
         charge = self._charges.get(order["id"])
         if charge is None:
             return
@@ -420,8 +442,11 @@ class Shepherd:
     def _close(self) -> None:
         """Kill everything and take nothing more; the loop ends when all has ended."""
         self._closing = True
+        for cell in self._cells.values():
+            send_signal(cell.pid, signal.SIGKILL)
         for charge in self._charges.values():
-            send_signal(charge.pid, signal.SIGKILL)
+            if charge.cell is None:
+                send_signal(charge.pid, signal.SIGKILL)
         for pid, _ in marked(self._marks):
             send_signal(pid, signal.SIGKILL)
 
@@ -437,37 +462,125 @@ class Shepherd:
             self._tell("failed_to_start", identity, error="its time is over", fault="node")
             return
         try:
-            charge = self._start(order)
+            charge = self._start(order) if self._containing is None else self._enclosed(order)
         except Exception as error:  # noqa: BLE001 - one order's fault: the shepherd's end would be that of all
-            fault = "node" if getattr(error, "errno", 0) in NODE_FAULTS else "job"
-            self._tell("failed_to_start", identity, error=_explained(error, order), fault=fault)
+            text, fault = _fault(error, order)
+            self._tell("failed_to_start", identity, error=text, fault=fault)
             return
-        self._charges[identity] = self._mains[charge.pid] = self._marks[charge.mark] = charge
+        self._charges[identity] = self._marks[charge.mark] = charge
         self._set_deadline(charge, order["deadline"])
         for stream in charge.streams:
             self._listen(stream)
-        self._tell("started", identity, pid=charge.pid)
+        if charge.cell is None:
+            self._mains[charge.pid] = charge
+            self._tell("started", identity, pid=charge.pid, container=0)
 
     def _start(self, order: dict[str, Any]) -> Charge:
-        reading: list[int] = []
-        writing: list[int] = []
-        try:
-            for _ in range(2):
-                ends = os.pipe2(os.O_CLOEXEC)
-                reading.append(ends[0])
-                writing.append(ends[1])
-            began_at = now()
-            pid = _spawned(order, *writing)
-        except BaseException:
-            _close(reading)
-            raise
-        finally:
-            _close(writing)
-        streams = []
-        for end, name in zip(reading, ("stdout", "stderr"), strict=True):
-            os.set_blocking(end, False)
-            streams.append(Stream(end, order[name], order[f"{name}_capture"]))
+        began_at = now()
+        pid, streams = _with_streams(order, lambda *writing: _spawned(order, *writing))
         return Charge(order["id"], pid, order["mark"], began_at, streams)
+
+    # --- containers ---
+
+    def _contain(self, settings: dict[str, Any]) -> None:
+        self._containing = settings
+        try:
+            self._idle.append(self._new_cell())
+        except OSError as error:
+            self._containing = None
+            self._tell("contained", 0, error=str(error))
+
+    def _new_cell(self) -> Cell:
+        """Make a container. Raises OSError where the kernel forbids it."""
+        assert self._containing is not None
+        cell = Cell(*containers().start(self._containing, _spawned, _fault))
+        self._cells[cell.pid] = cell
+        self._register(cell.link.fileno(), lambda: self._hear(cell))
+        return cell
+
+    def _enclosed(self, order: dict[str, Any]) -> Charge:
+        cell = self._idle.pop() if self._idle else self._new_cell()
+        began_at = now()
+        _, streams = _with_streams(order, lambda *writing: containers().send(cell.link, order, *writing))
+        charge = cell.charge = Charge(order["id"], 0, order["mark"], began_at, streams)
+        charge.cell = cell
+        return charge
+
+    def _hear(self, cell: Cell) -> None:
+        heard = containers().receive(cell.link)
+        if heard is None:
+            self._bury(cell, "its container ended")
+            return
+        told, pid = heard
+        charge = cell.charge
+        if told["is"] == "ready":
+            cell.is_ready = True
+            if charge is None:
+                self._tell("contained", 0, error="")
+        elif told["is"] == "failed":
+            self._bury(cell, told["error"])
+        elif charge is not None:
+            self._hear_of(cell, charge, told, pid)
+
+    def _hear_of(self, cell: Cell, charge: Charge, told: dict[str, Any], pid: int) -> None:
+        if told["is"] == "started":
+            charge.pid = pid
+            self._tell("started", charge.identity, pid=pid, container=cell.pid)
+            if charge.killed or self._closing:
+                self._kill(charge)
+        elif told["is"] == "failed_to_start":
+            self._leave(cell)
+            self._give_up(charge, told["error"], told["fault"])
+        elif told["is"] == "stray":
+            used = {name: told[name] for name in ("user_seconds", "system_seconds")}
+            self._tell("stray", charge.identity, **used)
+        elif told["is"] == "ended":
+            self._note_end(charge, told)
+            self._at(now() + SETTLE_GIVE_UP, self._abandon, cell, charge)
+        elif told["is"] == "settled":
+            self._note_end(charge, told)
+            charge.user_seconds, charge.system_seconds = told["user_seconds"], told["system_seconds"]
+            charge.max_rss_bytes = told["max_rss_bytes"]
+            self._leave(cell)
+            self._finish(charge, told["status"], 0)
+
+    def _note_end(self, charge: Charge, told: dict[str, Any]) -> None:
+        charge.ended = told["status"]
+        charge.ended_at = charge.began_at + told["wall_seconds"]
+
+    def _leave(self, cell: Cell) -> None:
+        """Keep a container for the next payload."""
+        cell.charge = None
+        self._idle.append(cell)
+
+    def _give_up(self, charge: Charge, error: str, fault: str) -> None:
+        self._forget_charge(charge)
+        self._tell("failed_to_start", charge.identity, error=error, fault=fault)
+
+    def _bury(self, cell: Cell, error: str) -> None:
+        """Do without a container that ended, and its payload with it."""
+        self._forget(cell.link.fileno())
+        cell.link.close()
+        send_signal(cell.pid, signal.SIGKILL)
+        if cell in self._idle:
+            self._idle.remove(cell)
+        charge, cell.charge = cell.charge, None
+        if charge is not None:
+            if charge.pid:
+                charge.ended_at = charge.ended_at or now()
+                self._finish(charge, signal.SIGKILL if charge.ended is None else charge.ended, 0)
+            else:
+                self._give_up(charge, f"it cannot be isolated: {error}", "node")
+        elif not cell.is_ready:
+            self._containing = None
+            self._tell("contained", 0, error=error)
+
+    def _abandon(self, cell: Cell, charge: Charge) -> None:
+        """What even SIGKILL did not end by now is left to the kernel, which ends it with its container."""
+        if cell.charge is charge and charge.ended is not None:
+            cell.charge = None
+            send_signal(cell.pid, signal.SIGKILL)
+            self._finish(charge, charge.ended, 1)
 
     # --- outputs ---
 
@@ -491,17 +604,19 @@ class Shepherd:
     # --- stopping ---
 
     def _signal(self, charge: Charge, number: int) -> None:
-        if charge.ended is None:
+        if charge.ended is None and _is_there(charge):
             try:
                 os.killpg(charge.pid, number)
             except (ProcessLookupError, PermissionError):
                 pass
 
     def _kill(self, charge: Charge) -> None:
-        if charge.ended is None:
-            send_signal(charge.pid, signal.SIGKILL)
-        for pid, _ in marked({charge.mark}):
-            send_signal(pid, signal.SIGKILL)
+        charge.killed = True
+        if charge.ended is None and _is_there(charge):
+            send_signal(charge.pid, signal.SIGKILL)  # a container then ends all the rest
+        if charge.cell is None:
+            for pid, _ in marked({charge.mark}):
+                send_signal(pid, signal.SIGKILL)
 
     def _set_deadline(self, charge: Charge, at: float | None) -> None:
         charge.deadline = at
@@ -520,6 +635,10 @@ class Shepherd:
         while (pid := _ended_child()) is not None:
             if pid == self._guard:
                 self._replace_guard()
+                continue
+            if pid in self._cells:
+                os.waitpid(pid, 0)
+                del self._cells[pid]
                 continue
             charge = self._mains.get(pid)
             owner = charge or self._owner(pid)
@@ -560,19 +679,23 @@ class Shepherd:
         self._settle(charge)
 
     def _remains(self, charge: Charge) -> list[int]:
-        strays = [pid for pid in _children() if pid not in self._mains and pid != self._guard]
+        ours = {self._guard, *self._mains, *self._cells}
+        strays = [pid for pid in _children() if pid not in ours]
         owners = {pid: self._owner(pid) for pid in strays}
-        ours = [pid for pid, owner in owners.items() if owner is charge or owner is None]
-        if not ours:
+        left = [pid for pid, owner in owners.items() if owner is charge or owner is None]
+        if not left:
             return []
-        return list({*ours, *(pid for pid, _ in marked({charge.mark}))})
+        return list({*left, *(pid for pid, _ in marked({charge.mark}))})
 
-    def _finish(self, charge: Charge, ended: int, stuck: int) -> None:
+    def _forget_charge(self, charge: Charge) -> None:
         for stream in charge.streams:
             self._forget(stream.descriptor)
             stream.drain()
         del self._charges[charge.identity]
         del self._marks[charge.mark]
+
+    def _finish(self, charge: Charge, ended: int, stuck: int) -> None:
+        self._forget_charge(charge)
         by_signal = os.WIFSIGNALED(ended)
         self._tell(
             "exited",
@@ -600,6 +723,54 @@ def _ended_child() -> int | None:
 def _close(descriptors: list[int]) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
+
+
+def _is_there(charge: Charge) -> bool:
+    """Whether a payload's main process has not been waited for; in a container another does that, and its pid may be reused."""
+    if charge.cell is None:
+        return True
+    try:
+        with open(f"/proc/{charge.pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1]) == charge.cell.pid
+    except OSError:
+        return False
+
+
+def _with_streams(order: dict[str, Any], spawn: Callable[[int, int], Any]) -> tuple[Any, list[Stream]]:
+    """Return what `spawn` gives for the ends that a payload prints to, and where that goes."""
+    reading: list[int] = []
+    writing: list[int] = []
+    try:
+        for _ in range(2):
+            ends = os.pipe2(os.O_CLOEXEC)
+            reading.append(ends[0])
+            writing.append(ends[1])
+        spawned = spawn(*writing)
+    except BaseException:
+        _close(reading)
+        raise
+    finally:
+        _close(writing)
+    streams = []
+    for end, name in zip(reading, ("stdout", "stderr"), strict=True):
+        os.set_blocking(end, False)
+        streams.append(Stream(end, order[name], order[f"{name}_capture"]))
+    return spawned, streams
+
+
+def containers() -> Any:
+    """Return the module of containers, which lies beside this file; loaded where payloads are isolated."""
+    global _containers  # noqa: PLW0603 - a module is one
+    if _containers is None:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+        try:
+            _containers = __import__("container")
+        finally:
+            del sys.path[0]
+    return _containers
+
+
+_containers: Any = None
 
 
 def _spawned(order: dict[str, Any], stdout: int, stderr: int) -> int:
@@ -688,6 +859,14 @@ def _lives(pid: int) -> bool:
             return file.read().rpartition(b")")[2].split()[0] != b"Z"
     except OSError:
         return False
+
+
+def _fault(error: BaseException, order: dict[str, Any]) -> tuple[str, str]:
+    """Return what went wrong, and whose fault it is."""
+    if type(error).__name__ == "EncloseError":
+        return f"it cannot be isolated: {error}", "node"
+    fault = "node" if getattr(error, "errno", 0) in NODE_FAULTS else "job"
+    return _explained(error, order), fault
 
 
 def _explained(error: BaseException, order: dict[str, Any]) -> str:

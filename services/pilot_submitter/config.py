@@ -1,6 +1,6 @@
 """What the pilot submitter is told."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -23,6 +23,10 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     """The lock file of a system on this machine, with which its pilots end."""
     system: Line = ""
     """The name by which leftovers of an earlier life of this system are known."""
+    isolation: Literal["auto", "required", "none"] = "auto"
+    """Whether payloads run in namespaces of their own: where their node allows it, always, or never."""
+    hidden: Lines = []
+    """Directories that payloads in namespaces of their own find empty, beside the pilot's and the sandbox store's."""
     most: Count = 16
     """Pilots at a time, over all elements."""
     plan_every_seconds: Seconds = 1.0

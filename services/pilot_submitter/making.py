@@ -98,6 +98,8 @@ class PilotMaker:
                     "grace_seconds": self._pilots.grace_seconds,
                     "lifetime_seconds": self.lifetime_seconds(door),
                     # A lock file tells of a process on its own machine alone.
+                    "isolation": self._pilots.isolation,
+                    "hidden": self._pilots.hidden,
                     "lifeline": self._pilots.lifeline if door.is_local else "",
                 },
                 "resource": {

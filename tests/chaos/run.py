@@ -97,7 +97,7 @@ class Outcome(msgspec.Struct, kw_only=True):
 @contextlib.asynccontextmanager
 async def quick_system(root: Path, *, durable: bool = False) -> AsyncIterator[System]:
     """Bring a system with quick leases up, and down again."""
-    system = System(root, slots=SLOTS, durable=durable)
+    system = System(root, slots=SLOTS, durable=durable, pilots={"isolation": "none"})
     system.supervisor = _Quick(system.layout.root)
     async with system:
         yield system

@@ -162,6 +162,7 @@ class Agent:
             "token_file": str(self.place / "token"),
             "directory": str(self.place / "jobs"),
             "lifeline": str(self.grid.system.layout.lock),
+            "isolation": os.environ["WMS_ISOLATION"],
             **self._settings,
         }
         return to_toml(

@@ -7,7 +7,22 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from services.job_agent.isolation import Isolation, fault_here
+
 _tags = itertools.count(1)
+
+CAN_ISOLATE = not asyncio.run(fault_here())
+"""Whether this machine lets us make namespaces."""
+ISOLATIONS = [
+    pytest.param(Isolation(mode="none"), id="bare"),
+    pytest.param(
+        Isolation(mode="required"),
+        id="contained",
+        marks=pytest.mark.skipif(not CAN_ISOLATE, reason="no namespaces can be made here"),
+    ),
+]
 
 # Forks twice, leaves the session, sheds its environment, and has become «sleep TAG» before it says so.
 DAEMON = """

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from tests.services.agent_support import LEASE_SECONDS, Agent, Grid, grid
-from tests.services.payload_support import DAEMON, STAY, alive, new_tag
+from tests.services.payload_support import CAN_ISOLATE, DAEMON, STAY, alive, new_tag
 from tests.waiting import eventually
 from wms.audit import audit
 from wms.client import select
@@ -74,9 +74,20 @@ async def gone(tag: str, within: float = 30.0) -> float:
     return time.monotonic()
 
 
-async def test_a_job_runs_from_its_submission_to_its_outputs(place: Grid, tmp_path: Path) -> None:
+ISOLATIONS = [
+    "none",
+    pytest.param(
+        "required", marks=pytest.mark.skipif(not CAN_ISOLATE, reason="no namespaces can be made here")
+    ),
+]
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+async def test_a_job_runs_from_its_submission_to_its_outputs(
+    place: Grid, tmp_path: Path, isolation: str
+) -> None:
     site = place.site()
-    agent = await place.agent(site)
+    agent = await place.agent(site, isolation=isolation)
     (job,) = await place.submit(
         site, "sh", "-c", "echo hello; echo oops >&2; echo $HOME > out.dat", output_sandbox=("*.dat",)
     )
@@ -111,9 +122,10 @@ async def test_payloads_cannot_come_by_the_token(place: Grid, tmp_path: Path) ->
     assert "eyJ" not in attempt["stdout_tail"]
 
 
-async def test_a_kill_reaches_the_payload_within_a_second(place: Grid) -> None:
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+async def test_a_kill_reaches_the_payload_within_a_second(place: Grid, isolation: str) -> None:
     site = place.site()
-    await place.agent(site)
+    await place.agent(site, isolation=isolation)
     took = []
     # The machine may be busy with something else: the quickest of three counts.
     for _ in range(3):
@@ -130,9 +142,25 @@ async def test_a_kill_reaches_the_payload_within_a_second(place: Grid) -> None:
     assert min(took) < 1.0, took
 
 
-async def test_a_running_job_can_be_looked_at(place: Grid) -> None:
+@pytest.mark.skipif(not CAN_ISOLATE, reason="no namespaces can be made here")
+async def test_jobs_in_containers_see_nothing_of_the_system(place: Grid) -> None:
+    site, root = place.site(), place.system.layout.root
+    agent = await place.agent(site, isolation="required", hidden=[str(root)])
+    code = f"cat {root}/keys/*.pem {root}/client.toml {agent.place}/* /proc/{agent.pid}/environ; ls {root}"
+    (job,) = await place.submit(site, "sh", "-c", f"{code}; echo x > {root}/mine; id -u")
+    await place.until([job], "Done")
+    (attempt,) = await place.attempts(job)
+    assert attempt["stdout_tail"].split()[0] == "pilots", "the way to its own directory"
+    assert attempt["stdout_tail"].split()[1] != "0"
+    assert "PRIVATE KEY" not in attempt["stdout_tail"]
+    assert attempt["stderr_tail"].count("No such file") == 3
+    assert "namespaces" in agent.log
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+async def test_a_running_job_can_be_looked_at(place: Grid, isolation: str) -> None:
     site = place.site()
-    await place.agent(site)
+    await place.agent(site, isolation=isolation)
     tag = new_tag()
     (job,) = await place.submit(site, "sh", "-c", f"echo one; echo two; exec sleep {tag}")
     await started(tag)

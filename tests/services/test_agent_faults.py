@@ -219,7 +219,7 @@ async def test_directories_deeper_than_the_stack_and_any_path_are_removed(workpl
 
 async def test_who_cannot_be_watched_is_ended_and_nobody_else() -> None:
     faults: list[Exception] = []
-    watched = Watched(None, Limits(), (), failing, faults.append)  # type: ignore[arg-type]
+    watched = Watched(None, Limits(), lambda: 0, failing, faults.append)  # type: ignore[arg-type]
     with watched.answering():
         watched.saw_disk(1, 0.0)
     assert [str(error) for error in faults] == ["injected"]

@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from services.job_agent.limits import Limits
 from services.job_agent.payload import Outcome, Payload, Workplace
+from tests.services.payload_support import ISOLATIONS
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code
 from wms.jobdesc.description import JobDescription, SandboxRef
@@ -26,13 +27,17 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> SandboxStore:
     return open_store(f"file://{tmp_path_factory.mktemp('store')}")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=ISOLATIONS)
 async def workplace(
-    tmp_path_factory: pytest.TempPathFactory, store: SandboxStore
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, store: SandboxStore
 ) -> AsyncIterator[Workplace]:
     root = tmp_path_factory.mktemp("agent") / "run"
     async with Workplace(
-        root=root, store=store, site=SiteName("SITE"), pilot_id=PilotId("pilot-1")
+        root=root,
+        store=store,
+        site=SiteName("SITE"),
+        pilot_id=PilotId("pilot-1"),
+        isolation=request.param,
     ) as entered:
         yield entered
 

@@ -14,7 +14,7 @@ import pytest_asyncio
 from services.job_agent import shepherd
 from services.job_agent.limits import Limits
 from services.job_agent.payload import Payload, Workplace
-from tests.services.payload_support import DAEMON, STAY, alive, new_tag
+from tests.services.payload_support import DAEMON, ISOLATIONS, STAY, alive, new_tag
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription
@@ -25,12 +25,18 @@ _ids = count(1)
 New = Callable[..., Payload]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def workplace(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Workplace]:
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=ISOLATIONS)
+async def workplace(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Workplace]:
     root = tmp_path_factory.mktemp("agent")
     store = open_store(f"file://{root}/store")
     async with Workplace(
-        root=root / "run", store=store, site=SiteName("S"), pilot_id=PilotId("p")
+        root=root / "run",
+        store=store,
+        site=SiteName("S"),
+        pilot_id=PilotId("p"),
+        isolation=request.param,
     ) as entered:
         yield entered
 

@@ -15,7 +15,7 @@ import pytest_asyncio
 from services.job_agent import shepherd
 from services.job_agent.payload import Payload, Workplace
 from services.job_agent.processes import Order, Processes
-from tests.services.payload_support import DAEMON, STAY, alive, new_tag, until
+from tests.services.payload_support import DAEMON, ISOLATIONS, STAY, alive, new_tag, until
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription
@@ -48,11 +48,15 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def workplace(tmp_path: Path) -> AsyncIterator[Workplace]:
+@pytest_asyncio.fixture(loop_scope="session", params=ISOLATIONS)
+async def workplace(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Workplace]:
     store = open_store(f"file://{tmp_path}/store")
     async with Workplace(
-        root=tmp_path / "run", store=store, site=SiteName("S"), pilot_id=PilotId("p")
+        root=tmp_path / "run",
+        store=store,
+        site=SiteName("S"),
+        pilot_id=PilotId("p"),
+        isolation=request.param,
     ) as entered:
         yield entered
 
@@ -281,6 +285,8 @@ async def test_no_zombie_and_no_descriptor_stays(tmp_path: Path) -> None:
 
 
 async def test_marks_are_of_one_payload_each(workplace: Workplace) -> None:
+    if workplace.isolation.mode != "none":
+        pytest.skip("in a container a payload is known by its PID namespace")
     payloads = [python(workplace, "import time; time.sleep(100)") for _ in range(3)]
     tasks = [asyncio.create_task(payload.run()) for payload in payloads]
     await until(lambda: all(payload.pid for payload in payloads))

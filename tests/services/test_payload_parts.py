@@ -11,7 +11,7 @@ from services.job_agent import shepherd
 from services.job_agent.capture import Captured
 from services.job_agent.environment import environment_of
 from services.job_agent.limits import Limits, Usage, limits_of, nearness, size, struck
-from services.job_agent.sampling import disk_bytes, look, proportional_bytes
+from services.job_agent.sampling import Tree, disk_bytes, look, proportional_bytes, unlinked_bytes
 from services.job_agent.spares import Spares
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code
@@ -196,3 +196,40 @@ def test_disk_is_what_is_allocated(tmp_path: Path) -> None:
     with (tmp_path / "hole").open("wb") as file:
         file.truncate(1 << 30)
     assert 1 << 20 <= disk_bytes([tmp_path]) - base < (1 << 20) + 20_000
+
+
+def test_what_a_payload_makes_of_its_output_file_is_read_within_bounds(tmp_path: Path) -> None:
+    captured = Captured(tmp_path / "out", 1000)
+    pumped(tmp_path / "out", b"x" * 100, 1000, random.Random(1))
+    with (tmp_path / "out").open("r+b") as file:
+        file.truncate(200 << 30)
+    with (tmp_path / "out.3").open("wb") as file:
+        file.truncate(2 << 30)
+    whole = captured.finish()
+    assert whole is not None
+    assert whole.stat().st_size <= 1000 + 100
+    assert len(captured.read(1 << 30).data) <= 1000 + 100
+
+
+def test_a_link_or_a_pipe_in_the_place_of_an_output_is_not_followed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (tmp_path / "out").symlink_to(secret)
+    os.mkfifo(tmp_path / "err")
+    for name in ("out", "err"):
+        captured = Captured(tmp_path / name, 1000)
+        assert captured.finish() is None
+        assert captured.read(100).data == b""
+    stream = pumped(tmp_path / "err", b"x" * 10, 1000, random.Random(1))
+    assert stream.overflow == 0
+
+
+def test_files_that_lost_their_names_are_counted_while_they_are_open(tmp_path: Path) -> None:
+    tree = Tree(pids=[os.getpid()])
+    before = unlinked_bytes(tree)
+    with (tmp_path / "gone").open("wb") as file:
+        (tmp_path / "gone").unlink()
+        file.write(bytes(3 << 20))
+        file.flush()
+        os.fsync(file.fileno())
+        assert unlinked_bytes(tree) - before >= 3 << 20

@@ -1,7 +1,9 @@
 """`wms up`, `wms down`, `wms token`: a whole system on this machine, and who one is to it."""
 
 import asyncio
+import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,6 +13,8 @@ from cyclopts import Parameter
 from wms.cli.options import USUAL, Common, Duration, Many, Patience, Slots
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import INTERRUPTED, OK, SOME_FAILED, run_async
+
+ISOLATION_SECONDS = 20.0
 
 if TYPE_CHECKING:
     from wms.auth.token import Claims
@@ -23,6 +27,7 @@ def up(
     kafka: str = "embedded",
     postgres: str = "embedded",
     slots: Slots = None,
+    isolation: Literal["auto", "required", "none"] | None = None,
     log_level: Literal["debug", "info", "warning", "error"] = "info",
     common: Common = USUAL,
 ) -> int:
@@ -44,31 +49,38 @@ def up(
         embedded, or the URL of one that runs.
     slots
         How many jobs run at once; default: one for each core.
+    isolation
+        Whether jobs see their own files and processes alone: auto (where this machine allows it), required, or none. auto unless WMS_ISOLATION says otherwise.
     log_level
         How much the services log.
     """
     from wms.client.settings import data_directory
     from wms.embedded.system import System
+    from wms.files import Table
     from wms.telemetry import logs
 
     logs.configure("wms up", "warning", as_json=False)
     directory = data_directory(common.data)
-    system = System(directory, kafka=kafka, postgres=postgres, slots=slots, log_level=log_level)
-    return asyncio.run(_keep_up(system, directory, common))
+    pilots: Table = {"isolation": isolation} if isolation else {}
+    system = System(
+        directory, kafka=kafka, postgres=postgres, slots=slots, log_level=log_level, pilots=pilots
+    )
+    return asyncio.run(_keep_up(system, directory, common, isolation or os.environ.get("WMS_ISOLATION", "")))
 
 
-async def _keep_up(system: "System", directory: Path, common: Common) -> int:
+async def _keep_up(system: "System", directory: Path, common: Common, isolation_mode: str) -> int:
     starting = asyncio.ensure_future(system.start())
     loop = asyncio.get_running_loop()
     # Told to end while it starts, it takes down again what it has started.
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, starting.cancel)
     note(f"starting a system in {directory} ...")
+    isolation = asyncio.ensure_future(asyncio.to_thread(_isolation_fault, isolation_mode))
     try:
         await starting
     except asyncio.CancelledError:
         return INTERRUPTED
-    _tell_up(system, directory, common)
+    _tell_up(system, directory, common, await isolation)
     await system.until_told()
     note("ending ...")
     await system.stop()
@@ -76,17 +88,36 @@ async def _keep_up(system: "System", directory: Path, common: Common) -> int:
     return OK
 
 
-def _tell_up(system: "System", directory: Path, common: Common) -> None:
+def _isolation_fault(mode: str) -> str:
+    """Return why payloads are not isolated on this machine; "" if they are. Judged by the agent's own code."""
+    if mode == "none":
+        return "as asked for"
+    argv = [sys.executable, "-m", "services.job_agent.isolation"]
+    try:
+        judged = subprocess.run(argv, capture_output=True, check=True, timeout=ISOLATION_SECONDS, text=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"it could not be found out: {type(error).__name__}"
+    return judged.stdout.strip()
+
+
+def _tell_up(system: "System", directory: Path, common: Common, isolation_fault: str) -> None:
     state = system.state()
     if system.exposed:
         note(f"NOT SAFE ON A SHARED MACHINE: {system.exposed}")
     if common.json:
-        show_json({"data": str(directory), "pid": state.pid, "parts": state.children})
+        isolation = isolation_fault or "namespaces"
+        show_json({"data": str(directory), "pid": state.pid, "parts": state.children, "isolation": isolation})
     else:
         show(f"up: {', '.join(state.children)}")
         show(
             f"  data in {directory}; `wms submit -- echo hello` from another terminal; Ctrl-C or `wms down` ends it"
         )
+        if isolation_fault:
+            show(
+                f"  WARNING: jobs are not isolated here ({isolation_fault}): they can read this system's keys and each other's files"
+            )
+        else:
+            show("  jobs are isolated: each sees its own files and processes alone")
     sys.stdout.flush()
 
 

@@ -11,6 +11,8 @@ from wms.embedded.supervisor import LOCK_FILE
 from wms.embedded.sweep import system_id
 from wms.files import Table, Value, to_toml, write_secret
 
+ISOLATION_VARIABLE = "WMS_ISOLATION"
+"""Says how the pilots of this machine isolate payloads, unless they are told otherwise."""
 SERVICES = ("job_manager", "matcher", "advertiser", "pilot_submitter")
 """In the order in which they are started."""
 
@@ -131,6 +133,8 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
                 "keys": str(layout.keys),
                 "lifeline": str(layout.lock),
                 "system": system_id(layout.root),
+                "hidden": [str(layout.root)],
+                "isolation": os.environ.get(ISOLATION_VARIABLE, "auto"),
                 **facts.pilots,
             }
             return {"pilots": pilots, "sandboxes": {"url": layout.sandboxes.as_uri()}}

@@ -1,6 +1,6 @@
 """What a job agent is told: written by who sends the pilot, read by the pilot."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
@@ -33,6 +33,11 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     """Of short jobs so many seconds of work are fetched ahead, so that slots do not wait for the next."""
     lifeline: Line = ""
     """The lock file of a system on this machine: the pilot ends when its holder does."""
+    isolation: Literal["auto", "required", "none"] = "auto"
+    """Whether payloads run in namespaces of their own: where the node allows it, always, so that a pilot ends where it does
+    not, or never."""
+    hidden: Lines = []
+    """Directories that payloads in namespaces of their own find empty, beside the pilot's and the sandbox store's."""
 
 
 class ResourceSettings(Section, frozen=True, kw_only=True):

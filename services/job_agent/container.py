@@ -1,0 +1,449 @@
+"""A container: a process of the shepherd's that runs one payload after the other in namespaces of their own.
+
+Loaded by the shepherd alone, and as free of dependencies. The process is the init of a PID namespace: its end is that of
+everything in it. For each payload it makes a mount namespace anew, in which the system is read-only, the hidden
+directories are empty, and the payload's own directory, its `/tmp` and a bounded `/dev/shm` can be written; and an IPC
+namespace. The network is the node's. A payload has no privileges and can gain none: root's becomes another user,
+another's stays who it is, in a user namespace in which it has no capability.
+
+The process is kept for the next payload once all of this one have ended. To make it anew costs ten times as much.
+
+What it is told and tells is JSON, one object a packet; an order comes in a file in memory, with the two pipes that the
+payload prints to:
+
+    {"is": "ready"} or {"is": "failed", "error"}
+    {"is": "started"}           with the payload's pid as the sender's credentials, so that the kernel translates it
+    {"is": "failed_to_start", "error", "fault"}
+    {"is": "stray", "user_seconds", "system_seconds"}
+    {"is": "ended", "status", "wall_seconds"}          of its main process, if others are left
+    {"is": "settled", "status", "wall_seconds", "user_seconds", "system_seconds", "max_rss_bytes"}
+"""
+
+# pathlib and contextlib would double the time to start.
+# ruff: noqa: PTH116, PTH103, PTH112, PTH120, PTH123, SIM105
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import platform
+import signal
+import socket
+import struct
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, NoReturn
+
+    Spawn = Callable[[dict[str, Any], int, int], int]
+    Explain = Callable[[BaseException, dict[str, Any]], tuple[str, str]]
+
+_CLONE_CALLS = {"x86_64": 56, "aarch64": 220, "ppc64le": 120}
+NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS = 0x00020000, 0x08000000, 0x10000000, 0x20000000
+
+RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, RECURSIVE, SLAVE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 19
+DETACH = 2
+_KEPT_FLAGS = {"nosuid": NOSUID, "nodev": NODEV, "noexec": NOEXEC}
+
+PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_NO_NEW_PRIVS = 1, 15, 38
+EMPTY = "mode=755,size=1m,nr_inodes=4k"
+"""Of what stands in for a hidden directory; read-only, once it holds what is shown of it."""
+TEMPORARY, SHARED_MEMORY = ("/tmp", "/var/tmp"), "/dev/shm"  # noqa: S108 - what they are elsewhere
+ORDER_BYTES = 64 * 1024 * 1024
+_CREDENTIALS = struct.Struct("3i")
+_DESCRIPTOR = struct.Struct("i")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_python_libc = ctypes.PyDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
+    """Mount. Raises OSError that names the target."""
+    words = [word.encode("utf-8", "surrogateescape") or None for word in (source, target, kind)]
+    _checked(_libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None), f"mount on {target}")
+
+
+def _unshare(flags: int) -> None:
+    _checked(_libc.unshare(flags), "unshare")
+
+
+def _enter(descriptor: int, kind: int) -> None:
+    _checked(_libc.setns(descriptor, kind), "setns")
+
+
+def clone(flags: int) -> int:
+    """Fork into new namespaces; return the child's pid, or 0 in it. Raises OSError."""
+    call = _CLONE_CALLS.get(platform.machine())
+    if call is None:
+        raise OSError(errno.ENOSYS, "no namespaces are known of this kind of machine")
+    # Fork's own arguments are all zero. Not released: the interpreter's lock has to be this thread's in the child.
+    zero = ctypes.c_long(0)
+    return _checked(
+        _python_libc.syscall(
+            ctypes.c_long(call), ctypes.c_long(flags | signal.SIGCHLD), zero, zero, zero, zero
+        ),
+        "clone",
+    )
+
+
+def start(settings: dict[str, Any], spawn: Spawn, explain: Explain) -> tuple[int, socket.socket]:
+    """Start a container; return its pid and the socket to it. Raises OSError where the kernel forbids it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    ids = os.getuid(), os.getgid()
+    flags = NEW_MOUNTS | NEW_IPC | NEW_PIDS | (0 if settings["uid"] is not None else NEW_USER)
+    init = Init(theirs, settings, spawn, explain)
+    try:
+        pid = clone(flags)
+    except OSError:
+        ours.close()
+        theirs.close()
+        raise
+    if pid == 0:
+        _be_init(init, ids)
+    theirs.close()
+    ours.setblocking(False)
+    return pid, ours
+
+
+def send(container: socket.socket, order: dict[str, Any], stdout: int, stderr: int) -> None:
+    """Hand an order to a container. Raises OSError if it is gone."""
+    file = os.memfd_create("order", os.MFD_CLOEXEC)
+    try:
+        os.write(file, json.dumps(order).encode())
+        socket.send_fds(container, [b"order"], [file, stdout, stderr])
+    finally:
+        os.close(file)
+
+
+def receive(container: socket.socket) -> tuple[dict[str, Any], int] | None:
+    """Return what a container tells, and the pid that it names; None at its end."""
+    try:
+        data, rest, _, _ = container.recvmsg(65_536, socket.CMSG_SPACE(_CREDENTIALS.size))
+    except ConnectionResetError:
+        return None
+    if not data:
+        return None
+    named = [_CREDENTIALS.unpack(each[2][: _CREDENTIALS.size])[0] for each in rest]
+    return json.loads(data), named[0] if named else 0
+
+
+def _be_init(init: Init, ids: tuple[int, int]) -> NoReturn:
+    """Serve until the shepherd is gone; never return into its code."""
+    try:
+        init.settle_in(ids)
+        init.serve()
+    except BaseException as error:  # noqa: BLE001 - a process of its own: it tells, and ends
+        init.tell("failed", error=str(error))
+    finally:
+        os._exit(0)
+
+
+class Init:
+    """The container's own process."""
+
+    def __init__(
+        self, shepherd: socket.socket, settings: dict[str, Any], spawn: Spawn, explain: Explain
+    ) -> None:
+        self._shepherd = shepherd
+        self._jobs = str(settings["jobs"])
+        self._hidden = [str(each) for each in settings["hidden"]]
+        self._shown = [str(each) for each in settings["shown"]]
+        self._shm_bytes = int(settings["shm_bytes"])
+        self._uid = settings["uid"]
+        self._gid = settings["gid"]
+        self._spawn = spawn
+        self._explain = explain
+        self._template = -1
+
+    def tell(self, what: str, pid: int = 0, **more: object) -> None:
+        """Tell the shepherd; a pid goes as credentials."""
+        sender = _CREDENTIALS.pack(pid or os.getpid(), os.getuid(), os.getgid())
+        data = json.dumps({"is": what, **more}).encode()
+        try:
+            self._shepherd.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, sender)])
+        except OSError:
+            os._exit(0)
+
+    # --- once ---
+
+    def settle_in(self, ids: tuple[int, int]) -> None:
+        """Become who it is to be, and make what all payloads see alike."""
+        self._be_alone()
+        if self._uid is None:
+            _map_ids(*ids)
+        else:
+            os.setgroups([])
+        _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        _libc.prctl(PR_SET_NAME, b"wms-container", 0, 0, 0)
+        self._make_template()
+        # Once for trial, so that where it cannot be done it is known before the first payload.
+        self._enclose({"cwd": self._jobs, "scratch": self._jobs})
+        self._as_payload(lambda: 0)
+        self.tell("ready")
+
+    def _be_alone(self) -> None:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        kept = self._shepherd.fileno()
+        os.closerange(3, kept)
+        os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+
+    def _make_template(self) -> None:
+        mount("", "/", flags=RECURSIVE | SLAVE)
+        _make_read_only()
+        mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
+        _hide_terminals()
+        if not _is_below(self._jobs, "/run"):
+            _hide_run()
+        self._template = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+
+    # --- for each payload ---
+
+    def serve(self) -> None:
+        """Run payloads until the shepherd is gone."""
+        while True:
+            descriptors = _received(self._shepherd)
+            if not descriptors:
+                return
+            self._run(json.loads(os.pread(descriptors[0], ORDER_BYTES, 0)), descriptors)
+
+    def _run(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        began_at = time.monotonic()
+        try:
+            self._enclose(order)
+            pid = self._start(order, *descriptors[1:])
+        except Exception as error:  # noqa: BLE001 - one payload's fault, or the node's
+            text, fault = self._explain(error, order)
+            self.tell("failed_to_start", error=text, fault=fault)
+            return
+        finally:
+            _close(descriptors)
+        self.tell("started", pid)
+        self._see_off(pid, began_at)
+
+    def _start(self, order: dict[str, Any], stdout: int, stderr: int) -> int:
+        return self._as_payload(lambda: self._spawn(order, stdout, stderr))
+
+    def _as_payload(self, spawn: Callable[[], int]) -> int:
+        if self._uid is None:
+            return spawn()
+        # Its program begins as who this process is; the saved ids lead back, and the program does not inherit them.
+        os.setresgid(self._gid, self._gid, 0)
+        os.setresuid(self._uid, self._uid, 0)
+        try:
+            return spawn()
+        finally:
+            os.setresuid(0, 0, 0)
+            os.setresgid(0, 0, 0)
+            _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # forgotten with the change
+
+    def _see_off(self, main: int, began_at: float) -> None:
+        """Wait for the payload's end, end what else there is, and tell what all used."""
+        used = _Used()
+        pid, status, usage = os.wait4(-1, 0)
+        while pid != main:
+            used.add(usage)
+            self.tell("stray", user_seconds=usage.ru_utime, system_seconds=usage.ru_stime)
+            pid, status, usage = os.wait4(-1, 0)
+        used.add(usage)
+        how: dict[str, Any] = {"status": status, "wall_seconds": time.monotonic() - began_at}
+        if _kill_all():
+            self.tell("ended", **how)
+        _reap_all(used)
+        self.tell(
+            "settled",
+            **how,
+            user_seconds=used.user_seconds,
+            system_seconds=used.system_seconds,
+            max_rss_bytes=used.max_rss_bytes,
+        )
+        _enter(self._template, NEW_MOUNTS)  # which frees all that was mounted for the payload
+
+    def _enclose(self, order: dict[str, Any]) -> None:
+        """Make the payload's own view of the machine. Raises OSError, of which the node is at fault."""
+        before = os.umask(0o022)
+        try:
+            _enter(self._template, NEW_MOUNTS)
+            _unshare(NEW_MOUNTS | NEW_IPC)
+            self._mount(order["cwd"], order["scratch"])
+        except OSError as error:
+            raise EncloseError(str(error)) from error
+        finally:
+            os.umask(before)
+
+    def _mount(self, work: str, scratch: str) -> None:
+        hidden = _outermost(self._hidden + self._barred([work, *self._shown]))
+        shown = [each for each in self._shown if any(_is_below(each, above) for above in hidden)]
+        opened = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in (work, scratch, *shown)}
+        self._replace_shared(opened[scratch])
+        emptied = [each for each in hidden if _empty(each)]
+        for path, descriptor in opened.items():
+            os.makedirs(path, mode=0o755, exist_ok=True)
+            _bind(descriptor, path, writable=path in (work, scratch))
+        for each in emptied:
+            mount("", each, flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)
+        _close(opened.values())
+
+    def _replace_shared(self, scratch: int) -> None:
+        """Put the payload's own in the place of what all users of the machine write to."""
+        # Below what is its scratch directory there can be no directories of the jobs.
+        in_memory = any(_is_below(self._jobs, each) for each in TEMPORARY)
+        for each in (*TEMPORARY, SHARED_MEMORY):
+            if not os.path.isdir(each):
+                continue
+            if in_memory or each == SHARED_MEMORY:
+                mount("tmpfs", each, "tmpfs", NOSUID | NODEV, f"mode=1777,size={self._shm_bytes}")
+            else:
+                _bind(scratch, each, writable=True)
+
+    def _barred(self, paths: Iterable[str]) -> list[str]:
+        """Return the directories above these that another user cannot pass."""
+        return [] if self._uid is None else [bar for path in paths if (bar := _first_bar(path)) is not None]
+
+
+class EncloseError(Exception):
+    """A payload's view of the machine could not be made."""
+
+
+class _Used:
+    """What a payload's processes used that ended."""
+
+    def __init__(self) -> None:
+        self.user_seconds = 0.0
+        self.system_seconds = 0.0
+        self.max_rss_bytes = 0
+
+    def add(self, usage: Any) -> None:
+        self.user_seconds += usage.ru_utime
+        self.system_seconds += usage.ru_stime
+        self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * 1024)
+
+
+def _received(link: socket.socket) -> list[int]:
+    """Wait for an order; return its file and the two pipes, or nothing at the shepherd's end."""
+    # Not by `recv_fds`, which forgets the flag in Python 3.11.
+    data, rest, _, _ = link.recvmsg(64, socket.CMSG_SPACE(3 * _DESCRIPTOR.size), socket.MSG_CMSG_CLOEXEC)
+    if not data:
+        return []
+    return [number for each in rest for (number,) in _DESCRIPTOR.iter_unpack(each[2])]
+
+
+def _kill_all() -> bool:
+    """Kill everything else in this PID namespace; return whether there was anything."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _reap_all(used: _Used) -> None:
+    while True:
+        try:
+            _, _, usage = os.wait4(-1, 0)
+        except ChildProcessError:
+            return
+        used.add(usage)
+
+
+def _map_ids(uid: int, gid: int) -> None:
+    """Stay who it is in the new user namespace: only with names of its own may a process do anything there."""
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def _make_read_only() -> None:
+    """Make every mount read-only; the root has to be, others may be out of reach."""
+    with open("/proc/self/mountinfo", "rb") as file:
+        lines = file.read().decode("utf-8", "surrogateescape").splitlines()
+    for line in lines:
+        fields = line.split(" ")
+        path, words = _unescaped(fields[4]), fields[5].split(",")
+        flags = REMOUNT | BIND | RDONLY
+        for word in words:
+            flags |= _KEPT_FLAGS.get(word, 0)
+        try:
+            if "ro" not in words:
+                mount("", path, flags=flags)
+        except OSError:
+            if path == "/":
+                raise
+
+
+def _unescaped(text: str) -> str:
+    for code, letter in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, letter)
+    return text
+
+
+def _hide_terminals() -> None:
+    try:
+        mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+    except OSError:
+        pass  # none here
+
+
+def _hide_run() -> None:
+    """Hide the sockets of the node's services; names are resolved as before."""
+    if not os.path.isdir("/run"):
+        return
+    resolver = os.path.dirname(os.path.realpath("/etc/resolv.conf"))
+    kept = os.open(resolver, os.O_PATH | os.O_CLOEXEC) if _is_below(resolver, "/run") else -1
+    mount("tmpfs", "/run", "tmpfs", NOSUID | NODEV, EMPTY)
+    if kept >= 0:
+        os.makedirs(resolver, exist_ok=True)
+        _bind(kept, resolver, writable=False)
+        os.close(kept)
+    mount("", "/run", flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)
+
+
+def _empty(path: str) -> bool:
+    if not os.path.isdir(path):
+        return False
+    mount("tmpfs", path, "tmpfs", NOSUID | NODEV, EMPTY)
+    return True
+
+
+def _bind(descriptor: int, target: str, *, writable: bool) -> None:
+    mount(f"/proc/self/fd/{descriptor}", target, flags=BIND)
+    flags = os.statvfs(target).f_flag & (NOSUID | NODEV | NOEXEC)
+    mount("", target, flags=REMOUNT | BIND | flags | (0 if writable else RDONLY))
+
+
+def _is_below(path: str, above: str) -> bool:
+    return path == above or path.startswith(above.rstrip("/") + "/")
+
+
+def _outermost(paths: Iterable[str]) -> list[str]:
+    found: list[str] = []
+    for path in sorted(set(paths)):
+        if not any(_is_below(path, above) for above in found):
+            found.append(path)
+    return found
+
+
+def _first_bar(path: str) -> str | None:
+    """Return the uppermost directory above `path` that not everybody may pass."""
+    names = path.strip("/").split("/")
+    above = ["/" + "/".join(names[:depth]) for depth in range(1, len(names))]
+    return next((each for each in above if not os.stat(each).st_mode & 0o001), None)
+
+
+def _close(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

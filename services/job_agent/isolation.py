@@ -1,0 +1,92 @@
+"""What payloads are kept apart by: namespaces of their own where the kernel lets the pilot make them.
+
+`python -m services.job_agent.isolation` says in one line whether it does on this machine.
+"""
+
+import asyncio
+import os
+import pwd
+import sys
+import tempfile
+from pathlib import Path
+from typing import Literal, Self
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from services.job_agent.processes import Processes
+from wms.runtime.machine import look
+from wms.runtime.pilot_config import PilotConfig
+
+Mode = Literal["auto", "required", "none"]
+
+OTHER_USER = "nobody"
+"""As whom the payloads of a pilot of root's run."""
+SECRETS = (".ssh", ".gnupg", ".globus", ".aws", ".kube", ".docker", ".arc")
+"""Directories of a home where keys are."""
+MIB = 1024 * 1024
+SHM_LEAST, SHM_MOST = 64, 1024
+"""MiB of /dev/shm for each payload."""
+
+
+class Isolation(msgspec.Struct, frozen=True, kw_only=True):
+    """How payloads are to be kept apart from the pilot and from each other."""
+
+    mode: Mode = "auto"
+    hidden: tuple[str, ...] = ()
+    """Directories that payloads find empty, but for their own below them."""
+    shm_mb: int = SHM_LEAST
+
+    @classmethod
+    def of(cls, config: PilotConfig) -> Self:
+        """Return what a pilot's configuration asks for."""
+        pilot = config.pilot
+        store = urlsplit(config.sandboxes.url)
+        secrets = [Path.home() / name for name in SECRETS]
+        hidden = [*pilot.hidden, pilot.directory, str(Path(pilot.token_file).parent), *map(str, secrets)]
+        if store.scheme == "file":
+            hidden.append(unquote(store.path))
+        memory = config.resource.memory_mb or look().memory_mb
+        share = memory // (4 * max(pilot.slots, 1))
+        return cls(
+            mode=pilot.isolation,
+            hidden=tuple(each for each in hidden if each not in ("", "/", ".")),
+            shm_mb=max(SHM_LEAST, min(SHM_MOST, share)),
+        )
+
+    def settings(self, jobs: Path) -> dict[str, object] | None:
+        """Return what a shepherd is told, with the directory that holds the jobs' own; None: payloads are not contained."""
+        if self.mode == "none":
+            return None
+        owner = payload_owner()
+        hidden = [Path(each) for each in self.hidden]
+        return {
+            "jobs": os.path.realpath(jobs),
+            "hidden": sorted({os.path.realpath(each) for each in (*hidden, jobs)}),
+            "shown": sorted({os.path.realpath(each) for each in (sys.prefix, sys.base_prefix)}),
+            "shm_bytes": self.shm_mb * MIB,
+            "uid": owner[0] if owner else None,
+            "gid": owner[1] if owner else None,
+        }
+
+
+def payload_owner() -> tuple[int, int] | None:
+    """Return the user and group that contained payloads run as, if they are not the pilot's own."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        found = pwd.getpwnam(OTHER_USER)
+    except KeyError:
+        return 65_534, 65_534
+    return found.pw_uid, found.pw_gid
+
+
+async def fault_here() -> str:
+    """Return why payloads cannot be contained on this machine; "" if they can."""
+    with tempfile.TemporaryDirectory() as directory:
+        async with Processes(Isolation().settings(Path(directory))) as processes:
+            return processes.isolation_fault
+
+
+if __name__ == "__main__":
+    sys.stdout.write(asyncio.run(fault_here()) + "\n")

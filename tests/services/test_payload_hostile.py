@@ -1,0 +1,261 @@
+"""Payloads that mean harm, in containers: what they reach for is not there, and what they fill is theirs."""
+
+import asyncio
+import itertools
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from services.job_agent.isolation import Isolation
+from services.job_agent.limits import Limits
+from services.job_agent.payload import NAMESPACES, Outcome, Payload, Workplace
+from tests.services.payload_support import CAN_ISOLATE, alive, new_tag, until
+from wms.errors import Unavailable
+from wms.ids import Epoch, JobId, PilotId, SiteName
+from wms.job.reasons import Code, Reason
+from wms.jobdesc.description import JobDescription
+from wms.transfer import open_store, upload
+
+pytestmark = pytest.mark.skipif(not CAN_ISOLATE, reason="no namespaces can be made here")
+
+MIB = 1024 * 1024
+_ids = itertools.count(1)
+New = Callable[..., Payload]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a data directory of a system, with secrets in it that anyone may read."""
+    data = tmp_path_factory.mktemp("data")
+    for name in (
+        "keys/issuer.pem",
+        "client.toml",
+        "pilots/p/config.toml",
+        "pilots/other/jobs/7.1/work/result",
+    ):
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).write_text("secret")
+    return data
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def workplace(data: Path) -> AsyncIterator[Workplace]:
+    store = open_store(f"file://{data}/sandboxes")
+    async with Workplace(
+        root=data / "pilots" / "p" / "jobs",
+        store=store,
+        site=SiteName("S"),
+        pilot_id=PilotId("p"),
+        isolation=Isolation(mode="required", hidden=(str(data),)),
+    ) as entered:
+        assert entered.isolation_words == NAMESPACES
+        yield entered
+
+
+@pytest.fixture
+def new(workplace: Workplace) -> New:
+    def make(*argv: str, limits: Limits | None = None, **description: object) -> Payload:
+        asked = JobDescription(executable=argv[0], arguments=argv[1:], **description)  # type: ignore[arg-type]
+        return workplace.payload(JobId(next(_ids)), Epoch(1), asked, limits)
+
+    return make
+
+
+async def shell(new: New, script: str, limits: Limits | None = None) -> Outcome:
+    return await new("sh", "-c", script, limits=limits).run()
+
+
+async def python(new: New, code: str) -> Outcome:
+    return await new(sys.executable, "-c", code).run()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "keys/issuer.pem",
+        "client.toml",
+        "sandboxes",
+        "pilots/p/config.toml",
+        "pilots/other/jobs/7.1/work/result",
+    ],
+)
+async def test_secrets_and_stores_are_not_there(new: New, data: Path, name: str) -> None:
+    outcome = await shell(new, f"cat {data}/{name}; ls {data}/{name}")
+    assert outcome.reason.code is Code.EXIT_CODE
+    assert "secret" not in outcome.stdout_tail
+    assert outcome.stderr_tail.count("No such file or directory") == 2
+
+
+async def test_another_jobs_directory_is_not_there_while_it_runs(new: New, workplace: Workplace) -> None:
+    other = new("sh", "-c", "echo mine > result; echo ready; sleep 1000")
+    running = asyncio.create_task(other.run())
+    while not (await other.tail("stdout", 10)).data:
+        await asyncio.sleep(0.01)
+    outcome = await shell(new, f"cat {other._place.work}/result; ls {workplace.root}; ls ..")
+    assert "mine" not in outcome.stdout_tail
+    own, beside = outcome.stdout_tail.split(maxsplit=1)
+    assert own != other._place.directory.name
+    assert beside.split() == ["tmp", "work"], "what is printed is kept out of its reach"
+    other.kill(Reason(Code.KILLED_BY_USER), grace=0)
+    await running
+
+
+async def test_the_agent_and_the_nodes_processes_are_not_there(new: New) -> None:
+    agent = os.getpid()
+    outcome = await shell(
+        new, f"cat /proc/{agent}/environ; kill -9 {agent}; cat /proc/1/environ; ls /proc | grep -c '^[0-9]'"
+    )
+    assert "Permission denied" in outcome.stderr_tail, "its own init's"
+    assert outcome.stderr_tail.count("No such") >= 2
+    assert int(outcome.stdout_tail) <= 5
+
+
+PTRACE = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+for pid in (1, os.getppid() or 1):
+    print(libc.ptrace(16, pid, 0, 0), os.strerror(ctypes.get_errno()))
+try:
+    open("/proc/1/mem", "rb")
+except OSError as error:
+    print(error.strerror)
+"""
+
+
+async def test_its_init_can_be_neither_traced_nor_read_nor_killed(new: New) -> None:
+    outcome = await python(new, PTRACE + "\nos.kill(1, 9) if os.getuid() else None\nprint('alive')")
+    lines = outcome.stdout_tail.splitlines()
+    assert lines[:3] == ["-1 Operation not permitted"] * 2 + ["Permission denied"]
+    assert lines[-1:] == ["alive"] or "PermissionError" in outcome.stderr_tail
+
+
+PRIVILEGES = """
+import os, re
+status = open("/proc/self/status").read()
+print(os.getuid() != 0, re.findall("(?:CapPrm|CapEff|CapInh|CapAmb|NoNewPrivs):\\\\s*(\\\\w+)", status), os.getgroups())
+"""
+
+
+async def test_it_has_no_privileges_and_can_gain_none(new: New) -> None:
+    outcome = await python(new, PRIVILEGES)
+    nothing = "0" * 16
+    expected = f"True {[nothing] * 4 + ['1']}"
+    assert outcome.stdout_tail.startswith(expected), outcome.stdout_tail + outcome.stderr_tail
+
+
+@pytest.mark.parametrize("place", ["/", "/etc", "/usr/bin", "/var/lib", "/run", "/proc/sys/kernel", ".."])
+async def test_nothing_outside_its_directory_can_be_written(new: New, place: str) -> None:
+    outcome = await shell(new, f"cd {place} && echo x > wms-was-here && cat wms-was-here")
+    assert outcome.reason.code is Code.EXIT_CODE
+    assert outcome.stdout_tail == ""
+
+
+async def test_its_tmp_and_shared_memory_are_its_own_and_go_with_it(new: New) -> None:
+    script = "ls /tmp /var/tmp /dev/shm | grep mine; touch /tmp/mine /var/tmp/mine /dev/shm/mine && echo made"
+    for _ in range(2):
+        assert (await shell(new, script)).stdout_tail == "made\n"
+    assert not Path("/dev/shm/mine").exists()
+    assert not Path("/tmp/mine").exists()
+
+
+async def test_shared_memory_is_bounded(new: New) -> None:
+    outcome = await shell(new, "head -c 100000000 /dev/zero > /dev/shm/full; stat -c %s /dev/shm/full")
+    assert "No space left on device" in outcome.stderr_tail
+    assert int(outcome.stdout_tail) <= 64 * MIB
+
+
+async def test_a_new_user_namespace_uncovers_nothing(new: New, data: Path) -> None:
+    script = f"unshare -Urm sh -c 'umount {data}; umount -l /tmp; mount -o remount,rw /; cat {data}/client.toml; touch /x'"
+    outcome = await shell(new, script)
+    assert "secret" not in outcome.stdout_tail
+    assert not Path("/x").exists()
+
+
+FAMILY = """
+import os, sys
+for n in range(20):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execve("/bin/sleep", ["sleep", sys.argv[1]], {})
+        os._exit(0)
+os.system("echo ready")
+"""
+
+
+async def test_daemons_that_shed_every_mark_end_with_it(new: New) -> None:
+    tag = new_tag()
+    shed = "import resource; resource.setrlimit(resource.RLIMIT_RTTIME, (1, 1))\n"
+    outcome = await new(sys.executable, "-c", shed + FAMILY, tag).run()
+    assert outcome.reason.code is Code.DONE
+    assert alive(tag) == []
+
+
+async def test_memory_is_counted_though_it_sheds_every_mark(new: New) -> None:
+    code = (
+        "import resource, time; resource.setrlimit(resource.RLIMIT_RTTIME, (1, 1))\n"
+        "held = b'x' * 300_000_000\ntime.sleep(1000)"
+    )
+    outcome = await new(sys.executable, "-c", code, limits=Limits(memory_bytes=150 * MIB)).run()
+    assert outcome.reason.code is Code.MEMORY_LIMIT
+
+
+async def test_a_container_is_used_again_and_nothing_stays_in_it(new: New, workplace: Workplace) -> None:
+    seen = []
+    for _ in range(3):
+        payload = new("sh", "-c", "ipcmk -M 1000 >/dev/null; ipcs -m | grep -c 0x; sleep 1000 & echo done")
+        outcome = await payload.run()
+        assert outcome.stdout_tail == "1\ndone\n"
+        assert payload._process
+        seen.append(payload._process.container)
+        payload.clean()
+    assert len(set(seen)) == 1
+
+
+async def test_a_container_that_dies_ends_its_payload_alone(new: New) -> None:
+    tag = new_tag()
+    payload, other = new("sleep", tag), new("sleep", new_tag())
+    running = [asyncio.create_task(each.run()) for each in (payload, other)]
+    await until(lambda: payload.pid and other.pid)
+    assert payload._process
+    os.kill(payload._process.container, signal.SIGKILL)
+    outcome = await running[0]
+    assert (outcome.reason.code, outcome.signal) == (Code.SIGNAL, 9)
+    assert alive(tag) == []
+    assert other.pid
+    other.kill(Reason(Code.KILLED_BY_USER), grace=0)
+    assert (await running[1]).reason.code is Code.KILLED_BY_USER
+    assert (await shell(new, "echo on")).stdout_tail == "on\n"
+
+
+async def test_its_inputs_are_its_own_to_change_and_its_outputs_are_kept(
+    new: New, workplace: Workplace
+) -> None:
+    ref = await upload(workplace.store, {"in/data": b"1", "run.sh": b"#!/bin/sh\necho 2 >> in/data; id -u"})
+    payload = new("run.sh", input_sandbox=(ref,), output_sandbox=("in/*",))
+    outcome = await payload.run()
+    assert outcome.reason.code is Code.DONE, outcome.stderr_tail
+    assert outcome.output
+    assert outcome.stdout_tail != "0\n"
+    assert (payload._place.work / "in/data").read_text() == "12\n"
+
+
+async def test_where_it_must_be_and_cannot_no_payload_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Faked: a machine that has no such user."""
+    real = Isolation.settings
+    monkeypatch.setattr(Isolation, "settings", lambda *args: {**(real(*args) or {}), "uid": 1 << 40})
+    store = open_store(f"file://{tmp_path}/store")
+    facts: dict[str, Any] = {"store": store, "site": SiteName("S"), "pilot_id": PilotId("p")}
+    with pytest.raises(Unavailable, match="cannot be isolated here, and must be"):
+        async with Workplace(
+            root=tmp_path / "a", isolation=Isolation(mode="required", hidden=("/proc/1/x",)), **facts
+        ):
+            pass
