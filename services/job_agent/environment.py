@@ -39,4 +39,6 @@ def environment_of(
         "WMS_WORK": str(work),
         "WMS_SCRATCH": str(scratch),
     }
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"} | base | places | own | ours
+    # What Python prints is seen as it is printed, not when its program ends.
+    ours_first = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
+    return ours_first | base | places | own | ours

@@ -24,7 +24,7 @@ from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.messages.reports import Usage
-from wms.transfer import SandboxStore, keep
+from wms.transfer import Left, SandboxStore, keep
 
 log = structlog.get_logger()
 
@@ -51,6 +51,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """`stdout.txt`, `stderr.txt` and what the output patterns chose."""
     unmatched: tuple[str, ...] = ()
     """Output patterns that matched nothing."""
+    left: Left = Left()
+    """Files that its output patterns did not choose."""
     refused: tuple[str, ...] = ()
     """Lines «name: why» of outputs that were matched and could not be carried."""
     stdout_tail: str = ""
@@ -393,6 +395,7 @@ class Payload:
             usage=self._usage(ended, harvest.disk_bytes),
             output=output,
             unmatched=harvest.selection.unmatched,
+            left=harvest.left,
             refused=harvest.selection.refused,
             stdout_tail=harvest.stdout_tail,
             stderr_tail=harvest.stderr_tail,

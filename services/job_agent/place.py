@@ -15,7 +15,7 @@ from services.job_agent.sampling import disk_bytes
 from services.job_agent.spares import Spares
 from wms.ids import Epoch, JobId
 from wms.jobdesc.description import JobDescription
-from wms.transfer import SandboxStore, Selection, download, select
+from wms.transfer import Left, SandboxStore, Selection, download, left_behind, select
 
 WORK, SCRATCH = "work", "tmp"
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
@@ -27,6 +27,7 @@ class Harvest(msgspec.Struct, frozen=True, kw_only=True):
     """What a payload left: what its patterns chose, its outputs, and the disk it held."""
 
     selection: Selection
+    left: Left
     printed: dict[str, Path | bytes]
     stdout_tail: str
     stderr_tail: str
@@ -54,6 +55,8 @@ class Place:
         self.scratch = self.directory / SCRATCH
         self._spares = spares
         self._owner = owner
+        self._inputs: dict[str, int] = {}
+        """When each file of the inputs was changed last."""
         self.stdout = Captured(self.directory / STDOUT, description.stdout_limit)
         self.stderr = Captured(self.directory / STDERR, description.stderr_limit)
 
@@ -86,8 +89,10 @@ class Place:
 
     def harvest(self, patterns: tuple[str, ...]) -> Harvest:
         """Return what there is to keep; blocking. Raises Rejected for a pattern that leads out."""
+        selection = _without_printed(select(self.work, patterns) if patterns else Selection(files={}))
         return Harvest(
-            selection=select(self.work, patterns) if patterns else Selection(files={}),
+            selection=selection,
+            left=left_behind(self.work, selection.files, self._inputs),
             printed={STDOUT: self.stdout.finish() or b"", STDERR: self.stderr.finish() or b""},
             stdout_tail=self.stdout.text(TAIL_CHARACTERS),
             stderr_tail=self.stderr.text(TAIL_CHARACTERS),
@@ -116,6 +121,8 @@ class Place:
 
     def _filled(self, executable: str) -> str:
         program = self._program(executable)
+        found = (path for path in self.work.rglob("*") if path.is_file() and not path.is_symlink())
+        self._inputs = {str(path.relative_to(self.work)): path.lstat().st_mtime_ns for path in found}
         if self._owner is not None:
             for parent, directories, files in os.walk(self.work):
                 for name in (*directories, *files):
@@ -145,3 +152,15 @@ def _run(*argv: str) -> None:
         subprocess.run(
             argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=REMOVE_SECONDS
         )
+
+
+def _without_printed(selection: Selection) -> Selection:
+    """Leave out files whose names are those of what was printed, and say so."""
+    taken = [name for name in selection.files if name.split("/")[0] in (STDOUT, STDERR)]
+    if not taken:
+        return selection
+    return msgspec.structs.replace(
+        selection,
+        files={name: path for name, path in selection.files.items() if name not in taken},
+        refused=(*selection.refused, *(f"{name}: the name of what was printed" for name in taken)),
+    )

@@ -1,5 +1,6 @@
 """How a payload's end is told: whose doing it was, and in words."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Literal
 
@@ -7,11 +8,13 @@ from services.job_agent.payload import Outcome
 from wms.job.reasons import Code, Reason
 from wms.messages.reports import Result
 from wms.messages.site_inbox import Held
+from wms.transfer import Left
 
 LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR})
 """Ends that are neither the payload's nor its user's doing: the job is tried again."""
 TAIL_CHARACTERS = 4_096
 FAULT_CHARACTERS = 500
+LEFT_CHARACTERS = 600
 
 
 def result_of(held: Held, outcome: Outcome) -> Result:
@@ -60,7 +63,15 @@ def _text(outcome: Outcome) -> str:
         parts.append(f"no file matches {_some(outcome.unmatched)}")
     if outcome.refused:
         parts.append(f"not kept: {_some(outcome.refused)}")
+    if outcome.left.count and outcome.reason.code is Code.DONE:
+        parts.append(_left_words(outcome.left))
     return storable("; ".join(part for part in parts if part)[:1_000])
+
+
+def _left_words(left: Left) -> str:
+    names = textwrap.shorten(", ".join(left.names), LEFT_CHARACTERS, placeholder=" ...")
+    files = "1 file" if left.count == 1 else f"{left.count} files"
+    return f"{files} left behind: {names} (--output '**' keeps them all)"
 
 
 def storable(text: str) -> str:

@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from services.job_agent.limits import Limits
 from services.job_agent.payload import Outcome, Payload, Workplace
+from services.job_agent.results import result_of
 from tests.services.payload_support import ISOLATIONS
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code
@@ -273,3 +274,36 @@ async def test_leftovers_of_a_dead_agent_are_no_inputs(new: New) -> None:
     stale.mkdir(parents=True)
     (stale / "stale").touch()
     assert (await payload.run()).stdout_tail == ""
+
+
+async def test_what_no_pattern_chose_is_named(new: New, store: SandboxStore) -> None:
+    ref = await upload(store, {"in.dat": b"1", "changed.dat": b"1"})
+    script = "echo 2 > result.txt; mkdir -p d; echo 3 > d/more; echo 4 > kept; echo 5 >> changed.dat"
+    payload = new("sh", "-c", script, input_sandbox=(ref,), output_sandbox=("kept",))
+    outcome = await payload.run()
+    assert (sorted(outcome.left.names), outcome.left.count) == (["changed.dat", "d/more", "result.txt"], 3)
+    text = result_of((JobId(1), Epoch(1)), outcome).text
+    assert text.startswith("3 files left behind: ")
+    assert text.endswith("(--output '**' keeps them all)")
+    outcome = await new("sh", "-c", script, output_sandbox=("**",)).run()
+    assert (outcome.left.count, result_of((JobId(1), Epoch(1)), outcome).text) == (0, "")
+
+
+async def test_a_file_with_the_name_of_what_was_printed_is_told(
+    new: New, store: SandboxStore, tmp_path: Path
+) -> None:
+    script = "echo printed; echo mine > stdout.txt; echo 1 > a"
+    outcome = await new("sh", "-c", script, output_sandbox=("*",)).run()
+    assert outcome.refused == ("stdout.txt: the name of what was printed",)
+    assert (await outputs(store, outcome, tmp_path / "got"))["stdout.txt"] == b"printed\n"
+
+
+async def test_very_many_files_left_behind_are_counted_and_few_are_named(new: New) -> None:
+    outcome = await new("sh", "-c", "seq 300 | xargs touch").run()
+    assert (len(outcome.left.names), outcome.left.count) == (20, 300)
+
+
+async def test_python_prints_at_once_unless_its_user_wants_otherwise(new: New) -> None:
+    assert (await new("sh", "-c", "echo $PYTHONUNBUFFERED").run()).stdout_tail == "1\n"
+    outcome = await new("sh", "-c", "echo $PYTHONUNBUFFERED", environment={"PYTHONUNBUFFERED": ""}).run()
+    assert outcome.stdout_tail == "\n"

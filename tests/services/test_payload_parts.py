@@ -134,6 +134,7 @@ def test_the_environment_passes_only_what_is_named() -> None:
     )  # fmt: skip
     assert made == {
         "PATH": "/bin", "LANG": "de_DE", "X509_CERT_DIR": "/certs", "A": "1", "HOME": "/mine", "PWD": "/w", "TMPDIR": "/t",
+            "PYTHONUNBUFFERED": "1",
         "WMS_JOB_ID": "7", "WMS_EPOCH": "2", "WMS_SITE": "S", "WMS_PILOT": "p", "WMS_PROCESSORS": "1", "WMS_WORK": "/w", "WMS_SCRATCH": "/t",
     }  # fmt: skip
 

@@ -1,9 +1,10 @@
 """Which files of a job's directory its output patterns choose."""
 
+import contextlib
 import fnmatch
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from wms.errors import Rejected
 from wms.transfer.archive import Limits, bad_name
 
+NAMED_LEFT = 20
 _WALK_LIMIT = 200_000
 
 
@@ -41,6 +43,31 @@ def select(root: Path, patterns: tuple[str, ...]) -> Selection:
         refused=tuple(choice.refused),
         size=choice.size,
     )
+
+
+class Left(msgspec.Struct, frozen=True):
+    """Files that no output pattern chose."""
+
+    names: tuple[str, ...] = ()
+    """The first of them."""
+    count: int = 0
+
+
+def left_behind(root: Path, chosen: Container[str], known: Mapping[str, int]) -> Left:
+    """Return the files below `root` that are neither chosen nor as they were known; blocking.
+
+    `known` gives for each file of an input when it was changed last, in nanoseconds. Where there are too many files to
+    look at, as many as were looked at are counted.
+    """
+    names: list[str] = []
+    count = 0
+    with contextlib.suppress(Rejected, OSError):
+        for name in _walk(root):
+            if name not in chosen and known.get(name) != (root / name).lstat().st_mtime_ns:
+                count += 1
+                if count <= NAMED_LEFT:
+                    names.append(name)
+    return Left(tuple(names), count)
 
 
 class _Choice:
