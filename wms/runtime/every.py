@@ -15,8 +15,8 @@ TROUBLE_AFTER_SECONDS = 10.0
 """A loop that has failed for so long, or been at one round, is told of; one with long pauses may take a minute."""
 LONG_PAUSE_SECONDS = 10.0
 LONG_ROUND_SECONDS = 60.0
-ENDLESS_ROUND_SECONDS = 300.0
-"""A round that takes so long hangs: it is cancelled, and the loop goes on."""
+ENDLESS_ROUND_SECONDS = 1_800.0
+"""A round that takes so long hangs: it is cancelled, and the loop goes on. To send many pilots to a slow element may take minutes."""
 LONGEST_PAUSE_SECONDS = 30.0
 """After rounds that failed by a fault of ours; each makes the pause longer."""
 
