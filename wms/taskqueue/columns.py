@@ -54,6 +54,11 @@ _NAMED = {
 _MEMBERSHIP = {"pilot type", "site", "banned site", "grid CE"}
 """These look for one value in a list of names, so that all lists without it are alike but for the empty one."""
 _OTHERS = ("\0",)
+_OVERLAP: dict[str, Callable[[Resource], tuple[str, ...]]] = {
+    "platform": lambda r: r.platforms,
+    "job type": lambda r: r.job_types,
+}
+"""These look for a name that two sets have in common; a set without any is not looked at."""
 
 
 def _whole(resource: Resource) -> Hashable:
@@ -130,20 +135,21 @@ class Column:
         return verdicts.bits
 
     def _judge(self, resource: Resource, start: int) -> bytes:
-        holds, parts = self.clause.holds, self._compared[start:]
-        if self.clause.name == "tags":
-            offered = offered_tags(resource.tags, resource.processors)
-            if not offered.is_any:
-                return bytes(map(offered.tags.issuperset, parts))
-        if self.clause.name not in _MEMBERSHIP:
+        holds, parts, name = self.clause.holds, self._compared[start:], self.clause.name
+        offered = offered_tags(resource.tags, resource.processors)
+        if name == "tags" and not offered.is_any:
+            return bytes(map(offered.tags.issuperset, parts))
+        if name in _NAMED and self._looks_at(resource) in ("", ()):
+            return bytes([holds((), resource)]) * len(parts)  # what names nothing is not looked at
+        if name in _OVERLAP:
+            own = frozenset(folded(_OVERLAP[name](resource)))
+            return bytes(not part or not own.isdisjoint(part) for part in parts)
+        if name not in _MEMBERSHIP:
             return bytes(holds(part, resource) for part in parts)
-        # Thousands of lists of sites, and few of them name this one.
-        naming_none, naming_others = holds((), resource), holds(_OTHERS, resource)
+        # Thousands of lists of sites, most of them long: each is looked at for the one name alone.
         value = self._looks_at(resource)
-        return bytes(
-            holds(part, resource) if value in part else naming_others if part else naming_none
-            for part in parts
-        )
+        of_it, of_others, of_none = (holds(each, resource) for each in ((value,), _OTHERS, ()))
+        return bytes(of_it if value in part else of_others if part else of_none for part in parts)
 
 
 class WishColumn(Column):
