@@ -15,11 +15,14 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from wms.auth import token as tokens
 from wms.auth.keys import KINDS, KeySet, generate_keys, load_key
 from wms.auth.token import Claims, Principal, Right, SigningKey, Verifier, mint
+from wms.client.credential import decode
 from wms.errors import Rejected
+from wms.messages.replies import inbox
 
 NOW = 1_800_000_000.0
 ALICE = Claims(kind="user", owner="alice", group="higgs", vo="atlas", rights=frozenset({Right.JOB_SHARING}))
@@ -370,3 +373,25 @@ def test_a_sites_token_may_be_for_many_sites(tmp_path: Path) -> None:
         issuer.mint(Claims(kind="user", owner="a", group="g", vo="v", sites=sites))
     with pytest.raises(Rejected, match="needs site"):
         issuer.mint(Claims(kind="site", owner="index"), key="sites")
+
+
+def test_users_of_two_issuers_with_one_name_are_two_users(issuer: Issuer, tmp_path: Path) -> None:
+    """Owner, and with it inbox, jobs and shares, come of issuer and subject together."""
+    other = Issuer(tmp_path)
+    known = msgspec.json.decode((tmp_path / "jwks.json").read_bytes(), type=KeySet)
+    foreign = tuple(replace(each, wms_issuer="https://other.example.org") for each in known.keys)
+    own = msgspec.json.decode((issuer.directory / "jwks.json").read_bytes(), type=KeySet)
+    verifier = Verifier(KeySet((*own.keys, *foreign)))
+    theirs = other.sign(iss="https://other.example.org")
+    assert verifier.verify(issuer.mint(), NOW).owner == "alice"
+    assert verifier.verify(theirs, NOW).owner == "https://other.example.org#alice"
+    assert decode(theirs.encode(), "a file").owner == "https://other.example.org#alice"
+    assert inbox("alice") != inbox("https://other.example.org#alice")
+    # Neither may speak as the other, by its own name for it or by ours.
+    assert code(lambda: verifier.verify(other.mint(), NOW)) == "TOKEN_INVALID"
+    assert code(lambda: verifier.verify(issuer.sign(iss="https://other.example.org"), NOW)) == "TOKEN_INVALID"
+    assert (
+        code(lambda: verifier.verify(issuer.sign(sub="https://other.example.org#alice"), NOW))
+        == "TOKEN_INVALID"
+    )
+    assert code(lambda: issuer.mint(replace(ALICE, owner="x#alice"))) == "TOKEN_NOT_MINTED"

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from wms.auth.orders import ORDERS_KEY, SECRET_BYTES
-from wms.auth.principal import Kind
+from wms.auth.principal import ISSUER, Kind
 from wms.bounds import Name, Word
 from wms.errors import Rejected
 
@@ -29,7 +29,7 @@ KINDS: Final[Mapping[str, tuple[Kind, ...]]] = {
 
 
 class PublicKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A JSON Web Key (RFC 7517), and which kinds of token it may sign: none unless it says so."""
+    """A JSON Web Key (RFC 7517), whose it is, and which kinds of token it may sign: none unless it says so."""
 
     kty: Word
     crv: Word
@@ -39,6 +39,7 @@ class PublicKey(msgspec.Struct, frozen=True, kw_only=True):
     alg: Word
     use: Word = "sig"
     wms_kinds: Annotated[tuple[Kind, ...], msgspec.Meta(max_length=100)] = ()
+    wms_issuer: Name = ISSUER
 
 
 class KeySet(msgspec.Struct, frozen=True):

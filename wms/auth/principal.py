@@ -20,6 +20,17 @@ ANY_SITE = "*"
 """As the site of a site's token: it may speak for all sites, as the one of a system on one machine does."""
 
 
+ISSUER = "wms"
+"""The issuer of this system's own tokens."""
+NAME_MARK = "#"
+"""Between the name of another issuer and that of its user; in no name of our own."""
+
+
+def owner_of(issuer: str, subject: str) -> str:
+    """Return by what name a token's bearer is known here: two issuers' users of one name are two users."""
+    return subject if issuer == ISSUER else f"{issuer}{NAME_MARK}{subject}"
+
+
 class Right(StrEnum):
     """What a group may grant its members; a token may carry others, which mean nothing here."""
 
@@ -40,7 +51,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     kind: Kind
     owner: GivenName
-    """The token's subject; of a pilot, whose jobs it was sent for."""
+    """By the token's subject, and its issuer if that is not our own; of a pilot, whose jobs it was sent for."""
     group: Name
     vo: Name
     rights: NameSet = frozenset()

@@ -16,7 +16,7 @@ import jwt
 import msgspec
 
 from wms.auth.keys import ALGORITHM, KeySet, PublicKey, SigningKey, generate_keys, load_key
-from wms.auth.principal import Fqans, Kind, Principal, Right, Subject
+from wms.auth.principal import ISSUER, NAME_MARK, Fqans, Kind, Principal, Right, Subject, owner_of
 from wms.bounds import NAME_LENGTH, GivenName, Name, NameSet, PilotName, WholeTimestamp
 from wms.errors import Rejected
 
@@ -32,7 +32,6 @@ __all__ = [
     "mint",
 ]
 
-ISSUER: Final = "wms"
 AUDIENCE: Final = "wms"
 SIZE_LIMIT: Final = 8 * 1024
 SKEW_SECONDS: Final = 30
@@ -116,6 +115,7 @@ def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
 
     """
     fault = claims.fault() if claims.kind in key.kinds else f"this key is not for a {claims.kind}'s token"
+    fault = fault or _own_fault(claims.owner)
     if not fault and not 0 < lifetime <= LIFETIME_LIMIT:
         fault = f"a token lives more than 0 seconds and at most {LIFETIME_LIMIT // 86_400} days"
     if fault:
@@ -139,7 +139,11 @@ class Verifier:
     """Verifies tokens by the issuer's public keys, and remembers those it found good until they expire."""
 
     def __init__(self, keys: KeySet) -> None:
-        self._keys = {key.kid: (_verifying(key), frozenset(key.wms_kinds)) for key in keys.keys}
+        self._keys = {
+            key.kid: (_verifying(key), frozenset(key.wms_kinds), key.wms_issuer) for key in keys.keys
+        }
+        if any(NAME_MARK in key.wms_issuer for key in keys.keys):
+            raise Rejected("KEYS_INVALID", f"the name of an issuer holds {NAME_MARK}")
         if len(self._keys) != len(keys.keys):
             raise Rejected("KEYS_INVALID", "two public keys have one name")
         self._good: OrderedDict[bytes, tuple[Principal, float]] = OrderedDict()
@@ -194,10 +198,10 @@ class Verifier:
         return known
 
     def _checked(self, text: str) -> tuple[Principal, float]:
-        public, kinds = self._key_of(text)
+        public, kinds, issuer = self._key_of(text)
         try:
             body = jwt.decode(
-                text, public, algorithms=[ALGORITHM], audience=AUDIENCE, issuer=ISSUER, options=_OPTIONS
+                text, public, algorithms=[ALGORITHM], audience=AUDIENCE, issuer=issuer, options=_OPTIONS
             )
             claims = msgspec.convert(body, _Token)
         except _UNREADABLE as error:
@@ -206,11 +210,16 @@ class Verifier:
             raise _invalid("its key may not sign this kind of token")
         if fault := claims.fault():
             raise _invalid(fault)
+        if fault := _own_fault(claims.owner) if issuer == ISSUER else "":
+            raise _invalid(fault)
+        claims = msgspec.structs.replace(claims, owner=owner_of(issuer, claims.owner))
+        if len(claims.owner) > NAME_LENGTH:
+            raise _invalid("its issuer and subject together are too long a name")
         if claims.exp - claims.iat > LIFETIME_LIMIT:
             raise _invalid("it lives too long")
         return _principal(claims), claims.nbf
 
-    def _key_of(self, text: str) -> tuple[Any, frozenset[Kind]]:
+    def _key_of(self, text: str) -> tuple[Any, frozenset[Kind], str]:
         try:
             header = jwt.get_unverified_header(text)
         except _UNREADABLE:
@@ -238,6 +247,10 @@ _REASONS: dict[type[BaseException], str] = {
     jwt.MissingRequiredClaimError: "it lacks a claim",
     msgspec.ValidationError: "it lacks a claim, or one is of the wrong type",
 }
+
+
+def _own_fault(owner: str) -> str:
+    return f"a name of our own holds no {NAME_MARK}" if NAME_MARK in owner else ""
 
 
 def _text(token: str | bytes) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from wms.auth.principal import ISSUER, owner_of
 from wms.errors import Rejected
 
 LIMIT = 16_384
@@ -64,7 +65,8 @@ def decode(text: bytes, source: str) -> Credential:
             base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)), type=dict
         )
         owner, expires_at = claims["sub"], float(claims["exp"])
-        credential = Credential(text.decode("ascii"), str(owner), expires_at, claims)
+        owner = owner_of(str(claims.get("iss", ISSUER)), str(owner))
+        credential = Credential(text.decode("ascii"), owner, expires_at, claims)
     except (ValueError, TypeError, KeyError, binascii.Error, msgspec.DecodeError):
         raise Rejected("TOKEN_INVALID", f"{source} holds no token that can be read", REMEDY) from None
     return credential
