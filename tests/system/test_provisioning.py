@@ -68,7 +68,7 @@ async def test_a_banned_site_gets_no_job_until_it_is_opened_and_a_test_says_how_
     assert await eventually(lambda: advertised(shell))
     (site,) = {each["site"] for each in json.loads(shell.out)}
     assert await shell.run("site", "ban", site) == 2, "a ban says why"
-    assert await shell.run("site", "ban", site, "--reason", "broken disks") == 0
+    assert await shell.run("site", "ban", site, "--reason", "broken disks") == 0, shell.err
     assert await shell.run("submit", "--", "true") == 0
     job_id = shell.out.strip()
 
