@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit import reference_matching as reference
 from wms.simulation.comparison import compare, judge
@@ -382,3 +383,15 @@ def test_scenarios_are_held_against_the_first():
     assert {each.verdict for each in same.values.values()} == {"same"}
     assert better.values["wait_mean"].verdict == "differs"
     assert better.values["wait_mean"].mean < first.values["wait_mean"].mean
+
+
+def test_a_job_that_wants_a_whole_node_runs_alone_in_its_pilot():
+    whole = [
+        replace(job(at), requirements=replace(job(at).requirements, tags=("WholeNode", "MultiProcessor")))
+        for at in (0, 0)
+    ]
+    there = (site(slots=4, cores=4, tags=("WholeNode",)),)
+    record, _ = play([*whole, job(0)], sites=there)
+    starts = sorted(record.first_start)
+    assert len({*starts}) == 3, "one after the other"
+    assert list(record.done) == [True] * 3
