@@ -1,5 +1,6 @@
 """No message stops or slows others: time-outs, expensive messages, and messages that end the process."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -140,6 +141,17 @@ async def test_parked_messages_take_effect_once_over_restarts(bus: Bus) -> None:
     assert await in_order(bus) == list(numbers)
 
 
+async def test_who_ends_does_not_wait_for_an_expensive_message_and_it_is_not_set_aside(bus: Bus) -> None:
+    await bus.send_raw([encode(Note(n=1, text="x" * 250))], token=bus.keys.token("dear"))
+    async with bus.instance(verified=True, policy=FAIR, preparation=Dear()) as one:
+        await eventually(lambda: is_taken(bus))
+        async with asyncio.timeout(15):  # of the 25 s of processor time that it takes
+            await one.stop()
+        assert not await is_taken(bus)
+        assert await is_parked(bus, 1)
+        await one.start()
+
+
 async def test_what_cannot_be_prepared_goes_to_the_dead_letters_and_the_rest_goes_on(bus: Bus) -> None:
     notes = [Note(n=1), Note(n=2, text="broken"), Note(n=3)]
     await bus.send_raw([encode(each) for each in notes])
@@ -244,3 +256,7 @@ async def noted(bus: Bus, instance_id: str) -> bool:
 
 async def is_parked(bus: Bus, count: int) -> bool:
     return len(await bus.sql("select from parked_message")) == count
+
+
+async def is_taken(bus: Bus) -> bool:
+    return await bus.sql("select from parked_message where taken_by is not null") != []

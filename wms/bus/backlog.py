@@ -12,6 +12,7 @@ from wms.bus.handling import ENDED_PROCESS, Handling, why
 from wms.bus.kafka import Message
 from wms.bus.noting import Noting
 from wms.bus.preparing import Preparing
+from wms.bus.rounds import to_its_end
 from wms.bus.turns import Turns, Whose
 from wms.db import dead_letter, parked
 from wms.db.database import GONE, RETRIED, StatementTimeout, Transaction
@@ -73,8 +74,9 @@ class Backlog(Generic[M]):
         batch = [self._decode(row) for row in rows]
         async with self._noting.parked([row["parked_id"] for row in rows], at_once=suspect):
             if self._preparing is not None:
+                # Whoever is to end need not wait for it: nothing has come of it yet, and it will be begun again.
                 batch = await self._preparing.whole(batch)
-            await self._commit_or_divide(rows, batch)
+            await to_its_end(self._commit_or_divide(rows, batch))
         self.handled += len(rows)
         return len(rows)
 

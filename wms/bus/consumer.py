@@ -271,7 +271,7 @@ class Consumer(Generic[M]):
     async def _work_off(self, round_: Round, backlog: Backlog[M]) -> None:
         """Handle what is parked for as long as the round goes on."""
         while not round_.is_over:
-            if not await to_its_end(backlog.turn()):
+            if not await backlog.turn():
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _behind_seconds(self, reader: Reader, lane: Sequence[int], polled: int) -> float:
