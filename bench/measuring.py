@@ -19,6 +19,8 @@ import uvloop
 
 from bench.validity import InvalidError
 from wms.cli.session import quiet
+from wms.embedded.server import Server
+from wms.embedded.supervisor import Supervisor
 from wms.embedded.system import System
 
 Figures = dict[str, Any]
@@ -61,13 +63,22 @@ async def read_line(process: asyncio.subprocess.Process, fault: str) -> bytes:
     return line
 
 
+class _Trusting(Supervisor):
+    """Has a matcher that trusts its pilots: those of benchmarks take offers and accept none."""
+
+    async def add(self, server: Server) -> None:
+        if server.name == "matcher":
+            server.environment["WMS_MATCHING__OFFERS_OPEN"] = str(10**9)
+        await super().add(server)
+
+
 @asynccontextmanager
 async def system(**options: Any) -> AsyncIterator[System]:
     """Bring up a system in a directory of its own, as durable as one in earnest, and take it down again."""
     with tempfile.TemporaryDirectory(prefix="wms-bench-") as place:
-        # Pilots of benchmarks take offers and accept none, as no pilot in earnest may.
-        os.environ.setdefault("WMS_MATCHING__OFFERS_OPEN", "1000000000")
-        async with System(Path(place), log_level="warning", **options) as running:
+        made = System(Path(place), log_level="warning", **options)
+        made.supervisor = _Trusting(made.layout.root)
+        async with made as running:
             yield running
 
 
