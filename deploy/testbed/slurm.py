@@ -125,7 +125,7 @@ class SlurmCluster:
     def lose_node(self, node: str) -> None:
         """Kill the daemon of a node and all that runs there, so that nobody is left who could tell of it."""
         self.kill_daemon(node)
-        there = [each for each in self._orphans() if each.environ().get("SLURMD_NODENAME") == node]
+        there = [each for each in self._orphans() if _environment_of(each).get("SLURMD_NODENAME") == node]
         # Their keepers first, who would tell how they ended; and what has left the batch system's own processes, too.
         keepers = {parent for each in there if (parent := each.parent()) and parent.name() == "slurmstepd"}
         kill([*keepers, *there])
@@ -156,10 +156,7 @@ class SlurmCluster:
 
     def _orphans(self) -> Iterator[psutil.Process]:
         for process in psutil.process_iter():
-            try:
-                found = process.environ()
-            except (OSError, psutil.Error):
-                continue
+            found = _environment_of(process)
             if "SLURM_JOB_ID" in found and found.get("SLURM_CONF") == str(self.configuration):
                 yield process
 
@@ -215,3 +212,11 @@ class SlurmCluster:
 def _hostname() -> str:
     """Return what the controller compares its own name with."""
     return socket.gethostname().partition(".")[0]
+
+
+def _environment_of(process: psutil.Process) -> dict[str, str]:
+    """Return a process's environment, nothing of one that has ended since."""
+    try:
+        return process.environ()
+    except (OSError, psutil.Error):
+        return {}

@@ -94,6 +94,7 @@ async def test_a_found_element_is_advertised_for_those_it_lets_in(
         settings = IndexSettings(
             urls=[servers.url("top")],
             sites={"localhost": "nordic"},
+            hosts=["127.0.0.1", "localhost"],
             proxy_file=told["proxy"],
             authorities=told["authority"],
             for_whom=[Whom(vo=vo)],

@@ -154,7 +154,9 @@ class ArcGround:
         return Element(url=url, queue=queue, authorities=self._told["authority"], **self._by)
 
     async def clear(self) -> None:
-        """Leave its jobs: they end with their own."""
+        """End its jobs: they would run on in the cluster behind it for an hour."""
+        dispatcher = self.dispatcher()
+        await dispatcher.cancel(await dispatcher.alive())
 
 
 class FakeHTCondorGround:
