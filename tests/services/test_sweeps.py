@@ -16,7 +16,7 @@ from wms.audit import audit
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings
 from wms.client.submission import Messages, messages
-from wms.db import block, task_queue, timeline
+from wms.db import block, sandbox, task_queue, timeline
 from wms.ids import CommandId, JobId, PilotId, RequestId
 from wms.job.state import State
 from wms.jobdesc import JobDescription
@@ -216,6 +216,23 @@ async def test_each_job_has_its_own_parameters(the_world: World) -> None:
     assert f'"f{offered - first}.txt"' in row["parameters"]
     after = await the_world.ask(user(), ShowJob(query_id="q", job_id=offered))
     assert after.parameters["file"] == f"f{offered - first}.txt"
+
+
+async def test_archives_of_single_jobs_are_kept_until_the_sweep_is_deleted(the_world: World) -> None:
+    digests = [f"{n:064x}" for n in range(1_500)]
+    reply = await the_world.submit(
+        {"parameters": {"own": [f"{each}:7" for each in digests]}, "input_parameters": ["own"]}
+    )
+
+    async def referenced() -> set[str]:
+        async with the_world.db.transaction() as tx:
+            return await sandbox.referenced(tx)
+
+    assert await referenced() == set(digests)
+    await order(the_world, "kill", reply.ids[0])
+    assert await referenced() == set(digests)
+    await order(the_world, "remove", reply.ids[0])
+    assert await referenced() == set()
 
 
 async def test_a_job_without_a_row_is_shown_and_explained_like_any_other(the_world: World) -> None:

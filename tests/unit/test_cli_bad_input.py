@@ -255,6 +255,7 @@ def test_flags_go_before_what_files_say(capsys: Captured, place: Path) -> None:
 
 
 SUBMIT_OPTIONS = {
+    "--table": "t.csv",
     "--name": "x",
     "--array": "1",
     "--param": "a=1",
@@ -290,6 +291,7 @@ def test_every_option_that_takes_a_value_takes_one(capsys: Captured, place: Path
 
     (place / "j.toml").write_text('executable = "echo"\n')
     (place / "in.txt").write_text("x")
+    (place / "t.csv").write_text("a\n1\n")
     for option, value in SUBMIT_OPTIONS.items():
         plan = planned(capsys, option, value, "j.toml")
         assert str(plan["descriptions"]).startswith("[{'executable': 'echo'"), option

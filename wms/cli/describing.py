@@ -227,6 +227,11 @@ def _from_file(name: str) -> list[JobDescription]:
 
 def lines_of(name: str) -> tuple[str, ...]:
     """Return the lines of a file, a value each, without their ends; the last need have none."""
+    return tuple(text_of(name).removesuffix("\n").replace("\r\n", "\n").split("\n"))
+
+
+def text_of(name: str) -> str:
+    """Return the text of a file, or raise Rejected: it cannot be read, is not UTF-8, or is too large."""
     try:
         text = _bytes_of(name, LIST_LIMIT).decode()
     except UnicodeDecodeError:
@@ -235,7 +240,7 @@ def lines_of(name: str) -> tuple[str, ...]:
         raise Rejected(
             "LIST_TOO_LARGE", f"{shown(name, 200)} has more than {LIST_LIMIT:,} characters", "split it"
         )
-    return tuple(text.removesuffix("\n").replace("\r\n", "\n").split("\n"))
+    return text
 
 
 def _bytes_of(name: str, limit: int = SIZE_LIMIT) -> bytes:

@@ -2,11 +2,11 @@
 
 import sys
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Group, Parameter
 
+from wms.cli.inputs import Inputs, inputs_of, with_inputs
 from wms.cli.options import USUAL, Bytes, Common, Duration, Flag, Many, Memory
 from wms.cli.printing import jobs_of, note, show, show_json, show_pretty_json
 from wms.cli.session import OK, with_client
@@ -38,6 +38,7 @@ def submit(
     name: Annotated[str | None, _in(RUN)] = None,
     array: Annotated[int | None, _in(RUN)] = None,
     parameter: Annotated[Many | None, _in(RUN, name=("--parameter", "--param"))] = None,
+    table: Annotated[str | None, _in(RUN)] = None,
     env: Annotated[Many | None, _in(RUN, name=("--env", "-e"))] = None,
     group: Annotated[str | None, _in(RUN)] = None,
     cpu_time: Annotated[Duration | None, _in(NEEDS)] = None,
@@ -77,7 +78,8 @@ def submit(
       wms submit -- echo hello
       wms submit --cpu-time 10m --memory 2G --site A --tag gpu --array 1000 -- ./prog {n}
       wms submit --input data/ --output 'out/*.json' --wait -- python3 data/run.py
-      wms submit --param file=a.txt,b.txt -- wc -l {file}
+      wms submit --param file=a.txt,b.txt --input '{file}' -- wc -l {file}
+      wms submit --table runs.csv --input 'data/{sample}.root' -- ./fit data/{sample}.root {seed}
       wms submit --param file=@files.txt --param seed=@seeds.txt --name 'fit {file}' -- ./fit {file} {seed}
       wms submit --strict --memory 64G --tag gpu -- ./train
       wms submit --requirements 'other.GlueCEPolicyMaxCPUTime > 60' --rank other.GlueCEStateFreeJobSlots -- ./prog
@@ -93,6 +95,8 @@ def submit(
         Make this many jobs, up to a million; {n} in arguments, environment, name and outputs stands for 0, 1, 2, ...
     parameter
         NAME=V1,V2,... or NAME=@FILE with a value on each line: one job for each value, which replaces {NAME}. Several lists have the same length.
+    table
+        A CSV file (or .tsv), whose first line names the parameters: one job for each further line.
     env
         NAME=VALUE in the job's environment. May be repeated.
     group
@@ -126,7 +130,7 @@ def submit(
     attribute
         NAME=VALUE that the expressions of sites may look at; true, false and numbers are such, all else is a text. May be repeated.
     input
-        A file or directory to send along; a relative one keeps its path. May be repeated.
+        A file or directory to send along; a relative one keeps its path. In a sweep '{NAME}' names another one for each job. May be repeated.
     output
         Pattern of files to keep: '*.root', 'out/**'. May be repeated.
     stdout_limit
@@ -151,13 +155,14 @@ def submit(
         Wait until the jobs have ended; exit code 1 unless all are Done.
     """
     from wms.cli import describing
+    from wms.cli.parameter_table import lists_of
 
     words = describing.words_of(words)
     said = {
         "name": name,
         "job_group": group,
         "array": array,
-        "parameters": describing.columns(parameter or NO_WORDS),
+        "parameters": lists_of(parameter or NO_WORDS, table),
         "environment": describing.pairs(env or NO_WORDS, "--env"),
         "cpu_time": cpu_time,
         "wall_time": wall_time,
@@ -182,37 +187,14 @@ def submit(
     }
     flags = {field: value for field, value in said.items() if value is not None and value not in ({}, [])}
     descriptions = describing.described(words, flags)
-    parcels = _parcels(descriptions, input or NO_WORDS)
+    files = inputs_of(descriptions, input or NO_WORDS)
     if dry_run:
-        return _show_plan(descriptions, parcels, common)
-    ready = (descriptions, parcels)
+        return _show_plan(descriptions, files, common)
+    ready = (descriptions, files)
     return with_client(
         common,
         lambda client: _submit(client, ready, How(id or uuid.uuid4().hex, strict, hold, wait), common),
     )
-
-
-Parcels = list[dict[str, Path]]
-"""Of each description, the files here that go along, by their names in the job's directory."""
-
-
-def _parcels(descriptions: "list[JobDescription]", inputs: list[str]) -> Parcels:
-    from wms.cli.describing import local_namesake, program_to_send, unknown_placeholders
-    from wms.client.files import members
-
-    carried = members(inputs)
-    programs = dict[tuple[str, bool], Path | None]()
-    odd = dict.fromkeys(filter(None, map(unknown_placeholders, descriptions)))
-    for each_note in list(odd)[:SHOWN]:
-        note(each_note)
-    for each in descriptions:
-        key = (each.executable, bool(each.input_sandbox))
-        if key not in programs:
-            programs[key] = program_to_send(each, list(carried))
-            if warning := local_namesake(each):
-                note(warning)
-    found = [programs[each.executable, bool(each.input_sandbox)] for each in descriptions]
-    return [{**carried, str(path): path} if path is not None else carried for path in found]
 
 
 class How(NamedTuple):
@@ -225,9 +207,9 @@ class How(NamedTuple):
 
 
 async def _submit(
-    client: "Client", jobs: "tuple[list[JobDescription], Parcels]", how: How, common: Common
+    client: "Client", jobs: "tuple[list[JobDescription], list[Inputs]]", how: How, common: Common
 ) -> int:
-    taken = await _taken(client, await _with_sandboxes(client, *jobs), how)
+    taken = await _taken(client, await with_inputs(client, *jobs), how)
     for warning in taken.warnings:
         note(f"warning: {warning}")
     _show_taken(taken, common, wait=how.wait)
@@ -245,23 +227,6 @@ async def _taken(client: "Client", ready: "list[JobDescription]", how: How) -> "
         note(f"wms: the jobs may have been taken: `wms jobs --submission {how.id}` tells;")
         note(f"  the same command with --id {how.id} submits nothing twice")
         raise
-
-
-async def _with_sandboxes(
-    client: "Client", descriptions: "list[JobDescription]", parcels: Parcels
-) -> "list[JobDescription]":
-    from msgspec.structs import replace
-
-    from wms.jobdesc import SandboxRef
-
-    refs = dict[tuple[str, ...], SandboxRef]()
-    for files in parcels:
-        if files and tuple(files) not in refs:
-            refs[tuple(files)] = await client.upload(files)
-    return [
-        replace(each, input_sandbox=(*each.input_sandbox, refs[tuple(files)])) if files else each
-        for each, files in zip(descriptions, parcels, strict=True)
-    ]
 
 
 def _sentence(taken: "Submission") -> str:
@@ -293,7 +258,7 @@ def _show_taken(taken: "Submission", common: Common, *, wait: bool) -> None:
         sys.stdout.flush()
 
 
-def _show_plan(descriptions: "list[JobDescription]", parcels: Parcels, common: Common) -> int:
+def _show_plan(descriptions: "list[JobDescription]", files: list[Inputs], common: Common) -> int:
     from wms.client.submission import messages
     from wms.jobdesc import jobs_in
 
@@ -304,7 +269,7 @@ def _show_plan(descriptions: "list[JobDescription]", parcels: Parcels, common: C
         "jobs": count,
         "messages": count_messages,
         "descriptions": descriptions if common.json else list(map(_in_short, descriptions[:SHOWN])),
-        "input_files": _some(sorted({name for files in parcels for name in files}), common),
+        "input_files": _some(sorted(set[str]().union(*(each.names() for each in files))), common),
         "first_commands": _first_commands(descriptions),
     }
     if common.json:

@@ -15,6 +15,7 @@ import msgspec
 from wms.client.credential import Credential, TokenFile
 from wms.client.exchange import Exchange
 from wms.client.files import Fetched, fetch, members, output_of
+from wms.client.job_inputs import Progress, archives
 from wms.client.settings import Settings, read_settings
 from wms.client.submission import Submission, check_id, messages, rehearsals
 from wms.errors import Rejected, Unavailable, WmsError
@@ -45,6 +46,7 @@ Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "resched
 CONNECT_SECONDS = 15.0
 TIMEOUT_SECONDS = 30.0
 PAGES_LIMIT = 1_000
+UPLOADS_AT_ONCE = 4
 SWEEPS_PAGE = 50
 """Counting the jobs of many large sweeps takes its time."""
 FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 0.2, 2.0
@@ -154,6 +156,27 @@ class Client:
         if not packed:
             raise Rejected("NO_FILES", "there is no file to send along", "name at least one")
         return await upload(self._store(), packed)
+
+    async def upload_each(
+        self, paths: Sequence[tuple[str, ...]], progress: Progress | None = None
+    ) -> dict[tuple[str, ...], SandboxRef]:
+        """Put the files of single jobs into the sandbox store: an archive for each distinct tuple of paths, uploaded once.
+
+        Rejected: a file is missing, or they are too many or too large; nothing was uploaded.
+        """
+        packed = await asyncio.to_thread(archives, paths)
+        store = self._store()
+        gate = asyncio.Semaphore(UPLOADS_AT_ONCE)
+        refs = dict[tuple[str, ...], SandboxRef]()
+
+        async def one(key: tuple[str, ...], files: Mapping[str, Path]) -> None:
+            async with gate:
+                refs[key] = await upload(store, files)
+            if progress is not None:
+                progress(len(refs), len(packed))
+
+        await asyncio.gather(*(one(*each) for each in packed.items()))
+        return refs
 
     # --- looking ---------------------------------------------------------------------------------------------------
 

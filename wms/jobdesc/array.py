@@ -6,15 +6,17 @@ the same for all: what differs goes into arguments, environment, name and output
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from wms.jobdesc.description import JobDescription
+from wms.jobdesc.description import JobDescription, SandboxRef
 
 INDEX = "n"
 CHUNK = 1_000
 """Jobs whose values travel and are kept together."""
+ARCHIVE = re.compile(r"([0-9a-f]{64}):(0|[1-9][0-9]{0,9})")
+"""The value of an input parameter: digest and size of an archive in the sandbox store."""
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -37,6 +39,7 @@ def expand(description: JobDescription, index: int, own: Mapping[str, str] | Non
 
     Raises:
         IndexError: the array has no such job.
+        ValueError: an input parameter of the job names no archive.
 
     """
     if not 0 <= index < jobs_in(description):
@@ -51,10 +54,25 @@ def expand(description: JobDescription, index: int, own: Mapping[str, str] | Non
         arguments=tuple(map(fill, description.arguments)),
         environment={key: fill(value) for key, value in description.environment.items()},
         name=fill(description.name),
+        input_sandbox=(*description.input_sandbox, *_archives(description, own)),
+        input_parameters=(),
         output_sandbox=tuple(map(fill, description.output_sandbox)),
         array=None,
         parameters={},
     )
+
+
+def _archives(description: JobDescription, own: Mapping[str, str]) -> Iterator[SandboxRef]:
+    for name in description.input_parameters:
+        found = ARCHIVE.fullmatch(own.get(name, ""))
+        if found is None:
+            raise ValueError(f"the parameter {name} names no archive of the sandbox store")
+        yield SandboxRef(sha256=found[1], size=int(found[2]))
+
+
+def as_value(archive: SandboxRef) -> str:
+    """Return the archive as a value of an input parameter."""
+    return f"{archive.sha256}:{archive.size}"
 
 
 def argv(description: JobDescription, index: int = 0) -> tuple[str, ...]:

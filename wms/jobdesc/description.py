@@ -102,6 +102,9 @@ class JobDescription(
 
     input_sandbox: Annotated[tuple[SandboxRef, ...], msgspec.Meta(max_length=100)] = ()
     """Unpacked into the job's directory, in this order."""
+    input_parameters: Annotated[tuple[Name, ...], msgspec.Meta(max_length=10)] = ()
+    """Parameters that give each job of a sweep an archive of its own: each value is `sha256:size` of one in the sandbox store,
+    which is unpacked after `input_sandbox`."""
     output_sandbox: Annotated[tuple[Line, ...], msgspec.Meta(max_length=1_000)] = ()
     """Patterns (`*`, `?`, `[...]`, `**`) of files to keep, relative to the job's directory."""
     stdout_limit: Bytes = 10 * MIB

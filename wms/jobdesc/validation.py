@@ -12,7 +12,7 @@ import msgspec
 from wms.classad.expression import Expression
 from wms.errors import Rejected
 from wms.jobdesc import rules
-from wms.jobdesc.array import INDEX, PLACEHOLDER, is_array
+from wms.jobdesc.array import ARCHIVE, INDEX, PLACEHOLDER, is_array
 from wms.jobdesc.description import MIB, JobDescription
 from wms.jobdesc.offering import large_offers
 from wms.jobdesc.problem import Problem
@@ -100,6 +100,7 @@ RULES: dict[str, Rule] = {
     "job_group": rules.line(GROUP_LIMIT),
     "max_attempts": rules.number(1, 100),
     "input_sandbox": rules.many(rules.sandbox(1024 * MIB), 100),
+    "input_parameters": rules.many(_PARAMETER, 10),
     "output_sandbox": rules.many(rules.pattern(1_024), 1_000),
     "stdout_limit": rules.number(0, 100 * MIB, "bytes"),
     "stderr_limit": rules.number(0, 100 * MIB, "bytes"),
@@ -362,6 +363,26 @@ def _long_name(description: JobDescription) -> Iterator[Finding]:
                 yield (f".parameters.{name}[{i}]", "is used in name and has unprintable characters", "")
 
 
+def _input_parameters(description: JobDescription) -> Iterator[Finding]:
+    # Long lists travel apart: then an array stands here without them, and they are judged when they are joined.
+    if description.array is not None and not description.parameters:
+        return
+    for n, name in enumerate(description.input_parameters):
+        if name not in description.parameters:
+            yield (
+                f".input_parameters[{n}]",
+                f"{rules.brief(name)} is no parameter",
+                "give its list of values",
+            )
+        for i, value in enumerate(description.parameters.get(name, ())):
+            if not ARCHIVE.fullmatch(value):
+                yield (
+                    f".parameters.{name}[{i}]",
+                    f"{rules.brief(value)} is no archive: the digest and the size of one, as sha256:size",
+                    "let `wms submit --input '{NAME}'` or upload() of the Python client make it",
+                )
+
+
 def _climbing_values(description: JobDescription) -> Iterator[Finding]:
     # A value must not complete a path that leads out: neither alone, nor with another beside it.
     used = {name for text in description.output_sandbox if description.parameters for name in _names(text)}
@@ -387,6 +408,7 @@ _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
     large_offers,
     _templated_executable,
     _long_name,
+    _input_parameters,
     _climbing_values,
 )
 

@@ -1,0 +1,99 @@
+"""Input files of a submission: which go along with all jobs of a description, and which with single jobs of a sweep."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from wms.cli.printing import console, note
+
+if TYPE_CHECKING:
+    from wms.client import Client
+    from wms.client.job_inputs import Members
+    from wms.jobdesc import JobDescription, SandboxRef
+
+NOTES = 3
+BAR_FROM = 20
+"""Archives; fewer are uploaded before anybody would read a bar."""
+
+
+class Inputs(msgspec.Struct, frozen=True):
+    """The input files of one description."""
+
+    shared: "Members"
+    """Files of all its jobs, by their names in the job's directory."""
+    own: "list[tuple[str, ...]]"
+    """Of each job of a sweep, the paths of its own files; empty if no job has any."""
+
+    def names(self) -> set[str]:
+        """Return the names of all files that go along."""
+        return {*self.shared, *(path for paths in self.own for path in paths)}
+
+
+def inputs_of(descriptions: "Sequence[JobDescription]", paths: list[str]) -> list[Inputs]:
+    """Return the inputs of each description; Rejected where a file is missing."""
+    from wms.cli.describing import local_namesake, program_to_send, unknown_placeholders
+    from wms.client.files import members
+    from wms.client.job_inputs import is_own, paths_of_jobs
+
+    odd = dict.fromkeys(filter(None, map(unknown_placeholders, descriptions)))
+    for each_note in list(odd)[:NOTES]:
+        note(each_note)
+    packed = dict[tuple[str, ...], "Members"]()
+    programs = dict[tuple[str, bool], Path | None]()
+    found = []
+    for each in descriptions:
+        own = tuple(path for path in paths if is_own(path, each)) if paths else ()
+        common = tuple(path for path in paths if path not in own)
+        if common not in packed:
+            packed[common] = members(common)
+        key = (each.executable, bool(each.input_sandbox))
+        if key not in programs:
+            programs[key] = program_to_send(each, list(packed[common]))
+            if warning := local_namesake(each):
+                note(warning)
+        shared = packed[common] if (path := programs[key]) is None else {**packed[common], str(path): path}
+        found.append(Inputs(shared, paths_of_jobs(own, each) if own else []))
+    return found
+
+
+async def with_inputs(
+    client: "Client", descriptions: "Sequence[JobDescription]", inputs: Sequence[Inputs]
+) -> "list[JobDescription]":
+    """Upload the files, each archive once, and return the descriptions that refer to them."""
+    from msgspec.structs import replace
+
+    from wms.client.job_inputs import with_archives
+
+    own = await _upload_own(client, [paths for each in inputs for paths in each.own])
+    refs = dict[tuple[str, ...], "SandboxRef"]()
+    ready = []
+    for description, each in zip(descriptions, inputs, strict=True):
+        names = tuple(each.shared)
+        if names and names not in refs:
+            refs[names] = await client.upload(each.shared)
+        if names:
+            description = replace(description, input_sandbox=(*description.input_sandbox, refs[names]))  # noqa: PLW2901
+        ready.append(
+            with_archives(description, [own[paths] for paths in each.own]) if each.own else description
+        )
+    return ready
+
+
+async def _upload_own(
+    client: "Client", paths: "list[tuple[str, ...]]"
+) -> "dict[tuple[str, ...], SandboxRef]":
+    if len(set(paths)) < BAR_FROM or not sys.stderr.isatty():
+        return await client.upload_each(paths)
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    bar = Progress(
+        TextColumn("uploading input files"), BarColumn(), MofNCompleteColumn(), console=console(stderr=True)
+    )
+    with bar:
+        task = bar.add_task("upload")
+        return await client.upload_each(
+            paths, lambda done, total: bar.update(task, completed=done, total=total)
+        )

@@ -1,0 +1,98 @@
+"""Lists of parameters from a CSV file: the first line names them, each further one has the values of a job."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+
+from wms.cli.describing import columns, text_of
+from wms.errors import Rejected, shown
+from wms.jobdesc.validation import ARRAY_LIMIT
+
+NAMES_LIMIT = 20
+_EXAMPLE = "write a first line such as sample,seed and then one line a job"
+
+
+def lists_of(words: Sequence[str], table: str | None) -> dict[str, tuple[str, ...]]:
+    """Return the lists of `--parameter` options and of a table; Rejected where both name a parameter."""
+    lists = columns(words)
+    if table is None:
+        return lists
+    found = read_table(text_of(table), table)
+    if both := lists.keys() & found.keys():
+        name = shown(min(both), 60)
+        raise Rejected("BAD_OPTION", f"--parameter and --table both give {name}", "keep one of them")
+    return {**found, **lists}
+
+
+def read_table(text: str, name: str) -> dict[str, tuple[str, ...]]:
+    """Return the columns of a table by their names; Rejected with the line of what is wrong. `name` says how cells are separated."""
+    rows = _rows(
+        text.removeprefix("\ufeff"), shown(name, 200), "\t" if name.lower().endswith(".tsv") else ","
+    )
+    names = _names(next(rows, (1, []))[1], shown(name, 200))
+    jobs: list[list[str]] = []
+    for line, row in rows:
+        if len(row) != len(names):
+            raise _wrong(
+                shown(name, 200),
+                line,
+                f"has {len(row)} cells, and there are {len(names)} names",
+                'quote a cell with commas: "a,b"',
+            )
+        if len(jobs) == ARRAY_LIMIT:
+            raise _wrong(
+                shown(name, 200),
+                line,
+                f"is job {ARRAY_LIMIT + 1:,}; a sweep has at most {ARRAY_LIMIT:,}",
+                "split the table",
+            )
+        jobs.append(row)
+    if not jobs:
+        raise Rejected("BAD_TABLE", f"{shown(name, 200)} has no line with values", _EXAMPLE)
+    return dict(zip(names, zip(*jobs, strict=True), strict=True))
+
+
+def _rows(text: str, name: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    # Without newline="" the line ends inside quotes would be changed.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise _wrong(
+                name, line, f"cannot be read: {error}", 'write a quote inside quotes twice: "a ""b"""'
+            ) from None
+        if row is None:
+            return
+        if not any(cell.strip() for cell in row):
+            raise _wrong(name, line, "is blank", "remove it; an empty value among others is allowed")
+        yield line, row
+
+
+def _names(row: Sequence[str], table: str) -> list[str]:
+    names = [cell.strip() for cell in row]
+    if not names:
+        raise Rejected("BAD_TABLE", f"{table} is empty", _EXAMPLE)
+    if len(names) > NAMES_LIMIT:
+        raise _wrong(
+            table,
+            1,
+            f"has {len(names):,} names, more than {NAMES_LIMIT}",
+            "leave out what the jobs do not use",
+        )
+    for name in names:
+        if not (name.isascii() and name.isidentifier()) or name == "n" or len(name) > 64:
+            raise _wrong(
+                table,
+                1,
+                f'"{shown(name, 60)}" is no name of a parameter',
+                f"letters, digits and _, and not n; {_EXAMPLE}",
+            )
+        if names.count(name) > 1:
+            raise _wrong(table, 1, f"names {name} twice", "rename one of them")
+    return names
+
+
+def _wrong(table: str, line: int, what: str, remedy: str) -> Rejected:
+    return Rejected("BAD_TABLE", f"{table}, line {line:,}: {what}", remedy)

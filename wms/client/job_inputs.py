@@ -1,0 +1,83 @@
+"""Input files of single jobs of a sweep: `data/{sample}.root` names another file for each job.
+
+Each distinct set of files becomes one archive in the sandbox store. The sweep stays one description: a parameter of it,
+`wms_input`, names the archive of each job.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from wms.client.files import members
+from wms.errors import Rejected
+from wms.jobdesc.array import INDEX, PLACEHOLDER, as_value, filler, is_array, jobs_in
+from wms.jobdesc.description import JobDescription, SandboxRef
+
+PARAMETER = "wms_input"
+ARCHIVES_LIMIT = 20_000
+BYTES_LIMIT = 20 * 1024**3
+
+Members: TypeAlias = dict[str, Path]
+"""Files to pack, by their names in the archive."""
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is told how many archives of how many are in the store."""
+
+
+def is_own(path: str, description: JobDescription) -> bool:
+    """Tell whether the path names another file for each job of the description."""
+    known = {*description.parameters, INDEX} if is_array(description) else set[str]()
+    return any(name in known for _, name in PLACEHOLDER.findall(path))
+
+
+def paths_of_jobs(paths: Sequence[str], description: JobDescription) -> list[tuple[str, ...]]:
+    """Return the paths of each job of the description, all placeholders replaced."""
+    lists = description.parameters
+    fillers = (
+        filler(n, {name: values[n] for name, values in lists.items()}) for n in range(jobs_in(description))
+    )
+    return [tuple(map(fill, paths)) for fill in fillers]
+
+
+def archives(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], Members]:
+    """Return what to pack for each distinct tuple of paths.
+
+    Rejected: a file is missing, or the archives are too many or too large together; nothing is uploaded then.
+    """
+    distinct = dict.fromkeys(paths)
+    if len(distinct) > ARCHIVES_LIMIT:
+        raise Rejected(
+            "TOO_MANY_INPUTS",
+            f"the jobs have {len(distinct):,} different inputs, more than {ARCHIVES_LIMIT:,}",
+            "submit in several parts, or give several jobs one input file",
+        )
+    packed = {each: members(each) for each in distinct}
+    size = sum(path.stat().st_size for files in packed.values() for path in files.values())
+    if size > BYTES_LIMIT:
+        raise Rejected(
+            "INPUTS_TOO_LARGE",
+            f"the input files of all jobs are {size:,} bytes, more than {BYTES_LIMIT:,}",
+            "keep them where the sites can read them, or submit in several parts",
+        )
+    return packed
+
+
+def with_archives(description: JobDescription, refs: Sequence[SandboxRef]) -> JobDescription:
+    """Return the description with one archive for each job, in the order of the jobs."""
+    if PARAMETER in description.parameters:
+        raise Rejected("NAME_TAKEN", f"the parameter {PARAMETER} is wms's own", "rename yours")
+    if not is_array(description):
+        raise Rejected("NOT_A_SWEEP", "the description makes one job", "put the archive into input_sandbox")
+    return msgspec.structs.replace(
+        description,
+        parameters={**description.parameters, PARAMETER: tuple(map(as_value, refs))},
+        input_parameters=(*description.input_parameters, PARAMETER),
+    )
+
+
+def by_job(
+    paths: Sequence[tuple[str, ...]], refs: Mapping[tuple[str, ...], SandboxRef]
+) -> tuple[SandboxRef, ...]:
+    """Return the archive of each job."""
+    return tuple(refs[each] for each in paths)
