@@ -115,16 +115,17 @@ class Reader:
         for partition, offset in offsets.items():
             self._consumer.seek(self._place(partition), offset)
 
-    async def assign_end(self) -> None:
-        """Read partition 0 from its end on: what is sent after this returns is seen, and perhaps a little before it."""
-        partition = self._place(0)
-        self._consumer.assign([partition])
+    async def assign_end(self, partitions: int = 1) -> None:
+        """Read that many partitions from their ends on: what is sent after this returns is seen, and perhaps a little before it."""
+        places = [self._place(number) for number in range(partitions)]
+        self._consumer.assign(places)
         try:
             async with asyncio.timeout(20):
-                await self._consumer.seek_to_end(partition)
+                await self._consumer.seek_to_end(*places)
         except (KafkaError, OSError) as error:
             raise Unavailable(f"{self.topic}: no end to read from: {error!r}") from error
-        await self._position(partition)
+        for place in places:
+            await self._position(place)
 
     async def poll(self, timeout_seconds: float, limit: int) -> list[Message]:
         """Return what has come, each partition's in order; empty when nothing came in time.

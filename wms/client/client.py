@@ -3,8 +3,8 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,9 +15,11 @@ import msgspec
 from wms.client.credential import Credential, TokenFile
 from wms.client.exchange import Exchange
 from wms.client.files import Fetched, fetch, members, output_of
+from wms.client.job_events import JobEvents
 from wms.client.job_inputs import Progress, archives
 from wms.client.settings import Settings, read_settings
 from wms.client.submission import Submission, check_id, messages, rehearsals
+from wms.client.watching import Watch, pinned
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import CommandId, joined
 from wms.job.state import ENDED, State
@@ -47,6 +49,7 @@ CONNECT_SECONDS = 15.0
 TIMEOUT_SECONDS = 30.0
 PAGES_LIMIT = 1_000
 UPLOADS_AT_ONCE = 4
+FETCHES_AT_ONCE = 8
 SWEEPS_PAGE = 50
 """Counting the jobs of many large sweeps takes its time."""
 FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 0.2, 2.0
@@ -464,6 +467,81 @@ class Client:
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, LAST_LOOK_SECONDS)
 
+    async def watch(
+        self, jobs: Selector | Submission, *, timeout: float | None = None
+    ) -> AsyncGenerator[replies.JobLine, None]:
+        """Go through the jobs as they are now, then through each change of a state, until all have ended.
+
+        Where the broker lets this client read `wms.job.events`, changes are told as they happen; elsewhere the client looks
+        every 0.2 to 2 s. A job that moves twice between two looks is told once, as it is then. Unavailable: some had not
+        ended within `timeout` seconds.
+        """
+        selector = await pinned(self, _selector(jobs))
+        if selector == Selector():
+            return
+        async with aclosing(Watch(self, self.events(selector), selector, timeout).changes()) as changes:
+            async for job in changes:
+                yield job
+
+    def events(self, selector: Selector | None = None) -> JobEvents:
+        """Return what tells, inside its `async with`, that jobs of these ids (None or no ids: any jobs) moved."""
+        return JobEvents(self._exchange, selector.ids if selector else ())
+
+    async def as_completed(
+        self, jobs: Selector | Submission, *, timeout: float | None = None
+    ) -> AsyncGenerator[replies.JobLine, None]:
+        """Go through the jobs as they end, each once, those that have ended already first."""
+        told = set[int]()
+        async with aclosing(self.watch(jobs, timeout=timeout)) as changes:
+            async for job in changes:
+                if job.state in ENDED and job.job_id not in told:
+                    told.add(job.job_id)
+                    yield job
+
+    async def map(
+        self,
+        description: JobDescription,
+        parameters: Mapping[str, Sequence[str]],
+        *,
+        id: str | None = None,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[replies.JobLine, None]:
+        """Submit a job for each value of the parameters, and go through the ended jobs in the order of the values."""
+        lists = {**description.parameters, **{name: tuple(values) for name, values in parameters.items()}}
+        taken = await self.submit(msgspec.structs.replace(description, parameters=lists), id=id)
+        ended = dict[int, replies.JobLine]()
+        order = iter(taken.job_ids())
+        job_id = next(order, None)
+        async with aclosing(self.as_completed(taken, timeout=timeout)) as jobs:
+            async for job in jobs:
+                ended[job.job_id] = job
+                while job_id in ended:
+                    yield ended.pop(job_id)
+                    job_id = next(order, None)
+
+    async def cancel(self, jobs: Selector | Submission, reason: str = "") -> replies.Controlled:
+        """Kill the jobs; another word for `kill`, which takes a submission too."""
+        return await self.kill(_selector(jobs), reason)
+
+    async def outputs(
+        self, jobs: Selector | Submission, dest: Path, *, overwrite: bool = False
+    ) -> dict[int, Fetched | Rejected]:
+        """Put the output sandbox of each job into a directory of `dest` that is named by its id, several at a time.
+
+        Return, by job id, what was fetched, or why nothing was.
+        """
+        gate = asyncio.Semaphore(FETCHES_AT_ONCE)
+
+        async def one(job_id: int) -> Fetched | Rejected:
+            async with gate:
+                try:
+                    return await self.output(job_id, dest / str(job_id), overwrite=overwrite)
+                except Rejected as fault:
+                    return fault
+
+        found = [job.job_id async for job in self.jobs(_selector(jobs))]
+        return dict(zip(found, await asyncio.gather(*map(one, found)), strict=True))
+
     async def output(self, job_id: int, dest: Path, *, overwrite: bool = False) -> Fetched:
         """Put the job's output sandbox into the directory `dest`, all of it or nothing.
 
@@ -519,6 +597,10 @@ class Client:
 
 def _id() -> str:
     return uuid.uuid4().hex
+
+
+def _selector(jobs: Selector | Submission) -> Selector:
+    return jobs.selector() if isinstance(jobs, Submission) else jobs
 
 
 def _normal(selector: Selector) -> Selector:

@@ -16,7 +16,8 @@ import msgspec
 
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka, Settings
-from wms.bus.topics import SHARED, user_inbox
+from wms.bus.reader import Reader
+from wms.bus.topics import SHARED, Topic, user_inbox
 from wms.client.credential import TokenFile
 from wms.errors import Rejected, Unavailable
 from wms.messages import commands, queries
@@ -32,6 +33,7 @@ LOOK_SECONDS = 2.0
 RECONNECT_SECONDS = 0.3
 PAUSES = (5.0, 10.0, 15.0)
 """Between sending and sending again; the last one repeats."""
+CONNECT_SECONDS = 15.0
 IN_FLIGHT = 16
 """Requests of one call that wait for their answers: while some are worked on, others are there to go on with."""
 
@@ -151,6 +153,17 @@ class Exchange:
                     return fault
 
         return await asyncio.gather(*(one(*each) for each in requests))
+
+    async def end_of(self, topic: Topic) -> Reader:
+        """Return a reader of what is sent to a topic from now on; Unavailable where the broker does not let it be read."""
+        line = await self._ready(time.monotonic() + CONNECT_SECONDS)
+        reader = await line.kafka.reader(topic.name)
+        try:
+            await reader.assign_end(topic.partitions)
+        except BaseException:
+            await reader.close()
+            raise
+        return reader
 
     @contextlib.contextmanager
     def _expecting(self, request_id: str) -> Iterator[asyncio.Future[Reply]]:

@@ -11,7 +11,7 @@ The calls run on an event loop in a thread of the client's own, so it works insi
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from pathlib import Path
@@ -55,8 +55,11 @@ def _stepping(
     @wraps(method)
     def call(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         items = method(self._client, *args, **kwargs)
-        while (item := self._run(_next(items))) is not None:
-            yield item
+        try:
+            while (item := self._run(_next(items))) is not None:
+                yield item
+        finally:
+            self._run(_closed(items))
 
     return call
 
@@ -124,7 +127,13 @@ class Client:
     remove = _blocking(AsyncClient.remove)
     order = _blocking(AsyncClient.order)
     wait = _blocking(AsyncClient.wait)
+    watch = _stepping(AsyncClient.watch)
+    as_completed = _stepping(AsyncClient.as_completed)
+    map = _stepping(AsyncClient.map)
+    cancel = _blocking(AsyncClient.cancel)
     output = _blocking(AsyncClient.output)
+    outputs = _blocking(AsyncClient.outputs)
+    upload_each = _blocking(AsyncClient.upload_each)
 
     @property
     def _client(self) -> AsyncClient:
@@ -155,3 +164,9 @@ async def _awaited(call: Awaitable[T]) -> T:
 
 async def _next(items: AsyncIterator[T]) -> T | None:
     return await anext(items, None)
+
+
+async def _closed(items: AsyncIterator[Any]) -> None:
+    """End an iteration that its caller left, with whatever it has open."""
+    if isinstance(items, AsyncGenerator):
+        await items.aclose()

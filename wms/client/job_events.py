@@ -1,0 +1,99 @@
+"""Events as a signal: when the system tells that jobs moved, whoever waits for these jobs looks again at once.
+
+The events are only the signal; what a job's state is, is always asked. So a lost or late event costs time and no truth,
+and a client whose broker does not let it read the topic looks at intervals instead.
+"""
+
+import asyncio
+import contextlib
+from types import TracebackType
+from typing import Self
+
+from wms.bus.topics import find
+from wms.client.exchange import Exchange
+from wms.errors import Rejected, Unavailable
+from wms.messages.events import TOPIC, ElementState, Fact, JobEvent, JobsMoved, WaitReason
+from wms.messages.wire import Codec
+
+POLL_SECONDS = 5.0
+RETRY_SECONDS = 5.0
+RECORDS = 1_000
+
+_CODEC: Codec[Fact] = Codec(Fact, rules=False)
+Ranges = tuple[tuple[int, int], ...]
+
+
+class JobEvents:
+    """Reads the topic of events beside its owner's work, from `async with` on, and tells when jobs of its ranges moved."""
+
+    def __init__(self, exchange: Exchange, ranges: Ranges) -> None:
+        self._exchange = exchange
+        self._ranges = ranges
+        self._moved = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.readable = False
+        """Whether events come; until then its owner must look by itself."""
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._read(), name="job events")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def moved(self, within: float) -> bool:
+        """Wait until jobs moved since the last call, at most so many seconds; tell whether they did."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._moved.wait()
+        moved = self._moved.is_set()
+        self._moved.clear()
+        return moved
+
+    def look_again(self) -> None:
+        """Let `moved` return at once."""
+        self._moved.set()
+
+    async def _read(self) -> None:
+        while True:
+            with contextlib.suppress(Unavailable, OSError):
+                await self._read_on()
+            self.readable = False
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _read_on(self) -> None:
+        reader = await self._exchange.end_of(find(TOPIC))
+        try:
+            self.readable = True
+            # What moved before the reader stood at the end was told to nobody.
+            self._moved.set()
+            while True:
+                for record in await reader.poll(POLL_SECONDS, RECORDS):
+                    if not self._moved.is_set() and self._concerns(record.payload):
+                        self._moved.set()
+        finally:
+            await reader.close()
+
+    def _concerns(self, payload: bytes) -> bool:
+        try:
+            return concerns(_CODEC.decode(payload), self._ranges)
+        except Rejected:
+            return False
+
+
+def concerns(fact: Fact, ranges: Ranges) -> bool:
+    """Tell whether the fact is a move of a job in these ranges; no ranges mean any job."""
+    if isinstance(fact, WaitReason | ElementState):
+        return False
+    if isinstance(fact, JobsMoved):
+        return any(concerns(each, ranges) for each in fact.events)
+    first, last = (
+        (fact.job_id, fact.job_id)
+        if isinstance(fact, JobEvent)
+        else (fact.first, fact.first + fact.count - 1)
+    )
+    return not ranges or any(low <= last and first <= high for low, high in ranges)

@@ -1,0 +1,47 @@
+"""What runs at the site for `wms.client.executor`: loads a call, makes it, and writes what it returned or raised.
+
+It goes along as a file and imports nothing of wms, so that any Python can run it.
+"""
+
+import pickle
+import sys
+import traceback
+
+CALL, OUTCOME = "wms_call.pkl", "wms_outcome.pkl"
+
+
+def load() -> tuple:  # type: ignore[type-arg]
+    """Return function, arguments and keyword arguments."""
+    sys.path.insert(0, ".")
+    try:
+        with open(CALL, "rb") as file:  # noqa: PTH123 - the fewer imports, the faster
+            return pickle.load(file)  # type: ignore[no-any-return]  # noqa: S301 - the job's own
+    except ImportError as error:
+        raise ImportError(f"{error} at the site; Executor(files=[...]) sends a module along") from None
+
+
+def outcome() -> "tuple[bool, object, str]":
+    """Return whether the call returned, what it returned or raised, and the traceback."""
+    try:
+        function, arguments, named = load()
+        return True, function(*arguments, **named), ""
+    except BaseException as error:  # noqa: BLE001 - whatever it is goes to the caller
+        return False, error, traceback.format_exc()
+
+
+def packed(returned: bool, value: object, trace: str) -> bytes:  # noqa: FBT001
+    """Return the outcome as bytes; of what cannot be sent, why."""
+    try:
+        raw = pickle.dumps((returned, value, trace))
+        if not returned:
+            pickle.loads(raw)  # noqa: S301 - some exceptions can be written and not read
+    except Exception as error:  # noqa: BLE001 - pickling runs what classes define
+        what = "what the function returned" if returned else f"the error {type(value).__name__}: {value}"
+        text = f"{what} cannot be sent back: {type(error).__name__}: {error}"
+        return pickle.dumps((False, TypeError(text), trace))
+    return raw
+
+
+if __name__ == "__main__":
+    with open(OUTCOME, "wb") as file:  # noqa: PTH123
+        file.write(packed(*outcome()))

@@ -1,0 +1,99 @@
+"""Watching jobs: their states as they change, until all have ended."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from wms.client.job_events import JobEvents
+from wms.client.selector import RANGES_LIMIT
+from wms.errors import Rejected, Unavailable
+from wms.ids import joined
+from wms.job.state import ENDED
+from wms.messages.commands import Selector
+from wms.messages.replies import JobLine
+
+PAUSES = (0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
+"""Between looks while events cannot be read; the last one repeats."""
+QUIET_SECONDS = 10.0
+"""Without an event, jobs are looked at all the same."""
+LEAST_PAUSE = 0.05
+OVERLAP = timedelta(seconds=5)
+LONG_OVERLAP = timedelta(seconds=120)
+"""Of transactions that took long, the times of their changes are older than the look that does not see them."""
+
+
+class Looks(Protocol):
+    """What a watch needs of a client."""
+
+    def jobs(self, selector: Selector) -> AsyncIterator[JobLine]:
+        """Go through the selected jobs."""
+
+
+class Watch:
+    """Goes through the states of the selected jobs: first as they are, then each change, until all have ended.
+
+    A job that moves twice between two looks is told once, as it is then. `timeout` in seconds; None waits for ever.
+    """
+
+    def __init__(self, client: Looks, events: JobEvents, selector: Selector, timeout: float | None) -> None:
+        self._client = client
+        self._events = events
+        self._selector = selector
+        self._timeout = timeout
+        self._seen: dict[int, tuple[str, datetime]] = {}
+        self._live: set[int] = set()
+        self._newest: datetime | None = None
+
+    async def changes(self) -> AsyncGenerator[JobLine, None]:
+        """Yield a job whenever its state is another; Unavailable: some had not ended in time."""
+        loop = asyncio.get_running_loop()
+        deadline = None if self._timeout is None else loop.time() + self._timeout
+        since, looks = None, 0
+        async with self._events:
+            while True:
+                began = loop.time()
+                try:
+                    async for job in self._client.jobs(replace(self._selector, changed_since=since)):
+                        if self._is_news(job):
+                            yield job
+                except Unavailable:
+                    if deadline is not None and loop.time() > deadline:
+                        raise
+                if not self._live:
+                    return
+                if deadline is not None and loop.time() >= deadline:
+                    raise Unavailable(f"{len(self._live):,} jobs have not ended within {self._timeout:g} s")
+                await asyncio.sleep(max(LEAST_PAUSE, loop.time() - began))
+                moved = await self._events.moved(self._pause(looks, deadline, loop.time()))
+                looks += 1
+                since = self._newest and self._newest - (OVERLAP if moved else LONG_OVERLAP)
+
+    def _is_news(self, job: JobLine) -> bool:
+        self._newest = max(self._newest or job.changed_at, job.changed_at)
+        (self._live.discard if job.state in ENDED else self._live.add)(job.job_id)
+        now = (job.state, job.changed_at)
+        if self._seen.get(job.job_id) == now:
+            return False
+        self._seen[job.job_id] = now
+        return True
+
+    def _pause(self, looks: int, deadline: float | None, now: float) -> float:
+        pause = QUIET_SECONDS if self._events.readable else PAUSES[min(looks, len(PAUSES) - 1)]
+        return pause if deadline is None else max(0.0, min(pause, deadline - now))
+
+
+async def pinned(client: Looks, selector: Selector) -> Selector:
+    """Return a selector of the ids that are selected now, where what it names may change while the jobs are watched."""
+    if not (selector.states or selector.site or selector.changed_since):
+        return selector
+    ids = joined([(job.job_id, job.job_id) async for job in client.jobs(selector)])
+    if len(ids) > RANGES_LIMIT:
+        raise Rejected(
+            "TOO_MANY_RANGES",
+            f"{len(ids):,} separate ids are over {RANGES_LIMIT:,}",
+            "watch by group, name or submission",
+        )
+    return Selector(ids=ids)
