@@ -95,6 +95,7 @@ class Matcher:
             1.0,
             np.random.default_rng(seed),
             leeway=(lambda _: 0) if exact else leeway_for,
+            is_shared=shares.__contains__,
         )
         self._numbers = itertools.count()
 
@@ -197,13 +198,12 @@ def _delivery(pilot: Pilot, number: int) -> Delivery[MatchRequest]:
 @cache
 def _principal(number: int, pilot: Pilot) -> Principal:
     """Return who a pilot's token says it is: remembered, as by whoever verifies tokens."""
-    rights = {Right.JOB_SHARING} if pilot.group in SHARING else set()
     return Principal(
         kind="pilot",
         owner=pilot.owner or "bench",
         group=pilot.group or "pilot",
         vo=VO,
-        rights=frozenset(rights if pilot.group else {Right.GENERIC_PILOT}),
+        rights=frozenset() if pilot.group else frozenset({Right.GENERIC_PILOT}),
         pilot_id=f"p-{number}",
         site=pilot.site,
         ce=pilot.ce,

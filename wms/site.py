@@ -28,6 +28,8 @@ from wms.bounds import (
 )
 
 WILDCARD = "any"
+PRIVATE, GENERIC = "private", "generic"
+"""The two types of pilots that follow from whom a pilot serves; other types are what sites call theirs."""
 MAX_PROCESSORS = 1024
 
 Value: TypeAlias = bool | Whole | Measure | Explanation | Names
@@ -253,6 +255,25 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
             tags=self.tags,
             required_tags=self.required_tags,
         )
+
+
+class PilotOwner(NamedTuple):
+    """Whose jobs a private pilot takes: one owner's, or with no owner a whole group's, which must share its jobs."""
+
+    owner_group: str
+    owner: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return it as lists show it: `alice@physics`, or the group alone."""
+        return f"{self.owner}@{self.owner_group}" if self.owner else self.owner_group
+
+
+def private(resource: Resource, owner: PilotOwner, *, job_sharing: bool) -> Resource:
+    """Return what a private pilot offers where a generic one would offer this."""
+    return structs.replace(
+        resource, generic=False, owner=owner.owner, owner_group=owner.owner_group, job_sharing=job_sharing
+    )
 
 
 STARTING_SECONDS = 30.0

@@ -12,7 +12,7 @@ from services.job_manager.submissions import Submission, Submissions
 from wms.auth.principal import Principal
 from wms.bus.delivery import Delivery, Steps
 from wms.bus.slices import Slices
-from wms.db import wait_reason
+from wms.db import share, wait_reason
 from wms.db.database import Database, Transaction
 from wms.errors import Rejected
 from wms.messages.commands import AddChunks, AddValues, Command, Control, Submit
@@ -44,9 +44,9 @@ class Commands:
             fault = Rejected("NOT_ALLOWED", "only users and services give orders")
             refuse(tx, principal.owner, message.command_id, message.client, fault)
         elif isinstance(message, Control):
-            await control.carry_out(tx, principal, message)
+            await control.carry_out(tx, await share.acting(tx, principal), message)
         else:
-            await rules.carry_out(tx, principal, message, self.canaries)
+            await rules.carry_out(tx, await share.acting(tx, principal), message, self.canaries)
 
 
 class Reading:

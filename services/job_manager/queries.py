@@ -6,7 +6,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from services.job_manager import sites, standing, why
+from services.job_manager import pilot_orders, sites, standing, why
 from services.job_manager.answers import refuse
 from services.job_manager.paging import fitting, page, read_page
 from services.job_manager.peeking import peeking
@@ -14,7 +14,7 @@ from wms.auth.orders import OrderKeys
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import block, job, pilot, queue, selection, sweep, view, wait_reason
+from wms.db import block, job, pilot, queue, selection, share, sweep, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.selection import Page
 from wms.errors import Rejected
@@ -48,7 +48,7 @@ class Queries:
             if principal is None:
                 continue
             try:
-                reply = await self._answer(tx, principal, query)
+                reply = await self._answer(tx, await share.acting(tx, principal), query)
                 if reply is not None:
                     # One that is too large is this query's fault alone.
                     tx.send(replies.inbox(principal.owner), query.client, reply)
@@ -246,6 +246,7 @@ def _pilot(row: asyncpg.Record) -> replies.PilotLine:
 
 
 _ANSWERS: dict[type[Any], Any] = {
+    asked.ListPilotOrders: pilot_orders.list_orders,
     asked.ListJobs: _list_jobs,
     asked.ListSweeps: _list_sweeps,
     asked.CountJobs: _count_jobs,

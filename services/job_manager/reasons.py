@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import structlog
 
-from wms.db import ce_state, limit, queue, task_queue, wait_reason
+from wms.db import ce_state, limit, pilot, queue, task_queue, wait_reason
 from wms.db.database import Database, Transaction
 from wms.db.queue import Waiting
 from wms.db.wait_reason import Told, WaitReason
@@ -17,7 +17,7 @@ from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Limits
 from wms.why.notices import shut_out
 from wms.why.survey import Survey
-from wms.why.tier import Judgement, Standing, judge
+from wms.why.tier import Judgement, Standing, judge, judge_private
 
 log = structlog.get_logger()
 
@@ -102,13 +102,20 @@ class Reasons:
             closed,
             shut_out(await ce_state.read(tx)),
         )
+        private = await pilot.private(tx)
         for element, fault in self._survey.faults:
             log.error("element passed over", site=element.site, ce=element.ce, fault=fault)
         return {
             tq_id: (at, judged)
             for tq_id in waiting
-            if (judged := _judged(tq_id, at := standings[self._numbers[tq_id]])) is not None
+            if (judged := self._judged_one(tq_id, at := standings[self._numbers[tq_id]], private)) is not None
         }
+
+    def _judged_one(
+        self, tq_id: TaskQueueId, at: Standing, private: Mapping[tuple[str, str, str], int]
+    ) -> Judgement | None:
+        judged, wanted = _judged(tq_id, at), self._survey.requirements[self._numbers[tq_id]]
+        return judge_private(judged, wanted, private) if judged else None
 
     async def _learn(self, tx: Transaction, waiting: Mapping[TaskQueueId, Waiting]) -> None:
         """Number the queues that are new; begin anew when most that are numbered are gone."""

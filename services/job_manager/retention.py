@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from services.job_manager.config import RetentionSettings
-from wms.db import canary, ce_state, dead_letter, operator_order, pilot, retention
+from wms.db import canary, ce_state, dead_letter, operator_order, pilot, pilot_order, retention
 from wms.db.database import Database, Transaction
 from wms.db.dead_letter import Room
 from wms.db.retention import Ages, Look
@@ -52,6 +52,9 @@ class Retention:
             "moves_of_elements": await self._batches(self._moves_of_elements),
             "parts_of_lists": await self._batches(
                 lambda tx: retention.forget_parts(tx, settings.unused_parts_seconds, PARTS)
+            ),
+            "pilot_orders": await self._batches(
+                lambda tx: pilot_order.forget(tx, settings.ended_jobs_seconds, BATCH)
             ),
             "canaries": await self._batches(lambda tx: canary.forget(tx, settings.ended_jobs_seconds, BATCH)),
         }

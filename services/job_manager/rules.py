@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from services.job_manager import sites
+from services.job_manager import pilot_orders, sites
 from services.job_manager.answers import refuse
 from services.job_manager.canaries import Canaries
 from wms.auth.policy import allowed
@@ -15,7 +15,16 @@ from wms.db.database import Transaction
 from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.messages import replies
-from wms.messages.commands import DropLimit, ResetShare, Rule, RuleSite, SetLimit, SetShare
+from wms.messages.commands import (
+    DropLimit,
+    ResetShare,
+    Rule,
+    RuleSite,
+    SetLimit,
+    SetShare,
+    StartPilots,
+    StopPilots,
+)
 from wms.taskqueue.limits import compared
 from wms.taskqueue.shares import GroupShare, VoGroup
 
@@ -79,7 +88,7 @@ async def _set_share(tx: Transaction, principal: Principal, rule: SetShare) -> S
         raise Rejected(
             "NOTHING_SAID",
             "nothing is said of the share",
-            "give a number, --divided, --undivided or --background",
+            "give a number, --job-sharing, --background or --private-pilots",
         )
     held = (await share.said(tx)).get(group, share.NOTHING_SAID)
     new = msgspec.structs.replace(held.share, **wanted)
@@ -109,9 +118,10 @@ def _ruled_by(principal: Principal, rule: SetShare | ResetShare) -> VoGroup:
 
 
 def _in_words(group: VoGroup, held: GroupShare) -> Said:
-    shared = "its members share it" if held.job_sharing else "divided by its owners"
+    shared = "its members share their jobs" if held.job_sharing else "divided by its owners"
     background = ", with background queues" if held.background else ""
-    return f"{'/'.join(group)} has a share of {held.job_share:g}, {shared}{background}"
+    own = ", with private pilots" if held.private_pilots else ""
+    return f"{'/'.join(group)} has a share of {held.job_share:g}, {shared}{background}{own}"
 
 
 async def _set_limit(tx: Transaction, principal: Principal, rule: SetLimit) -> Said:
@@ -149,4 +159,6 @@ _RULES: dict[type[Any], Any] = {
     ResetShare: _reset_share,
     SetLimit: _set_limit,
     DropLimit: _drop_limit,
+    StartPilots: pilot_orders.start,
+    StopPilots: pilot_orders.stop,
 }

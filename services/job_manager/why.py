@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import asyncpg
 
-from wms.db import ce_door, ce_state, limit, queue, task_queue, view, wait_reason
+from wms.db import ce_door, ce_state, limit, pilot, queue, task_queue, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.queue import QueueNow
 from wms.dispatch.forwarding import Forwarded, Ways
@@ -25,7 +25,7 @@ from wms.taskqueue.wants import job_rank
 from wms.why.forecast import Forecast, forecast
 from wms.why.notices import Fate, avoidance, shut_out, why_shut
 from wms.why.relaxation import openings, told
-from wms.why.tier import judge, standing
+from wms.why.tier import judge, judge_private, standing
 from wms.why.verdict import AVOIDED, Place, Verdict, failures, verdicts
 
 CES_LIMIT = 200
@@ -81,7 +81,7 @@ async def _explain_waiting(
     said = verdicts(requirements, places, against)
     now = await queue.read(tx, found.tq_id)
     face = standing(requirements, said, chance=await wait_reason.chance(tx, found.tq_id))
-    code, text = judge(face)
+    code, text = judge_private(judge(face), requirements, await pilot.private(tx))
     return replies.JobWhy(
         query_id=query.query_id,
         client=query.client,

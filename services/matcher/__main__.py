@@ -45,7 +45,9 @@ async def build(host: Host, config: Config) -> None:
     gc.freeze()
     pilots = AskingPilots(host.db, config.matching.offers_open)
     retry = config.matching.retry_after_seconds
-    matching = Matching(index, gate, config.lease, retry, np.random.default_rng(), pilots=pilots)
+    matching = Matching(
+        index, gate, config.lease, retry, np.random.default_rng(), pilots=pilots, is_shared=rules.is_shared
+    )
     host.every("pilots", PILOTS_SECONDS, pilots.refresh)
     host.add(feed)
     host.show_probes("matcher.queue-feed", feed.inbox)

@@ -24,6 +24,7 @@ from wms.messages.site_inbox import NoMatch, Offer, OfferedJob, inbox
 from wms.site import Resource
 from wms.taskqueue.index import Pick, QueueIndex
 from wms.taskqueue.selection import left_over
+from wms.taskqueue.shares import VoGroup
 
 log = structlog.get_logger()
 
@@ -50,8 +51,8 @@ def may_ask(principal: Principal | None, request: MatchRequest) -> bool:
     return principal is not None and principal.kind == "pilot" and principal.pilot_id == request.pilot_id
 
 
-def bind(principal: Principal, resource: Resource) -> Resource:
-    """Return the resource as its pilot's token allows it."""
+def bind(principal: Principal, resource: Resource, *, job_sharing: bool = False) -> Resource:
+    """Return the resource as its pilot's token allows it; `job_sharing`: the token's group shares its jobs."""
     return msgspec.structs.replace(
         resource,
         vo=principal.vo,
@@ -60,7 +61,7 @@ def bind(principal: Principal, resource: Resource) -> Resource:
         generic="generic_pilot" in principal.rights,
         owner=principal.owner,
         owner_group=principal.group,
-        job_sharing="job_sharing" in principal.rights,
+        job_sharing=job_sharing,
     )
 
 
@@ -86,8 +87,9 @@ class Matching:
         *,
         leeway: Callable[[int], int] = leeway_for,
         pilots: AskingPilots | None = None,
+        is_shared: Callable[[VoGroup], bool] = lambda _: False,
     ) -> None:
-        """`pilots` knows who may be given jobs, and how many; None: whoever has a token may, for tests and benchmarks."""
+        """`is_shared` tells whether a group shares its jobs. `pilots` knows who may be given jobs, and how many; None: whoever has a token may, for tests and benchmarks."""
         self._leeway = leeway
         self._pilots = pilots
         self._index = index
@@ -95,7 +97,8 @@ class Matching:
         self._terms = terms
         self._retry_after_seconds = retry_after_seconds
         self._rng = rng
-        self._resources: dict[tuple[str | None, str, Resource], Resource] = {}
+        self._is_shared = is_shared
+        self._resources: dict[tuple[str | None, str, bool, Resource], Resource] = {}
         """What requests said of themselves, by token, and what that token makes of it."""
         self.tell_others = False
         """Whether other matchers are to be told which jobs wait no more."""
@@ -176,12 +179,13 @@ class Matching:
         return requests
 
     def _resource(self, principal: Principal, said: Resource) -> Resource:
-        key = (principal.pilot_id, principal.token_id, said)
+        shared = "generic_pilot" not in principal.rights and self._is_shared((principal.vo, principal.group))
+        key = (principal.pilot_id, principal.token_id, shared, said)
         known = self._resources.get(key)
         if known is None:
             if len(self._resources) >= RESOURCES_LIMIT:
                 self._resources.clear()
-            known = self._resources[key] = bind(principal, said)
+            known = self._resources[key] = bind(principal, said, job_sharing=shared)
         return known
 
     async def _match(self, tx: Transaction, requests: Sequence[Bound]) -> list[Claimed]:

@@ -51,6 +51,11 @@ class Rules:
             await limit.write_file(tx, limits)
         await self.refresh()
 
+    def is_shared(self, group: VoGroup) -> bool:
+        """Tell whether a group shares its jobs."""
+        held = self._shares.get(group)
+        return held is not None and held.job_sharing
+
     async def refresh(self) -> None:
         """Read what holds now, and let it hold here."""
         async with self._db.transaction() as tx:

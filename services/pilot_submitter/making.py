@@ -13,11 +13,13 @@ from wms.db.pilot import Sent, TokenDue
 from wms.dispatch.policy import Policy
 from wms.dispatch.port import Order, Request
 from wms.files import to_toml
-from wms.ids import PilotId
 from wms.messages.site_inbox import TokenRenewal
 from wms.provisioning.purpose import Purpose
 from wms.runtime import clock
 from wms.site import ComputingElement, ad_of
+
+NO_OWNER = "pilot_submitter"
+"""In whose name pilots run that are nobody's in particular."""
 
 
 class PilotMaker:
@@ -50,10 +52,10 @@ class PilotMaker:
     ) -> Order:
         """Return the order for one pilot, which asks for the usual unless said otherwise.
 
-        It is bound by its token to itself, its site, its element and its VO.
+        It is bound by its token to itself, its site, its element and its VO, and a private one to its owner and group.
         """
         request = request or door.request(element)
-        token = self._token(sent.pilot_id, sent.site, sent.ce, sent.vo)
+        token = self._token(sent)
         return Order(
             pilot_id=sent.pilot_id,
             site=sent.site,
@@ -67,19 +69,20 @@ class PilotMaker:
 
     def renewal(self, due: TokenDue) -> TokenRenewal:
         """Return a new token for a pilot that lives, bound as the one that it has, which only that pilot can open."""
-        token = self._token(due.pilot_id, due.site, due.ce, due.vo)
+        token = self._token(due)
         return TokenRenewal(pilot_id=due.pilot_id, sealed=self._orders.seal(due.pilot_id, token))
 
-    def _token(self, pilot_id: PilotId, site: str, ce: str, vo: str) -> str:
+    def _token(self, pilot: Sent | TokenDue) -> str:
+        """Return a token that is bound to all that the pilot was sent with; a private one has no right of a generic pilot."""
         claims = Claims(
             kind="pilot",
-            owner="pilot_submitter",
-            group="pilot",
-            vo=vo,
-            rights=frozenset({Right.GENERIC_PILOT}),
-            pilot_id=pilot_id,
-            site=site,
-            ce=ce,
+            owner=pilot.owner or NO_OWNER,
+            group=pilot.owner_group or "pilot",
+            vo=pilot.vo,
+            rights=frozenset() if pilot.owner_group else frozenset({Right.GENERIC_PILOT}),
+            pilot_id=pilot.pilot_id,
+            site=pilot.site,
+            ce=pilot.ce,
         )
         return mint(self._key, claims, self._pilots.token_seconds, clock.timestamp())
 

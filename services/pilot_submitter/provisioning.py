@@ -20,20 +20,37 @@ from services.pilot_submitter.asking import Asking
 from services.pilot_submitter.doors import Door, Doors, Place
 from services.pilot_submitter.following import Following
 from services.pilot_submitter.making import PilotMaker
-from wms.db import ad, canary, ce_door, ce_plan, ce_state, job, limit, pilot, queue, task_queue
+from wms.db import (
+    ad,
+    canary,
+    ce_door,
+    ce_plan,
+    ce_state,
+    job,
+    limit,
+    pilot,
+    pilot_order,
+    queue,
+    share,
+    task_queue,
+)
 from wms.db.ce_door import DoorRow
 from wms.db.database import Database, Transaction
 from wms.db.pilot import Sent, Supply
+from wms.db.share import Said
 from wms.dispatch.port import Sighting
 from wms.ids import PilotId, TaskQueueId
 from wms.provisioning.demand import Avoided, Waiting
 from wms.provisioning.health import State
 from wms.provisioning.leeway import Leeway, concerned
 from wms.provisioning.plan import Caps, Choice, Decision, Order, Pilots, Plan, plan
+from wms.provisioning.private import Allocation, OrderedPilot, allocate
+from wms.provisioning.private_groups import PrivateGroups
 from wms.provisioning.purpose import Purpose
-from wms.site import ComputingElement, Resource, as_it_is, lasting, without_ad
+from wms.site import ComputingElement, Resource, as_it_is, lasting, private, without_ad
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Limits
+from wms.taskqueue.shares import VoGroup
 
 log = structlog.get_logger()
 
@@ -109,20 +126,25 @@ class Provisioning:
             tx, asked, idle_silent=IDLE_SILENT_SECONDS, busy_silent=self._following.silent_seconds
         )
         self._asking.seen(alive)
+        groups = _private_groups(await share.said(tx), alive)
+        pilots = [_pilots(each, asked, groups.sharing) for each in alive]
+        bounded, avoided = _bounded(elements, alive, left), await self._avoided(tx, elements, left)
+        allocation = await self._allocated(tx, bounded, pilots, avoided)
         decided = plan(
             waiting,
-            _bounded(elements, alive, left),
-            [_pilots(each, asked) for each in alive],
+            bounded,
+            [*pilots, *allocation.as_pilots(groups.sharing)],
             self._caps,
             self._rng,
             leeway=await _leeway(tx, waiting, elements),
-            avoided=await self._avoided(tx, elements, left),
+            avoided=avoided,
             hosts=self._asking.hosts,
             choice=self._choice,
+            private=groups.with_present(allocation.groups),
         )
         self._say(decided)
         await self._write(tx, decided)
-        ordered = [
+        ordered = [(self._ordered(each), Purpose()) for each in allocation.pilots] + [
             (self._pilot(order, elements[order.site, order.ce]), order.purpose)
             for order in decided.orders
             for _ in range(order.count)
@@ -134,6 +156,22 @@ class Provisioning:
         names.update(each.pilot_id for each in sent)
         await pilot.insert(tx, sent, self._maker.token_seconds)
         return sent, elements
+
+    async def _allocated(
+        self,
+        tx: Transaction,
+        elements: Sequence[ComputingElement],
+        pilots: Sequence[Pilots],
+        avoided: Mapping[Place, Avoided],
+    ) -> Allocation:
+        """Return the private pilots to be sent for users' orders, and write down why others cannot be."""
+        open_ = await pilot_order.open_orders(tx)
+        found = allocate(open_, elements, pilots, self._caps, avoided)
+        now = {each.order_id: found.held.get(each.order_id, "") for each in open_}
+        await pilot_order.hold(
+            tx, {each.order_id: now[each.order_id] for each in open_ if each.held != now[each.order_id]}
+        )
+        return found
 
     async def _tell_lives(self, elements: Mapping[Place, ComputingElement]) -> None:
         """Write down how long pilots live behind doors, as far as it is news: in a transaction that waits for nothing else."""
@@ -148,8 +186,24 @@ class Provisioning:
                 await ad.tell_lives(tx, news)
         self._lives = lives
 
+    def _ordered(self, ordered: OrderedPilot) -> Sent:
+        """Return a private pilot for a user's order."""
+        order, element = ordered
+        one = Order(
+            site=element.site,
+            ce=element.ce,
+            vo=order.vo,
+            count=1,
+            reasons=(f"order {order.order_id} of {order.owner}",),
+            private=order.pilot_owner,
+        )
+        return replace(self._pilot(one, element), order_id=order.order_id)
+
     def _pilot(self, order: Order, element: ComputingElement) -> Sent:
-        door = self._door(element)
+        door, owner = self._door(element), order.private
+        offers = element.pilot_resource(vo=order.vo)
+        if owner:
+            offers = private(offers, owner, job_sharing=not owner.owner)
         return Sent(
             pilot_id=pilot.new_id(self._mark),
             site=order.site,
@@ -160,9 +214,9 @@ class Provisioning:
             reason="; ".join((*order.reasons[:1], *order.reasons[2:]))[:2_000],
             lifetime_seconds=self._maker.lifetime_seconds(door) if door else 0.0,
             asks=order.hosts.name if order.hosts else "",
-            resource=without_ad(
-                as_it_is(element.pilot_resource(vo=order.vo), order.hosts.node if order.hosts else ())
-            ),
+            owner_group=owner.owner_group if owner else "",
+            owner=owner.owner if owner else "",
+            resource=without_ad(as_it_is(offers, order.hosts.node if order.hosts else ())),
         )
 
     def _door(self, element: ComputingElement) -> Door | None:
@@ -320,7 +374,15 @@ async def _leeway(tx: Transaction, waiting: Sequence[Waiting], places: Iterable[
     return Leeway(limits, await limit.counts(tx, keys))
 
 
-def _pilots(supply: Supply, asked: Sequence[int]) -> Pilots:
+def _private_groups(said: Mapping[VoGroup, Said], alive: Iterable[Supply]) -> PrivateGroups:
+    return PrivateGroups(
+        senders=frozenset(group for group, each in said.items() if each.share.private_pilots),
+        sharing=frozenset(group for group, each in said.items() if each.share.job_sharing),
+        present=frozenset((each.vo, each.owner_group) for each in alive if each.owner_group),
+    )
+
+
+def _pilots(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGroup]) -> Pilots:
     """Return pilots as the planner counts them: what each offers now, by what it was sent with and has said since."""
     running = supply.state in ("Running", "Draining")
     ending = supply.state == "Draining" or (running and supply.lasts == 0 and bool(asked))
@@ -335,9 +397,16 @@ def _pilots(supply: Supply, asked: Sequence[int]) -> Pilots:
         ending=supply.pilots if ending else 0,
         # What does not speak takes no job: nobody waits for it, and should it speak again it counts again.
         idle_slots=supply.pilots * free if running and not ending and not supply.silent else 0,
-        resource=_offered(supply, asked, free) if running else _sent(supply.resource),
+        resource=_shared(_offered(supply, asked, free) if running else _sent(supply.resource), sharing),
         asks=supply.asks,
     )
+
+
+def _shared(resource: Resource | None, sharing: frozenset[VoGroup]) -> Resource | None:
+    """Return what a pilot offers, by whether its group shares its jobs now."""
+    if resource is None or resource.generic:
+        return resource
+    return replace(resource, job_sharing=(resource.vo, resource.owner_group) in sharing)
 
 
 def _offered(supply: Supply, asked: Sequence[int], free: int) -> Resource | None:

@@ -273,7 +273,7 @@ async def test_what_was_set_goes_before_the_file(the_world: World) -> None:
 
 
 async def test_only_operators_set_limits(the_world: World) -> None:
-    for n, who in enumerate((user(), ADMIN, user("s", "job_sharing"))):
+    for n, who in enumerate((user(), ADMIN, user("s", "job_monitor"))):
         for rule in (setting(n, most(1)), dropping(n)):
             (answer,) = await the_world.command(who, rule)
             assert isinstance(answer, replies.Refused)

@@ -43,7 +43,7 @@ async def test_what_is_set_is_what_matchers_draw_by(the_world: World) -> None:
     rules = the_world.rules
     assert await weight(the_world, rules, job_id) == 1000
     answer = await ruled(the_world, setting(job_share=2000.0, job_sharing=True))
-    assert answer.said == "lhcb/physics has a share of 2000, its members share it"
+    assert answer.said == "lhcb/physics has a share of 2000, its members share their jobs"
     assert the_world.take(changes.TOPIC)[-1] == b'{"type":"rules-changed"}'
     assert await weight(the_world, rules, job_id) == 2000
     await ruled(the_world, resetting())

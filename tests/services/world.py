@@ -104,7 +104,9 @@ class World:
         self.gate = Gate(self.index, lambda: self.now)
         self.rules = Rules(db, self.index, self.gate, lambda: self.now)
         self.standing = Standing(db, self.index)
-        self._matching = Matching(self.index, self.gate, self.terms, 1.0, np.random.default_rng(1))
+        self._matching = Matching(
+            self.index, self.gate, self.terms, 1.0, np.random.default_rng(1), is_shared=self.rules.is_shared
+        )
         self._watch = Watch(db, self.index, self._matching.by_queue, "dirac", "test-matcher")
         self._posted: list[Parcel] = []
         self._ids = (f"id-{n}" for n in itertools.count(1))

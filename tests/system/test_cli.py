@@ -315,7 +315,7 @@ async def test_two_users_of_a_group_without_the_owners_secrets(shell: Shell, own
     given = {}
     for name in ("bob", "eve"):
         place = shell.data / name
-        words = ("--owner", f"{name}-{owner}", "--group", "physics", "--vo", "lhcb", "--right", "job_sharing")
+        words = ("--owner", f"{name}-{owner}", "--group", "physics", "--vo", "lhcb")
         assert await shell.run("token", "client", *words, "--to", str(place)) == 0, shell.err
         assert (place.stat().st_mode & 0o777, (place / "client.toml").stat().st_mode & 0o777) == (
             0o700,
@@ -325,6 +325,7 @@ async def test_two_users_of_a_group_without_the_owners_secrets(shell: Shell, own
             (place / "client.toml").read_text().replace("/", " ").split()
         )
         given[name] = place
+    assert await shell.run("shares", "set", "lhcb/physics", "--job-sharing") == 0, shell.err
     shell.data = given["bob"]
     assert await shell.run("submit", "--", "true") == 0, shell.err
     job_id = shell.out.strip()

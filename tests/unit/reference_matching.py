@@ -74,8 +74,12 @@ def fits(tq: Requirements, resource: Resource, ads=None) -> bool:  # noqa: C901 
             return False
         if tq.owner != resource.owner and not resource.job_sharing:
             return False
+    kind = "generic" if resource.generic else "private"
+    if tq.pilot_types and kind not in lower(tq.pilot_types):
+        names = lower(tq.pilot_types) - {"generic", "private"}
+        if not names or (not wild(resource.pilot_type) and resource.pilot_type.lower() not in names):
+            return False
     for wanted, value in (
-        (tq.pilot_types, resource.pilot_type),
         (tq.sites, resource.site),
         (tq.grid_ces, resource.grid_ce),
     ):

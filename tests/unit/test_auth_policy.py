@@ -28,7 +28,9 @@ JOBS = {
 }
 
 
-def principal(*rights: str, kind: Kind = "user", site: str | None = None) -> Principal:
+def principal(
+    *rights: str, kind: Kind = "user", site: str | None = None, shares_jobs: bool = False
+) -> Principal:
     owner, group, vo = OWN
     return Principal(
         kind=kind,
@@ -37,6 +39,7 @@ def principal(*rights: str, kind: Kind = "user", site: str | None = None) -> Pri
         vo=vo,
         rights=frozenset(rights),
         site=site,
+        shares_jobs=shares_jobs,
         token_id="t",
         expires_at=0,
     )
@@ -50,10 +53,11 @@ NO: set[str] = set()
 # Who: what they may do with the jobs of each relation, in the order of JOBS.
 MATRIX: list[tuple[Principal, list[set[str]]]] = [
     (principal(), [ALL, NO, NO, NO, NO, NO]),
+    (principal("job_sharing"), [ALL, NO, NO, NO, NO, NO]),
     (principal("unheard_of"), [ALL, NO, NO, NO, NO, NO]),
-    (principal(Right.JOB_SHARING), [ALL, NO, JOB, NO, NO, NO]),
+    (principal(shares_jobs=True), [ALL, NO, JOB, NO, NO, NO]),
     (principal(Right.JOB_MONITOR), [ALL, SEE, SEE, SEE, NO, NO]),
-    (principal(Right.JOB_SHARING, Right.JOB_MONITOR), [ALL, SEE, JOB, SEE, NO, NO]),
+    (principal(Right.JOB_MONITOR, shares_jobs=True), [ALL, SEE, JOB, SEE, NO, NO]),
     (principal(Right.JOB_ADMINISTRATOR), [ALL, JOB, JOB, JOB, NO, NO]),
     (principal(Right.OPERATOR), [ALL, JOB, JOB, JOB, JOB, JOB]),
     (principal(Right.GENERIC_PILOT), [ALL, NO, NO, NO, NO, NO]),
@@ -93,7 +97,7 @@ def test_shares_are_set_by_a_vos_administrators_and_by_operators() -> None:
     assert allowed(administrator, "set_shares", "", "top", "atlas")
     assert not allowed(administrator, "set_shares", "", "top", "cms")
     assert allowed(principal(Right.OPERATOR), "set_shares", "", "top", "cms")
-    assert not allowed(principal(Right.JOB_SHARING, Right.JOB_MONITOR), "set_shares", "", "higgs", "atlas")
+    assert not allowed(principal(Right.JOB_MONITOR, shares_jobs=True), "set_shares", "", "higgs", "atlas")
 
 
 NAMES = st.sampled_from(["alice", "bob", "higgs", "top", "atlas", "cms"])
@@ -104,6 +108,7 @@ PEOPLE = st.builds(
     group=NAMES,
     vo=NAMES,
     rights=st.frozensets(st.sampled_from([*Right, "other"])),
+    shares_jobs=st.booleans(),
     token_id=st.just("t"),
     expires_at=st.just(0.0),
 )

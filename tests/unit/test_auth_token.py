@@ -25,7 +25,7 @@ from wms.errors import Rejected
 from wms.messages.replies import inbox
 
 NOW = 1_800_000_000.0
-ALICE = Claims(kind="user", owner="alice", group="higgs", vo="atlas", rights=frozenset({Right.JOB_SHARING}))
+ALICE = Claims(kind="user", owner="alice", group="higgs", vo="atlas", rights=frozenset({Right.JOB_MONITOR}))
 PILOT = Claims(kind="pilot", owner="bob", group="pilots", vo="atlas", pilot_id="p1", site="CERN", ce="ce1")
 SITE = Claims(kind="site", owner="cern-admin", site="CERN")
 
@@ -77,7 +77,7 @@ def test_a_token_gives_its_principal(issuer: Issuer) -> None:
         owner="alice",
         group="higgs",
         vo="atlas",
-        rights=frozenset({"job_sharing"}),
+        rights=frozenset({"job_monitor"}),
         token_id="x",
         expires_at=NOW + 600,
     )

@@ -29,6 +29,7 @@ Action: TypeAlias = Literal[
     "release",
     "reschedule",
     "remove",
+    "order_pilots",
     "set_shares",
     "administer",
 ]
@@ -38,16 +39,26 @@ ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 REACHES: Final[tuple[Reach, ...]] = get_args(Reach)
 """From the narrowest to the widest."""
 
-ON_JOBS: Final[frozenset[Action]] = frozenset(ACTIONS) - {"submit", "set_shares", "administer"}
+ON_JOBS: Final[frozenset[Action]] = frozenset(ACTIONS) - {
+    "submit",
+    "order_pilots",
+    "set_shares",
+    "administer",
+}
 
 GRANTS: Final[Mapping[str, Mapping[Action, Reach]]] = {
-    Right.JOB_SHARING: dict.fromkeys(ON_JOBS, "group"),
     Right.JOB_MONITOR: {"see": "vo"},
-    Right.JOB_ADMINISTRATOR: {**dict.fromkeys(ON_JOBS, "vo"), "set_shares": "vo"},
-    Right.OPERATOR: {**dict.fromkeys(ON_JOBS, "all"), "set_shares": "all", "administer": "all"},
+    Right.JOB_ADMINISTRATOR: {**dict.fromkeys((*ON_JOBS, "order_pilots"), "vo"), "set_shares": "vo"},
+    Right.OPERATOR: {
+        **dict.fromkeys((*ON_JOBS, "order_pilots"), "all"),
+        "set_shares": "all",
+        "administer": "all",
+    },
 }
-OF_USERS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "submit"), "owner")
+OF_USERS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "submit", "order_pilots"), "owner")
 """What every user may without any right. Services own no jobs, and pilots and sites act on none by this table."""
+IN_SHARING_GROUPS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "order_pilots"), "group")
+"""What members may whose group shares its jobs, by its own setting (`wms shares set --job-sharing`)."""
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,4 +129,5 @@ def _reach(principal: Principal, action: Action) -> Reach:
         return "nothing"
     own: Reach = OF_USERS.get(action, "nothing") if principal.kind == "user" else "nothing"
     granted = [GRANTS[right].get(action, "nothing") for right in principal.rights if right in GRANTS]
-    return max([own, *granted], key=REACHES.index)
+    shared: Reach = IN_SHARING_GROUPS.get(action, "nothing") if principal.shares_jobs else "nothing"
+    return max([own, shared, *granted], key=REACHES.index)

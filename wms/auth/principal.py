@@ -34,8 +34,6 @@ def owner_of(issuer: str, subject: str) -> str:
 class Right(StrEnum):
     """What a group may grant its members; a token may carry others, which mean nothing here."""
 
-    JOB_SHARING = "job_sharing"
-    """All members may do with the group's jobs what their owner may."""
     JOB_MONITOR = "job_monitor"
     """May see the jobs of the whole VO, without their details."""
     JOB_ADMINISTRATOR = "job_administrator"
@@ -62,6 +60,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of who speaks for the sites that an index leads to: names, or patterns such as `*.example.org`."""
     certificate_subject: Subject = ""
     fqans: Fqans = ()
+    shares_jobs: bool = False
+    """Whether the group's members share their jobs, by the group's own setting: never said by a token."""
     token_id: Name
     expires_at: Timestamp
     """Seconds since 1970."""

@@ -115,7 +115,7 @@ def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
 
     """
     fault = claims.fault() if claims.kind in key.kinds else f"this key is not for a {claims.kind}'s token"
-    fault = fault or _own_fault(claims.owner)
+    fault = fault or _own_fault(claims)
     if not fault and not 0 < lifetime <= LIFETIME_LIMIT:
         fault = f"a token lives more than 0 seconds and at most {LIFETIME_LIMIT // 86_400} days"
     if fault:
@@ -210,7 +210,7 @@ class Verifier:
             raise _invalid("its key may not sign this kind of token")
         if fault := claims.fault():
             raise _invalid(fault)
-        if fault := _own_fault(claims.owner) if issuer == ISSUER else "":
+        if fault := _own_fault(claims) if issuer == ISSUER else "":
             raise _invalid(fault)
         claims = msgspec.structs.replace(claims, owner=owner_of(issuer, claims.owner))
         if len(claims.owner) > NAME_LENGTH:
@@ -249,8 +249,11 @@ _REASONS: dict[type[BaseException], str] = {
 }
 
 
-def _own_fault(owner: str) -> str:
-    return f"a name of our own holds no {NAME_MARK}" if NAME_MARK in owner else ""
+def _own_fault(claims: Claims) -> str:
+    """Return what is wrong with a name that we give ourselves; a private pilot has that of its owner, whoever issued it."""
+    if claims.kind == "pilot" or NAME_MARK not in claims.owner:
+        return ""
+    return f"a name of our own holds no {NAME_MARK}"
 
 
 def _text(token: str | bytes) -> str:

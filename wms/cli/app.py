@@ -47,6 +47,7 @@ COMMANDS = (
     (ORDERS, "release", "orders:release", "Let held jobs wait for a pilot again."),
     (ORDERS, "reschedule", "orders:reschedule", "Run jobs again from the beginning."),
     (ORDERS, "rm", "orders:remove", "Delete jobs."),
+    (ORDERS, "pilot", "pilot:pilot", "Order private pilots, list the orders, and withdraw them."),
     (LOOK, "sites", "places:sites", "List the computing elements that advertise themselves."),
     (LOOK, "site", "site:site", "Show a site; ban, drain, unban, test or forget it."),
     (LOOK, "queues", "places:queues", "List the task queues."),

@@ -186,7 +186,7 @@ def token(
     vo
         Of which VO.
     right
-        job_sharing, job_monitor, job_administrator or operator. May be repeated.
+        job_monitor, job_administrator or operator. May be repeated.
     site
         Make a token for an advertiser instead, that may speak for this site, or those that a pattern fits. May be repeated.
     certificate_subject

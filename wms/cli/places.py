@@ -10,6 +10,7 @@ from wms.cli.printing import note, show_json, show_output, show_table
 from wms.cli.quantities import since, span
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, Column
+from wms.site import PilotOwner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,6 +75,7 @@ PILOTS = (
     Column("SITE", 2, "cut", 8),
     Column("CE", 4, "cut", 8),
     Column("VO", 7, "cut", 8),
+    Column("FOR", 5, "cut", 8),
     Column("STATE", 1),
     Column("SLOTS>", 3),
     Column("BUSY>", 2),
@@ -139,7 +141,8 @@ def pilots(
 ) -> int:
     """List the pilots, say why so many are sent where, or show what one printed.
 
-    What a pilot printed is fetched from its computing element some seconds after its end.
+    FOR tells whose jobs a pilot takes: those of all groups of its VO, or of a private pilot one owner's, or one group's. `wms pilot` orders
+    private ones. What a pilot printed is fetched from its computing element some seconds after its end.
 
     For example:
       wms pilots
@@ -307,6 +310,7 @@ def pilot_rows(found: "Sequence[PilotLine]") -> list[tuple[object, ...]]:
             each.site,
             each.ce,
             each.vo,
+            PilotOwner(each.owner_group, each.owner).text or "all",
             each.state,
             each.slots,
             each.busy,

@@ -17,8 +17,9 @@ SHARES = (
     Column("VO", ALWAYS),
     Column("GROUP", ALWAYS),
     Column("SHARE>", 1),
-    Column("DIVIDED", 4),
+    Column("SHARED", 4),
     Column("BACKGROUND", 6),
+    Column("PRIVATE", 6),
     Column("FROM", 7, "cut", 8),
     Column("OWNERS>", 8),
     Column("WAITING>", 2),
@@ -51,7 +52,7 @@ Each of list, set and reset has --help with more examples.""",
 def show_shares(*, common: Common = USUAL) -> int:
     """List what groups are entitled to and how they stand.
 
-    DIVIDED tells whether a share is divided by the group's owners, or whether their jobs count as one owner's. Where usage counts
+    SHARED tells whether a group's members share their jobs, PRIVATE whether private pilots are sent for them. Where usage counts
     (half_life_hours), USED are hours of processors, halved every half-life, and EFFECTIVE is what the share counts for.
 
     For example:
@@ -67,31 +68,38 @@ def set_share(
     share: Annotated[float | None, Parameter(validator=Within(0, 1e9, "0 to 1e9"))] = None,
     /,
     *,
-    divided: Annotated[Switch, Parameter(negative="--undivided")] = None,
+    job_sharing: Switch = None,
     background: Switch = None,
+    private_pilots: Switch = None,
     common: Common = USUAL,
 ) -> int:
     """Set a group's share, or how it is used; what is not said stays as it is.
 
     For example:
       wms shares set lhcb/production 2000
-      wms shares set lhcb/production --undivided
-      wms shares set lhcb/test --background
+      wms shares set lhcb/production --job-sharing
+      wms shares set lhcb/test --background --private-pilots
 
     Parameters
     ----------
     share
         What the group is entitled to, relative to the others.
-    divided
-        The share is divided by the group's owners; undivided, their jobs count as one owner's.
+    job_sharing
+        The group's members share their jobs: they count as one owner's, each may act on the others', and a private pilot of one takes
+        those of all. Without it the share is divided by the owners.
     background
         The group may have queues that run only where nothing else waits.
+    private_pilots
+        Private pilots are sent for the group's waiting jobs, which other pilots may take, too.
     """
-    named, sharing = _named(group), None if divided is None else not divided
+    named = _named(group)
 
     async def work(client: "Client") -> int:
         return _tell(
-            await client.set_share(*named, share, job_sharing=sharing, background=background), common
+            await client.set_share(
+                *named, share, job_sharing=job_sharing, background=background, private_pilots=private_pilots
+            ),
+            common,
         )
 
     return with_client(common, work)
@@ -133,8 +141,9 @@ def row(each: "ShareLine") -> tuple[object, ...]:
         each.vo,
         each.owner_group,
         f"{each.job_share:g}",
-        "no" if each.job_sharing else "by owner",
+        "yes" if each.job_sharing else "no",
         "yes" if each.background else "no",
+        "yes" if each.private_pilots else "no",
         each.source + (f" by {each.said_by}" if each.said_by else ""),
         each.owners,
         f"{each.waiting_jobs:,}",

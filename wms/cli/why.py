@@ -32,7 +32,7 @@ def why(
 ) -> int:
     """Say why a job is where it is.
 
-    Of a waiting one: what keeps it, from NEVER_POSSIBLE, IMPOSSIBLE_NOW, ALL_AVOIDED, HELD_BY_LIMIT, NO_PILOT, SLOTS_BUSY and BEHIND_OTHERS to SOON; which requirement fails at how many computing elements; what it could ask for instead, and how many slots that would open. All by the matcher's own judgement. With --json one job a line, complete.
+    Of a waiting one: what keeps it, from NEVER_POSSIBLE, IMPOSSIBLE_NOW, ALL_AVOIDED, HELD_BY_LIMIT, NO_PRIVATE_PILOT, NO_PILOT, SLOTS_BUSY and BEHIND_OTHERS to SOON; which requirement fails at how many computing elements; what it could ask for instead, and how many slots that would open. All by the matcher's own judgement. With --json one job a line, complete.
 
     For example:
       wms why 17

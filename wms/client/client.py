@@ -41,6 +41,7 @@ P = TypeVar(
     replies.Pilots,
     replies.Shares,
     replies.LimitList,
+    replies.PilotOrders,
 )
 Counts: TypeAlias = dict[str, int]
 Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove"]
@@ -308,6 +309,11 @@ class Client:
         query = asked.ShowPilot(query_id=_id(), client=self._exchange.client, pilot_id=pilot_id)
         return await self._ask(query, replies.PilotDetail)
 
+    async def pilot_orders(self) -> tuple[replies.PilotOrderLine, ...]:
+        """Return your orders for private pilots, the newest first; of administrators also others'."""
+        pages = await self._pages(asked.ListPilotOrders, replies.PilotOrders)
+        return tuple(each for page in pages for each in page.orders)
+
     async def shares(self) -> tuple[replies.ShareLine, ...]:
         """Return what the groups of your VO are entitled to, of all VOs if you administer them, and how they stand."""
         pages = await self._pages(asked.ListShares, replies.Shares)
@@ -382,6 +388,7 @@ class Client:
         *,
         job_sharing: bool | None = None,
         background: bool | None = None,
+        private_pilots: bool | None = None,
     ) -> str:
         """Set what a group is entitled to, until it is reset; return what holds now, in words."""
         return await self._rule(
@@ -392,6 +399,7 @@ class Client:
                 job_share=job_share,
                 job_sharing=job_sharing,
                 background=background,
+                private_pilots=private_pilots,
                 client=self._exchange.client,
             )
         )
@@ -403,6 +411,33 @@ class Client:
                 command_id=CommandId(_id()), vo=vo, owner_group=group, client=self._exchange.client
             )
         )
+
+    async def start_pilots(
+        self,
+        count: int = 1,
+        *,
+        site: str = "",
+        ce: str = "",
+        group_wide: bool = False,
+        within_seconds: float = 3_600.0,
+    ) -> str:
+        """Order private pilots, which take your jobs alone, or your group's if it shares them; return the order in words."""
+        return await self._rule(
+            ordered.StartPilots(
+                command_id=CommandId(_id()),
+                count=count,
+                site=site,
+                ce=ce,
+                group_wide=group_wide,
+                within_seconds=within_seconds,
+                client=self._exchange.client,
+            )
+        )
+
+    async def stop_pilots(self, *orders: int) -> str:
+        """Withdraw orders for private pilots, with none named all of yours; return which, in words."""
+        client = self._exchange.client
+        return await self._rule(ordered.StopPilots(command_id=CommandId(_id()), orders=orders, client=client))
 
     async def set_limit(self, limit: Limit) -> str:
         """Set a limit, until it is lifted or reset; return it in words."""

@@ -57,6 +57,8 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     free_memory_mb: int | None
     silent: bool
     """Not heard of for longer than between several of its reports."""
+    owner_group: str
+    """Of private pilots, whose jobs they take."""
     lasts: int
     """How many of the times that were asked after each has left, the shortest counted first."""
     pilots: int
@@ -101,6 +103,12 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     lifetime_seconds: float | None = None
     asks: str = ""
     """The class of hosts that it asks for."""
+    owner_group: str = ""
+    """Of a private pilot whose jobs it takes; empty: any group's of its VO."""
+    owner: str = ""
+    """And there whose; empty: all of the group's, which shares them."""
+    order_id: int | None = None
+    """For which order of a user's it is sent."""
     resource: Resource | None = None
     """What it is to offer."""
 
@@ -141,6 +149,8 @@ class TokenDue(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     ce: str
     vo: str
+    owner_group: str = ""
+    owner: str = ""
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
@@ -250,6 +260,12 @@ async def supply(
     One that has no jobs is silent after `idle_silent` seconds without a word, one that has after `busy_silent`.
     """
     return [Supply(**row) for row in await tx.fetch(SQL["supply"], asked, idle_silent, busy_silent)]
+
+
+async def private(tx: Transaction) -> dict[tuple[str, str, str], int]:
+    """Return how many private pilots have not ended, by VO, group and owner, which is empty of those of a whole group."""
+    rows = await tx.fetch(SQL["private"])
+    return {(row["vo"], row["owner_group"], row["owner"]): row["pilots"] for row in rows}
 
 
 async def alive(tx: Transaction) -> list[Pilot]:

@@ -20,12 +20,13 @@ where p.pilot_id = s.pilot_id;
 
 -- name: insert
 -- Pilots that are about to be sent, under ids that we chose: a crash finds them again.
-insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, sent_slots, reason, lifetime_seconds, asks, resource, token_until)
-select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.slots, p.reason, p.lifetime, p.asks, p.resource,
-       now() + make_interval(secs => $11)
+insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, sent_slots, reason, lifetime_seconds, asks, owner_group, owner, order_id, resource,
+    token_until)
+select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.slots, p.reason, p.lifetime, p.asks,
+       p.owner_group, p.owner, p.order_id, p.resource, now() + make_interval(secs => $14)
 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::double precision[],
-            $9::text[], $10::text[])
-    as p(pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime, asks, resource);
+            $9::text[], $10::text[], $11::text[], $12::bigint[], $13::text[])
+    as p(pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime, asks, owner_group, owner, order_id, resource);
 
 -- name: living
 -- What pilots that live may be given, as far as their own rows tell.
@@ -41,7 +42,7 @@ from pilot p where p.pilot_id = any ($1::text[]);
 
 -- name: tokens_due
 -- Pilots that live and whose tokens end before long: those that run first, and those that were sent none for longest.
-select pilot_id, site, ce, vo from pilot
+select pilot_id, site, ce, vo, owner_group, owner from pilot
 where ended_at is null and token_until < now() + make_interval(secs => $1)
     and (renewed_at is null or renewed_at < now() - make_interval(secs => $2))
 order by state in ('Running', 'Draining') desc, renewed_at nulls first, token_until limit $3;
@@ -79,15 +80,20 @@ where p.pilot_id = f.pilot_id;
 
 -- name: supply
 -- Pilots that have not ended, by what they offer: of the times that jobs ask for how many each has left yet.
-select site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb,
+select site, ce, vo, owner_group, state, slots, busy, resource, asks, unfit, free_memory_mb,
        case when started_at is null or lifetime_seconds is null then cardinality($1::double precision[])
             else width_bucket(lifetime_seconds - extract(epoch from now() - started_at)::double precision, $1) end as lasts,
        seen_at < now() - make_interval(secs => case when busy = 0 then $2::double precision else $3::double precision end)
            is true as silent,
        count(*) as pilots, count(*) filter (where busy > 0 or jobs_done > 0) as worked
 from pilot where ended_at is null
-group by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts, silent
+group by site, ce, vo, owner_group, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts, silent
 order by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts;
+
+-- name: private
+-- How many private pilots there are for each owner, or for a whole group.
+select vo, owner_group, owner, count(*) as pilots from pilot where ended_at is null and owner_group <> ''
+group by vo, owner_group, owner;
 
 -- name: alive
 -- Pilots that have not ended.
@@ -122,7 +128,8 @@ update pilot p set output = o.output from unnest($1::text[], $2::text[]) as o(pi
 
 -- name: all
 -- Pilots as a list shows them, alive ones first.
-select pilot_id, site, ce, vo, dispatcher, state, slots, busy, jobs_done, submitted_at, started_at, seen_at, ended_at, reason
+select pilot_id, site, ce, vo, owner_group, owner, dispatcher, state, slots, busy, jobs_done, submitted_at, started_at, seen_at,
+    ended_at, reason
 from pilot where ($3 or ended_at is null) and ($4::text is null or vo = $4)
 order by ended_at is not null, submitted_at desc, pilot_id offset $1 limit $2;
 
@@ -138,8 +145,8 @@ from pilot where pilot_id in (select a.pilot_id from attempt a where a.job_id = 
 
 -- name: one
 -- A pilot whole, with what it printed.
-select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, jobs_done, submitted_at, started_at, seen_at, ended_at,
-    reason, word, word_at, cause, output, refused_orders
+select pilot_id, site, ce, vo, owner_group, owner, dispatcher, reference, state, slots, busy, jobs_done, submitted_at, started_at,
+    seen_at, ended_at, reason, word, word_at, cause, output, refused_orders
 from pilot where pilot_id = $1;
 
 -- name: forget

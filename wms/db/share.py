@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import asyncpg
 import msgspec
 
+from wms.auth.principal import Principal
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.messages import changes
@@ -36,9 +37,15 @@ def _share(row: asyncpg.Record) -> GroupShare:
     return GroupShare(**{name: row[name] for name in GroupShare.__struct_fields__})
 
 
+async def acting(tx: Transaction, principal: Principal) -> Principal:
+    """Return who asks, with what its group's setting lets its members do with each other's jobs."""
+    shared = bool(await tx.fetchval(SQL["is_shared"], principal.vo, principal.group))
+    return msgspec.structs.replace(principal, shares_jobs=shared)
+
+
 async def set_share(tx: Transaction, group: VoGroup, share: GroupShare, said_by: str) -> None:
     """Let this hold from now on, whatever the file says, and tell the matchers."""
-    await tx.execute(SQL["set"], *group, share.job_share, share.job_sharing, share.background, said_by)
+    await tx.execute(SQL["set"], *group, *msgspec.structs.astuple(share), said_by)
     tell_changed(tx)
 
 
@@ -57,6 +64,7 @@ async def write_file(tx: Transaction, shares: Mapping[VoGroup, GroupShare]) -> N
         [share.job_share for share in shares.values()],
         [share.job_sharing for share in shares.values()],
         [share.background for share in shares.values()],
+        [share.private_pilots for share in shares.values()],
     ]
     dropped = await tx.execute(SQL["drop_file"], *columns)
     written = await tx.execute(SQL["write_file"], *columns)

@@ -1,15 +1,19 @@
 -- name: read
 -- What holds for each group: what was set, else what the file says.
-select distinct on (vo, owner_group) vo, owner_group, source, job_share, job_sharing, background, said_by, said_at
+select distinct on (vo, owner_group) vo, owner_group, source, job_share, job_sharing, background, private_pilots, said_by, said_at
 from share order by vo, owner_group, source desc;
+
+-- name: is_shared
+-- Whether a group shares its jobs: what was set holds, else what the file says.
+select job_sharing from share where vo = $1 and owner_group = $2 order by source desc limit 1;
 
 -- name: set
 -- Say what a group is entitled to.
-insert into share (vo, owner_group, source, job_share, job_sharing, background, said_by)
-values ($1, $2, 'set', $3, $4, $5, $6)
+insert into share (vo, owner_group, source, job_share, job_sharing, background, private_pilots, said_by)
+values ($1, $2, 'set', $3, $4, $5, $6, $7)
 on conflict (vo, owner_group, source) do update
 set job_share = excluded.job_share, job_sharing = excluded.job_sharing, background = excluded.background,
-    said_by = excluded.said_by, said_at = now();
+    private_pilots = excluded.private_pilots, said_by = excluded.said_by, said_at = now();
 
 -- name: reset
 -- Let the file's word hold again.
@@ -19,18 +23,18 @@ delete from share where vo = $1 and owner_group = $2 and source = 'set';
 -- Forget what the file no longer says, or says otherwise.
 delete from share s
 where s.source = 'file' and not exists (
-    select from unnest($1::text[], $2::text[], $3::double precision[], $4::boolean[], $5::boolean[])
-        as f(vo, owner_group, job_share, job_sharing, background)
-    where (f.vo, f.owner_group, f.job_share, f.job_sharing, f.background)
-        = (s.vo, s.owner_group, s.job_share, s.job_sharing, s.background)
+    select from unnest($1::text[], $2::text[], $3::double precision[], $4::boolean[], $5::boolean[], $6::boolean[])
+        as f(vo, owner_group, job_share, job_sharing, background, private_pilots)
+    where (f.vo, f.owner_group, f.job_share, f.job_sharing, f.background, f.private_pilots)
+        = (s.vo, s.owner_group, s.job_share, s.job_sharing, s.background, s.private_pilots)
 );
 
 -- name: write_file
 -- Write down what the file says.
-insert into share (vo, owner_group, source, job_share, job_sharing, background)
-select vo, owner_group, 'file', job_share, job_sharing, background
-from unnest($1::text[], $2::text[], $3::double precision[], $4::boolean[], $5::boolean[])
-    as f(vo, owner_group, job_share, job_sharing, background)
+insert into share (vo, owner_group, source, job_share, job_sharing, background, private_pilots)
+select vo, owner_group, 'file', job_share, job_sharing, background, private_pilots
+from unnest($1::text[], $2::text[], $3::double precision[], $4::boolean[], $5::boolean[], $6::boolean[])
+    as f(vo, owner_group, job_share, job_sharing, background, private_pilots)
 on conflict (vo, owner_group, source) do nothing;
 
 -- name: standing

@@ -73,6 +73,7 @@ class Wait(StrEnum):
     IMPOSSIBLE_NOW = "IMPOSSIBLE_NOW"
     ALL_AVOIDED = "ALL_AVOIDED"
     HELD_BY_LIMIT = "HELD_BY_LIMIT"
+    NO_PRIVATE_PILOT = "NO_PRIVATE_PILOT"
     NO_PILOT = "NO_PILOT"
     SLOTS_BUSY = "SLOTS_BUSY"
     BEHIND_OTHERS = "BEHIND_OTHERS"
@@ -84,6 +85,7 @@ WAIT_ADVICE: dict[Wait, str] = {
     Wait.IMPOSSIBLE_NOW: "ask for less, or wait until a site comes back: `wms sites` shows which are there",
     Wait.ALL_AVOIDED: "it waits until an element is healthy or unbanned: `wms site show` tells why each is avoided",
     Wait.HELD_BY_LIMIT: "it waits until jobs of its kind have ended, or the limit is raised",
+    Wait.NO_PRIVATE_PILOT: "`wms pilot start` orders private pilots; or submit it for pilots of any type",
     Wait.NO_PILOT: "pilots are sent within seconds where there is room: `wms pilots` shows them",
     Wait.SLOTS_BUSY: "it waits until a job there ends",
     Wait.BEHIND_OTHERS: "its turn comes by share and priority: `wms queues` shows who else waits",

@@ -12,6 +12,7 @@ from wms.bounds import (
     Client,
     Count,
     GivenName,
+    JobNumber,
     JobRange,
     Moment,
     Name,
@@ -137,6 +138,7 @@ class SetShare(msgspec.Struct, frozen=True, kw_only=True, tag="set-share"):
     job_share: ShareOfGroup | None = None
     job_sharing: bool | None = None
     background: bool | None = None
+    private_pilots: bool | None = None
     client: Client = ""
 
 
@@ -184,5 +186,34 @@ class RuleSite(msgspec.Struct, frozen=True, kw_only=True, tag="rule-site"):
     client: Client = ""
 
 
-Rule = SetShare | ResetShare | SetLimit | DropLimit | RuleSite
+ORDERED_AT_ONCE = 100
+"""Pilots in one order."""
+
+
+class StartPilots(msgspec.Struct, frozen=True, kw_only=True, tag="start-pilots"):
+    """Send private pilots, which take the jobs of the asker alone, or of the asker's group if it shares its jobs.
+
+    `group_wide`: they are the group's from the beginning, which must share its jobs. What was not sent after `within_seconds`
+    is sent no more.
+    """
+
+    command_id: CommandId
+    count: Annotated[int, msgspec.Meta(ge=1, le=ORDERED_AT_ONCE)] = 1
+    site: Name = ""
+    ce: Name = ""
+    """Empty: wherever there is room."""
+    group_wide: bool = False
+    within_seconds: Annotated[float, msgspec.Meta(ge=1, le=86_400)] = 3_600.0
+    client: Client = ""
+
+
+class StopPilots(msgspec.Struct, frozen=True, kw_only=True, tag="stop-pilots"):
+    """Send no more pilots for these orders, or with none named for any of the asker's."""
+
+    command_id: CommandId
+    orders: Annotated[tuple[JobNumber, ...], msgspec.Meta(max_length=100)] = ()
+    client: Client = ""
+
+
+Rule = SetShare | ResetShare | SetLimit | DropLimit | RuleSite | StartPilots | StopPilots
 Command = Submit | AddChunks | AddValues | Control | Rule

@@ -113,6 +113,10 @@ class ShowPilot(Query, frozen=True, kw_only=True, tag="show-pilot"):
     pilot_id: PilotName
 
 
+class ListPilotOrders(PagedQuery, frozen=True, kw_only=True, tag="list-pilot-orders"):
+    """The orders for private pilots in the asker's reach, the newest first."""
+
+
 class ListShares(PagedQuery, frozen=True, kw_only=True, tag="list-shares"):
     """What groups are entitled to, and how they stand."""
 
@@ -136,4 +140,5 @@ Asked = (
     | ListLimits
     | ShowSite
     | ListPlans
+    | ListPilotOrders
 )

@@ -421,6 +421,43 @@ class PilotLine(msgspec.Struct, frozen=True, kw_only=True):
     submitted_at: datetime
     seen_at: datetime | None
     reason: LongText
+    owner_group: StoredName = ""
+    """Of a private pilot whose jobs it takes; empty: any group's of its VO."""
+    owner: StoredName = ""
+    """And there whose; empty: all of the group's, which shares them."""
+
+
+class PilotOrderLine(msgspec.Struct, frozen=True, kw_only=True):
+    """An order for private pilots as a list shows it."""
+
+    order_id: JobNumber
+    vo: StoredName
+    owner_group: StoredName
+    owner: StoredName
+    """Who ordered them."""
+    group_wide: bool
+    site: StoredName
+    ce: StoredName
+    wanted: Total
+    sent: Total
+    """Those that were sent, but for those that ended before they began to run."""
+    alive: Total
+    state: Word
+    """open, fulfilled, expired or withdrawn."""
+    ordered_at: datetime
+    expires_at: datetime
+    held: LongText = ""
+    """Why no pilot could be sent at the last look."""
+
+
+class PilotOrders(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-orders"):
+    """Answers ListPilotOrders."""
+
+    query_id: MessageId
+    client: Client
+    orders: Annotated[tuple[PilotOrderLine, ...], Many]
+    after: Position | None = None
+    """Where the next page begins; None at the end."""
 
 
 class Pilots(msgspec.Struct, frozen=True, kw_only=True, tag="pilots"):
@@ -483,6 +520,7 @@ class ShareLine(msgspec.Struct, frozen=True, kw_only=True):
     waiting_jobs: Total = 0
     running_jobs: Total = 0
     """With a pilot."""
+    private_pilots: bool = False
     used_hours: Seconds = 0.0
     """Of processors, in ended attempts, halved every half-life; 0 where usage does not count."""
     effective_share: Measure | None = None
@@ -603,4 +641,5 @@ Reply = (
     | LimitList
     | SiteDetail
     | Plans
+    | PilotOrders
 )

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from wms.provisioning.health import Place
 from wms.provisioning.hosts import Hosts
 from wms.provisioning.leeway import Leeway
+from wms.provisioning.private_groups import NOBODY, PrivateGroups
 from wms.provisioning.purpose import GROUPS
-from wms.site import ComputingElement, Resource, ad_of, folded, plain
+from wms.site import PRIVATE, ComputingElement, PilotOwner, Resource, ad_of, folded, plain, private
 from wms.taskqueue.ads import CREDENTIALS, site_ad, without_unseen
 from wms.taskqueue.canary import is_canary
 from wms.taskqueue.grouping import Requirements, slots_needed
@@ -73,6 +74,8 @@ class Kind(NamedTuple):
     """By number of an element: how well the work likes it; the same for all where it says nothing."""
     owner_groups: tuple[str, ...] = ()
     """Some of the groups whose jobs they are: told to batch systems, and looked at by nobody here."""
+    private: PilotOwner | None = None
+    """Whose the pilots are that are sent for it; None: generic ones are sent."""
 
 
 class Unservable(Struct, frozen=True, kw_only=True):
@@ -129,13 +132,26 @@ WAYS = (
 """What must hold for a pilot of the job's VO to be sent to an element."""
 
 
-def reach(requirements: Requirements, element: ComputingElement) -> Mismatch | None:
-    """Return None when a generic pilot of the job's VO, sent to an element, could run the job; else why not."""
+def reach(
+    requirements: Requirements, element: ComputingElement, owner: PilotOwner | None = None
+) -> Mismatch | None:
+    """Return None when a pilot of the job's VO, sent to an element, could run the job; else why not.
+
+    The pilot is private with an `owner`, else generic.
+    """
     for way in WAYS:
         part = way.part(requirements)
         if not way.holds(part, element):
             return Mismatch(way.name, way.detail(part, element))
-    return fits(requirements, element.pilot_resource(vo=requirements.vo))
+    pilot = element.pilot_resource(vo=requirements.vo)
+    return fits(requirements, private(pilot, owner, job_sharing=not owner.owner) if owner else pilot)
+
+
+def of_pilots_to_be(requirements: Requirements) -> Requirements:
+    """Return requirements as elements are judged by them: private pilots may be ordered at any, so none lacks them."""
+    if PRIVATE not in folded(requirements.pilot_types):
+        return requirements
+    return replace(requirements, pilot_types=())
 
 
 class Wanted:
@@ -143,6 +159,8 @@ class Wanted:
 
     def __init__(self, requirements: Requirements, *, since: Requirements | None = None) -> None:
         """Look at all that is asked, or with `since` at what is asked differently from there."""
+        requirements = of_pilots_to_be(requirements)
+        since = since and of_pilots_to_be(since)
         self._vo = requirements.vo
         self._ways = [(way, way.part(requirements)) for way in WAYS]
         asked = parts(requirements)
@@ -199,12 +217,13 @@ def obstacles(requirements: Requirements, element: ComputingElement) -> list[Mis
     return Wanted(requirements).obstacles(element)
 
 
-def gather(
+def gather(  # noqa: PLR0917 - what waits, what there is, and what bounds it
     waiting: Iterable[Waiting],
     elements: Sequence[ComputingElement],
     leeway: Leeway | None = None,
     avoided: Mapping[Place, Avoided] = _NOWHERE,
     hosts_of: HostsOf | None = None,
+    private_groups: PrivateGroups = NOBODY,
 ) -> Demand:
     """Put waiting work together by kind and find where each may run. Faulty ads serve nothing."""
     leeway = leeway or Leeway()
@@ -213,13 +232,15 @@ def gather(
     asked, required = asked_of_jobs(elements), required_of_jobs(elements)
     for queue in waiting:
         if queue.jobs > 0:
-            kind = kind_of(queue.requirements, asked, required, by_owner=leeway.by_owner)
+            kind = kind_of(
+                queue.requirements, asked, required, by_owner=leeway.by_owner, private_groups=private_groups
+            )
             jobs[kind] += queue.jobs
             groups.setdefault(kind, {})[queue.requirements.owner_group] = None
     demand = Demand([], [], [Counter() for _ in elements])
     sound = {number: element for number, element in enumerate(elements) if element.fault() is None}
     for requirements, number in jobs.items():
-        _add_kind(demand, requirements, number, sound)
+        _add_kind(demand, requirements, number, sound, private_groups.pilot_owner(requirements))
     demand.kinds[:] = [
         kind._replace(owner_groups=tuple(itertools.islice(groups[kind.requirements], GROUPS)))
         for kind in demand.kinds
@@ -233,7 +254,12 @@ def gather(
 
 
 def kind_of(
-    requirements: Requirements, asked: frozenset[str], required: frozenset[str], *, by_owner: bool = False
+    requirements: Requirements,
+    asked: frozenset[str],
+    required: frozenset[str],
+    *,
+    by_owner: bool = False,
+    private_groups: PrivateGroups = NOBODY,
 ) -> Requirements:
     """Return what the work asks for, without what of it nobody looks at: of a job's own attributes all but those `asked`.
 
@@ -245,7 +271,12 @@ def kind_of(
     if tells or is_canary(seen):
         return seen
     seen = replace(seen, certificate_subject="", fqans=())
-    return seen if by_owner else replace(seen, owner="", owner_group="")
+    if by_owner:
+        return seen
+    if private_groups.concern(seen):
+        shared = (seen.vo, seen.owner_group) in private_groups.sharing
+        return replace(seen, owner="") if shared else seen
+    return replace(seen, owner="", owner_group="")
 
 
 def _open(
@@ -314,14 +345,18 @@ def required_of_jobs(elements: Iterable[ComputingElement]) -> frozenset[str]:
 
 
 def _add_kind(
-    demand: Demand, requirements: Requirements, jobs: int, elements: dict[int, ComputingElement]
+    demand: Demand,
+    requirements: Requirements,
+    jobs: int,
+    elements: dict[int, ComputingElement],
+    owner: PilotOwner | None = None,
 ) -> None:
     # Most work with a list of sites names few of very many: the others need no closer look, unless these fail too.
     near, far = _by_site(requirements, elements)
-    verdicts = {number: reach(requirements, elements[number]) for number in near}
+    verdicts = {number: reach(requirements, elements[number], owner) for number in near}
     reached = tuple(number for number, mismatch in verdicts.items() if mismatch is None)
     if not reached:
-        verdicts |= {number: reach(requirements, elements[number]) for number in far}
+        verdicts |= {number: reach(requirements, elements[number], owner) for number in far}
         far = []
     for number, mismatch in verdicts.items():
         if mismatch:
@@ -329,7 +364,7 @@ def _add_kind(
     for number in far:
         demand.unreached[number]["site"] += jobs
     if reached:
-        demand.kinds.append(Kind(requirements, jobs, slots_needed(requirements), reached))
+        demand.kinds.append(Kind(requirements, jobs, slots_needed(requirements), reached, private=owner))
     else:
         reasons = _reasons([mismatch for mismatch in verdicts.values() if mismatch])
         demand.unservable.append(Unservable(requirements=requirements, jobs=jobs, reasons=reasons))

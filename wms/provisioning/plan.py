@@ -21,14 +21,24 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from wms.bounds import Count, CpuTime, LongText, LongTexts, StoredName, Total
-from wms.provisioning.demand import Avoided, Demand, HostsOf, Kind, Unservable, Waiting, gather, pilot_at
+from wms.provisioning.demand import (
+    Avoided,
+    Demand,
+    HostsOf,
+    Kind,
+    Unservable,
+    Waiting,
+    gather,
+    pilot_at,
+)
 from wms.provisioning.health import Place
 from wms.provisioning.hosts import Hosts
 from wms.provisioning.leeway import Leeway
+from wms.provisioning.private_groups import NOBODY, PrivateGroups
 from wms.provisioning.purpose import Purpose
-from wms.site import ComputingElement, Resource, ad_of, as_it_is, with_ad
+from wms.site import ComputingElement, PilotOwner, Resource, ad_of, as_it_is, with_ad
 from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.selection import fits
+from wms.taskqueue.selection import fits, serves_whom
 
 SHARES = 50
 """Classes of work that a decision tells of, those with the most jobs."""
@@ -71,6 +81,8 @@ class Order(Struct, frozen=True, kw_only=True):
     count: int
     reasons: tuple[str, ...]
     hosts: Hosts | None = None
+    private: PilotOwner | None = None
+    """Whose jobs alone they take; None: those of the whole VO."""
     purpose: Purpose = Purpose()
     """What the jobs ask for that they are sent for."""
 
@@ -158,6 +170,11 @@ class _Work:
         hosts = self.kind.hosts.get(element.number)
         return hosts.name if hosts else ""
 
+    def takes(self, owner: PilotOwner | None) -> bool:
+        """Tell whether its jobs may go to the pilots of an owner, or with None to generic ones."""
+        asked = self.kind.requirements
+        return serves_whom(asked, owner) if owner or asked.pilot_types else True
+
 
 class _Supply:
     """Places of pilots of one VO that offer the same; `asks` None: of such as run, whose hosts are what they are."""
@@ -188,7 +205,7 @@ class _Supply:
 
     def serves(self, work: _Work, element: "_Element") -> bool:
         """Tell whether one of these pilots could take a job of the work."""
-        if self.vo != work.vo:
+        if self.vo != work.vo or not serves_whom(work.kind.requirements, self.resource):
             return False
         wanted = work.asks(element)
         if wanted and wanted == self.asks:
@@ -205,8 +222,8 @@ def _fits(requirements: Requirements, resource: Resource) -> bool:
     return fits(requirements, resource) is None
 
 
-Sort: TypeAlias = tuple[str, Hosts | None]
-"""A VO and a class of hosts."""
+Sort: TypeAlias = tuple[str, Hosts | None, PilotOwner | None]
+"""A VO, a class of hosts, and whose jobs alone the pilots take; None: those of all."""
 
 
 class _Element:
@@ -235,7 +252,7 @@ class _Element:
         self.under_way = sum(p.submitted + p.waiting for p in pilots)
         self.idle = sum(p.idle_slots for p in pilots)
         self.supplies = sorted(_supplies(ad, pilots), key=lambda each: each.worth)
-        self.room, self.full = _room(ad, self.under_way, sum(p.running for p in pilots))
+        self.room, self.full = room_of(ad, self.under_way, sum(p.running for p in pilots))
         self.ordered: Counter[Sort] = Counter()
         self.taken: Counter[Sort] = Counter()
         self.purposes: dict[Sort, Purpose] = {}
@@ -255,7 +272,9 @@ class _Element:
             return self.room
         there = [each for each in self.pilots if (each.vo, each.asks) == (work.vo, hosts.name)]
         idle = sum(-(-each.idle_slots // self.ad.slots_per_pilot) for each in there)
-        coming = sum(each.submitted + each.waiting for each in there) + self.ordered[work.vo, hosts]
+        coming = sum(each.submitted + each.waiting for each in there) + sum(
+            ordered for (vo, asked, _), ordered in self.ordered.items() if (vo, asked) == (work.vo, hosts)
+        )
         return max(1, sum(each.running for each in there) - idle) - coming - idle
 
     def startable(self, work: _Work) -> int:
@@ -287,8 +306,8 @@ def _supplies(ad: ComputingElement, pilots: Iterable[Pilots]) -> Iterable[_Suppl
             yield _Supply(each, ad, each.idle_slots, None)
 
 
-def _room(ad: ComputingElement, under_way: int, running: int) -> tuple[int, str]:
-    """How many more pilots an element takes, and what the bound is."""
+def room_of(ad: ComputingElement, under_way: int, running: int) -> tuple[int, str]:
+    """Return how many more pilots an element takes, and what the bound is."""
     if ad.fault():
         return 0, f"its ad is faulty: {ad.fault()}"
     room = max(0, ad.pilot_limit - under_way - running)
@@ -310,16 +329,17 @@ def plan(
     avoided: Mapping[Place, Avoided] | None = None,
     hosts: HostsOf | None = None,
     choice: Choice = "room",
+    private: PrivateGroups = NOBODY,
 ) -> Plan:
     """Decide how many pilots go where. Pilots on elements not given count against the caps only.
 
     Among elements that are equally good `rng`, which gives numbers in [0, 1), draws one; without it the first is taken.
     `leeway` is what limits let start, and is used up; `avoided` are elements to which no work goes, but for canaries.
     `hosts` says which hosts pilots ask for, or why none are sent for some work now; None: none ever ask. With the `choice` "random" `rng`
-    draws each pilot's element among all that fit, have room, and are liked best.
+    draws each pilot's element among all that fit, have room, and are liked best. `private` are the groups with pilots of their own.
     """
     leeway = leeway or Leeway()
-    demand = gather(waiting, elements, leeway, avoided or {}, hosts)
+    demand = gather(waiting, elements, leeway, avoided or {}, hosts, private)
     return _Planner(demand, elements, list(pilots), caps or Caps(), leeway, rng, choice).plan()
 
 
@@ -404,7 +424,7 @@ class _Planner:
         """Order one pilot for a work, and fill its places."""
         number = self._drawn(self._liked(work))
         element = self.elements[number]
-        sort = work.vo, work.kind.hosts.get(number)
+        sort = work.vo, work.kind.hosts.get(number), work.kind.private
         element.ordered[sort] += 1
         element.purposes[sort] = element.purposes.get(sort, Purpose()).with_work(
             work.kind.requirements, work.kind.owner_groups
@@ -420,8 +440,10 @@ class _Planner:
 
     @staticmethod
     def _shares_pilot(work: _Work, number: int, sort: Sort) -> bool:
-        vo, hosts = sort
-        return work.vo == vo and number in work.elements and work.kind.hosts.get(number) in (None, hosts)
+        vo, hosts, owner = sort
+        if work.vo != vo or number not in work.elements or not work.takes(owner):
+            return False
+        return work.kind.hosts.get(number) in (None, hosts)
 
     def _drawn(self, open_: Iterable[int]) -> int:
         """Return one of the elements that are open: any of those that keep the orders in proportion to the room best."""
@@ -550,12 +572,14 @@ def _orders(element: _Element, choice: Choice) -> list[Order]:
             count=count,
             hosts=hosts,
             reasons=(
-                _unmet(element.taken[vo, hosts], element.ad.slots_per_pilot),
+                _unmet(element.taken[vo, hosts, owner], element.ad.slots_per_pilot),
                 f"room for {element.room} pilots, {element.under_way} on the way, {element.idle} idle slots",
                 *((_AT_RANDOM,) if choice == "random" else ()),
                 *((str(hosts),) if hosts else ()),
+                *((f"private pilots of {owner.text}",) if owner else ()),
             ),
-            purpose=element.purposes[vo, hosts],
+            private=owner,
+            purpose=element.purposes[vo, hosts, owner],
         )
-        for (vo, hosts), count in element.ordered.items()
+        for (vo, hosts, owner), count in element.ordered.items()
     ]

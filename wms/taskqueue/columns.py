@@ -31,7 +31,7 @@ _LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
     "setup": lambda r: r.setup,
     "vo": lambda r: r.vo,
     "owner": lambda r: r.generic or (r.owner_group, r.owner, r.job_sharing),
-    "pilot type": lambda r: r.pilot_type.casefold(),
+    "pilot type": lambda r: (r.generic, r.pilot_type.casefold()),
     "site": lambda r: r.site.casefold(),
     "banned site": lambda r: r.site.casefold(),
     "grid CE": lambda r: r.grid_ce.casefold(),
@@ -51,7 +51,7 @@ _NAMED = {
     "pilot type", "site", "banned site", "grid CE", "platform", "job type", "banned job type", "tags", "required tags",
 }  # fmt: skip
 """These look for names, and case means nothing to them."""
-_MEMBERSHIP = {"pilot type", "site", "banned site", "grid CE"}
+_MEMBERSHIP = {"site", "banned site", "grid CE"}
 """These look for one value in a list of names, so that all lists without it are alike but for the empty one."""
 _OTHERS = ("\0",)
 _OVERLAP: dict[str, Callable[[Resource], tuple[str, ...]]] = {

@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wms.site import WHOLE_NODE, Resource, demanded_tags, folded, is_wild
+from wms.site import (
+    GENERIC,
+    PRIVATE,
+    WHOLE_NODE,
+    PilotOwner,
+    Resource,
+    demanded_tags,
+    folded,
+    is_wild,
+    private,
+)
 from wms.taskqueue.ads import words
 from wms.taskqueue.grouping import Requirements, processors_needed, wants_whole_node
 from wms.taskqueue.node import refuses
@@ -66,6 +76,20 @@ def _owner_holds(part: tuple[str, str], resource: Resource) -> bool:
     return group == resource.owner_group and (resource.job_sharing or owner == resource.owner)
 
 
+def _type_holds(types: tuple[str, ...], resource: Resource) -> bool:
+    """Tell whether a job takes such pilots: "private" and "generic" say whom they serve, others what the site calls them."""
+    wanted = set(folded(types))
+    if not wanted or (GENERIC if resource.generic else PRIVATE) in wanted:
+        return True
+    named = wanted - {PRIVATE, GENERIC}
+    return bool(named) and (is_wild(resource.pilot_type) or resource.pilot_type.casefold() in named)
+
+
+def _type_of(resource: Resource) -> str:
+    kind = GENERIC if resource.generic else PRIVATE
+    return kind if is_wild(resource.pilot_type) else f"{kind} and of type {resource.pilot_type}"
+
+
 def _listed(values: Sequence[str], most: int = 5) -> str:
     more = len(values) - most
     return ", ".join(values[:most]) + (f" and {more} more" if more > 0 else "")
@@ -97,8 +121,8 @@ CLAUSES = (
     Clause(
         "pilot type",
         lambda r: r.pilot_types,
-        lambda types, at: _one_of(at.pilot_type, types),
-        lambda types, at: f"the job takes pilots of type {_listed(types)}, this is {at.pilot_type}",
+        _type_holds,
+        lambda types, at: f"the job takes pilots of type {_listed(types)}, this is {_type_of(at)}",
     ),
     Clause(
         "site",
@@ -187,6 +211,26 @@ OF_NAMES = {"site": "site", "banned site": "site", "grid CE": "grid_ce"}
 
 OF_ADS = frozenset({OF_JOBS_AD, OF_SITES_AD})
 """The clauses that look at ads."""
+
+_OF_OWNERS = tuple(each for each in CLAUSES if each.name in ("owner", "pilot type"))
+
+
+def serves_whom(requirements: Requirements, pilot: Resource | PilotOwner | None) -> bool:
+    """Tell whether a pilot takes such jobs by whom it serves, wherever it is; None: a generic one of their VO."""
+    at = pilot if isinstance(pilot, Resource) else _serving(pilot)
+    return all(each.holds(each.part(requirements), at) for each in _OF_OWNERS)
+
+
+@lru_cache(maxsize=4_096)
+def _serving(owner: PilotOwner | None) -> Resource:
+    generic = Resource(setup="", vo="", cpu_time=0)
+    return generic if owner is None else private(generic, owner, job_sharing=not owner.owner)
+
+
+def takes_private_alone(requirements: Requirements) -> bool:
+    """Tell whether jobs run on private pilots alone."""
+    return folded(requirements.pilot_types) == (PRIVATE,)
+
 
 Parts = list[tuple[Clause, Hashable]]
 

@@ -39,11 +39,17 @@ BACKGROUND_PRIORITY = 0.1
 
 
 class GroupShare(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a group is entitled to, whether its members share their jobs, and whether it may have background queues."""
+    """What a group is entitled to, and how its members work together.
+
+    `job_sharing`: they share their jobs. The share is then undivided, each may act on the others' jobs, and a private pilot of
+    one takes the jobs of all. `background`: it may have queues that run only where nothing else waits. `private_pilots`: for
+    its waiting jobs private pilots are sent.
+    """
 
     job_share: Annotated[float, Meta(ge=0, le=1e9)] = DEFAULT_SHARE
     job_sharing: bool = False
     background: bool = False
+    private_pilots: bool = False
 
 
 def real_priority(user_priority: float) -> float:

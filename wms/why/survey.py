@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from wms.provisioning.demand import WAYS, Way, pilot_at
+from wms.provisioning.demand import WAYS, Way, of_pilots_to_be, pilot_at
 from wms.site import ComputingElement, Resource, plain
 from wms.taskqueue.closed import Closed, Pair
 from wms.taskqueue.columns import column_of
@@ -157,6 +157,7 @@ class Survey:
     def append(self, requirements: Requirements) -> None:
         """Give the next number to a queue."""
         self.requirements.append(requirements)
+        requirements = of_pilots_to_be(requirements)
         self._closed.append(requirements)
         self._ads.append(requirements)
         for group in self._groups():

@@ -1,12 +1,12 @@
 """The tiers of waiting: one code for all jobs of a task queue, by what there is to run on and who else wants it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from wms.job.reasons import Wait
 from wms.site import folded
 from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.selection import CPU_TIME
+from wms.taskqueue.selection import CPU_TIME, takes_private_alone
 from wms.why.verdict import Verdict
 
 
@@ -101,6 +101,29 @@ def judge(at: Standing) -> Judgement:
     if at.held == at.fitting:
         return _judge_held(at, f"{_elements(at.fitting)} could run it")
     return _judge_open(at, _elements(at.fitting - at.held))
+
+
+SERVED = frozenset({Wait.NO_PILOT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
+"""Of work that runs on private pilots alone these tell nothing as long as there is none for it."""
+
+
+def judge_private(
+    judged: Judgement, requirements: Requirements, private: Mapping[tuple[str, str, str], int]
+) -> Judgement:
+    """Return the tier of work that may run on private pilots alone; `private` counts those by VO, group and owner.
+
+    An owner's pilots count for all of the group: whether it shares its jobs the matcher looks at.
+    """
+    if judged.code not in SERVED or not takes_private_alone(requirements):
+        return judged
+    group = requirements.vo, requirements.owner_group
+    if any(private.get((*group, owner)) for owner in (requirements.owner, "")):
+        return judged
+    whose = f"{requirements.owner}@{requirements.owner_group}"
+    return Judgement(
+        Wait.NO_PRIVATE_PILOT,
+        f"it takes private pilots alone, and there is none for {whose}, neither running nor on the way",
+    )
 
 
 def _judge_held(at: Standing, could: str) -> Judgement:

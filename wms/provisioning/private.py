@@ -1,0 +1,173 @@
+"""Private pilots: which groups have them sent for their work, and where those go that users ordered.
+
+A private pilot takes the jobs of its owner alone, and of the whole group if the group shares its jobs. Orders are filled one
+pilot at a time: the next is for the owner with the fewest private pilots, at the element with the most room. All orders
+together get at most half of the pilots that the system may have, so that idle ones stop nobody else's work.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from wms.provisioning.demand import Avoided
+from wms.provisioning.health import Place
+from wms.provisioning.plan import Caps, Pilots, room_of
+from wms.site import ComputingElement, PilotOwner, private
+from wms.taskqueue.shares import VoGroup
+
+Whose: TypeAlias = tuple[str, str, str]
+"""VO, group and owner."""
+
+
+class PilotOrder(Struct, frozen=True, kw_only=True):
+    """Pilots that a user ordered and that are missing yet."""
+
+    vo: str
+    owner_group: str
+    owner: str
+    group_wide: bool = False
+    site: str = ""
+    ce: str = ""
+    missing: int = 1
+    order_id: int = 0
+    held: str = ""
+    """Why none could be sent at the last look."""
+
+    @property
+    def pilot_owner(self) -> PilotOwner:
+        """Whose jobs the pilots take."""
+        return PilotOwner(self.owner_group, "" if self.group_wide else self.owner)
+
+
+class OrderedPilot(NamedTuple):
+    """One pilot to be sent for an order."""
+
+    order: PilotOrder
+    element: ComputingElement
+
+
+class Allocation(NamedTuple):
+    """The pilots to be sent for orders now, and by order why those that are missing yet cannot be."""
+
+    pilots: tuple[OrderedPilot, ...] = ()
+    held: Mapping[int, str] = {}
+
+    @property
+    def groups(self) -> set[VoGroup]:
+        """The groups whose jobs they take."""
+        return {(order.vo, order.owner_group) for order, _ in self.pilots}
+
+    def as_pilots(self, sharing: frozenset[VoGroup]) -> list[Pilots]:
+        """Return them as the planner counts pilots that are on their way."""
+        return [
+            Pilots(
+                site=at.site,
+                ce=at.ce,
+                vo=order.vo,
+                submitted=1,
+                resource=private(
+                    at.pilot_resource(vo=order.vo),
+                    order.pilot_owner,
+                    job_sharing=(order.vo, order.owner_group) in sharing,
+                ),
+            )
+            for order, at in self.pilots
+        ]
+
+
+def allocate(
+    orders: Sequence[PilotOrder],
+    elements: Sequence[ComputingElement],
+    pilots: Iterable[Pilots],
+    caps: Caps,
+    avoided: Mapping[Place, Avoided],
+) -> Allocation:
+    """Decide for which orders pilots are sent now, and where."""
+    return _Allocating(elements, list(pilots), caps, avoided).allocate(orders) if orders else Allocation()
+
+
+class _Allocating:
+    def __init__(
+        self,
+        elements: Sequence[ComputingElement],
+        pilots: Sequence[Pilots],
+        caps: Caps,
+        avoided: Mapping[Place, Avoided],
+    ) -> None:
+        self.elements = elements
+        self.avoided = avoided
+        self.there: dict[Place, list[Pilots]] = {}
+        for each in pilots:
+            self.there.setdefault((each.site, each.ce), []).append(each)
+        self.going: Counter[Place] = Counter()
+        self.owned: Counter[Whose] = Counter()
+        for each in pilots:
+            if each.resource and not each.resource.generic:
+                self.owned[each.vo, each.resource.owner_group, each.resource.owner] += _count(each)
+        alive = sum(map(_count, pilots))
+        self.cap = caps.orders
+        if caps.pilots:
+            share = max(1, caps.pilots // 2) - self.owned.total()
+            self.cap = max(0, min(caps.orders, caps.pilots - alive, share))
+
+    def allocate(self, orders: Sequence[PilotOrder]) -> Allocation:
+        found: list[OrderedPilot] = []
+        left = Counter({order.order_id: order.missing for order in orders})
+        held: dict[int, str] = {}
+        open_ = list(orders)
+        while open_:
+            order = min(open_, key=lambda each: (self.owned[_whose(each)], each.order_id))
+            where = self._where(order)
+            if isinstance(where, str):
+                held[order.order_id] = where
+                open_.remove(order)
+                continue
+            found.append(OrderedPilot(order, where))
+            self._count_in(order, where)
+            left[order.order_id] -= 1
+            if not left[order.order_id]:
+                open_.remove(order)
+        return Allocation(tuple(found), held)
+
+    def _count_in(self, order: PilotOrder, at: ComputingElement) -> None:
+        self.cap -= 1
+        self.going[at.site, at.ce] += 1
+        self.owned[_whose(order)] += 1
+
+    def _where(self, order: PilotOrder) -> ComputingElement | str:
+        """Return where the next pilot of an order goes, or why it goes nowhere."""
+        if self.cap <= 0:
+            return "the cap on pilots, or on private ones among them, is reached"
+        named = [each for each in self.elements if _is_named(order, each)]
+        if not named:
+            return "no such computing element takes pilots now: `wms sites` lists those that advertise themselves"
+        serving = [each for each in named if not each.vos or order.vo in each.vos]
+        if not serving:
+            return f"no such computing element takes pilots of VO {order.vo}"
+        allowed = [each for each in serving if (each.site, each.ce) not in self.avoided]
+        if not allowed:
+            return f"each is avoided now: {self.avoided[serving[0].site, serving[0].ce].why}"
+        room, _, best = max((self._room(each), -n, each) for n, each in enumerate(allowed))
+        return best if room > 0 else f"no room at {best.site}/{best.ce}"
+
+    def _room(self, element: ComputingElement) -> int:
+        place = element.site, element.ce
+        there = self.there.get(place, [])
+        under_way = sum(each.submitted + each.waiting for each in there) + self.going[place]
+        return room_of(element, under_way, sum(each.running for each in there))[0]
+
+
+def _count(pilots: Pilots) -> int:
+    return pilots.submitted + pilots.waiting + pilots.running
+
+
+def _whose(order: PilotOrder) -> Whose:
+    return order.vo, order.owner_group, order.pilot_owner.owner
+
+
+def _is_named(order: PilotOrder, element: ComputingElement) -> bool:
+    return (not order.site or order.site.casefold() == element.site.casefold()) and (
+        not order.ce or order.ce.casefold() == element.ce.casefold()
+    )

@@ -1,0 +1,36 @@
+"""Groups with private pilots: for whose work they are sent, and whose members share their jobs."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from wms.site import GENERIC, PRIVATE, PilotOwner, folded
+from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.shares import VoGroup
+
+
+class PrivateGroups(NamedTuple):
+    """The groups of VOs for which private pilots are sent, those that share their jobs, and those that have private pilots."""
+
+    senders: frozenset[VoGroup] = frozenset()
+    sharing: frozenset[VoGroup] = frozenset()
+    present: frozenset[VoGroup] = frozenset()
+
+    def concern(self, requirements: Requirements) -> bool:
+        """Tell whether it makes a difference of which group the work is."""
+        group = requirements.vo, requirements.owner_group
+        return group in self.senders or group in self.present
+
+    def with_present(self, groups: Iterable[VoGroup]) -> "PrivateGroups":
+        """Return the same, with pilots of these groups that are about to be sent."""
+        return self._replace(present=self.present.union(groups))
+
+    def pilot_owner(self, requirements: Requirements) -> PilotOwner | None:
+        """Return whose the pilots are that are sent for some work; None: generic ones are."""
+        group = requirements.vo, requirements.owner_group
+        types = folded(requirements.pilot_types)
+        if group not in self.senders or (GENERIC in types and PRIVATE not in types):
+            return None
+        return PilotOwner(requirements.owner_group, "" if group in self.sharing else requirements.owner)
+
+
+NOBODY = PrivateGroups()
