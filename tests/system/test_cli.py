@@ -34,7 +34,8 @@ class Shell:
         self.out = self.err = ""
 
     def words(self, arguments: tuple[str, ...]) -> list[str]:
-        return [*arguments[:1], "--data", str(self.data), *arguments[1:]]
+        at = 2 if arguments[0] in {"shares", "pilot"} else 1
+        return [*arguments[:at], "--data", str(self.data), *arguments[at:]]
 
     async def run(self, *arguments: str) -> int:
         """Run a command in a thread of this process, which is far quicker to start than a process."""
@@ -310,29 +311,38 @@ async def test_a_pilot_is_shown_with_what_it_printed(place: Place, shell: Shell)
     assert (await shell.json("pilots", "--output", "p-old"))["output"] == "my last words\n"
 
 
-async def test_two_users_of_a_group_without_the_owners_secrets(shell: Shell, owner: str) -> None:
+async def test_two_users_of_a_group_without_the_owners_secrets(
+    shell: Shell, owner: str, place: Place
+) -> None:
     """What `wms token client` makes is enough to work with, and holds nothing of the operator's."""
     given = {}
     for name in ("bob", "eve"):
-        place = shell.data / name
+        directory = shell.data / name
         words = ("--owner", f"{name}-{owner}", "--group", "physics", "--vo", "lhcb")
-        assert await shell.run("token", "client", *words, "--to", str(place)) == 0, shell.err
-        assert (place.stat().st_mode & 0o777, (place / "client.toml").stat().st_mode & 0o777) == (
+        assert await shell.run("token", "client", *words, "--to", str(directory)) == 0, shell.err
+        assert (directory.stat().st_mode & 0o777, (directory / "client.toml").stat().st_mode & 0o777) == (
             0o700,
             0o600,
         )
         assert not {"postgres", "jwks", "keys"} & set(
-            (place / "client.toml").read_text().replace("/", " ").split()
+            (directory / "client.toml").read_text().replace("/", " ").split()
         )
-        given[name] = place
-    assert await shell.run("shares", "set", "lhcb/physics", "--job-sharing") == 0, shell.err
+        given[name] = directory
+    boss = ("--token", str(place.token(f"boss-{owner}", rights=("operator",))))
+    assert await shell.run("shares", "set", "lhcb/physics", "--job-sharing", *boss) == 0, shell.err
     shell.data = given["bob"]
     assert await shell.run("submit", "--", "true") == 0, shell.err
     job_id = shell.out.strip()
     assert await shell.run("dead-letters") != 0
     assert "this is for operators" in shell.err
+    assert await shell.run("pilot", "start", "--group-wide", "--count", "2") == 0, shell.err
     # Another of the group sees it; so does whoever has the token alone.
     shell.data = given["eve"]
+    (ordered,) = await shell.json("pilot", "orders")
+    assert (ordered["owner"], ordered["wanted"], ordered["state"]) == (f"bob-{owner}", 2, "open")
+    assert await shell.run("pilot", "stop", str(ordered["order_id"])) == 0, shell.err
+    assert await shell.run("pilot", "orders") == 0
+    assert "withdrawn" in shell.out
     assert (await shell.json("jobs", job_id))["owner"] == f"bob-{owner}"
     assert await shell.run("token", "--token", str(given["bob"] / "user.token")) == 0
     assert f"bob-{owner}" in shell.out
