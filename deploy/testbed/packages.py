@@ -11,6 +11,9 @@ from deploy.testbed.daemons import TestbedError
 SLURM = {"slurmctld": "slurm-wlm", "slurmd": "slurm-wlm", "munged": "munge"}
 """Programs, or files, and the Debian packages that bring them."""
 
+TORQUE = {"qsub": "slurm-wlm-torque"}
+"""Commands of Torque's over Slurm."""
+
 ARC = {
     "/usr/share/arc/arc-arex-ws-start": "nordugrid-arc-arex",
     "/usr/lib/arc/libmcctls.so": "nordugrid-arc-plugins-needed",

@@ -12,7 +12,7 @@ from deploy.testbed.slurm import Shape, SlurmCluster
 SITES = "sites.json"
 """What of the testbed runs and how it is reached, for whoever uses it."""
 
-PROGRAMS = {**packages.SLURM, **packages.ARC}
+PROGRAMS = {**packages.SLURM, **packages.TORQUE, **packages.ARC}
 """What must be installed for all of it."""
 
 CLUSTERS = {"alpha": Shape(nodes=3, cores=4), "beta": Shape(nodes=2, cores=8, remembered=5, patience=20)}

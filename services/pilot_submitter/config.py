@@ -77,7 +77,8 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     software: Line = ""
     """A directory on the nodes whose entries are the names of their runtime environments; empty: as the element's ad says."""
     attributes: LineTable = {}
-    """Options of the middleware's own: of `sbatch`, relations of xRSL for ARC, commands of HTCondor's submit description."""
+    """Options of the middleware's own: of `sbatch`, relations of xRSL for ARC, commands of HTCondor's submit description,
+    resources (`-l`) and options (`"-W"`) of PBS's `qsub`, options of LSF's `bsub`."""
 
 
 class SlurmSettings(ElementSettings, frozen=True, kw_only=True):
@@ -120,6 +121,38 @@ class HTCondorSettings(ElementSettings, frozen=True, kw_only=True):
     """An expression that machines must satisfy (`requirements`)."""
 
 
+class PbsSettings(ElementSettings, frozen=True, kw_only=True):
+    """An element that is a queue of a PBS server, whose tools run here."""
+
+    directory: Line
+    """On a file system that the nodes share: a directory for each pilot; letters, digits and `_.+/-` in its path."""
+    flavour: Literal["torque", "pbspro"] = "torque"
+    """How nodes are asked for: by `-l nodes=1:ppn=N`, or by `-l select=1:ncpus=N` (PBS Pro, OpenPBS)."""
+    server: Line = ""
+    """Empty: what the tools find by themselves."""
+    queue: Line = ""
+    account: Line = ""
+    name_length: Annotated[int, msgspec.Meta(ge=15, le=230)] = 230
+    """Characters of a job's name that the server takes."""
+    constraint: Line = ""
+    """Of the node: properties (`bigmem:ib`), or resources of the chunk (`bigmem=true`)."""
+
+
+class LsfSettings(ElementSettings, frozen=True, kw_only=True):
+    """An element that is a queue of an LSF cluster, whose tools run here."""
+
+    directory: Line
+    """On a file system that the nodes share: a directory for each pilot."""
+    configuration: Line = ""
+    """The directory of lsf.conf; empty: what the tools find by themselves."""
+    queue: Line = ""
+    project: Line = ""
+    constraint: Line = ""
+    """What hosts must have: an expression of `select[]`."""
+    resources: Line = ""
+    """What is set aside there beside memory: of `rusage[]`, by commas."""
+
+
 class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
@@ -129,3 +162,5 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     slurm: Annotated[list[SlurmSettings], msgspec.Meta(max_length=10_000)] = []
     arc: Annotated[list[ArcSettings], msgspec.Meta(max_length=10_000)] = []
     htcondor: Annotated[list[HTCondorSettings], msgspec.Meta(max_length=10_000)] = []
+    pbs: Annotated[list[PbsSettings], msgspec.Meta(max_length=10_000)] = []
+    lsf: Annotated[list[LsfSettings], msgspec.Meta(max_length=10_000)] = []

@@ -9,6 +9,8 @@ from services.pilot_submitter.config import (
     Config,
     ElementSettings,
     HTCondorSettings,
+    LsfSettings,
+    PbsSettings,
     SlurmSettings,
 )
 from services.pilot_submitter.doors import Door, Doors, Terms
@@ -17,14 +19,18 @@ from wms.dispatch.arc_rest import Element
 from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.htcondor import HTCondorDispatcher, Pool
 from wms.dispatch.local import LocalDispatcher, agent_argv
+from wms.dispatch.lsf import LsfCluster, LsfDispatcher
 from wms.dispatch.mapping import Kind
+from wms.dispatch.pbs import PbsDispatcher, Server
 from wms.dispatch.port import Dispatcher
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.errors import Rejected
 
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM")
 """What of our environment local pilots get."""
-PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "CONDOR_CONFIG")
+LSF_PROFILE = ("LSF_ENVDIR", "LSF_SERVERDIR", "LSF_BINDIR", "LSF_LIBDIR", "LD_LIBRARY_PATH")
+"""What LSF's profile sets, and its tools need."""
+PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "CONDOR_CONFIG", *LSF_PROFILE)
 """What of it a batch system's tools get, and with them the pilots."""
 
 
@@ -48,6 +54,12 @@ def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[Door
     for htcondor in config.htcondor:
         terms = _terms("htcondor", htcondor, constraint=htcondor.constraint)
         yield _door(htcondor, _htcondor(htcondor, environment), terms)
+    for pbs in config.pbs:
+        terms = _terms("pbs" if pbs.flavour == "torque" else "pbspro", pbs, constraint=pbs.constraint)
+        yield _door(pbs, _pbs(pbs, environment), terms._replace(kind="pbs"))
+    for lsf in config.lsf:
+        terms = _terms("lsf", lsf, constraint=lsf.constraint, gres=lsf.resources)
+        yield _door(lsf, _lsf(lsf, environment), terms)
 
 
 def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: Terms) -> Door:
@@ -83,6 +95,18 @@ def _htcondor(settings: HTCondorSettings, environment: Mapping[str, str]) -> HTC
     pool = Pool(settings.pool, settings.schedd)
     place, agent = Path(settings.directory), settings.agent or agent_argv()
     return HTCondorDispatcher(pool, place, agent, _for_tools(environment))
+
+
+def _pbs(settings: PbsSettings, environment: Mapping[str, str]) -> PbsDispatcher:
+    server = Server(settings.flavour, settings.server, settings.queue, settings.account, settings.name_length)
+    place, agent = Path(settings.directory), settings.agent or agent_argv()
+    return PbsDispatcher(server, place, agent, _for_tools(environment))
+
+
+def _lsf(settings: LsfSettings, environment: Mapping[str, str]) -> LsfDispatcher:
+    cluster = LsfCluster(settings.configuration, settings.queue, settings.project)
+    place, agent = Path(settings.directory), settings.agent or agent_argv()
+    return LsfDispatcher(cluster, place, agent, _for_tools(environment))
 
 
 def _for_tools(environment: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from wms.errors import Rejected
 from wms.provisioning.host_requirements import Bound
 from wms.taskqueue.node import POLICIES
 
-KINDS: tuple[Kind, ...] = ("slurm", "arc", "htcondor")
+KINDS: tuple[Kind, ...] = ("slurm", "arc", "htcondor", "pbs", "pbspro", "lsf")
 SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"
 FEATURES = {SOFTWARE: "--constraint={value}"}
 
@@ -80,6 +80,34 @@ def test_htcondor_is_asked_by_an_expression() -> None:
     assert Expression.parse(constraint)
 
 
+@pytest.mark.parametrize(
+    ("kind", "rule", "base", "constraint", "said"),
+    [
+        ("pbs", "-l nodes=1:{value}", "ib", "ib:avx512:big", "-l nodes=1:avx512"),
+        ("pbspro", "-l select=1:{value}=true", "", "avx512=true:big=true", "-l select=1:avx512=true"),
+        ("lsf", '-R "select[{value}]"', "type==any", "type==any && avx512 && big", '-R "select[avx512]"'),
+    ],
+)
+def test_subsets_of_nodes_are_asked_for_as_pbs_and_lsf_are_used_to(
+    kind: Kind, rule: str, base: str, constraint: str, said: str
+) -> None:
+    asked = ask(
+        kind, software("avx512"), software("big"), base=Request(constraint=base), own={SOFTWARE: rule}
+    )
+    assert asked.request.constraint == constraint
+    assert asked.asked[0].endswith(f' has "avx512" as {said}')
+
+
+def test_of_numbers_of_a_pbs_node_the_larger_counts_and_of_lsfs_resources_none_is_said_twice() -> None:
+    gpus = Bound("gpunumber", ">=", 2)
+    assert ask("pbs", gpus, base=Request(constraint="gpus=1:ib")).request.constraint == "gpus=2:ib"
+    own = {"Scratch": '-R "rusage[scratch={value}]"'}
+    asked = ask("lsf", Bound("scratch", ">=", 5), gpus, own=own)
+    assert (asked.request.gres, asked.request.attributes) == ("scratch=5", {"gpu": "num=2"})
+    twice = ask("lsf", Bound("scratch", ">=", 5), base=Request(gres="scratch=3"), own=own)
+    assert [each.reason for each in twice.unasked] == ["scratch=3 is asked for already"]
+
+
 def test_sites_add_and_replace_rules_and_say_the_units() -> None:
     own = {
         "GlueHostMainMemoryRAMSize": "--mem={value*2}M",
@@ -125,11 +153,19 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+SOFT: dict[Kind, str] = {
+    "htcondor": "requirements=TARGET.Soft == {value}",
+    "pbs": "-l nodes=1:{value}",
+    "pbspro": "-l select=1:soft={value}",
+    "lsf": "-R select[{value}]",
+}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_values_get_nowhere(kind: Kind, text: str) -> None:
     own = {
-        "Soft": "--constraint={value}" if kind != "htcondor" else "requirements=TARGET.Soft == {value}",
+        "Soft": SOFT.get(kind, "--constraint={value}"),
         "More": "other={value}",
     }
     asked = HostMapping(kind, own).ask(Request(), [Bound("soft", "member", text), Bound("more", "==", text)])

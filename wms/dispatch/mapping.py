@@ -1,4 +1,4 @@
-"""What hosts must have, in the words of a batch system: options of sbatch, relations of xRSL, commands of HTCondor.
+"""What hosts must have, in the words of a batch system: options of sbatch, qsub and bsub, relations of xRSL, commands of HTCondor.
 
 A mapping has a *rule* for each attribute of a host that can be asked for: an option and a text in which `{value}` stands for the
 bound's value, `{value*60}` or `{value/1024}` for that in other units. Sites add rules and replace ours, in TOML:
@@ -7,7 +7,8 @@ bound's value, `{value*60}` or `{value/1024}` for that in other units. Sites add
     GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"
     "GlueHostBenchmarkSI00 <=" = "--constraint=slow"
 
-A rule whose key is a name alone is for least numbers, for equal texts, for members of lists, and for what must be true; a
+Subsets of nodes of PBS and LSF are written as their manuals do: `-l nodes=1:{value}`, `-l select=1:{value}=true`,
+`-R "select[{value}]"`, `-R "rusage[{value}=1]"`. A rule whose key is a name alone is for least numbers, for equal texts, for members of lists, and for what must be true; a
 rule for another relation says it. Values come from anyone's job: only numbers, and words of letters, digits and `_.+/-` that
 begin with a letter or digit, get into a text; in HTCondor's expressions, where they are ClassAd texts, there may be blanks too.
 """
@@ -26,14 +27,17 @@ from wms.dispatch.port import Request
 from wms.errors import Rejected, shown
 from wms.provisioning.host_requirements import Bound, Unasked
 
-Kind = Literal["slurm", "arc", "htcondor"]
+Kind = Literal["slurm", "arc", "htcondor", "pbs", "pbspro", "lsf"]
 
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/-]{0,99}")
 _WORDS = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/ -]{0,99}")
 NUMBER_LIMIT = 2**31 - 1
 _KEY = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]{0,254})\s*(>=|<=|==|member)?\s*")
-_TEMPLATE = re.compile(r"(?:--)?(\+?[A-Za-z][A-Za-z0-9_-]*)\s*=\s*(\S.*)")
+_SECTION = re.compile(r"""-R\s+(["']?)\s*([a-z]+)\[(.*)\]\s*\1""")
+"""A section of LSF's resource requirement."""
+_TEMPLATE = re.compile(r"(?:--|-l\s+)?([+-]?[A-Za-z][A-Za-z0-9_-]*)\s*=\s*(\S.*)")
 _VALUE = re.compile(r"\{value(?:\s*([*/])\s*([1-9][0-9]{0,8}))?\}")
+_NAME_ENDS = re.compile("[:=]")
 _NO_VALUE = re.compile(r"[{}]")
 
 NAMES: Mapping[Kind, Mapping[str, tuple[str, int]]] = {
@@ -50,6 +54,25 @@ NAMES: Mapping[Kind, Mapping[str, tuple[str, int]]] = {
         "request_cpus": ("cores", 1),
         "allowed_job_duration": ("walltime_seconds", 1),
         "requirements": ("constraint", 1),
+    },
+    "pbs": {
+        "mem": ("memory_mb", 1),
+        "ppn": ("cores", 1),
+        "walltime": ("walltime_seconds", 1),
+        "nodes": ("constraint", 1),
+    },
+    "pbspro": {
+        "mem": ("memory_mb", 1),
+        "ncpus": ("cores", 1),
+        "walltime": ("walltime_seconds", 1),
+        "select": ("constraint", 1),
+    },
+    "lsf": {
+        "mem": ("memory_mb", 1),
+        "n": ("cores", 1),
+        "W": ("walltime_seconds", 60),
+        "select": ("constraint", 1),
+        "rusage": ("gres", 1),
     },
 }
 """Options that are fields of a request, and how many of the field's units theirs is."""
@@ -83,8 +106,15 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "GlueHostArchitecturePlatformType": "requirements=TARGET.Arch == {value}",
         "GlueHostOperatingSystemName": "requirements=TARGET.OpSysName == {value}",
     },
+    "pbs": {**_ANYWHERE, "GPUNumber": "-l nodes=1:gpus={value}"},
+    "pbspro": {**_ANYWHERE, "GPUNumber": "-l select=1:ngpus={value}"},
+    "lsf": {
+        **_ANYWHERE,
+        "GPUNumber": "-gpu=num={value}",
+        "GlueHostArchitectureSMPSize": "-R select[ncpus>={value}]",
+    },
 }
-"""Slurm's constraints are words of each site's own: there is none here."""
+"""Constraints of Slurm, properties of PBS and resources of LSF are words of each site's own: there is none here."""
 
 
 class Rule(NamedTuple):
@@ -137,6 +167,8 @@ class HostMapping:
         plain = text.strip()
         if self._kind == "arc" and plain.startswith("(") and plain.endswith(")"):
             plain = plain[1:-1]
+        if self._kind == "lsf" and (section := _SECTION.fullmatch(plain)):
+            plain = f"{section[2]}={section[3]}"
         found = _TEMPLATE.fullmatch(plain)
         values = _VALUE.findall(plain)
         if (
@@ -149,6 +181,10 @@ class HostMapping:
                 "MAPPING_INVALID", f"{shown(key, 80)}: no option with one {{value}}: {shown(text, 80)}"
             )
         option, body = found.groups()
+        if self._kind in ("pbs", "pbspro") and option in ("nodes", "select"):
+            body = body.removeprefix("1:")
+        if self._kind == "lsf":
+            option = option.removeprefix("-")
         field, unit = NAMES[self._kind].get(option, (option if option in _NUMBERS else "", 1))
         factor = Fraction(unit)
         for operator, number in values:
@@ -192,9 +228,17 @@ class HostMapping:
 
     def _spelt(self, option: str, text: str) -> str:
         """Return an option as people who know the middleware read it."""
-        return {"slurm": f"--{option}={text}", "arc": f"({option}={text})"}.get(
-            self._kind, f"{option}={text}"
-        )
+        match self._kind:
+            case "slurm":
+                return f"--{option}={text}"
+            case "arc":
+                return f"({option}={text})"
+            case "pbs" | "pbspro":
+                return _spelt_for_pbs(option, text)
+            case "lsf":
+                return _spelt_for_lsf(option, text)
+            case _:
+                return f"{option}={text}"
 
     def _said(self, bound: Bound, rule: Rule) -> str:
         if isinstance(bound.value, bool):
@@ -210,6 +254,10 @@ class HostMapping:
     def _constraint(self, before: str, text: str) -> str:
         if self._kind == "htcondor":
             return f"({before}) && ({text})" if before else text
+        if self._kind == "lsf":
+            return " && ".join(dict.fromkeys(each for each in (before, text) if each))
+        if self._kind in ("pbs", "pbspro"):
+            return _chunk(before, text)
         if before and not set(before).isdisjoint("|[]()*"):
             raise _CannotAsk(f"the element's own constraint {before} has no place for another")
         return "&".join(dict.fromkeys(each for each in (*before.split("&"), text) if each))
@@ -256,10 +304,38 @@ def _number(bound: Bound, factor: Fraction) -> int:
 
 
 def _joined(before: str, text: str) -> str:
-    names = {each.split(":")[0] for each in before.split(",") if each}
-    if before and text not in before.split(",") and text.split(":", maxsplit=1)[0] in names:
+    names = {_NAME_ENDS.split(each)[0] for each in before.split(",") if each}
+    if before and text not in before.split(",") and _NAME_ENDS.split(text)[0] in names:
         raise _CannotAsk(f"{before} is asked for already")
     return ",".join(dict.fromkeys(each for each in (*before.split(","), text) if each))
+
+
+def _chunk(before: str, text: str) -> str:
+    """Return properties of one node with another: a number is the larger of two, and no other is said twice."""
+    found = dict(each.partition("=")[::2] for each in before.split(":") if each)
+    name, _, value = text.partition("=")
+    joined = _attributes(found, name, value)
+    return ":".join(f"{each}={said}" if said else each for each, said in joined.items())
+
+
+def _spelt_for_pbs(option: str, text: str) -> str:
+    if option in ("ppn", "nodes"):
+        return f"-l nodes=1:{'ppn=' if option == 'ppn' else ''}{text}"
+    if option in ("ncpus", "select"):
+        return f"-l select=1:{'ncpus=' if option == 'ncpus' else ''}{text}"
+    return (
+        f"{option} {text}"
+        if option.startswith("-")
+        else f"-l {option}={text}{'mb' if option == 'mem' else ''}"
+    )
+
+
+def _spelt_for_lsf(option: str, text: str) -> str:
+    if option == "mem":
+        return f'-R "rusage[mem={text}MB]"'
+    if option in ("select", "rusage", "order", "affinity", "cu", "same"):
+        return f'-R "{option}[{text}]"'
+    return f"-{option} {text}"
 
 
 def _attributes(before: Mapping[str, str], option: str, text: str) -> dict[str, str]:

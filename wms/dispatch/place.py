@@ -35,10 +35,10 @@ class Places:
         """Return the file that takes what a pilot prints."""
         return self.of(pilot_id) / "log"
 
-    def output(self, pilot_id: PilotId) -> str:
-        """Return the end of what a pilot printed, or nothing."""
+    def output(self, pilot_id: PilotId, name: str = "log") -> str:
+        """Return the end of what a pilot printed, or of another file in its directory; or nothing."""
         try:
-            with self.log_of(pilot_id).open("rb") as log:
+            with (self.of(pilot_id) / name).open("rb") as log:
                 log.seek(max(0, log.seek(0, os.SEEK_END) - OUTPUT_LIMIT))
                 return log.read(OUTPUT_LIMIT).decode("utf-8", "replace")
         except OSError:

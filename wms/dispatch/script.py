@@ -12,7 +12,7 @@ SCRIPT = """\
 #!/bin/sh
 # Pilot {pilot} for {site}/{ce}
 {policy}umask 077
-place=$(mktemp -d "${{TMPDIR:-/tmp}}/{pilot}.XXXXXX") || exit 70
+{log}place=$(mktemp -d "${{TMPDIR:-/tmp}}/{pilot}.XXXXXX") || exit 70
 trap 'rm -rf "$place"' EXIT
 trap : TERM INT HUP USR1 USR2
 export WMS_PILOT={pilot} WMS_PILOT__TOKEN_FILE={token} WMS_PILOT__DIRECTORY="$place/jobs"
@@ -31,10 +31,19 @@ export WMS_PILOT={pilot} WMS_PILOT__TOKEN_FILE={token} WMS_PILOT__DIRECTORY="$pl
 """
 
 
-def pilot_script(order: Order, agent: Sequence[str], *, config: str, token: str, exit_file: str = "") -> str:
+def pilot_script(
+    order: Order,
+    agent: Sequence[str],
+    *,
+    config: str,
+    token: str,
+    exit_file: str = "",
+    log_file: str = "",
+) -> str:
     """Return the script of a pilot; `config`, `token` and `exit_file` are paths as the shell reads them at the element.
 
-    The files may be relative to where the script begins. To `exit_file` goes the agent's exit code, a number and no more.
+    The files may be relative to where the script begins. To `exit_file` goes the agent's exit code, a number and no more, and
+    to `log_file` what is printed, for batch systems that show it only at the end.
     """
     return SCRIPT.format(
         pilot=shlex.quote(order.pilot_id),
@@ -43,6 +52,7 @@ def pilot_script(order: Order, agent: Sequence[str], *, config: str, token: str,
         policy="".join(
             f"export {name}={shlex.quote(value)}\n" for name, value in environment(order.policy).items()
         ),
+        log=f"exec >> {log_file} 2>&1\n" if log_file else "",
         agent=shlex.join(agent),
         config=config,
         token=token,

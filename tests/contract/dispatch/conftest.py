@@ -1,11 +1,20 @@
 """Each middleware in turn."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
-from tests.contract.dispatch.grounds import ArcGround, FakeHTCondorGround, Ground, LocalGround, SlurmGround
+from tests.contract.dispatch.grounds import (
+    ArcGround,
+    FakeHTCondorGround,
+    FakeLsfGround,
+    FakePbsGround,
+    Ground,
+    LocalGround,
+    PbsOverSlurmGround,
+    SlurmGround,
+)
 from tests.middleware import Sites
 
 REAL = pytest.mark.testbed
@@ -15,6 +24,9 @@ REAL = pytest.mark.testbed
     params=[
         pytest.param("local"),
         pytest.param("htcondor", id="fake-htcondor"),
+        pytest.param("pbs", id="fake-pbs"),
+        pytest.param("lsf", id="fake-lsf"),
+        pytest.param("pbs-over-slurm", marks=REAL),
         pytest.param("alpha", id="slurm", marks=REAL),
         pytest.param("beta", id="forgetful-slurm", marks=REAL),
         pytest.param("arc", marks=REAL),
@@ -28,13 +40,19 @@ async def ground(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 def _ground(request: pytest.FixtureRequest, place: Path) -> Ground:
-    if request.param == "local":
-        return LocalGround(place)
-    if request.param == "htcondor":
-        return FakeHTCondorGround(place)
+    here: dict[str, Callable[[Path], Ground]] = {
+        "local": LocalGround,
+        "htcondor": FakeHTCondorGround,
+        "pbs": FakePbsGround,
+        "lsf": FakeLsfGround,
+    }
+    if made := here.get(request.param):
+        return made(place)
     sites: Sites = request.getfixturevalue("testbed")
     if request.param == "arc":
         return ArcGround(sites)
+    if request.param == "pbs-over-slurm":
+        return PbsOverSlurmGround(place, sites)
     return SlurmGround(place, sites, request.param)
 
 

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tests.contract.dispatch import fake_condor
+from tests.contract.dispatch import fake_batch, fake_condor
 from tests.middleware import Sites
 from tests.waiting import eventually
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import Element
 from wms.dispatch.htcondor import HTCondorDispatcher, Pool
 from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.lsf import LsfCluster, LsfDispatcher
+from wms.dispatch.pbs import PbsDispatcher, Server
 from wms.dispatch.policy import Policy
 from wms.dispatch.port import Dispatcher, Order, Request, Sighting
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
@@ -106,6 +108,17 @@ class LocalGround:
         await dispatcher.cancel(await dispatcher.alive())
 
 
+def away(sites: Sites, cluster: str, place: Path) -> Path:
+    """Return a configuration by which a cluster's controller is where nobody answers."""
+    gone = place / "gone.conf"
+    text = sites.slurm(cluster).read_text()
+    gone.write_text(
+        "\n".join("SlurmctldPort=9" if "SlurmctldPort" in line else line for line in text.splitlines())
+        + "\nMessageTimeout=2\n"
+    )
+    return gone
+
+
 class SlurmGround:
     patience = 20.0
 
@@ -123,12 +136,7 @@ class SlurmGround:
         return SlurmDispatcher(cluster, self.place, agent, {"PATH": path})
 
     def unreachable(self) -> SlurmDispatcher:
-        gone = self.place / "gone.conf"
-        text = self.sites.slurm(self.cluster).read_text()
-        gone.write_text(
-            "\n".join("SlurmctldPort=9" if "SlurmctldPort" in line else line for line in text.splitlines())
-            + "\nMessageTimeout=2\n"
-        )
+        gone = away(self.sites, self.cluster, self.place)
         return SlurmDispatcher(Cluster(configuration=str(gone)), self.place / "gone", SHELL, ENVIRONMENT)
 
     async def clear(self) -> None:
@@ -176,3 +184,65 @@ class FakeHTCondorGround:
 
     async def clear(self) -> None:
         await self.dispatcher().cancel([PilotId(place.name) for place in self.place.glob("*")])
+
+
+class FakePbsGround:
+    """PBS by a fake of Torque's tools: no package brings its server here. PbsOverSlurmGround has real ones."""
+
+    patience = 30.0
+
+    def __init__(self, place: Path) -> None:
+        self.place = place / "pilots"
+        self.queue = place / "bin" / "queue"
+        self._environment = fake_batch.install(place / "bin")
+
+    def dispatcher(self, server: Server | None = None) -> PbsDispatcher:
+        return PbsDispatcher(server or Server(), self.place, SHELL, self._environment)
+
+    def unreachable(self) -> PbsDispatcher:
+        return self.dispatcher(Server(server="away"))
+
+    async def clear(self) -> None:
+        await self.dispatcher().cancel(await self.dispatcher().alive())
+
+
+class FakeLsfGround:
+    """LSF by a fake of its tools: no package brings its daemons here."""
+
+    patience = 30.0
+
+    def __init__(self, place: Path) -> None:
+        self.place = place / "pilots"
+        self.queue = place / "bin" / "queue"
+        self._environment = fake_batch.install(place / "bin")
+
+    def dispatcher(self, cluster: LsfCluster | None = None) -> LsfDispatcher:
+        return LsfDispatcher(cluster or LsfCluster(), self.place, SHELL, self._environment)
+
+    def unreachable(self) -> LsfDispatcher:
+        return self.dispatcher(LsfCluster(configuration="away"))
+
+    async def clear(self) -> None:
+        await self.dispatcher().cancel(await self.dispatcher().alive())
+
+
+class PbsOverSlurmGround:
+    """PBS by the commands of Torque's that Slurm's authors wrote, over a real Slurm."""
+
+    patience = 30.0
+
+    def __init__(self, place: Path, sites: Sites) -> None:
+        self.place = place
+        self.sites = sites
+
+    def dispatcher(self) -> PbsDispatcher:
+        return self._dispatcher(self.sites.slurm("alpha"), self.place)
+
+    def unreachable(self) -> PbsDispatcher:
+        return self._dispatcher(away(self.sites, "alpha", self.place), self.place / "gone")
+
+    def _dispatcher(self, configuration: Path, place: Path) -> PbsDispatcher:
+        return PbsDispatcher(Server(), place, SHELL, {**ENVIRONMENT, "SLURM_CONF": str(configuration)})
+
+    async def clear(self) -> None:
+        self.sites.run("alpha", "scancel", "--me")

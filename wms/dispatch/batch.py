@@ -1,0 +1,181 @@
+"""What dispatchers to batch systems have in common whose tools run here and whose nodes share a directory with us.
+
+Each pilot has a directory there: its configuration, its token (0600), what it prints, and at the end its exit code. So the
+outcome of a job that the batch system has forgotten is known. A subclass knows the tools: how a job is submitted, listed, ended.
+"""
+
+import asyncio
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from wms.dispatch.commands import Tools
+from wms.dispatch.place import Places
+from wms.dispatch.port import Order, Output, Sighting, batches, last_line, settled
+from wms.dispatch.script import pilot_script
+from wms.errors import Unavailable
+from wms.ids import PilotId
+from wms.job.reasons import Code
+
+NUMBERS_AT_ONCE = 500
+"""Jobs on one command line."""
+
+State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
+
+
+class BatchJob(NamedTuple):
+    """A job as its batch system lists it; `state` is None of one that ended nobody says how."""
+
+    number: str
+    state: State | None
+    reason: str = ""
+    lost: Literal[Code.NODE_LOST] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.state not in ("Waiting", "Running")
+
+
+class Refused(Exception):  # noqa: N818 - the batch system's answer, no fault of ours
+    """Why a batch system does not take a job."""
+
+
+class BatchDispatcher(ABC):
+    """Sends `agent --config FILE` to a batch system; `environment` is all that its tools get of ours."""
+
+    system: str
+    """The name of the batch system, for people."""
+
+    def __init__(self, directory: Path, agent: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._places = Places(directory)
+        self._agent = tuple(agent)
+        self._tools = Tools(environment)
+
+    @abstractmethod
+    async def _submit(self, options: Sequence[str], script: Path) -> str:
+        """Submit a job, return its number. Raises Refused, or Unavailable if nobody knows whether it arrived."""
+
+    @abstractmethod
+    async def _jobs(self) -> dict[PilotId, BatchJob]:
+        """Return all jobs of ours that are listed, whether they live or not. Raises Unavailable."""
+
+    @abstractmethod
+    async def _end(self, numbers: Sequence[str]) -> None:
+        """Have jobs ended, with time to drain."""
+
+    @abstractmethod
+    def _options(self, order: Order) -> list[str]:
+        """Return the options of a job. Raises ValueError for a request that cannot be one's."""
+
+    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+        """Submit the pilots, a few at a time; those of which nobody knows whether they arrived are left out."""
+        return settled(await asyncio.gather(*map(self._send, orders), return_exceptions=True))
+
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+        """Ask for all jobs of ours at once, and look what those have left that are not listed."""
+        if not pilot_ids:
+            return []
+        jobs = await self._jobs()
+        return [
+            self._seen(each, jobs[each]) if each in jobs else self._left(each) or self._lost(each)
+            for each in pilot_ids
+        ]
+
+    async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
+        """Have the pilots ended that live: their agents get SIGTERM and drain."""
+        jobs = await self._jobs()
+        found = [jobs[each] for each in pilot_ids if each in jobs]
+        for some in batches([job.number for job in found if not job.is_over], NUMBERS_AT_ONCE):
+            await self._end(some)
+
+    async def alive(self) -> list[PilotId]:
+        """Return the names of all jobs of ours that are listed and have not ended."""
+        return [name for name, job in (await self._jobs()).items() if not job.is_over]
+
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+        """Read the ends of their logs."""
+        return await asyncio.to_thread(self._places.outputs, pilot_ids)
+
+    async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
+        """Remove the directories of pilots that ended long ago, whether named or not."""
+        alive = frozenset(await self.alive())
+        await asyncio.to_thread(self._places.forget, pilot_ids, alive.__contains__)
+
+    # --- sending ----------------------------------------------------------------------------------
+
+    async def _send(self, order: Order) -> Sighting:
+        try:
+            options = self._options(order)
+            script = await asyncio.to_thread(self._laid_out, order)
+        except (OSError, ValueError) as error:
+            return Sighting(pilot_id=order.pilot_id, state="Failed", reason=f"not sent: {error}")
+        try:
+            number = await self._submit(options, script)
+        except Refused as why:
+            self._places.drop_token(order.pilot_id)
+            return Sighting(pilot_id=order.pilot_id, state="Failed", reason=f"refused: {why}")
+        return Sighting(pilot_id=order.pilot_id, state="Submitted", reference=number)
+
+    def _laid_out(self, order: Order) -> Path:
+        """Make a pilot's directory; return the script that is there."""
+        place = self._places.make(order)
+        path = place / "pilot.sh"
+        path.write_text(self._script(order, place))
+        return path
+
+    def _script(self, order: Order, place: Path) -> str:
+        files = {name: shlex.quote(str(place / name)) for name in ("config.toml", "token", "exit", "log")}
+        return pilot_script(
+            order,
+            self._agent,
+            config=files["config.toml"],
+            token=files["token"],
+            exit_file=files["exit"],
+            log_file=files["log"],
+        )
+
+    # --- following --------------------------------------------------------------------------------
+
+    def _seen(self, pilot_id: PilotId, job: BatchJob) -> Sighting:
+        if job.state in ("Waiting", "Running"):
+            return Sighting(pilot_id=pilot_id, state=job.state, reference=job.number, reason=job.reason)
+        self._places.drop_token(pilot_id)
+        # What it left tells that it ended before its node was lost, or before it was cancelled.
+        if (job.state is None or job.lost) and (left := self._left(pilot_id, job.number)) is not None:
+            return left
+        state = job.state or "Aborted"
+        words = (job.reason, "" if state == "Done" else self._last_words(pilot_id))
+        why = ": ".join(word for word in words if word)
+        return Sighting(pilot_id=pilot_id, state=state, reference=job.number, reason=why, lost=job.lost)
+
+    def _left(self, pilot_id: PilotId, number: str | None = None) -> Sighting | None:
+        """Return how a pilot ended by the exit code that it left."""
+        try:
+            code = int((self._places.of(pilot_id) / "exit").read_text())
+        except (OSError, ValueError):
+            return None
+        self._places.drop_token(pilot_id)
+        if code == 0:
+            return Sighting(pilot_id=pilot_id, state="Done", reference=number)
+        why = f"exit code {code}: {self._last_words(pilot_id)}".rstrip(": ")
+        return Sighting(pilot_id=pilot_id, state="Failed", reference=number, reason=why)
+
+    def _last_words(self, pilot_id: PilotId) -> str:
+        return last_line(self._places.output(pilot_id)) or last_line(
+            self._places.output(pilot_id, "batch.log")
+        )
+
+    def _lost(self, pilot_id: PilotId) -> Sighting:
+        self._places.drop_token(pilot_id)
+        why = f"{self.system} knows no such job"
+        return Sighting(pilot_id=pilot_id, state="Aborted", reason=why, lost=Code.PILOT_FORGOTTEN)
+
+
+def taken(tool: str, complaint: str, *, unreachable: bool) -> None:
+    """Raise what the failure of a submitting tool means: Unavailable if the job may be there all the same, else Refused."""
+    if unreachable:
+        raise Unavailable(f"{tool}: {complaint}")
+    raise Refused(complaint)
