@@ -45,7 +45,7 @@ async def test_a_pbs_job_gets_what_it_asks_for_and_shows_what_its_jobs_require(
     ground = FakePbsGround(tmp_path)
     attributes = {"file": "5gb", "-W": "group_list=grid"}
     request = Request(cores=3, memory_mb=900, walltime_seconds=601, constraint="ib", attributes=attributes)
-    pilot = order(ENDS, request=request, policy=POLICY)
+    pilot = order(ENDS, f"p-of-a-longer-name-{flavour}", request, POLICY)
     dispatcher = ground.dispatcher(pbs.Server(flavour, queue="long", account="grid", name_length=15))
     options = await options_of(ground, dispatcher, pilot)
     assert (options["-l"], options["-q"], options["-A"], options["-W"]) == (
