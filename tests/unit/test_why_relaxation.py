@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.unit.taskqueue_strategies import asks, requirements
 from wms.job.reasons import Wait
 from wms.provisioning.demand import WAYS, Wanted, obstacles, reach
-from wms.site import ComputingElement
+from wms.site import ComputingElement, folded
 from wms.taskqueue.grouping import Requirements, processor_tags
 from wms.taskqueue.selection import Mismatch, explain
 from wms.why.relaxation import MOST, changes, openings, relaxed, told
@@ -245,7 +245,7 @@ def test_the_tier_is_true(wanted: Requirements, there: list[Place]) -> None:
     code = judge(standing(wanted, verdicts(wanted, there))).code
     now = any(each.fresh and reach(wanted, each.element) is None for each in there)
     ever = any(reach(wanted, each.element) is None for each in there)
-    contradicts = bool(wanted.sites) and set(wanted.sites) <= set(wanted.banned_sites)
+    contradicts = bool(wanted.sites) and set(folded(wanted.sites)) <= set(folded(wanted.banned_sites))
     never = contradicts or (bool(there) and not ever)
     assert (code is Wait.NEVER_POSSIBLE) == never
     assert (code is Wait.IMPOSSIBLE_NOW) == (not never and not now)

@@ -34,9 +34,9 @@ OrderId = Annotated[int, Parameter(help="An order; without any all of yours.", v
 
 pilot = App(
     name="pilot",
-    help="""Order private pilots: they take your jobs alone, or those of your group if it shares its jobs.
+    help="""Order private pilots, list the orders, and withdraw them.
 
-Jobs that ask for the pilot type private run on such pilots alone; all others may run on them, too. Where they go the limits of
+A private pilot takes your jobs alone, or those of your group if it shares its jobs. Jobs that ask for the pilot type private run on such pilots alone; all others may run on them, too. Where they go the limits of
 computing elements say, as for all pilots. `wms pilots` lists the pilots that there are and whose they are.
 
 For example:
