@@ -4,6 +4,7 @@ The feed is opened before the load, so that a job that began to wait during it i
 still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 
@@ -57,6 +58,8 @@ class Feed:
     async def _apply_or_pass_over(self, change: Change) -> None:
         try:
             await self._apply(change)
+            # A queue takes a tenth of a second to add where its requirements are long.
+            await asyncio.sleep(0)
         except Exception:
             # What it should have changed the reconciliation sets right.
             log.exception("a change is passed over", change=type(change).__name__)
@@ -92,14 +95,16 @@ class Feed:
         except (*GONE, *RETRIED) as error:
             log.warning("queues not learnt yet", queues=len(tq_ids), error=repr(error))
             return
-        self._know(required)
+        await self._know(required)
 
-    def _know(self, required: Mapping[TaskQueueId, Requirements]) -> None:
+    async def _know(self, required: Mapping[TaskQueueId, Requirements]) -> None:
+        """Add queues one by one, and let everything else go on between them."""
         for tq_id, requirements in required.items():
             try:
                 self._index.add_queue(tq_id, requirements)
             except Exception:
                 log.exception("a queue is left out", tq_id=tq_id)
+            await asyncio.sleep(0)
 
     async def fill(self) -> None:
         """Load what waits in the database now into an index that is empty."""
@@ -107,7 +112,7 @@ class Feed:
             waiting = await job.waiting(tx)
             swept = await block.waiting(tx)
             required = await task_queue.read(tx, (tq_id for tq_id, *_ in chain(waiting, swept)))
-        self._know(required)
+        await self._know(required)
         waiting = [each for each in waiting if each[0] in self._index]
         swept = [each for each in swept if each[0] in self._index]
         self._index.load(
@@ -132,6 +137,8 @@ class Feed:
             self._index.remove_queue(tq_id)
 
     async def _reconcile(self, tq_ids: list[TaskQueueId]) -> None:
+        # First, since it takes its time: between the look and what is made of it nothing may come.
+        await self._learn({tq_id for tq_id in tq_ids if tq_id not in self._index})
         # Only what was here before the look can be found gone by it: what comes meanwhile is newer than it.
         known = [tq_id for tq_id in tq_ids if tq_id in self._index]
         singles = {job_id for tq_id in known for job_id in self._index.singles(tq_id)}
@@ -139,8 +146,7 @@ class Feed:
         async with self._db.transaction() as tx:
             waiting = await job.waiting_in(tx, tq_ids)
             swept = await block.waiting(tx, tq_ids)
-            required = await task_queue.read(tx, (tq_id for tq_id, *_ in chain(waiting, swept)))
-        self._know(required)
+        # A queue that is new since then is learnt by its own change, or by the next reconciliation.
         waiting = [each for each in waiting if each[0] in self._index]
         swept = [each for each in swept if each[0] in self._index]
         rows = {job_id for _, _, ids in waiting for job_id in ids}

@@ -1,5 +1,6 @@
 """A fault at one job, queue or ad is that one's alone: the loops that meet it go on with all others."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from services.job_manager import leases
 from services.matcher.ads import Elements
 from tests.services.world import World, ids
 from wms.db.database import Database
+from wms.ids import TaskQueueId
 from wms.job.job import Job
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.index import QueueIndex
@@ -74,3 +76,20 @@ def test_an_ad_that_cannot_be_indexed_is_left_out() -> None:
     for site in ("a", "bad", "c"):
         elements._advertise((site, "ce"), "[x = 1]")
     assert index.told == {"a/ce": "[x = 1]", "c/ce": "[x = 1]"}
+
+
+async def test_nothing_waits_while_queues_with_long_requirements_are_learnt(the_world: World) -> None:
+    turns = 0
+
+    async def turning() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(turning())
+    plain = Requirements(owner="a", owner_group="user", vo="local", setup="default", cpu_segment=500)
+    long = {TaskQueueId(10_000 + n): plain for n in range(40)}
+    await the_world._feed._know(long)
+    task.cancel()
+    assert turns >= len(long)
