@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Tests and demos are many processes of the same code: each would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run check format test test-all testbed-install testbed-up testbed-down testbed-test chaos bench docs lock clean
+.PHONY: help setup run check format test test-all testbed-install testbed-up testbed-down testbed-test chaos hostile hostile-test bench docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -39,7 +39,7 @@ format: setup ## let the formatter and the linter mend what they can
 # Most tests wait for processes, so that more of them run at a time than there are processors; 0 runs one after the other.
 WORKERS ?= 3
 test: setup ## the quick suite, WORKERS tests at a time
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not chaos and not testbed"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not chaos and not testbed and not hostile"
 
 test-all: setup ## every test
 	$(BIN)/pytest
@@ -56,6 +56,14 @@ testbed-down: setup ## end what runs below DIR
 
 testbed-test: setup ## the tests on real middleware, on a testbed of their own
 	$(BIN)/pytest -m testbed
+
+hostile-test: setup ## attacks on a whole running system, an innocent user's jobs beside each
+	$(BIN)/pytest -m hostile tests/hostile
+
+HOSTILE_SECONDS ?= 3600
+HOSTILE_RATE ?= 28
+hostile: setup ## send mutated messages to every topic of a running system, 100,000 in an hour
+	$(BIN)/python -m tests.hostile --seconds $(HOSTILE_SECONDS) --rate $(HOSTILE_RATE)
 
 CHAOS_SECONDS ?= 600
 chaos: setup ## kill parts for CHAOS_SECONDS seconds while jobs run, then audit

@@ -1,0 +1,109 @@
+"""An innocent user beside the attack: short jobs one after another, and one long job whose lease must not be lost."""
+
+import asyncio
+import contextlib
+import statistics
+import time
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from tests.hostile.served import not_served
+from tests.hostile.target import Target
+from tests.waiting import eventually
+from wms.client import Client, JobDescription, select
+
+RUN_SECONDS = 2
+"""How long a short job runs."""
+SAMPLES = 3
+"""Jobs from which the usual time is taken, and the least number that run beside an attack."""
+SLOWER_AT_MOST = 2.0
+PATIENCE_SECONDS = 120.0
+
+
+class Innocent:
+    """A user with jobs like any other's."""
+
+    owner = "innocent"
+
+    def __init__(self, client: Client, target: Target) -> None:
+        self.client = client
+        self.target = target
+        self.usual_seconds = 0.0
+
+    async def learn_usual(self) -> None:
+        """Take the median time of a few jobs from submission to end while nobody attacks."""
+        await self.run_one()  # The first waits for a pilot.
+        self.usual_seconds = statistics.median([await self.run_one() for _ in range(SAMPLES)])
+
+    async def run_one(self) -> float:
+        """Submit a job, wait until it is Done, and return after how many seconds it was."""
+        began = time.monotonic()
+        job = _sleeping(RUN_SECONDS)
+        ids = (await self.client.submit(job)).ids
+        counts = await self.client.wait(select(everything=False, jobs=[ids[0][0]]), timeout=PATIENCE_SECONDS)
+        assert counts == {"Done": 1}, counts
+        return time.monotonic() - began
+
+    @contextlib.asynccontextmanager
+    async def beside(self) -> AsyncIterator["Beside"]:
+        """Run jobs for as long as the body takes and then check them all.
+
+        AssertionError: a job took more than twice its usual time, the long job was given to a second pilot, or a process of the
+        system ended.
+        """
+        starts = self._starts()
+        long_job = (await self.client.submit(_sleeping(10_000))).ids[0][0]
+        await self._until_running(long_job)
+        beside = Beside()
+        jobs = asyncio.create_task(self._keep_running(beside))
+        try:
+            yield beside
+            beside.enough.set()
+            await jobs
+            detail = await self.client.show(long_job)
+            assert (detail.job.state, len(detail.attempts)) == ("Running", 1), detail
+            assert self._starts() == starts, "a process of the system ended and was started again"
+            await self._check_times(beside)
+            await eventually(self._all_served, PATIENCE_SECONDS)
+        finally:
+            jobs.cancel()
+            await self.client.kill(select([long_job]))
+            await self.client.wait(select([long_job]), timeout=PATIENCE_SECONDS)
+
+    async def _check_times(self, beside: "Beside") -> None:
+        """Hold the slowest job against the usual time; on a machine that is busier than it was, against the time that is usual now."""
+        if max(beside.seconds) > SLOWER_AT_MOST * self.usual_seconds:
+            self.usual_seconds = max(self.usual_seconds, *[await self.run_one() for _ in range(SAMPLES)])
+        limit = SLOWER_AT_MOST * self.usual_seconds
+        assert max(beside.seconds) <= limit, (
+            f"{beside.seconds} s beside the attack; usual {self.usual_seconds:.2f} s"
+        )
+
+    async def _all_served(self) -> bool:
+        wrong = await not_served(self.target.root)
+        assert not wrong, wrong
+        return True
+
+    def _starts(self) -> dict[str, int]:
+        return {name: child.starts for name, child in self.target.system.state().children.items()}
+
+    async def _keep_running(self, beside: "Beside") -> None:
+        while len(beside.seconds) < SAMPLES or not beside.enough.is_set():
+            beside.seconds.append(round(await self.run_one(), 2))
+
+    async def _until_running(self, job_id: int) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while await self.client.counts(select([job_id])) != {"Running": 1}:
+                await asyncio.sleep(0.05)
+
+
+class Beside(msgspec.Struct):
+    """What the innocent user saw during an attack: the seconds of each short job."""
+
+    seconds: list[float] = []
+    enough: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+
+
+def _sleeping(seconds: int) -> JobDescription:
+    return JobDescription(executable="/bin/sleep", arguments=(str(seconds),), cpu_time=600, max_attempts=1)
