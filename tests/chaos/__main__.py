@@ -22,6 +22,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2_000, help="at least so many jobs")
     parser.add_argument("--kills", type=int, default=30, help="at least so many kills")
     parser.add_argument("--only", nargs="*", choices=VICTIMS, default=VICTIMS, help="kill only these")
+    parser.add_argument(
+        "--fuzz", type=float, default=0.0, metavar="RATE", help="beside it so many mutated messages a second"
+    )
+    parser.add_argument(
+        "--expensive", action="store_true", help="beside it a user who submits what is expensive to read"
+    )
     parser.add_argument("--keep", action="store_true", help="leave the directory there even if all held")
     options = parser.parse_args()
     # What a client's library says of a broker that is away on purpose.
@@ -36,6 +42,8 @@ def main() -> int:
         kills=options.kills,
         seconds=options.seconds,
         who=options.only,
+        fuzz_rate=options.fuzz,
+        is_expensive=options.expensive,
     )
     out = asyncio.run(one.run())
     sys.stdout.write(out.text() + "\n")

@@ -16,7 +16,9 @@ import asyncpg
 import msgspec
 
 from tests.chaos import executions, victims
+from tests.chaos.beside import Beside, beside, lost_leases
 from tests.chaos.victims import VICTIMS, Kill, NobodyThere, kill
+from tests.hostile.target import attacked
 from wms.audit import Report, audit
 from wms.client import Client, JobDescription, Unavailable, select
 from wms.embedded.server import Server
@@ -27,6 +29,7 @@ from wms.embedded.system import System
 LEASE_SECONDS, OFFER_SECONDS = 12.0, 6.0
 SLOTS = 16
 BATCH = 100
+EXPENSIVE_SECONDS = 600
 PATIENCE = 60.0
 """For one call of the client, through any outage."""
 
@@ -41,8 +44,12 @@ QUICK: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-JOBS = """select job_id, state from job
-          union all select n, state from block, generate_series(first, last) as n"""
+OWNER = "innocent"
+"""Whose jobs are submitted and checked: of a fuzzer's and an expensive user's nothing is promised but that the audit holds."""
+JOBS = """select job_id, state from job where owner = $1
+          union all select n, b.state from block b join sweep s on s.first = b.sweep, generate_series(b.first, b.last) as n
+          where s.owner = $1"""
+ATTEMPTS = """select a.job_id, a.epoch, a.outcome, a.accepted_at from attempt a join job j using (job_id) where j.owner = $1"""
 
 
 class _Quick(Supervisor):
@@ -64,6 +71,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     attempts: int = 0
     ran_again: int = 0
     faults: list[str] = []
+    beside: list[str] = []
+    """What ran beside the kills, and what it saw."""
     audit: Report | None = None
 
     @property
@@ -77,6 +86,7 @@ class Outcome(msgspec.Struct, kw_only=True):
             f"seed {self.seed}: {self.jobs:,} jobs, {len(self.kills)} kills, {self.seconds:.0f} s",
             f"ended: {self.states}; {self.attempts:,} attempts; {self.ran_again} ran to their end more than once",
             *self._recoveries(),
+            *self.beside,
             *(f"FAULT  {each}" for each in self.faults[:50]),
         ]
         if self.audit is not None:
@@ -120,11 +130,14 @@ class Run:
         kills: int,
         seconds: float = 0.0,
         who: Sequence[str] = VICTIMS,
+        fuzz_rate: float = 0.0,
+        is_expensive: bool = False,
     ) -> None:
         self._root = root
         self._victims = who
         self._rng = random.Random(seed)
         self._wanted = (jobs, kills, seconds)
+        self._beside = (fuzz_rate, is_expensive)
         self._out = Outcome(seed=seed)
         self._job_ids: list[int] = []
         self._killed: set[int] = set()
@@ -141,9 +154,23 @@ class Run:
         async with quick_system(self._root / "system") as system:
             assert system.facts is not None
             url = system.facts.postgres_url
-            async with Client.connect(system.layout.root, timeout=PATIENCE) as client:
+            await self._submit_and_kill(system, url, payload)
+            await self._check(system, url)
+        self._check_orphans(system)
+        self._out.seconds = time.monotonic() - self._began
+        return self._out
+
+    async def _submit_and_kill(self, system: System, url: str, payload: Path) -> None:
+        fuzz_rate, is_expensive = self._beside
+        async with (
+            attacked(system) as target,
+            Client.connect(target.settings(OWNER), timeout=PATIENCE) as client,
+        ):
+            async with beside(
+                target, fuzz_rate=fuzz_rate, is_expensive=is_expensive, seed=self._out.seed
+            ) as other:
                 self._began = time.monotonic()
-                killing = asyncio.create_task(self._kill_all(system, url))
+                killing = asyncio.create_task(self._kill_all(system, url, other))
                 try:
                     await self._submit_all(client, payload, killing)
                     await killing
@@ -151,14 +178,12 @@ class Run:
                 finally:
                     for task in (killing, *self._watches):
                         task.cancel()
-            await self._check(system, url)
-        self._check_orphans(system)
-        self._out.seconds = time.monotonic() - self._began
-        return self._out
+            self._out.faults += other.faults
+            self._out.beside = await other.text()
 
     # --- what goes on -------------------------------------------------------------------------------
 
-    async def _kill_all(self, system: System, url: str) -> None:
+    async def _kill_all(self, system: System, url: str, other: Beside) -> None:
         _, kills, seconds = self._wanted
         order: list[str] = []
         while len(self._out.kills) < kills or time.monotonic() - self._began < seconds:
@@ -171,6 +196,7 @@ class Run:
                 done = await kill(victim, system, url, self._began)
             except NobodyThere:
                 continue
+            other.replaced(done, time.monotonic())
             self._out.kills.append(done)
             self._watches.append(asyncio.create_task(self._watch(url, done)))
             sys.stdout.write(
@@ -243,11 +269,13 @@ class Run:
         connection = await asyncpg.connect(url)
         try:
             await self._drained(connection)
-            jobs = {row["job_id"]: row["state"] for row in await connection.fetch(JOBS)}
-            attempts = await connection.fetch("select job_id, epoch, outcome, accepted_at from attempt")
+            jobs = {row["job_id"]: row["state"] for row in await connection.fetch(JOBS, OWNER)}
+            attempts = await connection.fetch(ATTEMPTS, OWNER)
+            lost = await lost_leases(connection, OWNER, self._out.kills, LEASE_SECONDS)
         finally:
             await connection.close()
         out = self._out
+        out.faults += lost
         out.jobs = len(jobs)
         out.attempts = len(attempts)
         for state in jobs.values():
@@ -264,15 +292,20 @@ class Run:
         out.audit = await audit(url, kafka=system.broker.bootstrap)
 
     async def _drained(self, connection: asyncpg.Connection) -> None:
-        """After the last fault all that was to be sent is sent, and all that was to be handled is handled, in a minute."""
-        deadline = time.monotonic() + 60
+        """After the last fault all that was to be sent is sent, and all that was to be handled is handled, in a minute.
+
+        What an expensive user sent waits aside and counts as lag: each of it takes seconds of processor time.
+        """
+        _, is_expensive = self._beside
+        patience = EXPENSIVE_SECONDS if is_expensive else 60
+        deadline = time.monotonic() + patience
         query = """select (select count(*) from outbox) as outbox, (select count(*) from lease) as leases,
             (select coalesce(sum(lag.value::int), 0) from service_instance i, jsonb_each_text(i.health -> 'lag') lag
              where heartbeat_at > now() - interval '3 s') as lag"""
         while any(left := dict(await connection.fetchrow(query)).values()):
             if time.monotonic() > deadline:
                 self._out.faults.append(
-                    f"a minute after the last job there were left: outbox, leases, lag {left}"
+                    f"{patience} s after the last job there were left: outbox, leases, lag {left}"
                 )
                 return
             await asyncio.sleep(0.1)

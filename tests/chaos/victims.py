@@ -28,6 +28,10 @@ class Kill(msgspec.Struct, kw_only=True):
     """Seconds after the beginning."""
     recovered_after: float
     progress_after: float | None = None
+    killed_at: float
+    """Seconds since 1970."""
+    pilot: str | None = None
+    """The pilot that was killed, or whose shepherd was."""
 
 
 class NobodyThere(LookupError):  # noqa: N818 - an outcome
@@ -37,12 +41,13 @@ class NobodyThere(LookupError):  # noqa: N818 - an outcome
 async def kill(victim: str, system: System, url: str, began: float) -> Kill:
     """Kill one of that kind with SIGKILL and wait until another does its work. AssertionError if none does in time."""
     pid = _find(victim, system)
-    lost = await _leases_of(url, pid) if victim in SYNTHETIC else ()
+    pilot = _pilot_of(pid) if victim in SYNTHETIC else None
+    lost = await _leases_of(url, pilot) if pilot else ()
     # Services begin afresh when the broker is another one.
     replaced: set[int | None] = {pid}
     if victim == "broker":
         replaced |= {system.supervisor.pid_of(name) for name in SERVICES}
-    at = time.monotonic()
+    at, killed_at = time.monotonic(), time.time()
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     while not await _recovered(victim, system, url, replaced, lost):
@@ -56,6 +61,8 @@ async def kill(victim: str, system: System, url: str, began: float) -> Kill:
         pid=pid,
         at=round(at - began, 1),
         recovered_after=round(time.monotonic() - at, 2),
+        killed_at=killed_at,
+        pilot=pilot,
     )
 
 
@@ -116,19 +123,23 @@ def payloads(system: System) -> list[int]:
     return found
 
 
-async def _leases_of(url: str, pid: int) -> tuple[tuple[int, int], ...]:
-    """Return what the pilot of that agent, or of that shepherd's agent, holds."""
+def _pilot_of(pid: int) -> str | None:
+    """Return the pilot of that agent, or of that shepherd's agent."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
         agent = psutil.Process(process.ppid()) if _is_shepherd(process) else process
-        pilot = agent.environ().get("WMS_PILOT")
-        connection = await asyncpg.connect(url)
-        try:
-            rows = await connection.fetch("select job_id, epoch from lease where pilot_id = $1", pilot)
-            return tuple((row["job_id"], row["epoch"]) for row in rows)
-        finally:
-            await connection.close()
-    return ()
+        return agent.environ().get("WMS_PILOT")
+    return None
+
+
+async def _leases_of(url: str, pilot: str) -> tuple[tuple[int, int], ...]:
+    """Return what the pilot holds."""
+    connection = await asyncpg.connect(url)
+    try:
+        rows = await connection.fetch("select job_id, epoch from lease where pilot_id = $1", pilot)
+        return tuple((row["job_id"], row["epoch"]) for row in rows)
+    finally:
+        await connection.close()
 
 
 async def _recovered(
