@@ -231,8 +231,8 @@ def test_a_class_that_found_work_is_trusted_again() -> None:
     it.refused(sent(picky), "no such node")
     said: dict[str, Any] = dict.fromkeys(("slots", "lasts", "pilots"), 1)
     there = Supply(
-        site="A", ce="ce", vo="v", state="Running", busy=0, resource="", asks=picky.name, unfit=[], free_memory_mb=None,
-        worked=1, silent=False, **said,
+        site="A", ce="ce", vo="v", state="Running", busy=0, resource="", asks=picky.name, owner_group="", unfit=[],
+        free_memory_mb=None, worked=1, silent=False, **said,
     )  # fmt: skip
     it.seen([replace(there, worked=0)])
     assert isinstance(it.hosts(asks(PICKY), element()), Avoided)

@@ -1,7 +1,8 @@
 """The policy requirements of a pilot's jobs, as the batch job that the pilot is shows them to whoever runs the batch system.
 
 A site's people, and their scripts, can query them out of each batch job: as environment everywhere, as a comment in Slurm, as
-attributes of the job's ad in HTCondor, in the description of the job in ARC. They name groups and numbers, no person and no secret.
+attributes of the job's ad in HTCondor, in the description of the job in ARC and LSF, as variables of the job in PBS. They
+name groups and numbers, no person and no secret.
 """
 
 from collections.abc import Mapping
