@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from docs.pages import configuration, messages, performance, schema, states
+from docs.pages import configuration, descriptions, messages, performance, schema, states
 from docs.pages.channels import CHANNELS
 
 FOLDER = Path(__file__).parent
@@ -18,6 +18,7 @@ def pages() -> dict[str, str]:
         "messages.md": messages.page(),
         "configuration.md": configuration.page(),
         "performance.md": performance.page(),
+        "guide/descriptions.md": descriptions.page(),
     }
     return {
         **{name: MARK + text for name, text in marked.items()},
