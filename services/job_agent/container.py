@@ -287,7 +287,9 @@ class Init:
 
     def _mount(self, work: str, scratch: str) -> None:
         hidden = _outermost(self._hidden + self._barred([work, *self._shown]))
-        shown = [each for each in self._shown if any(_is_below(each, above) for above in hidden)]
+        shown = [
+            each for each in self._shown if any(_is_below(each, above) for above in (*hidden, *TEMPORARY))
+        ]
         opened = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in (work, scratch, *shown)}
         self._replace_shared(opened[scratch])
         emptied = [each for each in hidden if _empty(each)]
@@ -300,8 +302,8 @@ class Init:
 
     def _replace_shared(self, scratch: int) -> None:
         """Put the payload's own in the place of what all users of the machine write to."""
-        # Below what is its scratch directory there can be no directories of the jobs.
-        in_memory = any(_is_below(self._jobs, each) for each in TEMPORARY)
+        # Below what is its scratch directory there can be no directories of the jobs, nor the pilot's Python.
+        in_memory = any(_is_below(path, each) for path in (self._jobs, *self._shown) for each in TEMPORARY)
         for each in (*TEMPORARY, SHARED_MEMORY):
             if not os.path.isdir(each):
                 continue

@@ -879,8 +879,9 @@ def _explained(error: BaseException, order: dict[str, Any]) -> str:
         return f"the working directory cannot be entered: {error.strerror}"
     if error.errno == errno.ENOENT and os.path.exists(program) and "/" in program:
         return f"{program!r} cannot be started: the interpreter it names is not there"
+    own_tmp = "; isolated jobs have a /tmp of their own: send it in the input sandbox"
     texts = {
-        errno.ENOENT: "no such program",
+        errno.ENOENT: "no such program" + (own_tmp if program.startswith(("/tmp/", "/var/tmp/")) else ""),  # noqa: S108
         errno.EACCES: "it is not executable, or lies in a directory that may not be entered",
         errno.ENOEXEC: "it is no program of this machine, and has no #! line that names one",
         errno.E2BIG: "its arguments and environment are too large",

@@ -108,6 +108,7 @@ async def test_exit_codes_and_signals_are_told(new: New) -> None:
         ("no-such-program", None, "no such program"),
         ("./no-such-program", None, "no such program"),
         ("/no/such/program", None, "no such program"),
+        ("/tmp/no-such-program", None, "isolated jobs have a /tmp of their own"),
         ("orphan.sh", b"#!/no/such/interpreter\n", "the interpreter it names is not there"),
         ("prose.txt", b"just text\n", "no program of this machine"),
         ("/etc/passwd", None, "not executable"),

@@ -5,6 +5,7 @@ import itertools
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,33 @@ async def test_the_agent_and_the_nodes_processes_are_not_there(new: New) -> None
     assert "Permission denied" in outcome.stderr_tail, "its own init's"
     assert outcome.stderr_tail.count("No such") >= 2
     assert int(outcome.stdout_tail) <= 5
+
+
+async def test_the_pilots_python_is_there_though_it_lies_below_tmp(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as elsewhere:
+        venv = Path(elsewhere, "clone", ".venv")
+        program = venv / "bin" / "hello"
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\necho hello; ls -a /tmp; : > /tmp/mine; : > $0")
+        program.chmod(0o755)
+        Path(elsewhere, "secret").touch()
+        Path(elsewhere).chmod(0o755)
+        monkeypatch.setattr(sys, "prefix", str(venv))
+        async with Workplace(
+            root=data / "pilots" / "q" / "jobs",
+            store=open_store(f"file://{data}/sandboxes"),
+            site=SiteName("S"),
+            pilot_id=PilotId("q"),
+            isolation=Isolation(mode="required", hidden=(str(data),)),
+        ) as entered:
+            asked = JobDescription(executable=str(program), arguments=())
+            outcome = await entered.payload(JobId(next(_ids)), Epoch(1), asked, None).run()
+    words = outcome.stdout_tail.split()
+    assert words[0] == "hello", outcome.reason
+    assert Path(elsewhere).name in words
+    assert outcome.stderr_tail.count("Read-only file system") == 1, "it can be written beside, not to"
 
 
 PTRACE = """

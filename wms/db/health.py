@@ -10,20 +10,20 @@ SQL = load(__file__)
 
 async def outbox(tx: Transaction) -> asyncpg.Record:
     """Return `parcels` that are long due and not sent, and the `age` of the oldest in seconds."""
-    return await _one(tx, "outbox")
+    return await _one(tx, SQL["outbox"])
 
 
 async def pilots(tx: Transaction) -> asyncpg.Record:
     """Return how many `pilots` there are, how many are `running`, `silent`, and run `unheard`."""
-    return await _one(tx, "pilots")
+    return await _one(tx, SQL["pilots"])
 
 
 async def connections(tx: Transaction) -> asyncpg.Record:
     """Return how many connections are `open`, and how many there may be at `most`."""
-    return await _one(tx, "connections")
+    return await _one(tx, SQL["connections"])
 
 
-async def _one(tx: Transaction, name: str) -> asyncpg.Record:
-    row = await tx.fetchrow(SQL[name])
+async def _one(tx: Transaction, statement: str) -> asyncpg.Record:
+    row = await tx.fetchrow(statement)
     assert row is not None
     return row
