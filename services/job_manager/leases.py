@@ -13,15 +13,15 @@ from wms.db.pilot import Fate
 from wms.ids import JobId, PilotId
 from wms.job.job import Job, lost, never_offered
 from wms.job.reasons import Code, Reason
+from wms.jobdesc.offering import OFFER_LIMIT
 from wms.lease import Lease, Steps, Terms
-from wms.messages.wire import PAYLOAD_LIMIT
+from wms.messages.site_inbox import Offer
+from wms.messages.wire import PAYLOAD_LIMIT, size
 
 log = structlog.get_logger()
 
 BATCH = 1_000
 SET_ASIDE_SECONDS = 60.0
-OFFER_FRAME = 10_000
-"""Bytes that an offer may take besides the description of its job."""
 
 
 class Leases:
@@ -75,11 +75,27 @@ class Leases:
         overdue = [found for each in job_ids if (found := ledger.job(each)) and _is_over(found.lease, now)]
         fates = await pilot.fates(tx, {each.lease.pilot_id for each in overdue if each.lease})
         offered = [each.job_id for each in overdue if each.lease and each.lease.phase == "offered"]
-        large = await job.offer_bytes(tx, offered, PAYLOAD_LIMIT - OFFER_FRAME)
+        large = await self._too_large(tx, offered)
         for found in overdue:
             _take_one(ledger, found, fates, large.get(found.job_id, 0))
         await ledger.write(tx, "job_manager")
         log.info("leases taken back", jobs=len(overdue))
+
+    async def _too_large(self, tx: Transaction, offered: list[JobId]) -> dict[JobId, int]:
+        """Return how large the offers are that no message holds, so that no pilot was told of them."""
+        # What is under the limit of submissions fits; of the few others each offer is made again, as the matcher made it.
+        sizes = {
+            each.job_id: size(
+                Offer(
+                    pilot_id=each.pilot_id,
+                    request_id=each.request_id,
+                    jobs=(each.offered(),),
+                    hold_seconds=self._terms.offer_seconds,
+                )
+            )
+            for each in await job.large_offers(tx, offered, OFFER_LIMIT)
+        }
+        return {job_id: taken for job_id, taken in sizes.items() if taken > PAYLOAD_LIMIT}
 
 
 def _is_over(lease: Lease | None, now: datetime) -> bool:

@@ -38,6 +38,8 @@ class Reasons:
         self._db = db
         self._survey = Survey()
         self._numbers: dict[TaskQueueId, int] = {}
+        self._faulty: set[TaskQueueId] = set()
+        """Queues that cannot be numbered: nobody says why they wait, and all others are looked at."""
         self._not_before = 0.0
 
     async def look(self) -> None:
@@ -90,8 +92,8 @@ class Reasons:
         jobs = np.zeros(len(self._survey.requirements), dtype=np.int64)
         weights = np.zeros(len(jobs))
         for tq_id, each in waiting.items():
-            jobs[self._numbers[tq_id]] = each.jobs
-            weights[self._numbers[tq_id]] = each.weight
+            if (number := self._numbers.get(tq_id)) is not None:
+                jobs[number], weights[number] = each.jobs, each.weight
         limits = Limits(limit.holding(await limit.said(tx)))
         closed = limits.full(await limit.all_counts(tx))
         standings = self._survey.standings(
@@ -108,7 +110,8 @@ class Reasons:
         return {
             tq_id: (at, judged)
             for tq_id in waiting
-            if (judged := self._judged_one(tq_id, at := standings[self._numbers[tq_id]], private)) is not None
+            if (number := self._numbers.get(tq_id)) is not None
+            and (judged := self._judged_one(tq_id, at := standings[number], private)) is not None
         }
 
     def _judged_one(
@@ -119,22 +122,44 @@ class Reasons:
 
     async def _learn(self, tx: Transaction, waiting: Mapping[TaskQueueId, Waiting]) -> None:
         """Number the queues that are new; begin anew when most that are numbered are gone."""
+        self._faulty &= waiting.keys()
         if len(self._numbers) > 2 * len(waiting) + DEAD_QUEUES:
-            kept = {
-                tq_id: self._survey.requirements[number]
-                for tq_id, number in self._numbers.items()
-                if tq_id in waiting
-            }
-            self._survey, self._numbers = Survey(), {}
-            self._number(kept)
-        unknown = waiting.keys() - self._numbers.keys()
+            self._number_anew({tq_id: each for tq_id, each in self._numbered().items() if tq_id in waiting})
+        unknown = waiting.keys() - self._numbers.keys() - self._faulty
         if unknown:
             self._number(await task_queue.read(tx, unknown))
 
     def _number(self, queues: Mapping[TaskQueueId, Requirements]) -> None:
         for tq_id, wanted in queues.items():
-            self._numbers[tq_id] = len(self._survey.requirements)
-            self._survey.append(wanted)
+            try:
+                self._survey.append(wanted)
+            except Exception:
+                log.exception("queue passed over", tq_id=tq_id)
+                self._leave_out(tq_id, queues)
+                return
+            self._numbers[tq_id] = len(self._numbers)
+
+    def _leave_out(self, faulty: TaskQueueId, queues: Mapping[TaskQueueId, Requirements]) -> None:
+        """Number all again but those at fault: the survey may have taken in a part of one."""
+        found = {tq_id for tq_id, wanted in queues.items() if not _can_be_numbered(wanted)} | {faulty}
+        self._faulty |= found
+        whole = self._numbered() | dict(queues)
+        self._number_anew({tq_id: wanted for tq_id, wanted in whole.items() if tq_id not in found})
+
+    def _number_anew(self, queues: Mapping[TaskQueueId, Requirements]) -> None:
+        self._survey, self._numbers = Survey(), {}
+        self._number(queues)
+
+    def _numbered(self) -> dict[TaskQueueId, Requirements]:
+        return {tq_id: self._survey.requirements[number] for tq_id, number in self._numbers.items()}
+
+
+def _can_be_numbered(wanted: Requirements) -> bool:
+    try:
+        Survey().append(wanted)
+    except Exception:  # noqa: BLE001 - the queue's, whatever it is
+        return False
+    return True
 
 
 def _judged(tq_id: TaskQueueId, at: Standing) -> Judgement | None:

@@ -20,7 +20,7 @@ from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.jobdesc.offering import OFFER_LIMIT
 from wms.lease import Terms
 from wms.messages.requests import MatchRequest
-from wms.messages.site_inbox import NoMatch, Offer, OfferedJob, inbox
+from wms.messages.site_inbox import NoMatch, Offer, inbox
 from wms.site import Resource
 from wms.taskqueue.index import Pick, QueueIndex
 from wms.taskqueue.selection import left_over
@@ -276,7 +276,7 @@ class Matching:
             offer = Offer(
                 pilot_id=request.pilot_id,
                 request_id=request.request_id,
-                jobs=tuple(_offered(each) for each in part),
+                jobs=tuple(each.offered() for each in part),
                 hold_seconds=self._terms.offer_seconds,
             )
             try:
@@ -290,19 +290,6 @@ class Matching:
 def _claim(request: Bound, pick: Pick) -> Claim:
     resource = request.resource
     return Claim(pick.job_id, request.pilot_id, request.request_id, resource.site, resource.grid_ce)
-
-
-def _offered(claimed: Claimed) -> OfferedJob:
-    return OfferedJob(
-        job_id=claimed.job_id,
-        epoch=claimed.epoch,
-        owner=claimed.owner,
-        owner_group=claimed.owner_group,
-        vo=claimed.vo,
-        description=msgspec.Raw(claimed.description.encode()),
-        array_index=claimed.array_index,
-        parameters=msgspec.json.decode(claimed.parameters) if claimed.parameters else {},
-    )
 
 
 def _parts(claimed: Sequence[Claimed]) -> Iterable[Sequence[Claimed]]:

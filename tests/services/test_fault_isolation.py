@@ -11,6 +11,7 @@ from tests.services.world import World, ids
 from wms.db.database import Database
 from wms.ids import TaskQueueId
 from wms.job.job import Job
+from wms.taskqueue.closed import Closed
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.index import QueueIndex
 
@@ -56,6 +57,28 @@ async def test_a_queue_that_cannot_be_indexed_keeps_no_other_from_being_matched(
     monkeypatch.undo()
     await the_world.reconcile()
     assert ids(await the_world.match(slots=2)) == [bad]
+
+
+async def test_a_queue_that_cannot_be_numbered_leaves_every_other_with_its_reason(
+    the_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await the_world.submitted(cpu_time=60)
+    (bad,) = await the_world.submitted(cpu_time=50_000)
+    await the_world.submitted(cpu_time=60, sites=["A"])
+    append = Closed.append
+
+    def append_or_fail(self: Closed, requirements: Requirements) -> None:
+        append(self, requirements)
+        if requirements.cpu_segment > 10_000:
+            raise OverflowError("a number of this queue")
+
+    monkeypatch.setattr(Closed, "append", append_or_fail)
+    for _ in range(2):
+        await the_world.look()
+        told = await the_world.sql("select r.code, j.job_id from job j join wait_reason r using (tq_id)")
+        assert sorted(each["code"] for each in told) == ["IMPOSSIBLE_NOW", "IMPOSSIBLE_NOW"]
+        assert bad not in {each["job_id"] for each in told}
+        await the_world.submitted(cpu_time=50_001)
 
 
 class FaultyIndex:

@@ -9,7 +9,8 @@ from services.matcher import ads
 from tests.services.world import World, user
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import ad
+from wms.db import ad, block
+from wms.ids import JobId
 from wms.messages import replies
 from wms.messages.ads import Advertise
 from wms.messages.queries import ListSites
@@ -122,6 +123,46 @@ async def test_a_job_that_cannot_be_offered_keeps_nobody_elses_request_waiting(t
     await the_world.expire(large)
     assert await the_world.state(large) == "Held"
     assert "TOO_LARGE" in await the_world.reasons(large)
+
+
+async def enlarged(world: World, *, arguments: int, parameters: int) -> JobId:
+    """Return a sweep's job that was stored when nothing bounded its offer: letters of an argument and of each parameter."""
+    (job_id,) = await world.submitted(name="{text}", parameters={"text": ["short"]})
+    async with world.db.transaction() as tx:
+        await block.expand(tx, [job_id])
+    await world.sql(
+        "update description set body = jsonb_set(body::jsonb, '{arguments}', jsonb_build_array(repeat('x', $1::integer)))::text::json"
+        " where description_id = (select description_id from job where job_id = $2)",
+        arguments,
+        job_id,
+    )
+    changed = await world.sql(
+        "update job set parameters = (select jsonb_object_agg('p' || n, repeat('€', $1::integer)) from generate_series(1, 20) n)"
+        " where job_id = $2 returning job_id",
+        parameters,
+        job_id,
+    )
+    assert changed, "it has a row of its own"
+    return job_id
+
+
+async def test_a_job_too_large_by_its_parameters_is_held(the_world: World) -> None:
+    job_id = await enlarged(the_world, arguments=1_000, parameters=16_000)
+    assert await the_world.match() == []
+    await the_world.expire(job_id)
+    assert await the_world.state(job_id) == "Held"
+    assert "TOO_LARGE" in await the_world.reasons(job_id)
+
+
+@pytest.mark.parametrize(("arguments", "parameters"), [(947_000, 10), (1_000, 15_750), (470_000, 7_900)])
+async def test_a_large_job_that_can_be_offered_is_offered_again(
+    the_world: World, arguments: int, parameters: int
+) -> None:
+    job_id = await enlarged(the_world, arguments=arguments, parameters=parameters)
+    for _ in range(2):
+        assert [each for each, _ in await the_world.match()] == [job_id]
+        await the_world.expire(job_id)
+        assert await the_world.state(job_id) == "Waiting"
 
 
 async def test_a_job_too_large_to_be_offered_is_refused(the_world: World) -> None:

@@ -34,8 +34,8 @@ class Shell:
         self.out = self.err = ""
 
     def words(self, arguments: tuple[str, ...]) -> list[str]:
-        at = 2 if arguments[0] in {"shares", "pilot"} else 1
-        return [*arguments[:at], "--data", str(self.data), *arguments[at:]]
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        return [*arguments[:end], "--data", str(self.data), *arguments[end:]]
 
     async def run(self, *arguments: str) -> int:
         """Run a command in a thread of this process, which is far quicker to start than a process."""

@@ -87,7 +87,7 @@ async def test_jobs_of_others_are_not_there(place: Place, owner: str) -> None:
             with pytest.raises(Rejected, match="NO_SUCH_JOB"):
                 await ask(job)
         refused = await bob.kill(select(job))
-        assert (refused.changed, refused.unchanged[0].why) == (0, f"no job {job}")
+        assert (refused.changed, refused.unchanged[0].why) == (0, f"there is no job {job}")
         assert (await bob.kill(select(everything=True))).changed == 0
         assert [each async for each in bob.jobs(select(everything=True))] == []
         assert await alice.counts(select(job)) == {"Waiting": 1}

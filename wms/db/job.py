@@ -20,6 +20,7 @@ from wms.job.reasons import Code
 from wms.job.state import AT_A_PILOT, Event, State
 from wms.lease import Lease
 from wms.messages import events
+from wms.messages.site_inbox import OfferedJob
 
 SQL = load(__file__)
 
@@ -79,6 +80,19 @@ class Claimed(msgspec.Struct, frozen=True):
     site: str
     description: str
     """JSON."""
+
+    def offered(self) -> OfferedJob:
+        """Return the job as its pilot is offered it."""
+        return OfferedJob(
+            job_id=self.job_id,
+            epoch=self.epoch,
+            owner=self.owner,
+            owner_group=self.owner_group,
+            vo=self.vo,
+            description=msgspec.Raw(self.description.encode()),
+            array_index=self.array_index,
+            parameters=msgspec.json.decode(self.parameters) if self.parameters else {},
+        )
 
 
 async def reserve(tx: Transaction, count: int) -> JobId:
@@ -232,12 +246,11 @@ def _notes(move: Move) -> Iterable[tuple[Any, ...]]:
         )
 
 
-async def offer_bytes(tx: Transaction, job_ids: Sequence[JobId], limit: int) -> dict[JobId, int]:
-    """Return how many bytes the descriptions of those of these jobs take that take more than a limit."""
+async def large_offers(tx: Transaction, job_ids: Sequence[JobId], limit: int) -> list[Claimed]:
+    """Return those of these jobs that are offered and whose descriptions and parameters take more bytes than a limit."""
     if not job_ids:
-        return {}
-    rows = await tx.fetch(SQL["offer_bytes"], list(job_ids), limit)
-    return {row["job_id"]: row["bytes"] for row in rows}
+        return []
+    return [Claimed(*row) for row in await tx.fetch(SQL["large_offers"], list(job_ids), limit)]
 
 
 async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop) -> None:

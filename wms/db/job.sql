@@ -36,11 +36,13 @@ select n.job_id, n.seq, n.before, n.event, n.state, n.epoch, n.reason, n.text, $
 from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::text[])
     as n(job_id, seq, before, event, state, epoch, reason, text);
 
--- name: offer_bytes
--- How large the descriptions of these jobs are, of those over a limit.
-select j.job_id, octet_length(d.body::text) as bytes
-from job j join description d using (description_id)
-where j.job_id = any ($1::bigint[]) and octet_length(d.body::text) > $2;
+-- name: large_offers
+-- The offers of these jobs that still stand and may be too large for a message: their descriptions and parameters are over a limit.
+select l.job_id, l.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.array_index, j.parameters, l.pilot_id, l.request_id, j.site,
+       d.body as description
+from lease l join job j using (job_id) join description d using (description_id)
+where l.job_id = any ($1::bigint[]) and l.phase = 'offered'
+  and octet_length(d.body::text) + coalesce(octet_length(j.parameters::text), 0) > $2;
 
 -- name: ask_stop
 -- Remember that the pilots of these jobs were asked to stop them.

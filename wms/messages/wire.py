@@ -30,6 +30,11 @@ def encode(message: msgspec.Struct) -> bytes:
     return payload
 
 
+def size(message: msgspec.Struct) -> int:
+    """Return how many bytes the message takes, be it too large or not."""
+    return len(_encoder.encode(message))
+
+
 class Envelope(msgspec.Struct, frozen=True):
     """What can be read of a command or query that is otherwise wrong: by which id its sender waits for an answer, and where."""
 

@@ -222,6 +222,8 @@ def _unpack_members(tar: tarfile.TarFile, dest: Path, limits: Limits) -> int:
 def _check_member(member: tarfile.TarInfo, dest: Path, limits: Limits) -> None:
     if reason := _bad_kind(member) or bad_name(member.name, limits):
         raise _refused(member.name, reason)
+    if not hasattr(tarfile, "data_filter"):
+        return  # Python 3.11 has it from 3.11.4 on
     try:
         # Says all of this once more, and what Python's authors learn of later.
         tarfile.data_filter(member, str(dest))
