@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from docs.pages import configuration, descriptions, messages, performance, schema, states
+from docs.pages import bounds, configuration, descriptions, messages, performance, schema, states
 from docs.pages.channels import CHANNELS
 
 FOLDER = Path(__file__).parent
@@ -14,6 +14,7 @@ MARK = "<!-- Written by `make docs` from the code; do not edit. -->\n"
 def pages() -> dict[str, str]:
     """Return every generated file: its path below `docs/` and its text, the same for the same code."""
     marked = {
+        "bounds.md": bounds.page(),
         "states.md": states.page(),
         "messages.md": messages.page(),
         "configuration.md": configuration.page(),

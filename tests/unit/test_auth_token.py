@@ -355,7 +355,9 @@ def test_what_is_no_key_is_refused(tmp_path: Path) -> None:
     (tmp_path / "issuer.pem").chmod(0o600)
     assert code(lambda: load_key(tmp_path / "issuer.pem")) == "KEY_UNREADABLE"
     assert code(lambda: load_key(tmp_path / "none.pem")) == "KEY_UNREADABLE"
-    assert code(lambda: Verifier.from_file(tmp_path / "issuer.pem")) == "KEYS_INVALID"
+    for content in (b"no keys", b" " * (1 << 20) + b"{}", b"[" * 100_000, b'{"keys": "\xff"}'):
+        (tmp_path / "issuer.pem").write_bytes(content)
+        assert code(lambda: Verifier.from_file(tmp_path / "issuer.pem")) == "KEYS_INVALID"
 
 
 def test_a_key_does_not_show_itself(issuer: Issuer) -> None:

@@ -39,10 +39,15 @@ def refusal(
     return str(caught.value)
 
 
+def test_a_file_is_measured_before_it_is_parsed(file: Path) -> None:
+    assert "is larger than 4,194,304 bytes" in refusal(file, "#" * 4_194_305)
+    assert "CONFIG_INVALID" in refusal(file, "a = " + "[" * 100_000)
+
+
 def test_what_is_not_said_has_its_default(file: Path) -> None:
     read = config(file, LEAST)
     assert read.auth.jwks == "/keys/jwks.json"
-    assert (read.postgres.pool, read.lease.lease_seconds, read.log.level) == (6, 120.0, "info")
+    assert (read.postgres.pool, read.lease.lease_seconds, read.log.level) == (8, 120.0, "info")
 
 
 def test_what_is_said_is_taken(file: Path) -> None:

@@ -34,6 +34,8 @@ __all__ = [
 
 AUDIENCE: Final = "wms"
 SIZE_LIMIT: Final = 8 * 1024
+KEYS_BYTES: Final = 1024 * 1024
+"""Of a file of public keys."""
 SKEW_SECONDS: Final = 30
 """How far ahead the issuer's clock may be; a token that has expired has expired."""
 LIFETIME_LIMIT: Final = 31 * 86_400
@@ -158,8 +160,12 @@ class Verifier:
 
         """
         try:
-            keys = msgspec.json.decode(path.read_bytes(), type=KeySet)
-        except (OSError, msgspec.DecodeError) as error:
+            with path.open("rb") as file:
+                text = file.read(KEYS_BYTES + 1)
+            if len(text) > KEYS_BYTES:
+                raise Rejected("KEYS_INVALID", f"{path}: is larger than {KEYS_BYTES:,} bytes")
+            keys = msgspec.json.decode(text, type=KeySet)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Rejected("KEYS_INVALID", f"cannot read the public keys in {path}: {error}") from None
         return cls(keys)
 

@@ -18,6 +18,8 @@ from wms.errors import Rejected
 from wms.telemetry.logs import Level
 
 PREFIX = "WMS_"
+SIZE_LIMIT = 4 * 1024 * 1024
+"""Bytes of a file."""
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -76,10 +78,14 @@ class ServiceConfig(Section, frozen=True, kw_only=True):
 def read(path: Path, kind: type[T], environment: Mapping[str, str]) -> T:
     """Return the configuration from the file and the environment, or raise Rejected with the place that is wrong."""
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        with path.open("rb") as file:
+            text = file.read(SIZE_LIMIT + 1)
+        if len(text) > SIZE_LIMIT:
+            raise Rejected("CONFIG_INVALID", f"{path}: is larger than {SIZE_LIMIT:,} bytes")
+        table = tomllib.loads(text.decode())
     except OSError as error:
         raise Rejected("CONFIG_MISSING", f"{path}: {error.strerror}", "name a file with --config") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Rejected("CONFIG_INVALID", f"{path}: {error}") from None
     _overlay(table, environment)
     try:

@@ -1,0 +1,128 @@
+"""`docs/bounds.md`: how much each parser takes at most of what comes from outside, before it parses."""
+
+from docs.pages.structs import head, row
+from wms.auth import token
+from wms.bus import expansion, reader
+from wms.classad import limits as classad
+from wms.cli import describing, scenario_file, swf
+from wms.client import credential
+from wms.discovery import address
+from wms.discovery import document as discovery
+from wms.dispatch import arc_rest, commands, port
+from wms.glue import entity, glue2_xml, ldif, tree
+from wms.jobdesc import document, from_toml, validation
+from wms.messages import wire
+from wms.runtime import config
+from wms.simulation import recording
+from wms.transfer import archive, store
+
+LEAD = """# Bounds of what is read
+
+Whatever comes from outside is measured before it is parsed, and refused if it is too large. This page is made from the constants of
+the parsers. How large each field of a message or a file may be is in [messages.md](messages.md) and
+[configuration.md](configuration.md): those bounds are checked while it is decoded ([`wms/bounds.py`](../wms/bounds.py)).
+"""
+_ARCHIVE = archive.Limits()
+
+Cap = tuple[str, int]
+PARSERS: list[tuple[str, str, list[Cap]]] = [
+    ("a message (JSON)", "wms/messages/wire.py", [("bytes", wire.PAYLOAD_LIMIT)]),
+    (
+        "a compressed batch of messages",
+        "wms/bus/expansion.py",
+        [("bytes expanded", expansion.EXPANDED_BYTES)],
+    ),
+    ("a token beside a message", "wms/bus/reader.py", [("bytes", reader.TOKEN_LIMIT)]),
+    ("a token", "wms/auth/token.py", [("bytes", token.SIZE_LIMIT)]),
+    ("a file of public keys (JSON)", "wms/auth/token.py", [("bytes", token.KEYS_BYTES)]),
+    ("a token file of a user", "wms/client/credential.py", [("bytes", credential.LIMIT)]),
+    (
+        "a ClassAd or an expression",
+        "wms/classad/limits.py",
+        [
+            ("bytes", classad.TEXT_BYTES),
+            ("levels", classad.DEPTH),
+            ("nodes", classad.NODES),
+            ("attributes", classad.ATTRIBUTES),
+        ],
+    ),
+    (
+        "a job description (JSON)",
+        "wms/jobdesc/document.py",
+        [
+            ("bytes", document.SIZE_LIMIT),
+            ("levels", document.DEPTH_LIMIT),
+            ("descriptions", document.DESCRIPTIONS_LIMIT),
+        ],
+    ),
+    (
+        "a job description (TOML)",
+        "wms/jobdesc/from_toml.py",
+        [("bytes", from_toml.SIZE_LIMIT), ("levels", document.DEPTH_LIMIT)],
+    ),
+    (
+        "lists of parameters of a submission",
+        "wms/jobdesc/validation.py",
+        [("bytes", validation.PARAMETERS_LIMIT)],
+    ),
+    ("a file of a list of values", "wms/cli/describing.py", [("bytes", describing.LIST_LIMIT)]),
+    ("a configuration (TOML)", "wms/runtime/config.py", [("bytes", config.SIZE_LIMIT)]),
+    (
+        "a GLUE document (LDIF)",
+        "wms/glue/ldif.py",
+        [("bytes", entity.SIZE_LIMIT), ("lines", ldif.LINES_LIMIT), ("entities", entity.ENTITIES_LIMIT)],
+    ),
+    (
+        "a GLUE document (XML)",
+        "wms/glue/glue2_xml.py",
+        [
+            ("bytes", entity.SIZE_LIMIT),
+            ("levels", tree.DEPTH_LIMIT),
+            ("nodes", glue2_xml.NODES_LIMIT),
+            ("entities", entity.ENTITIES_LIMIT),
+        ],
+    ),
+    (
+        "a GLUE document (JSON)",
+        "wms/glue/arc_json.py",
+        [("bytes", entity.SIZE_LIMIT), ("levels", 2 * tree.DEPTH_LIMIT)],
+    ),
+    (
+        "a document of an index (LDIF, XML, JSON)",
+        "wms/discovery/document.py",
+        [("bytes", discovery.SIZE_LIMIT), ("addresses", discovery.LEADS_LIMIT)],
+    ),
+    ("an address", "wms/discovery/address.py", [("characters", address.LENGTH_LIMIT)]),
+    ("an answer of an ARC element", "wms/dispatch/arc_rest.py", [("bytes", arc_rest.ANSWER_LIMIT)]),
+    ("what a batch system's command prints", "wms/dispatch/commands.py", [("bytes", commands.SIZE_LIMIT)]),
+    ("a pilot's output", "wms/dispatch/port.py", [("bytes", port.OUTPUT_LIMIT)]),
+    ("an object of the sandbox store", "wms/transfer/store.py", [("bytes", store.MAX_OBJECT)]),
+    (
+        "a sandbox archive (tar.gz)",
+        "wms/transfer/archive.py",
+        [
+            ("bytes", archive.MAX_ARCHIVE),
+            ("bytes expanded", _ARCHIVE.total_bytes),
+            ("members", _ARCHIVE.members),
+            ("levels", _ARCHIVE.depth),
+            ("bytes of a name", _ARCHIVE.name_length),
+        ],
+    ),
+    ("a scenario of a simulation (TOML)", "wms/cli/scenario_file.py", [("bytes", scenario_file.SIZE_LIMIT)]),
+    ("a line of a recording", "wms/simulation/recording.py", [("bytes", recording.LINE_LIMIT)]),
+    (
+        "a trace (SWF)",
+        "wms/cli/swf.py",
+        [("bytes a line", swf.LINE_LIMIT), ("headers", swf.HEADERS_LIMIT), ("jobs", swf.JOBS_LIMIT)],
+    ),
+]
+
+
+def page() -> str:
+    """Return the page."""
+    return "\n".join([LEAD, *head("What", "At most", "Parser"), *map(_line, PARSERS)]) + "\n"
+
+
+def _line(parser: tuple[str, str, list[Cap]]) -> str:
+    what, module, caps = parser
+    return row(what, ", ".join(f"{most:,} {unit}" for unit, most in caps), f"[`{module}`](../{module})")
