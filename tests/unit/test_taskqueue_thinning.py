@@ -137,7 +137,7 @@ def test_queues_emptied_behind_the_table_and_closed_ones_are_rejected_proposals(
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("per_class", [3, 40])
+@pytest.mark.parametrize("per_class", [3, pytest.param(40, marks=pytest.mark.slow)])
 def test_classes_seen_in_part(law, per_class):
     """Classes whose queues name different sites: at any one each class weighs what it does as a whole."""
     scene = Scene(law, [])
