@@ -23,6 +23,8 @@ TEXTS: Sequence[str] = (
 IDS = ("command_id", "query_id", "report_id", "request_id")
 WHOLE = 0.25
 """So many are sent as they are, but for their ids."""
+DEEPER = 0.85
+"""Of so many a part is changed, not the whole; the same again at each step inwards."""
 RAW = 0.1
 """Of so many the bytes are changed, not the values."""
 
@@ -54,14 +56,27 @@ class Mutator:
             for _ in range(self._rng.choice((1, 1, 2, 4))):
                 value = self._changed(value)
         # Half a character is written as an escape, which JSON allows and UTF-8 does not.
-        payload = json.dumps(value).encode("ascii")
+        try:
+            payload = json.dumps(value).encode("ascii")
+        except RecursionError:
+            # Nested several times over: deeper than this side can write.
+            payload = b'{"a":' * 50_000
         if self._rng.random() < RAW:
             payload = self._damaged(payload)
         return payload[:PAYLOAD_LIMIT]
 
     def _changed(self, value: Any) -> Any:
-        path = self._rng.choice(list(_paths(value)))
-        return _replaced(value, path, self._rng.choice(self._changes))
+        return _replaced(value, self._path(value), self._rng.choice(self._changes))
+
+    def _path(self, value: Any) -> Path:
+        """Return a way into the value, one step after the other: to list them all takes minutes of what was repeated twice."""
+        path: Path = ()
+        while isinstance(value, dict | list) and value and self._rng.random() < DEEPER:
+            key = (
+                self._rng.choice(list(value)) if isinstance(value, dict) else self._rng.randrange(len(value))
+            )
+            path, value = (*path, key), value[key]
+        return path
 
     def _number(self, _: Any) -> Any:
         return self._rng.choice(NUMBERS)
@@ -105,15 +120,6 @@ class Mutator:
                 b"\xff\xfe" + payload,
             )
         )
-
-
-def _paths(value: Any, path: Path = ()) -> Any:
-    yield path
-    children = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for key, child in list(children)[:50]:
-        yield from _paths(child, (*path, key))
 
 
 def _replaced(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
