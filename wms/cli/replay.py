@@ -29,8 +29,8 @@ LOOK_SECONDS = 0.5
 PATIENCE_SECONDS = 300.0
 """Without any job ending, while none is running."""
 SHOWN_SITES = 20
-FRESH_PILOTS = {"most": 16, "idle_seconds": 5.0}
-"""Of a system of its own: its sites are many and take turns, so pilots do not linger."""
+FRESH_PILOTS = {"most": 16, "idle_seconds": 5.0, "local_sites": ["*"]}
+"""Of a system of its own: its sites are many and take turns, so pilots do not linger. All of them are this machine."""
 
 
 def replay(
@@ -46,7 +46,7 @@ def replay(
 ) -> int:
     """Replay a trace: submit its jobs as they came, only faster, and report what each VO and site saw.
 
-    Users and groups of the trace become owners and VOs, partitions become sites that are advertised while the replay runs. Each job sleeps for its run time divided by the speed-up. Needs the keys of the local issuer.
+    Users and groups of the trace become owners and VOs, partitions become sites that are advertised while the replay runs. Each job sleeps for its run time divided by the speed-up. Needs the keys of the local issuer. In a system that is up already, the pilot submitter's `local_sites` must name these sites.
 
     Examples:
       wms replay LCG-2005-1.swf.gz --jobs 2000 --speedup 2000 --fresh
