@@ -13,7 +13,7 @@ import msgspec
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from wms.auth.orders import ORDERS_KEY, SECRET_BYTES
+from wms.auth.orders import ORDERS_KEY, SECRET_BYTES, read_secret
 from wms.auth.principal import ISSUER, Kind
 from wms.bounds import Name, Word
 from wms.errors import Rejected
@@ -84,15 +84,7 @@ def load_key(path: Path, kinds: tuple[Kind, ...] | None = None) -> SigningKey:
 
     """
     try:
-        with path.open("rb") as file:
-            # Of the open file, so that no other can take its place between look and use.
-            if (mode := os.fstat(file.fileno()).st_mode) & 0o077:
-                raise Rejected(
-                    "KEY_EXPOSED",
-                    f"others may use the key file {path}",
-                    f"chmod 600; it has {mode & 0o777:o}",
-                )
-            private = serialization.load_pem_private_key(file.read(65_536), password=None)
+        private = serialization.load_pem_private_key(read_secret(path, 65_536), password=None)
     except (OSError, ValueError, TypeError) as error:
         raise Rejected("KEY_UNREADABLE", f"cannot read the key file {path}: {type(error).__name__}") from None
     if not isinstance(private, ec.EllipticCurvePrivateKey) or private.curve.name != "secp256r1":

@@ -29,6 +29,24 @@ _NONCE_BYTES = 12
 _FILE_LIMIT = 4_096
 
 
+def read_secret(path: Path, limit: int) -> bytes:
+    """Return at most `limit` bytes of a secret file; raises OSError if it cannot be read.
+
+    Raises:
+        Rejected: KEY_EXPOSED when others than the owner may read or write it.
+
+    """
+    with path.open("rb") as file:
+        # Of the open file, so that no other can take its place between look and use.
+        if (mode := os.fstat(file.fileno()).st_mode) & 0o077:
+            raise Rejected(
+                "KEY_EXPOSED",
+                f"others may use the key file {path}",
+                f"chmod 600; it has {mode & 0o777:o}",
+            )
+        return file.read(limit)
+
+
 class SignedOrder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The envelope of everything in a site's inbox: the order as it is, and how it is known to be the services' own."""
 
@@ -61,14 +79,7 @@ class OrderKeys:
 
         """
         try:
-            with path.open("rb") as file:
-                if (mode := os.fstat(file.fileno()).st_mode) & 0o077:
-                    raise Rejected(
-                        "KEY_EXPOSED",
-                        f"others may use the key file {path}",
-                        f"chmod 600; it has {mode & 0o777:o}",
-                    )
-                lines = file.read(_FILE_LIMIT).split()
+            lines = read_secret(path, _FILE_LIMIT).split()
             return cls([bytes.fromhex(line.decode("ascii")) for line in lines])
         except (OSError, ValueError) as error:
             raise Rejected(
