@@ -38,15 +38,19 @@ Written = Callable[[], str]
 
 
 @pytest.fixture(params=["json", "console"])
-def written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Written]:
-    """Configure the logs into memory, and put back all that this changes in the process."""
-    stream = io.StringIO()
+def written(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Iterator[Written]:
+    """Configure the logs, and put back all that this changes in the process; yields what gives all that was written."""
+    pieces: list[str] = []
+
+    def read() -> str:
+        pieces.append(capsys.readouterr().err)
+        return "".join(pieces)
+
     root = logging.getLogger()
     handlers, level, hook = root.handlers[:], root.level, sys.excepthook
     levels = {name: logging.getLogger(name).level for name in ("aiokafka", "asyncio")}
-    monkeypatch.setattr(sys, "stderr", stream)
     logs.configure("test", "debug", as_json=request.param == "json")
-    yield stream.getvalue
+    yield read
     structlog.reset_defaults()
     structlog.contextvars.clear_contextvars()
     root.handlers[:] = handlers
@@ -205,6 +209,43 @@ def test_a_line_of_json_stays_json(written: Written, token: str) -> None:
         assert told["url"] == "postgresql://wms:***@db.example:5432/wms"
         assert (told["mail"], told["urls"][1], told["token"]) == ("a@b", "x@y", "***")
         assert (told["service"], told["level"], told["event"]) == ("test", "warning", "both")
+
+
+class Unspeakable:
+    """Cannot be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError(PASSWORD)
+
+
+def test_what_cannot_be_rendered_costs_its_line_alone(written: Written) -> None:
+    structlog.get_logger().error("broken", what=Unspeakable())
+    assert "broken" in written()
+    assert "RuntimeError" in written()
+    assert PASSWORD not in written()
+
+
+LOGGED_BEFORE = structlog.get_logger()
+
+
+@pytest.mark.usefixtures("written")
+@pytest.mark.parametrize("gone", ["closed", "none"])
+def test_a_log_that_cannot_be_written_ends_nothing(gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    LOGGED_BEFORE.error("while it is open")
+    (stream := io.StringIO()).close()
+    monkeypatch.setattr(sys, "stderr", stream if gone == "closed" else None)
+    LOGGED_BEFORE.error("afterwards")
+
+
+def test_a_logger_writes_to_the_present_standard_error(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    LOGGED_BEFORE.error("to the first")
+    later = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", later)
+    LOGGED_BEFORE.error("to the later")
+    assert "to the later" in later.getvalue()
+    assert "to the later" not in written()
 
 
 DIE = """

@@ -14,16 +14,17 @@ PATH_LIMIT: Final = 107
 NAME_ROOM: Final = 28
 """Of which a socket's own name, with its separator, takes at most so many."""
 _POINTER = "sockets"
+_SHORT_DIRECTORIES: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - only for a fresh directory of mode 0700
 
 
 def socket_directory(data_dir: Path) -> Path:
     """Return a directory for sockets of the server in `data_dir`, mode 0700; it is the same at each start.
 
-    It is below `data_dir` where the path is short enough, else in the directory for temporary files, where a file in `data_dir`
-    remembers it. Raises Rejected if somebody else has changed it.
+    It is below `data_dir` where the path is short enough, else in a directory for temporary files, where a file in `data_dir`
+    remembers it. Raises Rejected if somebody else has changed it, or no directory is short enough.
     """
     own = data_dir / "run"
-    if len(os.fsencode(own)) + NAME_ROOM <= PATH_LIMIT:
+    if _is_short(own):
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
         own.chmod(0o700)
         return own
@@ -55,6 +56,18 @@ def _known(pointer: Path) -> Path | None:
 
 def _fresh(pointer: Path) -> Path:
     # Its name cannot be guessed, so that nobody has one ready there for us.
-    place = Path(tempfile.mkdtemp(prefix="wms-"))
+    place = Path(tempfile.mkdtemp(prefix="wms-", dir=_temporary_directory()))
     pointer.write_text(f"{place}\n", "utf-8")
     return place
+
+
+def _temporary_directory() -> str:
+    """Return the user's own directory for temporary files, or the first usual one where TMPDIR is too long for a socket."""
+    for each in (tempfile.gettempdir(), *_SHORT_DIRECTORIES):
+        if _is_short(Path(each, "wms-12345678")) and os.access(each, os.W_OK | os.X_OK):
+            return each
+    raise Rejected("PATH_TOO_LONG", "no directory is short enough for sockets", "set TMPDIR to a short path")
+
+
+def _is_short(directory: Path) -> bool:
+    return len(os.fsencode(directory)) + NAME_ROOM <= PATH_LIMIT

@@ -2,7 +2,7 @@
 
 Secrets go twice: from every value by its name and its look, at whatever depth, and from the line as it is written, so that
 what only a renderer makes visible (the `repr` of an object, of bytes, of an error in a list) is seen too. What ends the
-process is written by the same road.
+process is written by the same road. A line that cannot be made or written is lost: that never harms who logs.
 """
 
 import contextlib
@@ -11,9 +11,10 @@ import re
 import sys
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 
 import structlog
+from structlog.typing import EventDict, Processor
 
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -74,31 +75,41 @@ def configure(service: str, level: Level = "info", *, as_json: bool = True) -> N
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             _redact,
-            renderer,
+            _Safely(renderer),
             _clean_line,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.WriteLoggerFactory(file=_Lossy(sys.stderr)),  # type: ignore[arg-type] # it writes and flushes alone
-        cache_logger_on_first_use=True,
+        logger_factory=structlog.WriteLoggerFactory(file=_Lossy()),  # type: ignore[arg-type] # it writes and flushes alone
     )
     structlog.contextvars.bind_contextvars(service=service)
     _route_library_logs(number)
     sys.excepthook = _log_the_end
 
 
-class _Lossy:
-    """Standard error that drops what cannot be written: a full disk must cost lines of the log, never the work."""
+class _Safely:
+    """A renderer that tells of what it cannot render: an object whose `repr` fails must not end the work that logs it."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, renderer: Processor) -> None:
+        self._renderer = renderer
+
+    def __call__(self, logger: Any, method: str, event: EventDict) -> Any:
+        named = {name: event[name] for name in ("event", "level", "timestamp") if name in event}
+        try:
+            return self._renderer(logger, method, event)
+        except Exception as error:  # noqa: BLE001 - whatever the fault, a line of the log is not worth it
+            return self._renderer(logger, method, named | {"not_rendered": type(error).__name__})
+
+
+class _Lossy:
+    """The present standard error; it drops what cannot be written, since it is full or closed."""
 
     def write(self, text: str) -> None:
-        with contextlib.suppress(OSError):
-            self._stream.write(text)
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stderr.write(text)
 
     def flush(self) -> None:
-        with contextlib.suppress(OSError):
-            self._stream.flush()
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stderr.flush()
 
 
 class _IntoStructlog(logging.Handler):
