@@ -15,6 +15,9 @@ from wms.auth.keys import load_key
 from wms.provisioning.plan import Caps
 from wms.runtime.host import Host, serve
 
+SLOW_ELEMENT_SECONDS = 1_800.0
+"""What speaks with elements may take so long: to send many pilots to a slow one takes minutes."""
+
 
 async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
@@ -30,13 +33,17 @@ async def build(host: Host, config: Config) -> None:
     provisioning = Provisioning(
         host.db, doors, maker, Caps(pilots=config.pilots.most), following, choice=config.pilots.choice
     )
-    host.every("provide", config.pilots.plan_every_seconds, provisioning.provide)
+    host.every(
+        "provide", config.pilots.plan_every_seconds, provisioning.provide, endless_after=SLOW_ELEMENT_SECONDS
+    )
     host.every("health", 2.0, Watch(host.db, doors, config.health).look)
-    host.every("follow", config.pilots.plan_every_seconds, following.follow)
-    host.every("clear", 5.0, clearing.clear)
+    host.every(
+        "follow", config.pilots.plan_every_seconds, following.follow, endless_after=SLOW_ELEMENT_SECONDS
+    )
+    host.every("clear", 5.0, clearing.clear, endless_after=SLOW_ELEMENT_SECONDS)
     renewing = TokenRenewing(host.db, maker)
     host.every("renew tokens", renewing.every_seconds, renewing.renew)
-    host.every("fetch outputs", 5.0, following.fetch_outputs)
+    host.every("fetch outputs", 5.0, following.fetch_outputs, endless_after=SLOW_ELEMENT_SECONDS)
 
 
 if __name__ == "__main__":

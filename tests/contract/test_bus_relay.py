@@ -9,6 +9,8 @@ import pytest
 
 from tests.contract.bus import Bus, Note
 from tests.waiting import eventually
+from wms.bus.access import Settings
+from wms.bus.kafka import Kafka
 from wms.bus.relay import Relay
 from wms.bus.topics import Topic
 from wms.db import outbox
@@ -232,3 +234,30 @@ async def test_a_relay_that_ends_leaves_the_rest_to_others(bus: Bus) -> None:
         await outbox_is_empty(bus)
 
     assert set(await published(bus, topic, 2)) == {1, 2}
+
+
+class FrozenKafka(Kafka):
+    """Takes nothing until it is let."""
+
+    def __init__(self) -> None:
+        super().__init__(Settings(), "frozen")
+        self.asked, self.thawed = asyncio.Event(), asyncio.Event()
+
+    async def send_many(self, *_: object, **__: object) -> None:
+        self.asked.set()
+        await self.thawed.wait()
+
+
+async def test_it_tells_of_a_topic_that_takes_nothing(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    db, kafka, topic = await bus.connect_db(), FrozenKafka(), some_topic()
+    one = Relay(db, kafka)
+    task = asyncio.create_task(one.run())
+    await post(db, topic, 1)
+    await kafka.asked.wait()
+    assert one.trouble() == ""
+    monkeypatch.setattr("wms.bus.relay.TROUBLE_AFTER_SECONDS", 0.0)
+    assert one.trouble() == f"{topic} takes nothing for 0 s"
+    kafka.thawed.set()
+    await eventually(lambda: one.trouble() == "")
+    task.cancel()
+    await asyncio.wait([task])

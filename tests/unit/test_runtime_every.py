@@ -50,3 +50,21 @@ async def test_rounds_that_fail_are_told_until_one_works(clock: list[float]) -> 
     works = True
     await loop._once()
     assert loop.trouble() == ""
+
+
+async def test_a_round_that_hangs_is_cancelled_and_the_loop_goes_on() -> None:
+    rounds = 0
+    again = asyncio.Event()
+
+    async def act() -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 2:
+            again.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(Every("reasons", 0.001, act, endless_after=0.01).run())
+    async with asyncio.timeout(30):
+        await again.wait()
+    task.cancel()
+    await asyncio.wait([task])

@@ -8,6 +8,7 @@ order, so that one that does not answer holds up no other.
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Sequence
 
 import structlog
@@ -27,6 +28,8 @@ log = structlog.get_logger()
 SWEEP_EVERY_SECONDS = 1.0
 SWEEP_AT_ONCE = 200
 TAKEN_FOR_SECONDS = 10.0
+TROUBLE_AFTER_SECONDS = 8.0
+"""A topic that takes nothing for so long is told of."""
 IN_HAND_LIMIT = 2_000
 """Parcels; while there are more, no others' are taken."""
 FORGET_EVERY_SECONDS = 0.25
@@ -44,7 +47,8 @@ class Relay:
         self._kafka = kafka
         self._orders = orders
         self._waiting: dict[str, list[Parcel]] = {}
-        self._busy: set[str] = set()
+        self._busy: dict[str, float] = {}
+        """The topics that are sent to, with the time since when each has taken nothing."""
         self._in_hand: set[int] = set()
         self._replies_in_hand = 0
         self._acknowledged: list[int] = []
@@ -81,9 +85,15 @@ class Relay:
             while True:
                 await self._posted.wait()
                 self._posted.clear()
-                for topic in self._waiting.keys() - self._busy:
-                    self._busy.add(topic)
+                for topic in self._waiting.keys() - self._busy.keys():
+                    self._busy[topic] = time.monotonic()
                     group.create_task(self._empty(topic))
+
+    def trouble(self) -> str:
+        """Return which topic takes nothing for how long, empty if each one that is sent to takes what it is sent."""
+        topic = min(self._busy, key=self._busy.__getitem__, default="")
+        seconds = time.monotonic() - self._busy[topic] if topic else 0.0
+        return f"{topic} takes nothing for {seconds:.0f} s" if seconds > TROUBLE_AFTER_SECONDS else ""
 
     async def drain(self, within: float) -> None:
         """Wait, while it runs, until all in hand is sent; what is not by then stays in the outbox."""
@@ -98,10 +108,11 @@ class Relay:
         gathered_seconds = find(topic).gathered_seconds
         try:
             while topic in self._waiting:
+                self._busy[topic] = time.monotonic()
                 await self._gather(gathered_seconds)
                 await self._send(topic, self._waiting.pop(topic))
         finally:
-            self._busy.discard(topic)
+            del self._busy[topic]
 
     async def _gather(self, seconds: float) -> None:
         """Let more come, unless this is the end."""

@@ -15,8 +15,8 @@ TROUBLE_AFTER_SECONDS = 10.0
 """A loop that has failed for so long, or been at one round, is told of; one with long pauses may take a minute."""
 LONG_PAUSE_SECONDS = 10.0
 LONG_ROUND_SECONDS = 60.0
-ENDLESS_ROUND_SECONDS = 1_800.0
-"""A round that takes so long hangs: it is cancelled, and the loop goes on. To send many pilots to a slow element may take minutes."""
+ENDLESS_ROUND_SECONDS = 300.0
+"""A round that takes so long hangs: it is cancelled, and the loop goes on."""
 LONGEST_PAUSE_SECONDS = 30.0
 """After rounds that failed by a fault of ours; each makes the pause longer."""
 
@@ -24,9 +24,18 @@ LONGEST_PAUSE_SECONDS = 30.0
 class Every:
     """Calls `act` every `seconds`, the first time at once. When it returns True there is more to do: again at once."""
 
-    def __init__(self, name: str, seconds: float, act: Callable[[], Awaitable[bool | None]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        seconds: float,
+        act: Callable[[], Awaitable[bool | None]],
+        *,
+        endless_after: float = ENDLESS_ROUND_SECONDS,
+    ) -> None:
+        """`endless_after`: seconds after which a round of `act` is cancelled, since it hangs."""
         self.name = name
         self._seconds = seconds
+        self._endless_after = endless_after
         self._act = act
         self._wake = asyncio.Event()
         self._began_at: float | None = None
@@ -59,7 +68,7 @@ class Every:
     async def _once(self) -> bool:
         self._began_at = time.monotonic()
         try:
-            async with asyncio.timeout(ENDLESS_ROUND_SECONDS):
+            async with asyncio.timeout(self._endless_after):
                 more = bool(await self._act())
         except (*GONE, *RETRIED, Unavailable) as error:
             log.warning("will be tried again", loop=self.name, error=repr(error))

@@ -43,7 +43,7 @@ from wms.ids import InstanceId
 from wms.messages.wire import Codec
 from wms.runtime import clock
 from wms.runtime.config import ServiceConfig, read
-from wms.runtime.every import Every
+from wms.runtime.every import ENDLESS_ROUND_SECONDS, Every
 from wms.runtime.watchdog import Watchdog
 from wms.telemetry import logs
 
@@ -146,9 +146,16 @@ class Host:
         """Run this loop too."""
         self._loops.append(loop)
 
-    def every(self, name: str, seconds: float, act: Callable[[], Awaitable[bool | None]]) -> Every:
-        """Do this every so often."""
-        loop = Every(name, seconds, act)
+    def every(
+        self,
+        name: str,
+        seconds: float,
+        act: Callable[[], Awaitable[bool | None]],
+        *,
+        endless_after: float = ENDLESS_ROUND_SECONDS,
+    ) -> Every:
+        """Do this every so often; a round that takes `endless_after` seconds is cancelled."""
+        loop = Every(name, seconds, act, endless_after=endless_after)
         self._loops.append(loop)
         return loop
 
@@ -256,8 +263,8 @@ class Host:
         return msgspec.json.encode(health).decode()
 
     def _troubles(self) -> dict[str, str]:
-        """Return by name what is wrong with loops that do one thing every so often."""
-        loops = [each for each in self._loops if isinstance(each, Every)]
+        """Return by name what is wrong with the relay, and with loops that do one thing every so often."""
+        loops: list[Relay | Every] = [self.relay, *(each for each in self._loops if isinstance(each, Every))]
         return {each.name: trouble for each in loops if (trouble := each.trouble())}
 
 
