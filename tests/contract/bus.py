@@ -8,7 +8,7 @@ import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -67,6 +67,19 @@ class Bus:
         self._open = contextlib.AsyncExitStack()
         self.kafka: Kafka
         self.db: Database
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, server: KafkaServer, url: str, keys: Keys) -> AsyncIterator[Self]:
+        """Connect to both, with a table for the effects of messages; close what the test opened."""
+        bus = cls(server, url, keys)
+        try:
+            bus.kafka = await bus.connect()
+            bus.db = await bus.connect_db()
+            await bus.sql("create table effect (n bigint not null, at bigint generated always as identity)")
+            yield bus
+        finally:
+            await bus.close()
 
     async def connect(self) -> Kafka:
         """Return a connection that is closed with the test."""

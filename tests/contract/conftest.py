@@ -39,11 +39,5 @@ def cluster(request: pytest.FixtureRequest) -> KafkaServer:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def bus(cluster: KafkaServer, database: str, keys: Keys) -> AsyncIterator[Bus]:
-    each = Bus(cluster, database, keys)
-    try:
-        each.kafka = await each.connect()
-        each.db = await each.connect_db()
-        await each.sql("create table effect (n bigint not null)")
+    async with Bus.opened(cluster, database, keys) as each:
         yield each
-    finally:
-        await each.close()

@@ -23,14 +23,8 @@ MIB = 1024 * 1024
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def bus(broker: KafkaServer, database: str, keys: Keys) -> AsyncIterator[Bus]:
-    each = Bus(broker, database, keys)
-    try:
-        each.kafka = await each.connect()
-        each.db = await each.connect_db()
-        await each.sql("create table effect (n bigint not null)")
+    async with Bus.opened(broker, database, keys) as each:
         yield each
-    finally:
-        await each.close()
 
 
 async def send_compressed(bus: Bus, codec: str, payloads: list[bytes]) -> None:

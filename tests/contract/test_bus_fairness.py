@@ -23,14 +23,8 @@ FAIR = Policy(batch=16, is_fair=True)
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def bus(broker: KafkaServer, database: str, keys: Keys) -> AsyncIterator[Bus]:
-    each = Bus(broker, database, keys)
-    try:
-        each.kafka = await each.connect()
-        each.db = await each.connect_db()
-        await each.sql("create table effect (n bigint not null, at bigint generated always as identity)")
+    async with Bus.opened(broker, database, keys) as each:
         yield each
-    finally:
-        await each.close()
 
 
 async def in_order(bus: Bus) -> list[int]:
