@@ -12,7 +12,7 @@ from wms.audit import audit
 from wms.client import Client, JobDescription, select
 from wms.embedded.system import System
 
-pytestmark = [pytest.mark.testbed, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.testbed, pytest.mark.timeout(480)]
 
 JOBS_AT_EACH = 6
 
@@ -56,10 +56,8 @@ async def test_jobs_end_done_through_pilots_of_every_kind_at_once(system: System
     assert (await audit(url)).ok
 
     async def all_ended_well_and_left_their_words() -> bool:
-        found = await rows(url, "select state, reason, output from pilot")
-        assert all(
-            row["state"] in ("Running", "Draining", "Submitted", "Waiting", "Done") for row in found
-        ), found
-        return all(row["state"] == "Done" and "pilot" in (row["output"] or "") for row in found)
+        found = await rows(url, "select pilot_id, site, state, reason, output from pilot")
+        assert [row for row in found if row["state"] != "Done" or "pilot" not in (row["output"] or "")] == []
+        return True
 
-    await eventually(all_ended_well_and_left_their_words, within=90)
+    await eventually(all_ended_well_and_left_their_words, within=180)
