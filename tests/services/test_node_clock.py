@@ -49,7 +49,7 @@ async def is_off_by(agent: Agent, hours: int) -> None:
     await eventually(is_there, within=60)
 
 
-@pytest.mark.parametrize(("at_first", "then"), [(5, -5), (-5, 5)])
+@pytest.mark.parametrize(("at_first", "then"), [(5, -5), pytest.param(-5, 5, marks=pytest.mark.slow)])
 async def test_a_job_runs_through_a_jump_of_its_nodes_clock_under_one_lease(
     place: Grid, tmp_path: Path, at_first: int, then: int
 ) -> None:

@@ -65,7 +65,12 @@ async def test_all_goes_well_and_says_so(place: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "ignoring"), [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGTERM, signal.SIGINT)]
+    ("number", "ignoring"),
+    [
+        (signal.SIGINT, None),
+        pytest.param(signal.SIGTERM, None, marks=pytest.mark.slow),
+        (signal.SIGTERM, signal.SIGINT),
+    ],
 )
 async def test_interrupted_it_stops_everything_and_leaves_nothing(
     place: Path, number: signal.Signals, ignoring: signal.Signals | None
