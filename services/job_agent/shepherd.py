@@ -23,7 +23,8 @@ limit only concerns processes under real-time scheduling, and there allows tens 
 
 How a payload is started. To fork Python, small as it is, costs three times as much as the program `true`. posix_spawn(3)
 copies no memory, but can set no limits in the child: so the shepherd sets the mark on itself, spawns, and sheds it by taking
-a lower one. A hard limit can only be lowered, so marks descend from MARK, two a payload.
+a lower one. A hard limit can only be lowered, so marks descend from MARK, two a payload. The few payloads that have other
+limits of the kernel's are forked all the same: the limits are set before the program's first instruction.
 
 The shepherd is a child subreaper: whoever loses its parent becomes its child. So when a payload's main process has ended
 and the shepherd has no children that are not main processes, nothing is left, and only else need /proc be searched. A
@@ -780,8 +781,11 @@ def _spawned(order: dict[str, Any], stdout: int, stderr: int) -> int:
         os.umask(order["umask"])
     try:
         _bear(order["mark"])
-        pid = os.posix_spawn(
-            _program(order["argv"][0], order["env"]),
+        program = _program(order["argv"][0], order["env"])
+        if order["rlimits"]:
+            return _limited(program, order, stdout, stderr)
+        return os.posix_spawn(
+            program,
             order["argv"],
             order["env"],
             file_actions=[(os.POSIX_SPAWN_DUP2, stdout, 1), (os.POSIX_SPAWN_DUP2, stderr, 2)],
@@ -791,27 +795,70 @@ def _spawned(order: dict[str, Any], stdout: int, stderr: int) -> int:
         _bear(order["mark"] - 1)
         os.umask(UMASK)
         os.chdir("/")
-    try:
-        for name, value in order["rlimits"].items():
-            _limit(pid, getattr(resource, f"RLIMIT_{name}"), value)
-    except BaseException:
-        send_signal(pid, signal.SIGKILL)
-        raise
-    return pid
 
 
 def _bear(mark: int) -> None:
     resource.setrlimit(resource.RLIMIT_RTTIME, (mark, mark))
 
 
-def _limit(pid: int, kind: int, value: int) -> None:
-    """Bound what the process may use; it is just beginning."""
+class LimitError(Exception):
+    """A limit of a payload could not be set."""
+
+
+def _limited(program: str, order: dict[str, Any], stdout: int, stderr: int) -> int:
+    """Start the program by a fork that sets its limits first. Raises LimitError, or what the kernel says against it."""
+    reading, writing = os.pipe2(os.O_CLOEXEC)
     try:
-        ceiling = resource.prlimit(pid, kind)[1]
+        pid = os.fork()
+        if pid == 0:
+            _become(program, order, (stdout, stderr), writing)
+    except BaseException:
+        os.close(reading)
+        raise
+    finally:
+        os.close(writing)
+    with open(reading, "rb") as file:
+        failure = file.read()  # nothing, once the program has taken the place of the fork
+    if failure:
+        os.waitpid(pid, 0)
+        _raise(failure)
+    return pid
+
+
+def _become(program: str, order: dict[str, Any], outputs: tuple[int, int], failures: int) -> NoReturn:
+    """Be the payload from here on, or write the error's number and text and end; never return into the caller's code."""
+    try:
+        os.setsid()
+        for number, descriptor in enumerate(outputs, 1):
+            os.dup2(descriptor, number)
+        for name, value in order["rlimits"].items():
+            _limit(name, value)
+        os.execve(program, order["argv"], order["env"])  # noqa: S606 - a user's program, as he asked for it
+    except BaseException as error:  # noqa: BLE001 - a process of its own: it writes why, and ends
+        failure = [isinstance(error, LimitError), getattr(error, "errno", None), str(error)]
+        os.write(failures, json.dumps(failure).encode())
+    finally:
+        os._exit(127)
+
+
+def _raise(failure: bytes) -> NoReturn:
+    is_limit, number, text = json.loads(failure)
+    if is_limit:
+        raise LimitError(text)
+    raise OSError(number, os.strerror(number)) if number else ValueError(text)
+
+
+def _limit(name: str, value: int) -> None:
+    """Bound what this process may use, and all that it becomes. Raises LimitError."""
+    if value < 0:  # which the kernel would take for as much as it likes
+        raise LimitError(f"{name} to {value}")
+    try:
+        kind = getattr(resource, f"RLIMIT_{name}")
+        ceiling = resource.getrlimit(kind)[1]
         bound = value if ceiling == resource.RLIM_INFINITY else min(value, ceiling)
-        resource.prlimit(pid, kind, (bound, bound))
-    except (ProcessLookupError, PermissionError):
-        pass
+        resource.setrlimit(kind, (bound, bound))
+    except (AttributeError, OSError, OverflowError, ValueError) as error:
+        raise LimitError(f"{name} to {value}: {error}") from error
 
 
 def _program(name: str, env: dict[str, str]) -> str:
@@ -865,6 +912,8 @@ def _fault(error: BaseException, order: dict[str, Any]) -> tuple[str, str]:
     """Return what went wrong, and whose fault it is."""
     if type(error).__name__ == "EncloseError":
         return f"it cannot be isolated: {error}", "node"
+    if isinstance(error, LimitError):
+        return f"its limits cannot be set: {error}", "node"
     fault = "node" if getattr(error, "errno", 0) in NODE_FAULTS else "job"
     return _explained(error, order), fault
 
