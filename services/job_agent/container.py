@@ -128,7 +128,7 @@ def send(container: socket.socket, order: dict[str, Any], stdout: int, stderr: i
 
 
 def receive(container: socket.socket) -> tuple[dict[str, Any], int] | None:
-    """Return what a container tells, and the pid that it names; None at its end."""
+    """Return what a container tells, and the pid that it names; None at its end. Raises BlockingIOError."""
     try:
         data, rest, _, _ = container.recvmsg(65_536, socket.CMSG_SPACE(_CREDENTIALS.size))
     except ConnectionResetError:

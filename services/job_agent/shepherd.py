@@ -64,7 +64,7 @@ PR_SET_CHILD_SUBREAPER = 36
 UMASK = 0o077
 MARKS = 1 << 40
 """From the first downwards: what one shepherd may use up. Those of another's begin elsewhere among 10^18."""
-NODE_FAULTS = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+NODE_FAULTS = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EPIPE, errno.ECONNRESET)
 PIPE_BYTES = 65_536
 DRAIN_READS = 32
 # Of what is kept of an output, the head takes half; the tail is a row of segments of an eighth, of which the last
@@ -278,6 +278,9 @@ class Cell:
         self.link = link
         self.charge: Charge | None = None
         self.is_ready = False
+        self.error: str | None = None
+        """Why it can take no more payloads."""
+        self.buried = False
 
 
 class Shepherd:
@@ -287,7 +290,7 @@ class Shepherd:
         self._agent = agent
         self._first_mark = first_mark
         self._poll = select.epoll()
-        self._ready: dict[int, Callable[[], None]] = {}
+        self._ready: dict[int, Callable[[], object]] = {}
         self._timers: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self._timer_count = 0
         self._charges: dict[int, Charge] = {}
@@ -342,7 +345,7 @@ class Shepherd:
 
     # --- the loop's parts ---
 
-    def _register(self, descriptor: int, ready: Callable[[], None]) -> None:
+    def _register(self, descriptor: int, ready: Callable[[], object]) -> None:
         self._ready[descriptor] = ready
         self._poll.register(descriptor, select.EPOLLIN)
 
@@ -500,26 +503,45 @@ class Shepherd:
         return cell
 
     def _enclosed(self, order: dict[str, Any]) -> Charge:
-        cell = self._idle.pop() if self._idle else self._new_cell()
         began_at = now()
-        _, streams = _with_streams(order, lambda *writing: containers().send(cell.link, order, *writing))
+        cell, streams = _with_streams(order, lambda *writing: self._handed(order, *writing))
         charge = cell.charge = Charge(order["id"], 0, order["mark"], began_at, streams)
         charge.cell = cell
         return charge
 
-    def _hear(self, cell: Cell) -> None:
-        heard = containers().receive(cell.link)
+    def _handed(self, order: dict[str, Any], *outputs: int) -> Cell:
+        """Hand an order to an idle container, or to a new one; return that."""
+        while self._idle:
+            cell = self._idle.pop()
+            try:
+                containers().send(cell.link, order, *outputs)
+            except (BrokenPipeError, ConnectionResetError):
+                continue  # it ended; that is yet to be heard
+            return cell
+        cell = self._new_cell()
+        containers().send(cell.link, order, *outputs)
+        return cell
+
+    def _hear(self, cell: Cell) -> bool:
+        """Take one packet of a container's, or its end; false if there is nothing."""
+        try:
+            heard = containers().receive(cell.link)
+        except BlockingIOError:
+            return False
         if heard is None:
-            self._bury(cell, "its container ended")
-            return
-        told, pid = heard
+            self._dismiss(cell, "its container ended")
+        else:
+            self._take(cell, *heard)
+        return True
+
+    def _take(self, cell: Cell, told: dict[str, Any], pid: int) -> None:
         charge = cell.charge
         if told["is"] == "ready":
             cell.is_ready = True
             if charge is None:
                 self._tell("contained", 0, error="")
         elif told["is"] == "failed":
-            self._bury(cell, told["error"])
+            self._dismiss(cell, told["error"])
         elif charge is not None:
             self._hear_of(cell, charge, told, pid)
 
@@ -558,23 +580,38 @@ class Shepherd:
         self._forget_charge(charge)
         self._tell("failed_to_start", charge.identity, error=error, fault=fault)
 
-    def _bury(self, cell: Cell, error: str) -> None:
-        """Do without a container that ended, and its payload with it."""
+    def _dismiss(self, cell: Cell, error: str) -> None:
+        """Hear a container no more. Its link closes before what is in it is killed: all that has ended once it has."""
+        cell.error = error
         self._forget(cell.link.fileno())
         cell.link.close()
         send_signal(cell.pid, signal.SIGKILL)
         if cell in self._idle:
             self._idle.remove(cell)
+        self._at(now() + SETTLE_GIVE_UP, self._bury, cell, 1)
+
+    def _reap_cell(self, cell: Cell) -> None:
+        """Hear what a container that ended had yet to tell, and bury it."""
+        while cell.error is None:
+            if not self._hear(cell):
+                self._dismiss(cell, "its container ended")
+        os.waitpid(cell.pid, 0)
+        self._bury(cell, 0)
+
+    def _bury(self, cell: Cell, stuck: int) -> None:
+        """Tell the end of a container, and of its payload with it."""
         charge, cell.charge = cell.charge, None
+        error = cell.error or ""
         if charge is not None:
             if charge.pid:
                 charge.ended_at = charge.ended_at or now()
-                self._finish(charge, signal.SIGKILL if charge.ended is None else charge.ended, 0)
+                self._finish(charge, signal.SIGKILL if charge.ended is None else charge.ended, stuck)
             else:
                 self._give_up(charge, f"it cannot be isolated: {error}", "node")
-        elif not cell.is_ready:
+        elif not cell.is_ready and not cell.buried:
             self._containing = None
             self._tell("contained", 0, error=error)
+        cell.buried = True
 
     def _abandon(self, cell: Cell, charge: Charge) -> None:
         """What even SIGKILL did not end by now is left to the kernel, which ends it with its container."""
@@ -638,8 +675,7 @@ class Shepherd:
                 self._replace_guard()
                 continue
             if pid in self._cells:
-                os.waitpid(pid, 0)
-                del self._cells[pid]
+                self._reap_cell(self._cells.pop(pid))
                 continue
             charge = self._mains.get(pid)
             owner = charge or self._owner(pid)

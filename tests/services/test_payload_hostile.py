@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from services.job_agent import shepherd
 from services.job_agent.isolation import Isolation
 from services.job_agent.limits import Limits
 from services.job_agent.payload import NAMESPACES, Outcome, Payload, Workplace
@@ -246,20 +247,55 @@ async def test_a_container_is_used_again_and_nothing_stays_in_it(new: New, workp
     assert len(set(seen)) == 1
 
 
+MANY = """
+import os, time
+for _ in range(100):
+    if os.fork() == 0:
+        time.sleep(1000)
+os.system("echo ready")
+time.sleep(1000)
+"""
+
+
 async def test_a_container_that_dies_ends_its_payload_alone(new: New) -> None:
     tag = new_tag()
-    payload, other = new("sleep", tag), new("sleep", new_tag())
+    payload, other = new(sys.executable, "-c", MANY, tag), new("sleep", new_tag())
     running = [asyncio.create_task(each.run()) for each in (payload, other)]
     await until(lambda: payload.pid and other.pid)
+    while not (await payload.tail("stdout", 10)).data:
+        await asyncio.sleep(0.01)
+    assert len(alive(tag)) == 101
     assert payload._process
     os.kill(payload._process.container, signal.SIGKILL)
+    await payload._process.ended
+    assert alive(tag) == [], "its end is told once nothing of it is left"
     outcome = await running[0]
     assert (outcome.reason.code, outcome.signal) == (Code.SIGNAL, 9)
-    assert alive(tag) == []
     assert other.pid
     other.kill(Reason(Code.KILLED_BY_USER), grace=0)
     assert (await running[1]).reason.code is Code.KILLED_BY_USER
     assert (await shell(new, "echo on")).stdout_tail == "on\n"
+
+
+async def test_a_container_that_died_while_idle_is_replaced(new: New) -> None:
+    """Of the shepherd, stopped meanwhile: it reads the order and the container's end in one turn."""
+    payload = new("true")
+    await payload.run()
+    process = payload._process
+    assert process
+    processes = payload._at.processes
+    shepherd_pid, link = processes.shepherd_pid, processes._link
+    assert shepherd_pid
+    assert link
+    os.kill(shepherd_pid, signal.SIGSTOP)
+    try:
+        running = [asyncio.create_task(new("echo", "on").run()) for _ in range(2)]
+        await until(lambda: len(link._processes) == 2)
+        os.kill(process.container, signal.SIGKILL)
+        await until(lambda: not shepherd._lives(process.container))
+    finally:
+        os.kill(shepherd_pid, signal.SIGCONT)
+    assert [outcome.stdout_tail for outcome in await asyncio.gather(*running)] == ["on\n"] * 2
 
 
 async def test_its_inputs_are_its_own_to_change_and_its_outputs_are_kept(
