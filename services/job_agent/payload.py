@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, Self
 
@@ -84,6 +85,8 @@ class Workplace:
         self.processes = Processes()
         self.sampler = Sampler()
         self.spares = Spares(root, (WORK, SCRATCH))
+        self.readers = ThreadPoolExecutor(1, "tails")
+        """Reads of what payloads print, which are quick and do not wait for transfers."""
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -116,6 +119,7 @@ class Workplace:
     async def __aexit__(self, *_: object) -> None:
         """End every payload that still runs, and the shepherd."""
         await self._stack.aclose()
+        self.readers.shutdown(wait=False)
         await asyncio.to_thread(self.spares.clear)
 
     async def watch(self) -> None:
@@ -219,7 +223,8 @@ class Payload:
     ) -> Chunk:
         """Return what it printed, from `offset` on or the last of it, while it runs and until it is cleaned."""
         captured = self._place.stdout if stream == "stdout" else self._place.stderr
-        return await asyncio.to_thread(captured.read, max_bytes, offset)
+        read = asyncio.get_running_loop().run_in_executor(self._at.readers, captured.read, max_bytes, offset)
+        return await read
 
     def clean(self) -> None:
         """Remove its directory; blocking."""

@@ -14,14 +14,18 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import Self, TypeVar, cast
 
 import msgspec
 
 from services.job_agent import shepherd
 from wms.errors import Unavailable
+
+T = TypeVar("T")
 
 # A kill that the shepherd did not carry out by then is carried out by the agent, and at twice that the shepherd goes.
 INSIST_SECONDS = 3.0
@@ -239,10 +243,8 @@ class _Link(asyncio.Protocol):
     async def _clear(self) -> None:
         """After the shepherd's end: see that its payloads are gone, and tell."""
         marks = {process.mark for process in self._processes.values()}
-        await asyncio.to_thread(_ended, self._program)
         containers = {process.container for process in self._processes.values()} - {0}
-        stuck = await asyncio.to_thread(_swept, marks)
-        stuck += await asyncio.to_thread(_emptied, containers)
+        stuck = await _in_thread(_cleared, self._program, marks, containers)
         for process in self._processes.values():
             _fail(process.started, Unavailable("the process that minds this node's payloads died"))
             _settle(process.ended, Ended(signal=signal.SIGKILL, lost=True, stuck=stuck))
@@ -250,6 +252,21 @@ class _Link(asyncio.Protocol):
         if not self.contained.done():
             self.contained.set_result("the process that minds this node's payloads died")
         _settle(self.gone, None)
+
+
+async def _in_thread(call: Callable[..., T], *arguments: object) -> T:
+    """Do what blocks in a thread of its own: it is not to wait until transfers leave one of the loop's."""
+    thread = ThreadPoolExecutor(1, "shepherd")
+    try:
+        return await asyncio.get_running_loop().run_in_executor(thread, call, *arguments)
+    finally:
+        thread.shutdown(wait=False)
+
+
+def _cleared(program: "subprocess.Popen[bytes]", marks: set[int], containers: set[int]) -> int:
+    """Wait for the shepherd's end and end what it left; return how many processes and containers did not go."""
+    _ended(program)
+    return _swept(marks) + _emptied(containers)
 
 
 def _ended(program: "subprocess.Popen[bytes]") -> None:
@@ -387,7 +404,7 @@ async def _start() -> _Link:
     try:
         mark = _first_mark()
         with theirs:
-            program = await asyncio.to_thread(_launched, theirs.fileno(), mark)
+            program = await _in_thread(_launched, theirs.fileno(), mark)
         ours.setblocking(False)
         _, link = await asyncio.get_running_loop().create_unix_connection(
             lambda: _Link(program, mark), sock=ours

@@ -10,8 +10,9 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 import msgspec
 import structlog
@@ -21,6 +22,7 @@ from services.job_agent.limits import Limits, Usage, nearness
 from services.job_agent.processes import Process
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 PERIOD_SHORTEST = 0.2
 PERIOD_LONGEST = 2.0
@@ -220,6 +222,8 @@ class Sampler:
         self._watched: set[Watched] = set()
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        # Limits hold while transfers take all the threads of the loop's own: here is one for each task.
+        self._threads = ThreadPoolExecutor(2, "sampler")
 
     async def __aenter__(self) -> Self:
         self._tasks = [asyncio.create_task(self._watch_processes()), asyncio.create_task(self._watch_disks())]
@@ -229,6 +233,10 @@ class Sampler:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._threads.shutdown(wait=False)
+
+    async def _blocking(self, call: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
     async def watch(self) -> None:
         """Run until it is left; raises what went wrong in the watching, were it to."""
@@ -253,7 +261,7 @@ class Sampler:
             await self._something()
             await asyncio.sleep(period)
             subjects = list(self._watched)
-            trees = await asyncio.to_thread(_trees, [subject.process for subject in subjects])
+            trees = await self._blocking(_trees, [subject.process for subject in subjects])
             for subject in self._watched.intersection(subjects):
                 with subject.answering():
                     subject.saw(trees[subject.process.mark])
@@ -269,7 +277,7 @@ class Sampler:
                     break
                 start = time.monotonic()
                 with subject.answering():
-                    used = await asyncio.to_thread(subject.disk_used)
+                    used = await self._blocking(subject.disk_used)
                     subject.saw_disk(used, time.monotonic() - start)
 
     async def _something(self) -> None:

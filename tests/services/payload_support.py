@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from services.job_agent.isolation import Isolation, fault_here
+from services.job_agent.payload import Payload
+from tests.waiting import eventually
 
 _tags = itertools.count(1)
 
@@ -59,6 +61,15 @@ def alive(tag: str) -> list[int]:
             except OSError:
                 continue
     return found
+
+
+async def a_line(payload: Payload) -> None:
+    """Wait until a payload has printed a whole line; unbuffered Python prints one in two writes."""
+
+    async def printed() -> bool:
+        return b"\n" in (await payload.tail("stdout", 100)).data
+
+    await eventually(printed)
 
 
 async def until(condition: Callable[[], object], seconds: float = 30.0) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -9,10 +10,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from services.job_agent.capture import Chunk
 from services.job_agent.limits import Limits
 from services.job_agent.payload import Outcome, Payload, Workplace
 from services.job_agent.results import result_of
 from tests.services.payload_support import ISOLATIONS
+from tests.waiting import eventually
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code
 from wms.jobdesc.description import JobDescription, SandboxRef
@@ -233,21 +236,29 @@ async def test_printing_without_end_is_bounded_and_not_punished(
 
 
 async def test_the_last_lines_are_seen_while_it_runs(new: New) -> None:
-    payload = new("sh", "-c", "mkfifo fifo; echo one; read line < fifo; echo two; read line < fifo")
+    payload = new("sh", "-c", "mkfifo fifo; echo one; exec < fifo; read line; echo two; read line")
     running = asyncio.create_task(payload.run())
     chunk = await _tail_until(payload, b"one\n")
     assert (chunk.offset, chunk.total) == (0, 4)
-    fifo = payload._place.work / "fifo"
-    await asyncio.to_thread(fifo.write_text, "go\n")
-    chunk = await _tail_until(payload, b"two\n", offset=chunk.next_offset)
-    assert (chunk.offset, chunk.next_offset) == (4, 8)
-    await asyncio.to_thread(fifo.write_text, "go\n")
-    assert (await running).stdout_tail == "one\ntwo\n"
+    # Open for both, it waits for no reader, and the payload never finds the end of it.
+    fifo = os.open(payload._place.work / "fifo", os.O_RDWR)
+    try:
+        os.write(fifo, b"go\n")
+        chunk = await _tail_until(payload, b"two\n", offset=chunk.next_offset)
+        assert (chunk.offset, chunk.next_offset) == (4, 8)
+        os.write(fifo, b"go\n")
+        assert (await running).stdout_tail == "one\ntwo\n"
+    finally:
+        os.close(fifo)
 
 
-async def _tail_until(payload: Payload, data: bytes, offset: int | None = None):
-    while (chunk := await payload.tail("stdout", 100, offset)).data != data:
-        await asyncio.sleep(0.01)
+async def _tail_until(payload: Payload, data: bytes, offset: int | None = None) -> Chunk:
+    async def seen() -> Chunk | None:
+        chunk = await payload.tail("stdout", 100, offset)
+        return chunk if chunk.data == data else None
+
+    chunk = await eventually(seen)
+    assert chunk is not None
     return chunk
 
 

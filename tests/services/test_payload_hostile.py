@@ -17,7 +17,7 @@ from services.job_agent import shepherd
 from services.job_agent.isolation import Isolation
 from services.job_agent.limits import Limits
 from services.job_agent.payload import NAMESPACES, Outcome, Payload, Workplace
-from tests.services.payload_support import CAN_ISOLATE, alive, new_tag, until
+from tests.services.payload_support import CAN_ISOLATE, a_line, alive, new_tag, until
 from wms.errors import Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
@@ -97,8 +97,7 @@ async def test_secrets_and_stores_are_not_there(new: New, data: Path, name: str)
 async def test_another_jobs_directory_is_not_there_while_it_runs(new: New, workplace: Workplace) -> None:
     other = new("sh", "-c", "echo mine > result; echo ready; sleep 1000")
     running = asyncio.create_task(other.run())
-    while not (await other.tail("stdout", 10)).data:
-        await asyncio.sleep(0.01)
+    await a_line(other)
     outcome = await shell(new, f"cat {other._place.work}/result; ls {workplace.root}; ls ..")
     assert "mine" not in outcome.stdout_tail
     own, beside = outcome.stdout_tail.split(maxsplit=1)
@@ -262,8 +261,7 @@ async def test_a_container_that_dies_ends_its_payload_alone(new: New) -> None:
     payload, other = new(sys.executable, "-c", MANY, tag), new("sleep", new_tag())
     running = [asyncio.create_task(each.run()) for each in (payload, other)]
     await until(lambda: payload.pid and other.pid)
-    while not (await payload.tail("stdout", 10)).data:
-        await asyncio.sleep(0.01)
+    await a_line(payload)
     assert len(alive(tag)) == 101
     assert payload._process
     os.kill(payload._process.container, signal.SIGKILL)

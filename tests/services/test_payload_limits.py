@@ -1,8 +1,11 @@
 """Limits with real processes: each strikes, is named, and leaves alone what keeps it."""
 
 import asyncio
+import contextlib
+import os
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from itertools import count
 from pathlib import Path
@@ -13,7 +16,7 @@ import pytest_asyncio
 from services.job_agent import shepherd
 from services.job_agent.limits import Limits
 from services.job_agent.payload import Payload, Workplace
-from tests.services.payload_support import DAEMON, ISOLATIONS, STAY, alive, new_tag
+from tests.services.payload_support import DAEMON, ISOLATIONS, STAY, a_line, alive, new_tag
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription
@@ -175,13 +178,58 @@ async def test_one_file_is_limited_by_the_kernel(new: New) -> None:
     assert "File too large" in outcome.stderr_tail
 
 
+@contextlib.asynccontextmanager
+async def all_threads_taken() -> AsyncIterator[None]:
+    """Fault: transfers that do not end hold every thread of the loop's own."""
+    release = threading.Event()
+    loop = asyncio.get_running_loop()
+    held = [loop.run_in_executor(None, release.wait) for _ in range(64)]
+    try:
+        yield
+    finally:
+        release.set()
+        await asyncio.gather(*held)
+
+
+async def test_limits_and_tails_wait_for_no_transfer(new: New) -> None:
+    code = """
+import signal, time
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print('ready', flush=True)
+signal.sigwait([signal.SIGUSR1])
+b = bytearray(150 << 20)
+time.sleep(1000)
+"""
+    payload = new(code, memory_bytes=100 * MIB)
+    running = asyncio.create_task(payload.run())
+    await a_line(payload)
+    assert payload._process
+    async with all_threads_taken(), asyncio.timeout(60):
+        payload._process.signal(signal.SIGUSR1)
+        ended = await payload._process.ended
+        assert (await payload.tail("stdout", 10)).data == b"ready\n"
+    assert ended.signal == signal.SIGTERM
+    assert (await running).reason.code is Code.MEMORY_LIMIT
+
+
+async def test_a_shepherds_end_is_seen_to_whatever_is_transferred(new: New, workplace: Workplace) -> None:
+    payload = new("print('ready', flush=True); import time; time.sleep(1000)")
+    running = asyncio.create_task(payload.run())
+    await a_line(payload)
+    assert payload._process
+    assert workplace.processes.shepherd_pid
+    async with all_threads_taken(), asyncio.timeout(60):
+        os.kill(workplace.processes.shepherd_pid, signal.SIGKILL)
+        assert (await payload._process.ended).lost
+    assert (await running).reason.code is Code.AGENT_ERROR
+
+
 async def test_a_kill_reaches_it_though_it_will_not_hear(new: New) -> None:
     tag = new_tag()
     code = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + DAEMON + STAY
     payload = new(code, tag)
     running = asyncio.create_task(payload.run())
-    while not (await payload.tail("stdout", 10)).data:
-        await asyncio.sleep(0.01)
+    await a_line(payload)
     assert alive(tag)
     payload.kill(Reason(Code.KILLED_BY_USER, "killed by alice"))
     assert payload._process
@@ -202,8 +250,7 @@ time.sleep(100)
 """
     payload = new(code)
     running = asyncio.create_task(payload.run())
-    while not (await payload.tail("stdout", 10)).data:
-        await asyncio.sleep(0.01)
+    await a_line(payload)
     payload.kill(Reason(Code.PILOT_STOPPED), grace=10)
     outcome = await running
     assert (outcome.exit_code, outcome.stdout_tail) == (7, "ready\ntidied\n")
@@ -243,8 +290,7 @@ async def test_a_cancelled_run_kills(new: New) -> None:
     tag = new_tag()
     payload = new(DAEMON + STAY, tag)
     running = asyncio.create_task(payload.run())
-    while not (await payload.tail("stdout", 10)).data:
-        await asyncio.sleep(0.01)
+    await a_line(payload)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
