@@ -212,7 +212,7 @@ class _Applied:
             return
         reason = Reason(result.code, result.text)
         steps = ended(found, result.outcome, reason, began=_has_run(result))
-        self._ledger.end(found, _result(result), steps)
+        self._ledger.end(found, _result(result, began=found.has_begun or _has_run(result)), steps)
         self._before.add(held)
         self._recorded.append(held)
 
@@ -221,7 +221,7 @@ def _ended(held: Held, outcome: str, reason: Reason) -> Ended:
     return Ended(job_id=held[0], epoch=held[1], outcome=outcome, reason=reason.code, text=reason.text)  # type: ignore[arg-type]
 
 
-def _result(result: Result) -> Ended:
+def _result(result: Result, *, began: bool) -> Ended:
     return Ended(
         job_id=result.job_id,
         epoch=result.epoch,
@@ -230,7 +230,8 @@ def _result(result: Result) -> Ended:
         text=result.text,
         exit_code=result.exit_code,
         signal=result.signal,
-        usage=result.usage,
+        # What never began used nothing, whatever its pilot says.
+        usage=result.usage if began else None,
         output_sha256=result.output_sha256,
         output_bytes=result.output_bytes or None,
         stdout_tail=result.stdout_tail,

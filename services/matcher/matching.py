@@ -140,7 +140,7 @@ class Matching:
 
     def _deny(self, tx: Transaction, request: Bound, refusal: str) -> None:
         code = "PILOT_UNKNOWN" if refusal else "OFFERS_OPEN"
-        reason = refusal or "the pilot has not accepted what it was offered"
+        reason = refusal or "the pilot has as many jobs, or offers, as its slots allow"
         log.debug("request refused", pilot=request.pilot_id, code=code)
         answer = NoMatch(
             pilot_id=request.pilot_id,

@@ -1,7 +1,8 @@
 """What is known of the pilots that ask: that they are there, how many slots they were sent with, and what they have not accepted.
 
 A token alone is not enough to take jobs: it may be a copy, or its pilot may have ended. A pilot may have been offered so many jobs
-that it has not accepted: its slots, a few more, and more for jobs that it has done, since pilots of short jobs fetch ahead. All is
+that it has not accepted: its slots, a few more, and more for jobs that it has done, since pilots of short jobs fetch ahead. Of those
+that it has accepted it may have some for each slot, so that none takes jobs from others and never begins them. All is
 kept in memory: only a pilot that is new here, or at its bound, is looked up while it waits.
 """
 
@@ -18,6 +19,8 @@ from wms.messages.requests import SLOTS_LIMIT
 
 AHEAD_PER_JOB = 4
 """Jobs that may be offered ahead for each that the pilot has done."""
+LEASES_PER_SLOT = 9
+"""Jobs that a pilot may have for each of its slots: one that runs, and those that an agent fetches ahead at most."""
 LOOK_AGAIN_SECONDS = 0.5
 """A pilot that was given nothing since is looked up so often at most."""
 
@@ -28,6 +31,8 @@ class _Known(msgspec.Struct):
     looked_at: float
     given: int = 0
     """Jobs offered since then."""
+    counted: bool = True
+    """Whether its offers and leases were counted; of one that this matcher has not given any, they were not."""
 
 
 class AskingPilots:
@@ -50,10 +55,10 @@ class AskingPilots:
         for pilot_id, standing in alive.items():
             known = self._known.get(pilot_id)
             if known is None:
-                self._known[pilot_id] = _Known(standing, self._clock())
+                self._known[pilot_id] = _Known(standing, self._clock(), counted=False)
             else:
                 # What it was offered meanwhile is counted only when it is at its bound.
-                known.standing = msgspec.structs.replace(standing, offered=_offered(known))
+                known.standing = _as_counted(standing, known)
 
     async def look(self, tx: Transaction, wanted: Iterable[tuple[PilotId, int]]) -> None:
         """Look up pilots that are unknown, or at their bounds with so many slots more."""
@@ -75,13 +80,15 @@ class AskingPilots:
         return ""
 
     def room(self, pilot_id: PilotId) -> int:
-        """Return how many more jobs it may be offered."""
+        """Return how many more jobs it may be offered now."""
         known = self._known.get(pilot_id)
         if known is None or known.standing is None:
             return 0
         standing = known.standing
-        bound = standing.slots + self._extra + min(AHEAD_PER_JOB * standing.done, SLOTS_LIMIT)
-        return max(0, bound - standing.offered - known.given)
+        ahead = self._extra + min(AHEAD_PER_JOB * standing.done, SLOTS_LIMIT)
+        offers = standing.slots + ahead - standing.offered
+        leases = LEASES_PER_SLOT * standing.slots + ahead - standing.leases
+        return max(0, min(offers, leases) - known.given)
 
     def offered(self, pilot_id: PilotId, jobs: int) -> None:
         """Note that it was offered jobs; a negative number takes back what came to nothing."""
@@ -90,12 +97,15 @@ class AskingPilots:
 
     def _is_doubtful(self, pilot_id: PilotId, slots: int, now: float) -> bool:
         known = self._known.get(pilot_id)
-        if known is None:
+        if known is None or not known.counted:
             return True
         doubtful = known.standing is None or known.standing.ended or self.room(pilot_id) < slots
         # Where nothing was given since, there can hardly be news: whoever asks in vain costs little.
         return doubtful and (known.given > 0 or now - known.looked_at >= LOOK_AGAIN_SECONDS)
 
 
-def _offered(known: _Known) -> int:
-    return known.standing.offered if known.standing is not None else 0
+def _as_counted(standing: Standing, known: _Known) -> Standing:
+    """Return what the pilot's row tells, with the offers and leases that were counted before."""
+    before = known.standing
+    offered, leases = (before.offered, before.leases) if before is not None else (0, 0)
+    return msgspec.structs.replace(standing, offered=offered, leases=leases)

@@ -17,6 +17,7 @@ from wms.audit import Report, audit, event_log
 from wms.audit.auditor import examine, rules
 from wms.db import block, ce_state, limit
 from wms.db.limit import Allowed
+from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import Code
 from wms.messages.events import Fact
 from wms.messages.wire import encode
@@ -61,6 +62,20 @@ async def live(one: World) -> None:
         for event in events:
             await ce_state.move(tx, ("A", "ce"), Move(event, f"why {event}", "oz"), Terms())
         await ce_state.move(tx, ("B", "ce"), Move("recover", "nothing ever failed", "oz"), Terms())
+    await lost_before_it_began(one)
+
+
+async def lost_before_it_began(one: World) -> None:
+    """A job that ends its pilots before it begins, and one that its user holds."""
+    eve = user("eve", vo="cms")
+    reply = await one.submit({}, {}, who=eve)
+    await one.order("hold", reply.ids[0][1], who=eve)
+    ender = pilot("p-4", vo="cms", site="Z")
+    for _ in range(HANDOUT_LIMIT):
+        held = await one.match(ender, 1)
+        await one.report(ender, accept=tuple(held))
+        lost = tuple(result(each, "lost", Code.AGENT_ERROR, began=False) for each in held)
+        await one.report(ender, finish=lost)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -83,7 +98,12 @@ async def test_a_clean_database_passes_and_every_check_had_something_to_check(li
     assert report.ok, report.text(brief=True)
     idle = {check.name for check in report.checks if not check.checked}
     # The tests' world has no broker: no offsets are kept.
-    assert idle == {"no offset is before the beginning, and no dead letter ahead of its consumer"}
+    assert idle == {
+        "no offset is before the beginning, and no dead letter ahead of its consumer",
+        "every dead letter says what was wrong, and is tried again when that is ordered",
+        "nothing waits aside for an hour while it is served",
+        "what waits aside is behind its consumer, its owner's, and in one place",
+    }
     assert {check.invariant for check in report.checks} >= {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}
 
 
@@ -110,6 +130,12 @@ DONE = "(select min(job_id) from job where state = 'Done')"
 COUNTED = "(select job_id from lease where counted is not null)"
 BEATING = """insert into service_instance (instance_id, service, consumers, host, pid, version, started_at)
              values ('i', 'job_manager', '{}', 'h', 1, '1', now() - interval '1 h');"""
+PARKED = """insert into parked_message (cluster_id, consumer, topic, partition, message_offset, owner, payload, parked_at)
+            values ('c', 'x', 't', 0, 5, 'ann', '', now() - interval '2 h');"""
+BURIED = """insert into dead_letter (consumer, cluster_id, topic, partition, message_offset, payload, error, replay_requested_at)
+            values ('x', 'c', 't', 0, 5, '', 'why', now() - interval '1 h');"""
+SERVING = """insert into service_instance (instance_id, service, consumers, host, pid, version, started_at)
+             values ('i', 's', '{x}', 'h', 1, '1', now() - interval '2 h');"""
 
 PLANTED = {
     "a limit's counter is the number of leases that it counts": [
@@ -150,15 +176,15 @@ PLANTED = {
     "every move is one of the state table": [
         f"""update job_event set event = 'resume' where event = 'enqueue' and job_id = {WAITING}""",
         # Ended states stay ended.
-        f"""insert into job_event (job_id, seq, before, event, state, epoch, source)
-                select job_id, event_seq + 1, 'Done', 'hold', 'Held', epoch, 'x' from job where job_id = {DONE};
-            update job set state = 'Held', event_seq = event_seq + 1 where job_id = {DONE}""",
+        f"""insert into job_event (job_id, seq, before, event, state, epoch, reason, source)
+                select job_id, event_seq + 1, 'Done', 'hold', 'Held', epoch, 'HELD_BY_USER', 'x' from job where job_id = {DONE};
+            update job set state = 'Held', reason = 'HELD_BY_USER', event_seq = event_seq + 1 where job_id = {DONE}""",
     ],
     "every move begins where the one before it ended": [
         f"update job_event set before = 'Checking' where event = 'enqueue' and job_id = {WAITING}",
     ],
     "every job is where its history ends": [
-        f"update job set state = 'Held' where job_id = {WAITING}",
+        f"update job set state = 'Staging' where job_id = {WAITING}",
         f"update job set event_seq = event_seq + 1 where job_id = {DONE}",
         """insert into job_event (job_id, seq, event, state, epoch, source)
            values (9999, 1, 'receive', 'Received', 0, 'x')""",
@@ -195,7 +221,7 @@ PLANTED = {
         "update attempt set offered_at = offered_at - interval '1 h' where epoch = 2",
     ],
     "what ended by its payload is started again only after a reschedule that was ordered": [
-        """update attempt set outcome = 'failed' where outcome = 'lost' and epoch = 1;
+        """update attempt set outcome = 'failed' where outcome = 'lost' and epoch = 1 and reason = 'LEASE_EXPIRED';
            update job_event set event = 'fail', state = 'Failed' where event = 'reschedule' and epoch = 1
                and reason = 'LEASE_EXPIRED';
            update job_event n set before = 'Failed', event = 'reschedule', state = 'Rescheduled'
@@ -253,7 +279,7 @@ PLANTED = {
         "insert into consumer_offset values ('c', 'x', 't', 0, -1)",
         """insert into consumer_offset values ('c', 'x', 't', 0, 5);
            insert into dead_letter (consumer, cluster_id, topic, partition, message_offset, payload, error)
-           values ('x', 'c', 't', 0, 5, '', '')""",
+           values ('x', 'c', 't', 0, 5, '', 'why')""",
     ],
     "no message waits for ever while services run": [
         BEATING + "update outbox set due_at = now() - interval '1 h'",
@@ -262,7 +288,57 @@ PLANTED = {
         f"update attempt set cpu_user_seconds = -1 where job_id = {DONE}",
         f"update attempt set wall_seconds = null where job_id = {DONE}",
         "update attempt set cpu_user_seconds = 3 where ended_at is null",
+    ],
+    "what never began is charged no time": [
         "update attempt set cpu_user_seconds = 3 where outcome = 'withdrawn'",
+        "update attempt set wall_seconds = 3 where outcome = 'lost' and started_at is null and epoch = 2",
+    ],
+    "a job fails of too many attempts only after so many that began": [
+        "update job_event set reason = 'TOO_MANY_ATTEMPTS' where event = 'fail'; update job set max_attempts = 9",
+    ],
+    "what is lost ten times before it begins is held": [
+        "update job set unstarted = unstarted + 1 where reason = 'NEVER_STARTED'",
+        f"update job set unstarted = 1 where job_id = {DONE}",
+        """update job_event set reason = 'HELD_BY_USER' where reason = 'NEVER_STARTED';
+           update job set reason = 'HELD_BY_USER' where reason = 'NEVER_STARTED'""",
+    ],
+    "a held job says why": [
+        "update job set reason = '' where reason = 'HELD_BY_USER'",
+        """update job set reason = '' where reason = 'HELD_BY_USER';
+           update job_event set reason = '' where reason = 'HELD_BY_USER'""",
+        "update block set reason = '' where state = 'Held'",
+    ],
+    "queues whose jobs wait are told why": [
+        BEATING
+        + """insert into queue_watch (matcher, law) values ('m', 'dirac');
+                     update job set changed_at = now() - interval '1 h'""",
+    ],
+    "no pilot holds more than its slots and what it may fetch ahead": [
+        # Sent with so few that what it holds is over.
+        "update pilot set sent_slots = -1 where pilot_id = 'p-3'",
+    ],
+    "a pilot that told its end holds nothing": [
+        """update pilot set state = 'Done', seen_at = now() - interval '1 h', ended_at = now() - interval '1 h'
+           where pilot_id = 'p-3'""",
+    ],
+    "private pilots have no other group's jobs": [
+        "update pilot set owner_group = 'other' where pilot_id = 'p-3'",
+    ],
+    "what waits aside is behind its consumer, its owner's, and in one place": [
+        PARKED,
+        "insert into consumer_offset values ('c', 'x', 't', 0, 6);"
+        + PARKED
+        + "update parked_message set owner = ''",
+        "insert into consumer_offset values ('c', 'x', 't', 0, 6);" + PARKED + BURIED,
+    ],
+    "nothing waits aside for an hour while it is served": [
+        "insert into consumer_offset values ('c', 'x', 't', 0, 6);" + PARKED + SERVING,
+    ],
+    "every dead letter says what was wrong, and is tried again when that is ordered": [
+        "insert into consumer_offset values ('c', 'x', 't', 0, 6);"
+        + BURIED
+        + "update dead_letter set error = ''",
+        "insert into consumer_offset values ('c', 'x', 't', 0, 6);" + BURIED + SERVING,
     ],
     "a stop is asked only of a job that a pilot has": [
         f"update job set stop_requested = 'kill' where job_id = {DONE}",
@@ -403,7 +479,7 @@ async def test_command_says_by_its_exit_code_how_it_went(lived: str, database: s
     assert "all checks hold" in text
     async with world(database) as one:
         (job_id,) = await one.submitted()
-        await one.sql("update job set state = 'Held' where job_id = $1", job_id)
+        await one.sql("update job set state = 'Staging' where job_id = $1", job_id)
     code, text = run(database, "--json")
     assert code == 1
     report: Any = msgspec.json.decode(text)

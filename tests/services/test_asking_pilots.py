@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from services.matcher.matching import Matching
-from services.matcher.pilots import AHEAD_PER_JOB, AskingPilots
+from services.matcher.pilots import AHEAD_PER_JOB, LEASES_PER_SLOT, AskingPilots
 from tests.services.world import World, pilot, result
+from wms.audit import audit
 from wms.bus.consumer import Delivery
 from wms.db import pilot as pilots
-from wms.ids import PilotId, RequestId
+from wms.ids import Epoch, JobId, PilotId, RequestId
 from wms.job.reasons import Code
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
@@ -70,14 +71,42 @@ async def test_a_pilot_that_accepts_nothing_is_soon_given_nothing(the_world: Wor
     assert len(await asker.ask(50)) == AHEAD_PER_JOB
 
 
-async def test_a_pilot_that_accepts_is_never_held_up(the_world: World) -> None:
-    await the_world.submitted(40)
+async def test_a_pilot_that_works_is_never_held_up(the_world: World) -> None:
+    await the_world.submitted(80)
     await the_world.add_pilot(slots=2)
     asker = Asker(the_world)
-    for _ in range(15):
-        offered = await asker.ask(2)
+    for _ in range(30):
+        offered = [each for each in await asker.ask(2) if isinstance(each, tuple)]
         assert len(offered) == 2
         await the_world.report(accept=tuple(offered))
+        await the_world.report(start=tuple(offered))
+        await the_world.report(finish=tuple(result((JobId(n), Epoch(e))) for n, e in offered))
+
+
+async def test_a_pilot_that_accepts_and_never_begins_is_soon_given_nothing(the_world: World) -> None:
+    await the_world.submitted(60)
+    await the_world.add_pilot(slots=2)
+    await the_world.sql("update pilot set sent_slots = 2")
+    bound = 2 * LEASES_PER_SLOT + EXTRA
+    has: list[tuple[int, int]] = []
+    # Nor does it help to ask one matcher after the other, or one that has just begun.
+    for asker in (Asker(the_world), Asker(the_world)):
+        await asker.known.refresh()
+        while isinstance(offered := await asker.ask(5), list):
+            await the_world.report(accept=tuple(offered))
+            has += offered
+        assert offered == "OFFERS_OPEN"
+        assert len(has) == bound
+    assert not await broken(the_world)
+    asker.now += 1
+    await the_world.report(start=(has[0],))
+    await the_world.report(finish=(result((JobId(has[0][0]), Epoch(has[0][1]))),))
+    assert len(await asker.ask(50)) == 1 + AHEAD_PER_JOB
+
+
+async def broken(world: World) -> list[str]:
+    """The rules of the audit that do not hold."""
+    return [check.name for check in (await audit(world.url)).checks if check.violations]
 
 
 async def test_pilots_that_are_not_there_get_nothing(the_world: World) -> None:

@@ -11,7 +11,7 @@ from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import Code
 from wms.messages import replies
 from wms.messages.queries import PeekJob
-from wms.messages.reports import Peeked, Unfit
+from wms.messages.reports import Peeked, Unfit, Usage
 from wms.messages.site_inbox import Kill, Peek
 
 
@@ -238,6 +238,19 @@ async def _hand_out(the_world: World, job_id: int, times: int) -> None:
         (held,) = await the_world.match(who)
         await the_world.report(who, accept=(held,))
         await the_world.expire(job_id)
+
+
+@pytest.mark.parametrize("outcome", ["lost", "failed", "killed"])
+async def test_what_never_began_used_nothing_whatever_its_agent_says(the_world: World, outcome: str) -> None:
+    await the_world.submitted()
+    (held,) = await the_world.match()
+    await the_world.report(accept=(held,))
+    usage = Usage(cpu_user_seconds=1_000.0, wall_seconds=1_000.0)
+    await the_world.report(finish=(result(held, outcome, Code.AGENT_ERROR, began=False, usage=usage),))
+    (attempt,) = await the_world.attempts(held[0])
+    assert (attempt["outcome"], attempt["started_at"]) == (outcome, None)
+    assert (attempt["cpu_user_seconds"], attempt["wall_seconds"]) == (0.0, 0.0)
+    assert (await audit(the_world.url)).ok
 
 
 async def test_who_is_lost_before_each_beginning_is_held_and_says_why(the_world: World) -> None:

@@ -136,6 +136,23 @@ select format('job %s is at epoch %s with pilot %s; its lease is of epoch %s, pi
               l.epoch, l.pilot_id)
 from lease l join job j using (job_id) where (l.epoch, l.pilot_id) is distinct from (j.epoch, j.pilot_id);
 
+-- rule: no pilot holds more than its slots and what it may fetch ahead
+-- invariant: 4
+-- of: lease
+-- Eight jobs a slot ahead, eight more, and for each job that it has done four, up to a request's most.
+select format('pilot %s with %s slots and %s jobs done holds %s leases', p.pilot_id, p.slots, p.jobs_done, l.leases)
+from (select pilot_id, count(*) as leases from lease where phase = 'accepted' or expires_at > now() group by pilot_id) l
+join (select pilot_id, coalesce(sent_slots, slots) as slots, jobs_done from pilot) p using (pilot_id)
+where l.leases > 9 * p.slots + 8 + least(4 * p.jobs_done, 1024);
+
+-- rule: a pilot that told its end holds nothing
+-- invariant: 4
+-- of: lease
+select format('job %s, epoch %s: pilot %s has it, which ended at %s', l.job_id, l.epoch, l.pilot_id, p.ended_at)
+from lease l join pilot p using (pilot_id)
+where l.phase = 'accepted' and p.state = 'Done' and p.cause is null and p.ended_at < now() - interval '60 s'
+  and p.seen_at >= p.ended_at;
+
 -- rule: epochs count the matches of a job
 -- invariant: 4
 -- of: job_event
@@ -223,6 +240,74 @@ cross join lateral (
 ) c
 where j.epoch > 0 and (j.attempts <> c.taken or j.attempts > j.max_attempts);
 
+-- rule: a job fails of too many attempts only after so many that began
+-- invariant: 7
+-- of: job_event where event = 'fail'
+select format('job %s failed in epoch %s after %s attempts that began, of %s', j.job_id, f.epoch, c.began, j.max_attempts)
+from job_event f
+join job j using (job_id)
+cross join lateral (
+    select count(*) as began from attempt a
+    where a.job_id = f.job_id and a.epoch <= f.epoch and a.started_at is not null and a.epoch > coalesce((
+        select max(e.epoch) from job_event e
+        where e.job_id = f.job_id and e.seq < f.seq and e.event = 'reschedule' and e.reason = 'RESCHEDULED_BY_USER'), 0)
+) c
+where f.reason = 'TOO_MANY_ATTEMPTS' and c.began < j.max_attempts;
+
+-- rule: what is lost ten times before it begins is held
+-- invariant: 7
+-- of: attempt where accepted_at is not null and started_at is null and ended_at is not null
+-- A row of losses ends when the job begins, or when its user wants it tried again.
+with ends as (
+    select job_id, epoch from attempt where started_at is not null and ended_at is not null
+    union
+    select job_id, epoch from job_event where event = 'release' or reason = 'RESCHEDULED_BY_USER'
+), losses as (
+    select a.job_id, a.epoch, coalesce((select max(e.epoch) from ends e where e.job_id = a.job_id and e.epoch < a.epoch), -1) as after
+    from attempt a
+    where a.accepted_at is not null and a.started_at is null and a.ended_at is not null
+      and a.reason <> all (array['OFFER_EXPIRED', 'OFFER_DECLINED'])
+), numbered as (
+    select *, row_number() over (partition by job_id, after order by epoch) as number from losses
+)
+select format('job %s, epoch %s: lost for the %sth time before it began, and not held', n.job_id, n.epoch, n.number)
+from numbered n
+where n.number > 10 or n.number = 10 and not exists (
+    select from job_event e where e.job_id = n.job_id and e.epoch = n.epoch
+        and (e.reason = any (array['NEVER_STARTED', 'RESCHEDULED_BY_USER']) or e.state = any (array['Failed', 'Killed'])))
+union all
+select format('job %s counts %s losses before it began, there were %s', j.job_id, j.unstarted, coalesce(c.losses, 0))
+from job j
+left join (
+    select l.job_id, count(*) as losses from losses l
+    where not exists (select from ends e where e.job_id = l.job_id and e.epoch >= l.epoch) group by l.job_id
+) c using (job_id)
+where j.unstarted <> coalesce(c.losses, 0);
+
+-- rule: a held job says why
+-- invariant: 21
+-- of: job where state = 'Held'
+select format('job %s is held for "%s", its last move was for "%s"', j.job_id, j.reason, e.reason)
+from job j left join job_event e on e.job_id = j.job_id and e.seq = j.event_seq
+where j.state = 'Held'
+  and (j.reason is distinct from e.reason or j.reason <> all (array['HELD_BY_USER', 'NEVER_STARTED', 'TOO_LARGE']))
+union all
+select format('the jobs %s to %s are held for "%s"', first, last, reason)
+from block where state = 'Held' and reason <> all (array['HELD_BY_USER', 'NEVER_STARTED', 'TOO_LARGE']);
+
+-- rule: queues whose jobs wait are told why
+-- invariant: 21
+-- of: task_queue where removed_at is null
+-- By a job manager that looks, of what the matchers know: not of what came within the last minutes.
+select format('task queue %s: %s jobs wait since %s, and nobody said why', j.tq_id, count(*), min(j.changed_at))
+from job j
+where j.state = 'Waiting' and j.changed_at < now() - interval '3 min'
+  and not exists (select from wait_reason r where r.tq_id = j.tq_id)
+  and exists (select from queue_watch where at > now() - interval '10 s')
+  and exists (select from service_instance where service = 'job_manager' and heartbeat_at > now() - interval '10 s'
+                                                 and started_at < now() - interval '3 min')
+group by j.tq_id;
+
 -- rule: waiting jobs are in a queue that matchers know
 -- invariant: 8
 -- of: job where state = 'Waiting'
@@ -242,6 +327,14 @@ select format('job %s, epoch %s: at %s/%s with pilot %s, which is of %s/%s', a.j
 from attempt a left join pilot p using (pilot_id)
 where (a.site, a.ce) is distinct from (p.site, p.ce)
   and not (p.pilot_id is null and a.offered_at < coalesce((select before from forgotten where what = 'pilot'), '-infinity'));
+
+-- rule: private pilots have no other group's jobs
+-- invariant: 9
+-- of: attempt
+select format('job %s, epoch %s: of %s@%s, had by pilot %s of %s', j.job_id, a.epoch, j.owner, j.owner_group, a.pilot_id,
+              p.owner_group)
+from attempt a join job j using (job_id) join pilot p on p.pilot_id = a.pilot_id
+where p.owner_group <> '' and (p.vo, p.owner_group) is distinct from (j.vo, j.owner_group);
 
 -- rule: a limit's counter is the number of leases that it counts
 -- invariant: 10
@@ -319,6 +412,37 @@ select format('%s: dead letter %s is of %s[%s] at %s, the consumer at %s', d.con
 from dead_letter d left join consumer_offset o using (cluster_id, consumer, topic, partition)
 where d.message_offset >= coalesce(o.next_offset, 0);
 
+-- rule: what waits aside is behind its consumer, its owner's, and in one place
+-- invariant: 11
+-- of: parked_message
+select format('%s: %s[%s] at %s of "%s" waits aside, the consumer is at %s', m.consumer, m.topic, m.partition, m.message_offset,
+              m.owner, coalesce(o.next_offset, 0))
+from parked_message m left join consumer_offset o using (cluster_id, consumer, topic, partition)
+where m.message_offset >= coalesce(o.next_offset, 0) or m.owner = ''
+union all
+select format('%s: %s[%s] at %s waits aside, and is dead letter %s', m.consumer, m.topic, m.partition, m.message_offset, d.dead_letter_id)
+from parked_message m join dead_letter d using (cluster_id, consumer, topic, partition, message_offset);
+
+-- rule: every dead letter says what was wrong, and is tried again when that is ordered
+-- invariant: 11
+-- of: dead_letter
+select format('dead letter %s of %s has no reason', dead_letter_id, consumer) from dead_letter where error = ''
+union all
+select format('dead letter %s of %s was to be tried again at %s', d.dead_letter_id, d.consumer, d.replay_requested_at)
+from dead_letter d
+where d.replayed_at is null and d.replay_requested_at < now() - interval '5 min'
+  and exists (select from service_instance i where d.consumer = any (i.consumers) and i.heartbeat_at > now() - interval '10 s'
+                                                   and i.started_at < now() - interval '5 min');
+
+-- rule: nothing waits aside for an hour while it is served
+-- invariant: 11
+-- of: parked_message
+select format('%s: %s[%s] at %s of %s waits aside since %s', m.consumer, m.topic, m.partition, m.message_offset, m.owner, m.parked_at)
+from parked_message m
+where m.parked_at < now() - interval '1 h'
+  and exists (select from service_instance i where m.consumer = any (i.consumers) and i.heartbeat_at > now() - interval '10 s'
+                                                   and i.started_at < now() - interval '1 h');
+
 -- rule: no message waits for ever while services run
 -- invariant: 11
 -- of: outbox
@@ -334,13 +458,19 @@ select format('job %s, epoch %s: charged %s times, outcome %s, cpu %s + %s s, wa
               cpu_user, cpu_system, wall)
 from (select job_id, epoch, count(*) as times, min(outcome) as outcome, sum(cpu_user_seconds) as cpu_user,
              sum(cpu_system_seconds) as cpu_system, sum(wall_seconds) as wall, bool_or(ended_at is not null) as ended,
-             num_nonnulls(sum(cpu_user_seconds), sum(cpu_system_seconds), sum(wall_seconds)) as given,
-             bool_or(accepted_at is not null) as accepted
+             num_nonnulls(sum(cpu_user_seconds), sum(cpu_system_seconds), sum(wall_seconds)) as given
       from attempt group by job_id, epoch) a
 where times > 1
    or given <> case when ended then 3 else 0 end
-   or least(cpu_user, cpu_system, wall) < 0
-   or not accepted and greatest(cpu_user, cpu_system, wall) > 0;
+   or least(cpu_user, cpu_system, wall) < 0;
+
+-- rule: what never began is charged no time
+-- invariant: 12
+-- of: attempt where started_at is null and ended_at is not null
+select format('job %s, epoch %s: never began (%s), and is charged cpu %s + %s s, wall %s s', job_id, epoch, reason,
+              cpu_user_seconds, cpu_system_seconds, wall_seconds)
+from attempt
+where started_at is null and ended_at is not null and greatest(cpu_user_seconds, cpu_system_seconds, wall_seconds) > 0;
 
 -- rule: a stop is asked only of a job that a pilot has
 -- invariant: 13

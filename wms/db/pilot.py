@@ -138,6 +138,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     done: int
     offered: int
     """Jobs that it was offered and has not accepted."""
+    leases: int
+    """Jobs that it was offered or has."""
     ended: bool
     """Seen to end; one that was only lost from sight may work on."""
 

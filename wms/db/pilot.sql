@@ -30,15 +30,20 @@ from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::inte
 
 -- name: living
 -- What pilots that live may be given, as far as their own rows tell.
-select pilot_id, coalesce(sent_slots, slots) as slots, jobs_done as done, 0 as offered, false as ended
+select pilot_id, coalesce(sent_slots, slots) as slots, jobs_done as done, 0 as offered, 0 as leases, false as ended
 from pilot where ended_at is null or cause in ('NODE_LOST', 'PILOT_FORGOTTEN') and ended_at > now() - interval '1 day';
 
 -- name: standings
 -- What these pilots may be given: one that was only lost from sight has not ended.
 select p.pilot_id, coalesce(p.sent_slots, p.slots) as slots, p.jobs_done as done,
-    (select count(*) from lease l where l.pilot_id = p.pilot_id and l.phase = 'offered' and l.expires_at > now()) as offered,
+    coalesce(l.offered, 0) as offered, coalesce(l.leases, 0) as leases,
     p.ended_at is not null and coalesce(p.cause not in ('NODE_LOST', 'PILOT_FORGOTTEN'), true) as ended
-from pilot p where p.pilot_id = any ($1::text[]);
+from pilot p
+left join (
+    select pilot_id, count(*) filter (where phase = 'offered') as offered, count(*) as leases
+    from lease where pilot_id = any ($1::text[]) and (phase = 'accepted' or expires_at > now()) group by pilot_id
+) l using (pilot_id)
+where p.pilot_id = any ($1::text[]);
 
 -- name: tokens_due
 -- Pilots that live and whose tokens end before long: those that run first, and those that were sent none for longest.
