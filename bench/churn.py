@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from bench.insertion import submit_of, taking
-from bench.matcher import Nowhere
+from bench.matcher import KEYS, NOTICES, Nowhere
 from bench.measuring import Figures, machine, median, run
 from bench.store import Store, store
 from bench.validity import InvalidError
@@ -27,7 +27,6 @@ from services.job_manager.config import RetentionSettings
 from services.job_manager.reports import Reports
 from services.job_manager.retention import Retention
 from services.job_manager.submissions import Submission
-from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.bus.relay import Relay
@@ -185,7 +184,7 @@ async def measure(jobs: int, waiting: int, round: int, forget_after: int) -> Fig
     queues = make_queues(Shape(queues=1_000, waiting=waiting))
     async with store() as at:
         about = machine(await at.version())
-        relaying = asyncio.create_task(Relay(at.db, Nowhere(), OrderKeys([b"k" * 32])).run())
+        relaying = asyncio.create_task(Relay(at.db, Nowhere(), KEYS, NOTICES).run())
         churn = Churn(at, queues)
         await churn.submit(waiting)
         phases = {name: Phase(at) for name in ("submit", "match", "accept", "end")}

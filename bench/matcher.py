@@ -17,6 +17,7 @@ from services.matcher.ads import Elements
 from services.matcher.feed import Feed
 from services.matcher.gate import Gate
 from services.matcher.matching import Matching, leeway_for
+from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys, SignedOrder
 from wms.auth.principal import Principal, Right
 from wms.bus.consumer import Delivery
@@ -28,6 +29,7 @@ from wms.ids import PilotId, RequestId
 from wms.lease import Terms
 from wms.messages.requests import TOPIC, MatchRequest
 from wms.messages.site_inbox import PREFIX, NoMatch, Offer, ToAgent
+from wms.runtime import clock
 from wms.runtime.host import COLLECT_AFTER
 from wms.site import Resource
 from wms.taskqueue.index import QueueIndex
@@ -37,6 +39,9 @@ RUN_SECONDS = 30.0
 """A run that is not done by then counts as far as it went."""
 
 Batch = list[Delivery[MatchRequest]]
+
+KEYS = OrderKeys([b"k" * 32])
+NOTICES = Notices(KEYS, clock.timestamp)
 
 _TOLD: msgspec.json.Decoder[ToAgent] = msgspec.json.Decoder(ToAgent)
 
@@ -85,7 +90,7 @@ class Matcher:
         shares = {(VO, group): GroupShare(job_sharing=True) for group in SHARING}
         self.index = QueueIndex(groups=shares)
         self.index.set_part(*part)
-        self._feed = Feed(db, self.nowhere, self.index)
+        self._feed = Feed(db, self.nowhere, self.index, NOTICES)
         self.elements = Elements(db, self.index)
         gate = Gate(self.index, time.monotonic)
         self._matching = Matching(
@@ -110,7 +115,7 @@ class Matcher:
 
     async def serve(self, batches: Sequence[Batch], in_flight: int) -> Run:
         """Handle the batches, so many transactions at once, for as long as a run may take."""
-        relay = Relay(self._db, self.nowhere, OrderKeys([b"k" * 32]))
+        relay = Relay(self._db, self.nowhere, KEYS, NOTICES)
         relaying = asyncio.create_task(relay.run())
         self.nowhere.told.clear()
         left = list(reversed(batches))

@@ -22,6 +22,8 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     readers: str
     bearer: str = ""
     """Whose token the header must carry; empty where none is looked at."""
+    trust: str
+    """What of its messages is believed, and why."""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -41,8 +43,16 @@ CHANNELS = (
         writers="users' tools",
         readers="job manager",
         bearer="user (Control: also service)",
+        trust="that who has the token orders it",
     ),
-    _shared(queries, queries.Asked, writers="users' tools", readers="job manager", bearer="any"),
+    _shared(
+        queries,
+        queries.Asked,
+        writers="users' tools",
+        readers="job manager",
+        bearer="any",
+        trust="that who has the token asks it",
+    ),
     Channel(
         topic=Topic("wms.user.{owner}.inbox", 1, 1),
         module=replies,
@@ -50,12 +60,23 @@ CHANNELS = (
         parameter="owner",
         writers="job manager",
         readers="that user's tools",
+        trust="what answers a question of this tool, by the random id that it made for it",
     ),
     _shared(
-        ads, ads.Ad, writers="advertiser", readers="matcher", bearer="site, of the site that is spoken for"
+        ads,
+        ads.Ad,
+        writers="advertiser",
+        readers="matcher",
+        bearer="site, of the site that is spoken for",
+        trust="what a site says of itself, until it expires",
     ),
     _shared(
-        requests, requests.Request, writers="job agent", readers="matcher", bearer="pilot, of that pilot"
+        requests,
+        requests.Request,
+        writers="job agent",
+        readers="matcher",
+        bearer="pilot, of that pilot",
+        trust="what a pilot offers, as far as its token, its row and its slots allow",
     ),
     Channel(
         topic=Topic("wms.site.{site}.inbox", 1, 1),
@@ -64,12 +85,31 @@ CHANNELS = (
         parameter="site",
         writers="matcher, job manager",
         readers="that site's job agents",
+        trust="what the services signed for this pilot, in answer to what it said ([ADR 31](adr/0031-orders-signed-for-one-pilot.md))",
     ),
     _shared(
-        reports, reports.FromAgent, writers="job agent", readers="job manager", bearer="pilot, of that pilot"
+        reports,
+        reports.FromAgent,
+        writers="job agent",
+        readers="job manager",
+        bearer="pilot, of that pilot",
+        trust="what a pilot says of jobs that it holds under their epochs",
     ),
-    _shared(events, events.Fact, writers="job manager, matcher", readers="whoever wants to know"),
-    _shared(changes, changes.Change, writers="job manager", readers="every matcher"),
+    _shared(
+        events,
+        events.Fact,
+        writers="job manager, matcher",
+        readers="whoever wants to know",
+        trust="nothing: tools take it as a sign to look again, and ask what is so",
+    ),
+    _shared(
+        changes,
+        changes.Change,
+        writers="job manager, matcher",
+        readers="every matcher",
+        trust="what a service signed, once and for five minutes, as a hint: jobs are claimed in Postgres "
+        "([ADR 31](adr/0031-orders-signed-for-one-pilot.md))",
+    ),
 )
 
 

@@ -27,10 +27,13 @@ For programs: [`asyncapi.json`](asyncapi.json), and a JSON Schema for each topic
    file beside the old ones. The tests read every file ever written with today's structs.
 """
 
+TRUST = """A broker without access rules lets whoever reaches it write anything anywhere. So nothing is believed for the topic that it
+came on."""
+
 
 def page() -> str:
     """Return the page."""
-    lines = [LEAD, "## Topics", "", *_topics()]
+    lines = [LEAD, "## Topics", "", *_topics(), "## What is believed", "", TRUST, "", *_trusted()]
     shown: dict[Kind, None] = {}
     for channel in CHANNELS:
         lines += _channel(channel)
@@ -57,6 +60,14 @@ def _topics() -> list[str]:
                 ", ".join(f"[`{tag(kind)}`](#{tag(kind)})" for kind in channel.kinds),
             )
         )
+    return [*lines, ""]
+
+
+def _trusted() -> list[str]:
+    lines = head("Topic", "Who may write", "What is believed")
+    for channel in CHANNELS:
+        writers = f"with a token: {channel.bearer}" if channel.bearer else "whoever reaches the broker"
+        lines.append(row(f"`{channel.topic.name}`", writers, channel.trust))
     return [*lines, ""]
 
 

@@ -36,7 +36,7 @@ async def build(host: Host, config: Config) -> None:
     index = QueueIndex(law=config.matching.draw)
     gate = Gate(index, time.monotonic)
     rules = Rules(host.db, index, gate, time.monotonic, config.usage.half_life_hours)
-    feed = Feed(host.db, host.kafka, index)
+    feed = Feed(host.db, host.kafka, index, host.notices)
     elements = ads.Elements(host.db, index)
     await feed.load()
     await elements.refresh()
@@ -70,6 +70,7 @@ async def build(host: Host, config: Config) -> None:
     host.every("elements", ADS_SECONDS, elements.refresh)
     host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)
     host.show("waiting", lambda: len(index))
+    host.show("changes_refused", lambda: feed.inbox.passed_over)
     host.show("refused", lambda: pilots.refused)
     host.show("matched", lambda: matching.matched)
 

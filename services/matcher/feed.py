@@ -1,7 +1,8 @@
 """Keeps the index fresh: loaded from Postgres at the start, then led by the changes as they come.
 
 The feed is opened before the load, so that a job that began to wait during it is in one or in both. What a feed may
-still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue.
+still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue. Changes that no
+service signed are passed over.
 """
 
 import asyncio
@@ -10,14 +11,15 @@ from itertools import chain
 
 import structlog
 
+from wms.auth.notices import Notices
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka
+from wms.bus.signed import SignedCodec
 from wms.bus.topics import SHARED
 from wms.db import block, job, task_queue
 from wms.db.database import GONE, RETRIED, Database
 from wms.ids import JobId, TaskQueueId, beyond, joined
 from wms.messages.changes import TOPIC, Change, Entered, JobsEntered, Left, Opened, RulesChanged
-from wms.messages.wire import Codec
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.index import QueueIndex
 from wms.taskqueue.limits import Key
@@ -30,7 +32,7 @@ class Feed:
 
     name = "queue-feed"
 
-    def __init__(self, db: Database, kafka: Kafka, index: QueueIndex) -> None:
+    def __init__(self, db: Database, kafka: Kafka, index: QueueIndex, notices: Notices) -> None:
         self._db = db
         self._index = index
         topic = next(each for each in SHARED if each.name == TOPIC)
@@ -38,7 +40,7 @@ class Feed:
         """Called when shares or limits are others now."""
         self.on_opened: Callable[[Iterable[Key]], None] = lambda _: None
         """Called when there is room again under limits."""
-        self.inbox: Inbox[Change] = Inbox(kafka, topic, Codec(Change))
+        self.inbox: Inbox[Change] = Inbox(kafka, topic, SignedCodec(Change, TOPIC, notices))
 
     async def load(self) -> None:
         """Open the feed and load what waits now."""

@@ -13,7 +13,7 @@ from services.matcher.feed import Feed
 from services.matcher.gate import Gate
 from services.matcher.matching import Matching
 from services.matcher.rules import Rules
-from tests.services.world import Held, World, pilot, result, user
+from tests.services.world import NOTICES, Held, World, pilot, result, user
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings
 from wms.db import limit
@@ -316,14 +316,14 @@ class Matcher:
         self.index = QueueIndex()
         self.gate = Gate(self.index, lambda: world.now)
         self.rules = Rules(world.db, self.index, self.gate, lambda: world.now)
-        self.feed = Feed(world.db, Kafka(Settings(), "test"), self.index)
+        self.feed = Feed(world.db, Kafka(Settings(), "test"), self.index, NOTICES)
         self.matching = Matching(self.index, self.gate, Terms(), 1.0, np.random.default_rng(seed))
 
 
 def the_world_matcher(world: World) -> Matcher:
     matcher = Matcher(world, 1)
     matcher.index, matcher.gate, matcher.rules = world.index, world.gate, world.rules
-    matcher.feed = Feed(world.db, Kafka(Settings(), "test"), world.index)
+    matcher.feed = Feed(world.db, Kafka(Settings(), "test"), world.index, NOTICES)
     matcher.matching = Matching(world.index, world.gate, Terms(), 1.0, np.random.default_rng(1))
     return matcher
 

@@ -11,7 +11,7 @@ import pytest
 from services.matcher.feed import Feed
 from services.matcher.gate import Gate
 from services.matcher.matching import Matching
-from tests.services.world import World, ids, pilot, user
+from tests.services.world import NOTICES, World, ids, pilot, user
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings
 from wms.db import block, job, task_queue
@@ -215,7 +215,7 @@ async def test_large_descriptions_come_in_several_offers(the_world: World) -> No
 async def test_the_index_is_set_right_in_both_directions(the_world: World) -> None:
     """A feed that lost messages: jobs entered and left without a word."""
     index = QueueIndex()
-    feed = Feed(the_world.db, Kafka(Settings(), "test"), index)
+    feed = Feed(the_world.db, Kafka(Settings(), "test"), index, NOTICES)
     kept = await the_world.submitted(3)
     gone = await the_world.submitted(3)
     await feed.reconcile()

@@ -11,7 +11,7 @@ import pytest
 from services.matcher.feed import Feed
 from services.matcher.gate import Gate
 from services.matcher.matching import Matching
-from tests.services.world import World, pilot, result, user
+from tests.services.world import NOTICES, World, pilot, result, user
 from wms.audit import audit
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings
@@ -144,7 +144,7 @@ async def test_two_matchers_at_one_block_give_every_job_away_once(the_world: Wor
     matchers, feeds = [], []
     for n in range(2):
         index = QueueIndex()
-        feeds.append(Feed(the_world.db, Kafka(Settings(), "test"), index))
+        feeds.append(Feed(the_world.db, Kafka(Settings(), "test"), index, NOTICES))
         matchers.append(
             Matching(index, Gate(index, lambda: 0.0), the_world.terms, 1.0, np.random.default_rng(n))
         )

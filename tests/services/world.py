@@ -27,6 +27,7 @@ from services.matcher.matching import Matching
 from services.matcher.rules import Rules
 from services.matcher.standing import Standing
 from services.matcher.watch import Watch
+from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
@@ -39,12 +40,14 @@ from wms.messages import events, replies, site_inbox
 from wms.messages.commands import Command, Control, Selector, Submit
 from wms.messages.reports import Report, Result, Usage
 from wms.messages.requests import MatchRequest
+from wms.runtime import clock
 from wms.site import Resource, Told
 from wms.taskqueue.grouping import DEFAULT_SEGMENTS
 from wms.taskqueue.index import QueueIndex
 
 Held = tuple[JobId, Epoch]
 ORDERS = OrderKeys([b"w" * 32])
+NOTICES = Notices(ORDERS, clock.timestamp)
 R = TypeVar("R")
 
 _FACT: msgspec.json.Decoder[Any] = msgspec.json.Decoder(events.Fact)
@@ -98,7 +101,7 @@ class World:
         self._queries = Queries(DEFAULT_SEGMENTS, orders=ORDERS)
         self._reasons = Reasons(db)
         self.index = QueueIndex()
-        self._feed = Feed(db, Kafka(Settings(), "test"), self.index)
+        self._feed = Feed(db, Kafka(Settings(), "test"), self.index, NOTICES)
         self.now = 0.0
         """What the matcher's monotonic clock says."""
         self.gate = Gate(self.index, lambda: self.now)

@@ -12,6 +12,7 @@ from services.matcher.config import Config as MatcherConfig
 from services.pilot_submitter.config import Config as PilotSubmitterConfig
 from tests.unit.message_examples import UNIONS
 from wms.auth.keys import KeySet
+from wms.auth.notices import SignedNotice
 from wms.auth.orders import SignedOrder
 from wms.auth.principal import Principal
 from wms.auth.token import _Token
@@ -25,6 +26,7 @@ READ: dict[str, Any] = {
     "a principal": Principal,
     "public keys": KeySet,
     "a signed order": SignedOrder,
+    "a signed notice": SignedNotice,
     "a pilot's configuration": PilotConfig,
     "the advertiser's configuration": AdvertiserConfig,
     "the job manager's configuration": JobManagerConfig,

@@ -26,6 +26,8 @@ SECRET_BYTES: Final = 32
 ENVELOPE_BYTES: Final = 256
 """By how much signing makes a message longer, at most."""
 _NONCE_BYTES = 12
+_SERVICES = "\0services"
+"""What is derived for the services themselves; no pilot has such a name."""
 _FILE_LIMIT = 4_096
 
 
@@ -89,6 +91,10 @@ class OrderKeys:
     def of_pilot(self, pilot_id: str) -> str:
         """Return the key that a new pilot is sent with, as text."""
         return self._of_pilot(pilot_id)[0].hex()
+
+    def of_services(self) -> tuple[bytes, ...]:
+        """Return the keys with which services sign what they tell each other, the newest first."""
+        return self._derived(_SERVICES)
 
     def sign(self, topic: str, key: bytes, order: bytes) -> bytes:
         """Return the signed form of an order, a JSON document, to the pilot that `key` names."""

@@ -1,5 +1,8 @@
 """An inbox: what is sent to one reader from now on. No offset is kept: what matters is asked for again."""
 
+import asyncio
+import time
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 import structlog
@@ -14,6 +17,11 @@ log = structlog.get_logger()
 
 M = TypeVar("M")
 
+STEP_BYTES = 1_000_000
+"""So much is decoded at a time."""
+LOG_SECONDS = 1.0
+"""Messages that are passed over are logged so often at most."""
+
 
 class Inbox(Generic[M]):
     """Reads partition 0 of a topic from its end on, keeping what carries the wanted key."""
@@ -26,6 +34,9 @@ class Inbox(Generic[M]):
         self._reader: Reader | None = None
         self.probes = Probes()
         self._read_to = 0
+        self._logged_at = -LOG_SECONDS
+        self.passed_over = 0
+        """Messages that could not be read, or that nobody had signed who must."""
 
     async def start(self) -> None:
         """Open it; what is sent after this returns is seen."""
@@ -59,16 +70,35 @@ class Inbox(Generic[M]):
         records = [each for each in await self._reader.poll(timeout_seconds, limit) if self._is_ours(each)]
         if not all(map(is_probe, records)):
             self._reader.hurry()
+        return await self._decoded(records)
+
+    async def _decoded(self, records: Sequence[Message]) -> list[M]:
+        """Decode in steps, and let everything else go on between them: a flood of large messages delays nobody."""
         found = []
+        bytes_read = 0
         for record in records:
             self._read_to = record.offset + 1
             if self.probes.recognise(record):
                 continue
+            bytes_read += len(record.payload)
+            if bytes_read > STEP_BYTES:
+                bytes_read = 0
+                await asyncio.sleep(0)
             try:
                 found.append(self._codec.decode(record.payload))
             except Rejected as fault:
-                log.warning("inbox message passed over", topic=self._topic.name, error=str(fault))
+                self._pass_over(fault)
         return found
+
+    def _pass_over(self, fault: Rejected) -> None:
+        """Count it; a flood is logged once in a while."""
+        self.passed_over += 1
+        now = time.monotonic()
+        if now - self._logged_at > LOG_SECONDS:
+            self._logged_at = now
+            log.warning(
+                "inbox message passed over", topic=self._topic.name, error=str(fault), so_far=self.passed_over
+            )
 
     def _is_ours(self, record: Message) -> bool:
         return self._key is None or record.key == self._key

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import structlog
 
 from wms import faultpoint
+from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
 from wms.bus.kafka import Kafka
 from wms.bus.topics import find
@@ -41,11 +42,14 @@ class Relay:
 
     name = "relay"
 
-    def __init__(self, db: Database, kafka: Kafka, orders: OrderKeys | None = None) -> None:
-        """`orders` sign what goes to pilots; without them nothing does."""
+    def __init__(
+        self, db: Database, kafka: Kafka, orders: OrderKeys | None = None, notices: Notices | None = None
+    ) -> None:
+        """`orders` sign what goes to pilots, `notices` what goes to services; without them nothing does."""
         self._db = db
         self._kafka = kafka
         self._orders = orders
+        self._notices = notices
         self._waiting: dict[str, list[Parcel]] = {}
         self._busy: dict[str, float] = {}
         """The topics that are sent to, with the time since when each has taken nothing."""
@@ -152,12 +156,19 @@ class Relay:
             self._forgettable.set()
 
     def _signed(self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes]) -> Sequence[bytes]:
-        """Return what goes onto the wire: signed as it leaves, so that nothing unsigned can reach a pilot's ear from here."""
+        """Return what goes onto the wire: signed as it leaves, so that nothing unsigned reaches pilots or services from here."""
+        if find(topic).is_internal:
+            return self._as_notices(topic, payloads)
         if not topic.startswith(SITE_PREFIX):
             return payloads
         if self._orders is None:
             raise Rejected("ORDERS_UNSIGNED", "this process has no key to sign orders with")
         return [self._orders.sign(topic, key, payload) for key, payload in zip(keys, payloads, strict=True)]
+
+    def _as_notices(self, topic: str, payloads: Sequence[bytes]) -> Sequence[bytes]:
+        if self._notices is None:
+            raise Rejected("NOTICES_UNSIGNED", "this process has no key to sign notices with")
+        return [self._notices.sign(topic, payload) for payload in payloads]
 
     async def _is_heard(self, topic: str) -> bool:
         """Return whether to send: a user's tool makes its inbox before it asks, and what a forger claims makes none."""

@@ -16,6 +16,8 @@ class Topic(msgspec.Struct, frozen=True):
     retention_hours: int = 24
     gathered_seconds: float = 0.0
     """For how long the relay gathers messages before it sends them: longer where nobody waits for them."""
+    is_internal: bool = False
+    """Whether services alone write it, and sign what they write."""
 
 
 SHARED: Final = (
@@ -26,7 +28,7 @@ SHARED: Final = (
     Topic(reports.TOPIC, 4, 168),
     Topic(events.TOPIC, 4, 168, 0.05),
     # One: what entered a queue and left it must come in one order.
-    Topic(changes.TOPIC, 1, 24),
+    Topic(changes.TOPIC, 1, 24, is_internal=True),
 )
 """The topics that every system has. Postgres is the truth, so that retention is for readers who lag, not for safety."""
 

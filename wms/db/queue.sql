@@ -6,10 +6,11 @@ where queue_watch.matcher = $1 or queue_watch.at < now() - make_interval(secs =>
 returning true as watching;
 
 -- name: write
--- How queues do.
+-- How queues do, of those that there are.
 insert into queue_state (tq_id, waiting, weight, levels)
 select q.tq_id, q.waiting, q.weight, q.levels::jsonb
 from unnest($1::bigint[], $2::bigint[], $3::double precision[], $4::text[]) as q(tq_id, waiting, weight, levels)
+join task_queue t using (tq_id)
 on conflict (tq_id) do update set waiting = excluded.waiting, weight = excluded.weight, levels = excluded.levels;
 
 -- name: keep_only

@@ -25,6 +25,7 @@ import structlog
 import uvloop
 
 from wms import __version__
+from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
 from wms.auth.token import Verifier
 from wms.bus.consumer import ONE_LANE, Consumer, Handler, OnRefused, Policy
@@ -99,7 +100,8 @@ class Host:
         self.instance_id = InstanceId(f"{service}-{uuid.uuid4().hex[:12]}")
         self.membership = Membership(self.instance_id)
         self.orders = OrderKeys.from_file(config.auth.orders_key_file)
-        self.relay = Relay(db, kafka, self.orders)
+        self.notices = Notices(self.orders, clock.timestamp)
+        self.relay = Relay(db, kafka, self.orders, self.notices)
         self.slices = Slices()
         self._consumers: list[Consumer[Any]] = []
         self._loops: list[Loop] = []

@@ -1,0 +1,91 @@
+"""Notices: what services tell each other, signed with a key that the services alone have.
+
+A notice is believed once and for a few minutes: whoever can write to the broker can make none, and cannot send an old one again.
+"""
+
+import base64
+import hmac
+from collections.abc import Callable
+from typing import Annotated, Final
+
+import msgspec
+
+from wms.auth.orders import ENVELOPE_BYTES, SECRETS_LIMIT, OrderKeys
+from wms.bounds import Word
+from wms.errors import Rejected
+
+NOTICE_SECONDS: Final = 300.0
+"""How old a notice may be when it is read, and by how much the clocks of two services may differ."""
+SEEN_LIMIT: Final = 200_000
+"""Notices that are remembered as read; when there are more, the older half is forgotten."""
+
+
+class SignedNotice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The envelope of a notice."""
+
+    macs: Annotated[tuple[Word, ...], msgspec.Meta(max_length=SECRETS_LIMIT)]
+    """HMAC-SHA256 over topic, time and notice, in base64: one for each secret in use, the newest first."""
+    at: Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+    """When it was signed, in milliseconds since 1970."""
+    notice: msgspec.Raw
+
+
+_DECODER: Final = msgspec.json.Decoder(SignedNotice)
+
+
+class Notices:
+    """Signs and verifies notices; `now` is the time in seconds since 1970."""
+
+    def __init__(self, keys: OrderKeys, now: Callable[[], float]) -> None:
+        self._keys = keys.of_services()
+        self._now = now
+        self._seen: set[str] = set()
+        self._seen_before: set[str] = set()
+        self._turned_at = 0.0
+
+    def sign(self, topic: str, notice: bytes) -> bytes:
+        """Return the signed form of a notice, a JSON document."""
+        at = int(self._now() * 1_000)
+        macs = '","'.join(_mac(key, topic, at, notice) for key in self._keys)
+        return f'{{"macs":["{macs}"],"at":{at},"notice":'.encode() + notice + b"}"
+
+    def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
+        """Return the notice, of at most `limit` bytes, in a signed message.
+
+        Raises:
+            Rejected: NOTICE_FORGED when no service signed it; NOTICE_STALE when it is old or was read before.
+
+        """
+        if len(payload) > limit + ENVELOPE_BYTES:
+            raise Rejected("NOTICE_FORGED", "it is too large")
+        try:
+            signed = _DECODER.decode(payload)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise Rejected("NOTICE_FORGED", "it is not signed") from None
+        # Before it is looked at: what is old costs nothing more.
+        if abs(self._now() - signed.at / 1_000) > NOTICE_SECONDS:
+            raise Rejected("NOTICE_STALE", "it is too old, or the clocks of the services differ")
+        self._take(self._good(signed, topic))
+        return signed.notice
+
+    def _good(self, signed: SignedNotice, topic: str) -> str:
+        """Return the newest code of ours that the notice has."""
+        for key in self._keys:
+            good = _mac(key, topic, signed.at, bytes(signed.notice))
+            if any(hmac.compare_digest(good.encode(), each.encode()) for each in signed.macs):
+                return good
+        raise Rejected("NOTICE_FORGED", "no service has signed it")
+
+    def _take(self, mac: str) -> None:
+        if mac in self._seen or mac in self._seen_before:
+            raise Rejected("NOTICE_STALE", "it was read before")
+        now = self._now()
+        # What is in neither set is too old by its time, unless there are very many.
+        if now - self._turned_at > 2 * NOTICE_SECONDS or len(self._seen) >= SEEN_LIMIT:
+            self._seen, self._seen_before, self._turned_at = set(), self._seen, now
+        self._seen.add(mac)
+
+
+def _mac(key: bytes, topic: str, at: int, notice: bytes) -> str:
+    covered = b"\0".join((topic.encode(), str(at).encode(), notice))
+    return base64.b64encode(hmac.digest(key, covered, "sha256")).decode()

@@ -1,0 +1,21 @@
+"""A codec for topics that services alone write: what none of them signed is refused before it is read."""
+
+from typing import Any, TypeVar
+
+from wms.auth.notices import Notices
+from wms.messages.wire import PAYLOAD_LIMIT, Codec
+
+M = TypeVar("M")
+
+
+class SignedCodec(Codec[M]):
+    """Decodes the notices of one topic."""
+
+    def __init__(self, union: Any, topic: str, notices: Notices) -> None:
+        super().__init__(union)
+        self._topic = topic
+        self._notices = notices
+
+    def decode(self, payload: bytes) -> M:
+        """Return the message, or raise Rejected: not signed, read before, or what `Codec` refuses."""
+        return super().decode(bytes(self._notices.verified(self._topic, payload, PAYLOAD_LIMIT)))
