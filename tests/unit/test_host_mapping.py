@@ -175,6 +175,13 @@ def test_hostile_values_get_nowhere(kind: Kind, text: str) -> None:
         assert asked.request == Request()
 
 
+@pytest.mark.parametrize(("kind", "rule"), [("pbs", "-l nodes=1:{value}"), ("pbspro", "-l select=1:{value}")])
+def test_a_word_begins_no_other_node_of_pbs(kind: Kind, rule: str) -> None:
+    asked = ask(kind, software("a+b"), own={SOFTWARE: rule})
+    assert asked.request == Request()
+    assert [each.reason for each in asked.unasked] == ["+ would begin another node"]
+
+
 @settings(deadline=None)
 @given(text=st.text(max_size=20))
 def test_what_of_any_text_is_passed_on_is_one_word(text: str) -> None:

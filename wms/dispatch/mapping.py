@@ -312,6 +312,8 @@ def _joined(before: str, text: str) -> str:
 
 def _chunk(before: str, text: str) -> str:
     """Return properties of one node with another: a number is the larger of two, and no other is said twice."""
+    if "+" in text:
+        raise _CannotAsk("+ would begin another node")
     found = dict(each.partition("=")[::2] for each in before.split(":") if each)
     name, _, value = text.partition("=")
     joined = _attributes(found, name, value)
