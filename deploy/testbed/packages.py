@@ -20,6 +20,9 @@ ARC = {
     "openssl": "openssl",
 }
 
+SANDBOX = {"bwrap": "bubblewrap", "setpriv": "util-linux"}
+"""What sites' mapping scripts run in; the testbed needs none of it."""
+
 INSTALL_SECONDS = 600.0
 
 

@@ -1,0 +1,152 @@
+"""A sandbox for a program that a site brings: bubblewrap, in namespaces of its own, with the least of the system, read-only.
+
+What runs there sees `/usr`, its own file and what it is shown besides; it has no network, no environment, no capability, and no
+place to write. It may use so much time, memory and output, and so many processes; whatever passes a bound is killed with all
+that it has started. Root's programs run as another user, whose number no account has.
+
+It never runs without the sandbox: where bubblewrap is missing or may not work, nothing runs.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+from wms.dispatch.commands import Tools
+from wms.errors import Unavailable, shown
+
+MEMORY_BYTES = 256 * 2**20
+"""Of addresses, each process."""
+PROCESSES = 16
+FILE_BYTES = 2**20
+OPEN_FILES = 64
+PATH = "/usr/local/bin:/usr/bin:/bin"
+PROGRAM = "/program"
+"""Where the program's file is in the sandbox."""
+_MISSING = "is never run without bubblewrap (bwrap), which is missing"
+_PROBE_SECONDS = 60
+_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ETC = ("/etc/alternatives", "/etc/ld.so.cache")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
+_FIRST_UID, _UIDS = 61_184, 4_000
+"""Users that systemd too gives to programs for as long as they run."""
+
+
+class Sandbox(NamedTuple):
+    """How one program is run."""
+
+    program: Path
+    reads: Sequence[Path] = ()
+    """Files and directories that it may read besides."""
+    seconds: float = 5.0
+    limit: int = 16_384
+    """Bytes of what it prints."""
+
+    def fault(self) -> str:
+        """Return why it cannot be run here; empty if it can."""
+        if not shutil.which("bwrap"):
+            return _MISSING
+        if not (os.access(self.program, os.X_OK) and self.program.is_file()):
+            return f"is no program: {self.program}"
+        if missing := [each for each in self.reads if not _is_there(each)]:
+            return f"is to read what is missing: {missing[0]}"
+        return self._probe()
+
+    def _probe(self) -> str:
+        """Return why no sandbox can be made here; empty if one can."""
+        try:
+            done = subprocess.run(
+                self._argv(["true"]),
+                capture_output=True,
+                text=True,
+                check=False,
+                env={},
+                timeout=_PROBE_SECONDS,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"gets no sandbox on this machine: {error}"
+        return (
+            f"gets no sandbox on this machine: {shown(done.stderr.strip(), 300)}" if done.returncode else ""
+        )
+
+    async def run(self, text: str) -> bytes:
+        """Return what it prints when it reads a text. Raises Unavailable, with the reason, if it fails or passes a bound."""
+        if not shutil.which("bwrap"):
+            raise Unavailable(_MISSING)
+        argv = self._argv([PROGRAM])
+        tools = Tools({}, at_once=1, seconds=self.seconds, limit=self.limit)
+        try:
+            said = await tools.run(*argv, text=text)
+        except Unavailable as error:
+            raise Unavailable(error.message.removeprefix(argv[0]).strip()) from None
+        if said.code:
+            raise Unavailable(f"failed with exit code {said.code}: {said.complaint}")
+        return said.printed
+
+    def _argv(self, command: Iterable[str]) -> list[str]:
+        as_root = os.geteuid() == 0
+        return [
+            shutil.which("bwrap") or "bwrap",
+            *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
+            *(() if as_root else ("--unshare-user",)),
+            *("--clearenv", "--setenv", "PATH", PATH, "--setenv", "LC_ALL", "C.UTF-8"),
+            *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+            # Only to become another user, who has no capability.
+            *(("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID") if as_root else ()),
+            *_view(self.program, self.reads),
+            *("--remount-ro", "/", "--chdir", "/", "--"),
+            *(_as_another(self.program) if as_root else ()),
+            *_bounded(self.seconds),
+            *command,
+        ]
+
+
+def _view(program: Path, reads: Iterable[Path]) -> Iterator[str]:
+    """Yield the options that make the file system."""
+    yield from ("--ro-bind", "/usr", "/usr")
+    for each in map(Path, _SYSTEM):
+        if each.is_symlink():
+            yield from ("--symlink", str(each.readlink()), str(each))
+        elif each.is_dir():
+            yield from ("--ro-bind", str(each), str(each))
+    yield from ("--dir", "/dev")
+    for device in _DEVICES:
+        yield from ("--dev-bind", device, device)
+    for each in (*map(Path, _ETC), *reads):
+        if _is_there(each):
+            # What bubblewrap makes by itself on the way would be closed to another user.
+            yield from (word for parent in reversed(each.parents[:-1]) for word in ("--dir", str(parent)))
+            yield from ("--ro-bind", str(each), str(each))
+    yield from ("--ro-bind", str(program), PROGRAM)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True
+
+
+def _as_another(program: Path) -> list[str]:
+    """Return what makes root's program another user's: whose processes are bounded, as root's are not."""
+    uid = _FIRST_UID + crc32(f"{os.getpid()} {program}".encode()) % _UIDS
+    return [
+        *("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"),
+        *("--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"),
+    ]
+
+
+def _bounded(seconds: float) -> list[str]:
+    bounds = {
+        "cpu": int(seconds) + 1,
+        "as": MEMORY_BYTES,
+        "fsize": FILE_BYTES,
+        "nofile": OPEN_FILES,
+        "nproc": PROCESSES,
+        "core": 0,
+    }
+    return ["prlimit", *(f"--{name}={value}" for name, value in bounds.items()), "--"]
