@@ -8,7 +8,7 @@ from wms.cli import describing, scenario_file, swf
 from wms.client import credential
 from wms.discovery import address
 from wms.discovery import document as discovery
-from wms.dispatch import arc_rest, commands, port
+from wms.dispatch import arc_rest, commands, mapping_script, port
 from wms.glue import entity, glue2_xml, ldif, tree
 from wms.jobdesc import document, from_toml, validation
 from wms.messages import wire
@@ -95,6 +95,20 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
     ("an address", "wms/discovery/address.py", [("characters", address.LENGTH_LIMIT)]),
     ("an answer of an ARC element", "wms/dispatch/arc_rest.py", [("bytes", arc_rest.ANSWER_LIMIT)]),
     ("what a batch system's command prints", "wms/dispatch/commands.py", [("bytes", commands.SIZE_LIMIT)]),
+    (
+        "a question to a site's mapping script",
+        "wms/dispatch/mapping_script.py",
+        [("characters", mapping_script.QUESTION_LIMIT)],
+    ),
+    (
+        "an answer of a site's mapping script",
+        "wms/dispatch/mapping_script.py",
+        [
+            ("bytes", mapping_script.ANSWER_LIMIT),
+            ("options", mapping_script.OPTIONS_LIMIT),
+            ("characters of an option", mapping_script.OPTION_LENGTH),
+        ],
+    ),
     ("a pilot's output", "wms/dispatch/port.py", [("bytes", port.OUTPUT_LIMIT)]),
     ("an object of the sandbox store", "wms/transfer/store.py", [("bytes", store.MAX_OBJECT)]),
     (

@@ -72,8 +72,8 @@ def _tables(kind: Kind) -> Iterator[_Table]:
 
 def _table(name: str, given: types.Type) -> _Table | None:
     match given:
-        case types.Metadata():
-            return _table(name, given.type)
+        case types.Metadata(type=inner) | types.UnionType(types=(inner, types.NoneType())):
+            return _table(name, inner)
         case types.StructType():
             return _Table(f"[{name}]", given.cls)
         case (

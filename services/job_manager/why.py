@@ -192,7 +192,7 @@ def _told(
         limits=tuple(each.detail for each in verdict.held if each.clause != AVOIDED),
         coming=place.coming,
         slots=place.slots,
-        avoid=avoid.text() if avoid else "",
+        avoid=avoid.text() if avoid else forwarded.avoided if forwarded else "",
         rank=rank,
         decided=forwarded.decided if forwarded else (),
         forwarded=hosts.asked if hosts else (),

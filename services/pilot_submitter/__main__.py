@@ -36,6 +36,7 @@ async def build(host: Host, config: Config) -> None:
     host.every(
         "provide", config.pilots.plan_every_seconds, provisioning.provide, endless_after=SLOW_ELEMENT_SECONDS
     )
+    host.every("ask mapping scripts", 0.5, doors.ask_scripts)
     host.every("health", 2.0, Watch(host.db, doors, config.health).look)
     host.every(
         "follow", config.pilots.plan_every_seconds, following.follow, endless_after=SLOW_ELEMENT_SECONDS

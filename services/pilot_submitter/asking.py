@@ -10,8 +10,10 @@ from typing import TypeAlias
 import structlog
 
 from services.pilot_submitter.doors import Door, Doors, Patience, Place
+from services.pilot_submitter.script_answers import ScriptAnswers, Version
 from wms.db.pilot import Sent, Supply
 from wms.dispatch.forwarding import Forwarded, forward
+from wms.dispatch.mapping_script import why_avoided
 from wms.dispatch.port import Request
 from wms.errors import Rejected
 from wms.provisioning.demand import Avoided
@@ -33,7 +35,7 @@ class Asking:
     def __init__(self, doors: Doors, clock: Callable[[], float]) -> None:
         self._doors = doors
         self._clock = clock
-        self._forwarded: dict[tuple[Requirements, ComputingElement], Forwarded | None] = {}
+        self._forwarded: dict[tuple[Requirements, ComputingElement, Version | None], Forwarded | None] = {}
         self._requests: dict[Name, Request] = {}
         self._unsure: set[Name] = set()
         self._trust: dict[Name, tuple[Patience, str]] = {}
@@ -41,6 +43,8 @@ class Asking:
     def hosts(self, requirements: Requirements, element: ComputingElement) -> Hosts | Avoided | None:
         """Return the class of the pilots that are sent for some work, None for the usual; or why none are just now."""
         found = self._forward(requirements, element)
+        if found is not None and found.avoided:
+            return self._avoided(element, found)
         if found is None or found.hosts is None:
             return None
         name = (element.site, element.ce), found.hosts.name
@@ -83,12 +87,24 @@ class Asking:
         self._trust[name] = patience, why
 
     def _forward(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:
-        name = requirements, element
-        if name not in self._forwarded:
+        script = self._script(element)
+        name = requirements, element, script.version if script else None
+        if name not in self._forwarded or (script and _is_old(self._forwarded[name], script)):
             if len(self._forwarded) >= _KEPT:
                 self._forwarded.clear()
             self._forwarded[name] = self._looked_at(requirements, element)
         return self._forwarded[name]
+
+    def _script(self, element: ComputingElement) -> ScriptAnswers | None:
+        door = self._doors.to(element.site, element.ce, element.dispatcher)
+        return door.script if door else None
+
+    def _avoided(self, element: ComputingElement, found: Forwarded) -> Avoided:
+        """Return why no pilots are sent, and have the site's mapping script asked if that is why."""
+        script = self._script(element)
+        if script and found.question:
+            script.want(found.question)
+        return Avoided("BACKOFF", found.avoided)
 
     def _looked_at(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:
         door = self._doors.to(element.site, element.ce, element.dispatcher)
@@ -99,6 +115,13 @@ class Asking:
         except Rejected as error:
             log.warning("requirements not forwarded", site=element.site, ce=element.ce, reason=str(error))
             return None
+
+
+def _is_old(found: Forwarded | None, script: ScriptAnswers) -> bool:
+    """Tell whether a mapping script has answered since requirements were looked at."""
+    if found is None or not found.question:
+        return False
+    return why_avoided(script.answers.get(found.question)) != found.avoided
 
 
 def _name(pilot: Sent) -> Name:

@@ -57,6 +57,24 @@ class SandboxSettings(Section, frozen=True, kw_only=True):
     url: Line
 
 
+class MappingScriptSettings(Section, frozen=True, kw_only=True):
+    """A script of the site's own that maps what jobs require of hosts to options of the batch system, where rules are not enough.
+
+    It runs in a sandbox (bubblewrap), which sees `/usr` and what is named here.
+    """
+
+    path: Line
+    """The file; everybody may read and run it."""
+    attributes: Annotated[list[Line], msgspec.Meta(min_length=1, max_length=100)]
+    """The attributes of hosts that it is asked about. No rule may be for them; built-in ones give way."""
+    options: Annotated[list[Line], msgspec.Meta(max_length=100)]
+    """The options that it may give: `["--constraint", "--tmp"]`."""
+    reads: Annotated[list[Line], msgspec.Meta(max_length=100)] = []
+    """Files and directories outside `/usr` that it reads: a table of nodes, an interpreter."""
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=8)] = 5.0
+    """After so long it is killed."""
+
+
 class ElementSettings(Section, frozen=True, kw_only=True):
     """One computing element that is reached through a middleware: its name, and what pilots ask for there."""
 
@@ -74,6 +92,7 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     mapping: LineTable = {}
     """Rules by which what jobs require of hosts is asked for, above the built-in ones: an attribute and an option,
     `GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"`."""
+    mapping_script: MappingScriptSettings | None = None
     software: Line = ""
     """A directory on the nodes whose entries are the names of their runtime environments; empty: as the element's ad says."""
     attributes: LineTable = {}

@@ -10,11 +10,15 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
+import msgspec
 import structlog
+from msgspec.structs import replace
 
+from services.pilot_submitter.script_answers import ScriptAnswers
 from wms.backoff import delays
 from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.mapping import HostMapping
+from wms.dispatch.mapping_script import ScriptedMapping
 from wms.dispatch.port import Dispatcher, Request
 from wms.errors import Unavailable
 from wms.site import ComputingElement
@@ -95,13 +99,20 @@ class Door:
     """The way to one computing element."""
 
     def __init__(
-        self, place: Place, dispatcher: Dispatcher, clock: Callable[[], float], terms: Terms
+        self,
+        place: Place,
+        dispatcher: Dispatcher,
+        clock: Callable[[], float],
+        terms: Terms,
+        script: ScriptAnswers | None = None,
     ) -> None:
         """Raises Rejected for a rule for hosts that is none."""
         self.place = place
         self.dispatcher = dispatcher
         self.terms = terms
-        self.mapping = terms.asks.mapping() if terms.asks else None
+        self.script = script
+        """What the site's mapping script answers, if `terms` name one."""
+        self.mapping = terms.asks.mapping(script.answers if script else None) if terms.asks else None
         """How hosts are asked for there; None: not at all."""
         self._clock = clock
         self._followed_at = float("-inf")
@@ -109,6 +120,13 @@ class Door:
         self._trust = Patience(clock)
         self.why_shut = ""
         """What was the matter the last time that it was shut."""
+
+    def asks_as_json(self) -> str:
+        """Return what is asked for there, with what its mapping script answered last, for those who explain."""
+        asks = self.terms.asks
+        if asks is not None and self.script is not None:
+            asks = replace(asks, answers=self.script.latest())
+        return msgspec.json.encode(asks).decode()
 
     @property
     def pause_seconds(self) -> float:
@@ -201,6 +219,20 @@ class Doors:
     def asking(self) -> list[tuple[Door, HostMapping]]:
         """Return the doors where hosts can be asked for, with how."""
         return [(door, door.mapping) for door in self._doors.values() if door.mapping]
+
+    def script_revisions(self) -> tuple[int, ...]:
+        """Return how many answers each mapping script has given."""
+        return tuple(door.script.revision for door in self._doors.values() if door.script)
+
+    async def ask_scripts(self) -> bool:
+        """Have each mapping script answer a question that is wanted; tell whether there are more."""
+        scripts = [(door.script, door.mapping) for door in self._doors.values()]
+        asked = [
+            script.answer_next(mapping)
+            for script, mapping in scripts
+            if script is not None and isinstance(mapping, ScriptedMapping)
+        ]
+        return any(await asyncio.gather(*asked))
 
     def shut(self) -> list[Door]:
         """Return the doors through which no pilots are sent just now."""

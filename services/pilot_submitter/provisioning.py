@@ -86,7 +86,7 @@ class Provisioning:
         """What the pilots of the last plan are sent for."""
         self._following = following
         self._asking = Asking(doors, doors.clock)
-        self._doors_written = False
+        self._doors_written: tuple[int, ...] | None = None
         self._mark = ""
         self._rng = random.Random().random
         self._requirements: dict[TaskQueueId, Requirements] = {}
@@ -250,22 +250,19 @@ class Provisioning:
         self._written = now
 
     async def _write_doors(self, tx: Transaction) -> None:
-        """Write down, once, how elements are asked for hosts: all who judge where jobs could run go by it."""
-        if not self._doors_written:
+        """Write down, when it is news, how elements are asked for hosts: all who judge where jobs could run go by it."""
+        revisions = self._doors.script_revisions()
+        if revisions != self._doors_written:
             rows = [
-                DoorRow(
-                    *door.place,
-                    ",".join(sorted(mapping.forwarded)),
-                    msgspec.json.encode(door.terms.asks).decode(),
-                )
+                DoorRow(*door.place, ",".join(sorted(mapping.forwarded)), door.asks_as_json())
                 for door, mapping in self._doors.asking()
             ]
             await ce_door.write(tx, rows)
             tx.on_failure(self._forget_doors)
-            self._doors_written = True
+            self._doors_written = revisions
 
     def _forget_doors(self) -> None:
-        self._doors_written = False
+        self._doors_written = None
 
     def _forget_written(self) -> None:
         self._written = None

@@ -10,10 +10,12 @@ from services.pilot_submitter.config import (
     ElementSettings,
     HTCondorSettings,
     LsfSettings,
+    MappingScriptSettings,
     PbsSettings,
     SlurmSettings,
 )
-from services.pilot_submitter.doors import Door, Doors, Terms
+from services.pilot_submitter.doors import Door, Doors, Place, Terms
+from services.pilot_submitter.script_answers import SandboxedScript, ScriptAnswers
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import Element
 from wms.dispatch.forwarding import DoorTerms
@@ -21,8 +23,10 @@ from wms.dispatch.htcondor import HTCondorDispatcher, Pool
 from wms.dispatch.local import LocalDispatcher, agent_argv
 from wms.dispatch.lsf import LsfCluster, LsfDispatcher
 from wms.dispatch.mapping import Kind
+from wms.dispatch.mapping_script import ANSWER_LIMIT, MappingScript
 from wms.dispatch.pbs import PbsDispatcher, Server
 from wms.dispatch.port import Dispatcher
+from wms.dispatch.sandbox import Sandbox
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.errors import Rejected
 
@@ -63,7 +67,23 @@ def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[Door
 
 
 def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: Terms) -> Door:
-    return Door((settings.site, settings.ce), dispatcher, time.monotonic, terms)
+    place = settings.site, settings.ce
+    return Door(place, dispatcher, time.monotonic, terms, _script_answers(place, settings.mapping_script))
+
+
+def _script_answers(place: Place, settings: MappingScriptSettings | None) -> ScriptAnswers | None:
+    """Return what a site's mapping script answers; raises Rejected where it cannot be run in a sandbox."""
+    if settings is None:
+        return None
+    reads = tuple(Path(each).absolute() for each in settings.reads)
+    sandbox = Sandbox(Path(settings.path).absolute(), reads, settings.seconds, ANSWER_LIMIT)
+    if fault := sandbox.fault():
+        raise Rejected(
+            "CONFIG_INVALID",
+            f"the mapping script of {'/'.join(place)} {fault}",
+            "install bubblewrap, or leave `mapping_script` out: what it is for is then looked at on the nodes",
+        )
+    return ScriptAnswers(SandboxedScript(place, sandbox), time.monotonic)
 
 
 def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres: str = "") -> Terms:
@@ -74,6 +94,7 @@ def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres:
         constraint=constraint,
         gres=gres,
         attributes=settings.attributes,
+        script=_script(settings.mapping_script),
     )
     return Terms(
         kind=kind,
@@ -83,6 +104,12 @@ def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres:
         software=settings.software,
         follow_every_seconds=settings.follow_every_seconds,
     )
+
+
+def _script(settings: MappingScriptSettings | None) -> MappingScript | None:
+    if settings is None:
+        return None
+    return MappingScript(attributes=tuple(settings.attributes), options=tuple(settings.options))
 
 
 def _slurm(settings: SlurmSettings, environment: Mapping[str, str]) -> SlurmDispatcher:

@@ -19,6 +19,7 @@ from wms.classad.match import NOTHING
 from wms.classad.reduce import Sketch, decided, left_by
 from wms.classad.tree import split
 from wms.dispatch.mapping import Asked, HostMapping, Kind
+from wms.dispatch.mapping_script import ANSWERS_TOLD, WAITS, MappingScript, Outcome, ScriptedMapping
 from wms.dispatch.port import Request
 from wms.errors import Rejected
 from wms.provisioning.host_requirements import Bound, Plain, Unasked, host_requirements_of
@@ -39,10 +40,20 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
     constraint: str = ""
     gres: str = ""
     attributes: Mapping[str, str] = {}
+    script: MappingScript | None = None
+    """What the site's mapping script is for, beside the rules."""
+    answers: Mapping[str, Outcome] = {}
+    """What it answered last, by question."""
 
-    def mapping(self) -> HostMapping:
-        """Return how hosts are asked for there; raises Rejected for a rule that is none."""
-        return HostMapping(self.kind, self.rules)
+    def mapping(self, answers: Mapping[str, Outcome] | None = None) -> HostMapping:
+        """Return how hosts are asked for there, by the given answers of the script if they go on growing.
+
+        Raises Rejected for a rule that is none.
+        """
+        if self.script is None:
+            return HostMapping(self.kind, self.rules)
+        answers = self.answers if answers is None else answers
+        return ScriptedMapping(self.kind, self.rules, self.script, answers)
 
     def usual(self, element: ComputingElement) -> Request:
         """Return what a pilot asks for there: what the ad says that it brings, for as long as it is to live."""
@@ -64,6 +75,10 @@ class Forwarded(Struct, frozen=True, kw_only=True):
     """The terms that the ad decides, and are true by it."""
     hosts: Hosts | None = None
     """What is asked for and what is left for the node; None if nothing is beyond the usual."""
+    question: str = ""
+    """What the site's mapping script has to be asked first; empty: nothing."""
+    avoided: str = ""
+    """Why no pilots go there for these requirements; empty: they do."""
 
 
 def forward(
@@ -78,6 +93,8 @@ def forward(
     if not left.possible:
         return told
     asked = mapping.ask(usual, left.bounds) if mapping else _unasked(usual, left.bounds)
+    if asked.avoided:
+        return replace(told, question=asked.question, avoided=asked.avoided)
     unasked = tuple(map(str, (*left.unasked, *asked.unasked)))
     if asked.request == usual and not unasked and do(None, requirements, element):
         return told
@@ -154,9 +171,12 @@ class Ways:
         terms, mapping = _door(text) if text else (None, None)
         usual = terms.usual(element) if terms else Request()
         try:
-            return forward(requirements, element, usual, mapping)
+            found = forward(requirements, element, usual, mapping)
         except Rejected:
             return None
+        # Older answers are not written down: pilots may well go there.
+        is_known = found.avoided != WAITS or (terms is not None and len(terms.answers) < ANSWERS_TOLD)
+        return found if is_known else replace(found, avoided="")
 
 
 @lru_cache(maxsize=1_024)

@@ -37,6 +37,7 @@ _SECTION = re.compile(r"""-R\s+(["']?)\s*([a-z]+)\[(.*)\]\s*\1""")
 """A section of LSF's resource requirement."""
 _TEMPLATE = re.compile(r"(?:--|-l\s+)?([+-]?[A-Za-z][A-Za-z0-9_-]*)\s*=\s*(\S.*)")
 _VALUE = re.compile(r"\{value(?:\s*([*/])\s*([1-9][0-9]{0,8}))?\}")
+_NUMBERED = re.compile(r"(\(?.*=)\s*([0-9]{1,10})(M?\)?)")
 _NAME_ENDS = re.compile("[:=]")
 _NO_VALUE = re.compile(r"[{}]")
 
@@ -135,6 +136,10 @@ class Asked(Struct, frozen=True):
     unasked: tuple[Unasked, ...] = ()
     bounds: tuple[Bound, ...] = ()
     """Those that are asked for."""
+    question: str = ""
+    """What the site's mapping script has to be asked first; empty: nothing."""
+    avoided: str = ""
+    """Why nothing can be asked for now, with the question."""
 
 
 class HostMapping:
@@ -143,11 +148,11 @@ class HostMapping:
     def __init__(self, kind: Kind, own: Mapping[str, str] | None = None) -> None:
         """Read the built-in rules and the site's own above them; raises Rejected, with the rule, for one that is none."""
         self._kind = kind
-        self._rules = {_key(key): self._rule(key, text) for key, text in BUILT_IN[kind].items()}
-        self._rules |= {_key(key): self._rule(key, text) for key, text in (own or {}).items()}
-        names = {_key(key)[0] for key in own or {}} | {_key(key)[0] for key in BUILT_IN[kind]}
+        self._rules = {key_of(key): self._rule(key, text) for key, text in BUILT_IN[kind].items()}
+        self._rules |= {key_of(key): self._rule(key, text) for key, text in (own or {}).items()}
+        names = {key_of(key)[0] for key in own or {}} | {key_of(key)[0] for key in BUILT_IN[kind]}
         policies = {name for name in names if not name.startswith(("gluehost", "gpu"))}
-        self.forwarded = frozenset(names - (policies - {_key(key)[0] for key in own or {}}))
+        self.forwarded = frozenset(names - (policies - {key_of(key)[0] for key in own or {}}))
         """What is asked of hosts even if the element's ad decides it: ours about hosts, and all that the site named itself."""
 
     def ask(self, base: Request, bounds: Iterable[Bound]) -> Asked:
@@ -156,12 +161,31 @@ class HostMapping:
         for bound in bounds:
             try:
                 asked, words = self._add(asked, bound)
-            except _CannotAsk as why:
+            except CannotAsk as why:
                 unasked.append(Unasked(str(bound), str(why)))
             else:
                 said.append(f"{bound} as {words}")
                 met.append(bound)
         return Asked(asked, tuple(said), tuple(unasked), tuple(met))
+
+    def option(self, text: str) -> tuple[Rule, int | None]:
+        """Read an option without `{value}`, as people write it: its rule, and its number in the field's unit if it is one.
+
+        Raises Rejected for what is no option, CannotAsk for a number beyond all bounds.
+        """
+        if numbered := _NUMBERED.fullmatch(text):
+            rule = self._rule(text, f"{numbered[1]}{{value}}{numbered[3]}")
+            if rule.field in _NUMBERS:
+                return rule, number_of(int(numbered[2]) * rule.factor)
+        return self._rule(text, text), None
+
+    def option_name(self, text: str) -> str:
+        """Return the name that rules have for an option, `--constraint`; raises Rejected for what is none."""
+        return self._rule(text, f"{text}={{value}}").option
+
+    def with_option(self, request: Request, rule: Rule, number: int | None) -> tuple[Request, str]:
+        """Return the request with an option, and how it is written; raises CannotAsk where it asks for another already."""
+        return self._with(request, rule, rule.text) if number is None else self._more(request, rule, number)
 
     def _rule(self, key: str, text: str) -> Rule:
         plain = text.strip()
@@ -205,10 +229,15 @@ class HostMapping:
         rule = self._rules.get((bound.attribute, _RULED[bound.relation]))
         rule = rule or (self._rules.get((bound.attribute, "")) if _is_plain(bound) else None)
         if rule is None:
-            raise _CannotAsk("this element has no rule for it")
+            raise CannotAsk("this element has no rule for it")
         if rule.field in _NUMBERS:
             return self._more(request, rule, _number(bound, rule.factor))
-        text = rule.text.format(self._said(bound, rule)) if "{}" in rule.text else rule.text
+        return self._with(
+            request, rule, rule.text.format(self._said(bound, rule)) if "{}" in rule.text else rule.text
+        )
+
+    def _with(self, request: Request, rule: Rule, text: str) -> tuple[Request, str]:
+        """Return the request with an option that is no number, and how it is written."""
         match rule.field:
             case "constraint":
                 changed = replace(request, constraint=self._constraint(request.constraint, text))
@@ -248,7 +277,7 @@ class HostMapping:
         if self._kind == "htcondor" and rule.field == "constraint" and _WORDS.fullmatch(bound.value):
             return literal(bound.value)
         if not WORD.fullmatch(bound.value):
-            raise _CannotAsk("its value is no plain word")
+            raise CannotAsk("its value is no plain word")
         return bound.value
 
     def _constraint(self, before: str, text: str) -> str:
@@ -259,11 +288,11 @@ class HostMapping:
         if self._kind in ("pbs", "pbspro"):
             return _chunk(before, text)
         if before and not set(before).isdisjoint("|[]()*"):
-            raise _CannotAsk(f"the element's own constraint {before} has no place for another")
+            raise CannotAsk(f"the element's own constraint {before} has no place for another")
         return "&".join(dict.fromkeys(each for each in (*before.split("&"), text) if each))
 
 
-class _CannotAsk(Exception):  # noqa: N818 - no error: it is told, and the node is looked at instead
+class CannotAsk(Exception):  # noqa: N818 - no error: it is told, and the node is looked at instead
     """Why a bound is not asked for."""
 
 
@@ -281,7 +310,8 @@ def _is_plain(bound: Bound) -> bool:
             return bound.relation in (">=", ">", "==")
 
 
-def _key(key: str) -> tuple[str, str]:
+def key_of(key: str) -> tuple[str, str]:
+    """Return the attribute, in lower case, and the relation that the key of a rule names; raises Rejected for one that is none."""
     found = _KEY.fullmatch(key)
     if found is None:
         raise Rejected(
@@ -293,27 +323,32 @@ def _key(key: str) -> tuple[str, str]:
 def _number(bound: Bound, factor: Fraction) -> int:
     """Return the whole number to ask for: the least that is enough, or the greatest that is not too much."""
     if isinstance(bound.value, str) or not math.isfinite(bound.value):
-        raise _CannotAsk("its value is no number")
+        raise CannotAsk("its value is no number")
     exact = Fraction(bound.value)
     whole = {">": math.floor(exact) + 1, "<": math.ceil(exact) - 1}.get(bound.relation)
     exact = (exact if whole is None else Fraction(whole)) * factor
-    number = math.floor(exact) if bound.relation in ("<=", "<") else math.ceil(exact)
+    return number_of(math.floor(exact) if bound.relation in ("<=", "<") else exact)
+
+
+def number_of(exact: Fraction | int) -> int:
+    """Return the least whole number that is enough, if an option may have it."""
+    number = math.ceil(exact)
     if not 0 <= number <= NUMBER_LIMIT:
-        raise _CannotAsk("its value is beyond all bounds")
+        raise CannotAsk("its value is beyond all bounds")
     return number
 
 
 def _joined(before: str, text: str) -> str:
     names = {_NAME_ENDS.split(each)[0] for each in before.split(",") if each}
     if before and text not in before.split(",") and _NAME_ENDS.split(text)[0] in names:
-        raise _CannotAsk(f"{before} is asked for already")
+        raise CannotAsk(f"{before} is asked for already")
     return ",".join(dict.fromkeys(each for each in (*before.split(","), text) if each))
 
 
 def _chunk(before: str, text: str) -> str:
     """Return properties of one node with another: a number is the larger of two, and no other is said twice."""
     if "+" in text:
-        raise _CannotAsk("+ would begin another node")
+        raise CannotAsk("+ would begin another node")
     found = dict(each.partition("=")[::2] for each in before.split(":") if each)
     name, _, value = text.partition("=")
     joined = _attributes(found, name, value)
@@ -345,5 +380,5 @@ def _attributes(before: Mapping[str, str], option: str, text: str) -> dict[str, 
     if said.isdecimal() and text.isdecimal():
         return {**before, option: str(max(int(said), int(text)))}
     if said != text:
-        raise _CannotAsk(f"{option}={said} is asked for already")
+        raise CannotAsk(f"{option}={said} is asked for already")
     return {**before, option: text}

@@ -1,0 +1,126 @@
+"""What a site's mapping script answers: asked once a question, one at a time, and kept until the script is another.
+
+A sandboxed script sees nothing but its question, so its answer to that stays the same as long as its file does. While there is
+none, and where it failed, no pilots go there for the jobs concerned; all others are sent.
+"""
+
+from collections.abc import Callable, Hashable
+from itertools import islice
+from typing import Protocol, TypeAlias
+
+import msgspec
+import structlog
+
+from wms.dispatch.mapping_script import ANSWERS_TOLD, Outcome, ScriptAnswer, ScriptedMapping
+from wms.dispatch.sandbox import Sandbox
+from wms.errors import Unavailable
+
+log = structlog.get_logger()
+
+ANSWERS_KEPT = 16_384
+WANTED_LIMIT = 1_000
+"""Questions that wait; others are asked later, for whoever wants an answer goes on wanting it."""
+RETRY_SECONDS = 60.0
+"""After a failure the same question is left alone for so long."""
+
+Version: TypeAlias = Hashable
+
+
+class Script(Protocol):
+    """A script that can be run."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - as its name says
+
+    def version(self) -> Version:
+        """Return something that differs when the script is another."""
+
+    async def run(self, question: str) -> bytes:
+        """Return what it prints. Raises Unavailable, with the reason, if it fails or passes a bound."""
+
+
+class SandboxedScript:
+    """The script of the element at a place, in its sandbox."""
+
+    def __init__(self, place: tuple[str, str], sandbox: Sandbox) -> None:
+        self._place = place
+        self._sandbox = sandbox
+        self.name = str(sandbox.program)
+
+    def version(self) -> Version:
+        """Return what differs when a file was changed or another took its place; None while there is none."""
+        try:
+            found = [each.stat() for each in (self._sandbox.program, *self._sandbox.reads)]
+        except OSError:
+            return None
+        return tuple((each.st_dev, each.st_ino, each.st_mtime_ns, each.st_size) for each in found)
+
+    async def run(self, question: str) -> bytes:
+        """Return what it prints to a question about its element. Raises Unavailable if it fails or passes a bound."""
+        site, ce = self._place
+        whole = {"site": site, "ce": ce, **msgspec.json.decode(question)}
+        return await self._sandbox.run(msgspec.json.encode(whole).decode())
+
+
+class ScriptAnswers:
+    """The answers of one element's script; `clock` gives seconds that only grow."""
+
+    def __init__(self, script: Script, clock: Callable[[], float]) -> None:
+        self._script = script
+        self._clock = clock
+        self._wanted: dict[str, None] = {}
+        self._not_before: dict[str, float] = {}
+        """When questions may be asked again that failed."""
+        self.version: Version = script.version()
+        self.answers: dict[str, Outcome] = {}
+        self.revision = 0
+        """How often answers have changed."""
+
+    def want(self, question: str) -> None:
+        """Have a question answered soon, unless it was answered, or failed a short time ago."""
+        is_answered = isinstance(self.answers.get(question), ScriptAnswer)
+        is_due = self._clock() >= self._not_before.get(question, 0.0)
+        if is_due and not is_answered and len(self._wanted) < WANTED_LIMIT:
+            self._wanted[question] = None
+
+    def latest(self) -> dict[str, Outcome]:
+        """Return the latest answers."""
+        return dict(islice(reversed(self.answers.items()), ANSWERS_TOLD))
+
+    async def answer_next(self, mapping: ScriptedMapping) -> bool:
+        """Ask the question that waited longest; tell whether more wait."""
+        self._look_for_another_script()
+        if not self._wanted:
+            return False
+        question = next(iter(self._wanted))
+        outcome = await self._ask(question, mapping)
+        self._wanted.pop(question, None)
+        self._keep(question, outcome)
+        return bool(self._wanted)
+
+    async def _ask(self, question: str, mapping: ScriptedMapping) -> Outcome:
+        try:
+            printed = await self._script.run(question)
+        except Unavailable as error:
+            return error.message
+        return mapping.read(question, printed)
+
+    def _keep(self, question: str, outcome: Outcome) -> None:
+        if isinstance(outcome, str):
+            log.warning("mapping script failed", script=self._script.name, reason=outcome)
+            self._not_before[question] = self._clock() + RETRY_SECONDS
+        if len(self.answers) >= ANSWERS_KEPT:
+            self._not_before.pop(forgotten := next(iter(self.answers)), None)
+            del self.answers[forgotten]
+        self.answers.pop(question, None)
+        self.answers[question] = outcome
+        self.revision += 1
+
+    def _look_for_another_script(self) -> None:
+        version = self._script.version()
+        if version != self.version:
+            log.info("another mapping script", script=self._script.name)
+            self.version = version
+            self.answers.clear()
+            self._not_before.clear()
+            self.revision += 1

@@ -1,0 +1,219 @@
+"""A site's own mapping script: which questions it is asked, how its answers are checked, and what follows from them.
+
+It maps what hosts must have to options of the batch system where rules are not enough. It reads one JSON object and prints one:
+
+    {"middleware": "slurm", "requirements": [{"attribute": "scratchmb", "relation": ">=", "value": 2000, "text": "scratchmb >= 2000"}],
+     "request": {"cores": 1, "memory_mb": 0, "walltime_seconds": 3600, "constraint": "", "gres": "", "attributes": {}},
+     "site": "alpha", "ce": "main"}
+
+    {"options": ["--tmp=2"], "asked": ["scratchmb >= 2000"]}
+
+The requirements come from anyone's job, and a script may copy them into its answer. So only plain words and numbers reach it,
+it can give only the options that its configuration names, and these are read by the code that reads rules.
+
+This module decides only. `wms.dispatch.sandbox` runs the script.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from wms.classad.expression import Expression
+from wms.dispatch.mapping import WORD, Asked, CannotAsk, HostMapping, Kind, Rule, key_of
+from wms.dispatch.port import Request
+from wms.errors import Rejected, shown
+from wms.provisioning.host_requirements import Bound, Plain, Unasked
+
+ANSWER_LIMIT = 16_384
+"""Bytes of what a script prints."""
+QUESTION_LIMIT = 16_384
+"""Characters of what a script reads, without the names of site and element."""
+OPTIONS_LIMIT = 16
+OPTION_LENGTH = 200
+ASKED_LIMIT = 100
+_REQUIREMENT_LENGTH = 500
+_LARGEST = 2**53
+
+_SIGNS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+/:=@%-")
+_MORE_SIGNS: Mapping[tuple[Kind, str], str] = {
+    ("slurm", "constraint"): "&",
+    ("slurm", "gres"): ",",
+    ("lsf", "constraint"): "&<>! ",
+    ("lsf", "gres"): ",",
+    ("htcondor", "constraint"): '&|<>!*?()" ',
+}
+"""Signs of an option's text by middleware and field. Alternatives (`|`) would loosen what the element itself constrains, but for
+HTCondor's expressions, which are joined in brackets."""
+
+ANSWERS_TOLD = 200
+"""So many of the latest answers are written down for those who explain."""
+WAITS = "its mapping script is asked first"
+OTHERWISE = "the site's mapping script asks for no host by it"
+
+
+class MappingScript(Struct, frozen=True, kw_only=True):
+    """What a script is for."""
+
+    attributes: tuple[str, ...]
+    """The attributes of hosts that it is asked about, in place of rules."""
+    options: tuple[str, ...]
+    """The options that it may give."""
+
+
+class ScriptAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a script prints."""
+
+    options: Annotated[
+        tuple[Annotated[str, Meta(max_length=OPTION_LENGTH)], ...], Meta(max_length=OPTIONS_LIMIT)
+    ]
+    asked: Annotated[
+        tuple[Annotated[str, Meta(max_length=_REQUIREMENT_LENGTH)], ...], Meta(max_length=ASKED_LIMIT)
+    ]
+    """The `text` of each requirement that hosts meet that these options ask for."""
+
+
+Outcome: TypeAlias = ScriptAnswer | str
+"""An answer, or why there is none."""
+
+
+class _Requirement(Struct, frozen=True):
+    attribute: str
+    relation: str
+    value: Plain
+    text: str
+
+
+class _Question(Struct, frozen=True):
+    middleware: Kind
+    requirements: tuple[_Requirement, ...]
+    request: Request
+
+
+_QUESTION = msgspec.json.Decoder(_Question)
+_ANSWER = msgspec.json.Decoder(ScriptAnswer)
+
+
+class ScriptedMapping(HostMapping):
+    """The rules of one element, and what its script has answered to date."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        own: Mapping[str, str],
+        script: MappingScript,
+        answers: Mapping[str, Outcome],
+    ) -> None:
+        """`answers` are by question, and may grow later. Raises Rejected for attributes or options that are none."""
+        super().__init__(kind, own)
+        self._attributes = frozenset(each.lower() for each in script.attributes)
+        self._options = frozenset(map(self.option_name, script.options))
+        self._answers = answers
+        if wrong := [each for each in script.attributes if not _ATTRIBUTE.fullmatch(each)]:
+            raise Rejected("MAPPING_INVALID", f"the mapping script's attributes: none: {shown(wrong[0], 80)}")
+        if both := self._attributes & {key_of(each)[0] for each in own}:
+            raise Rejected("MAPPING_INVALID", f"{min(both)} has a rule and is the mapping script's, too")
+        self.forwarded |= self._attributes
+
+    def ask(self, base: Request, bounds: Iterable[Bound]) -> Asked:
+        """Return the request with bounds added by rules, and by what the script has answered."""
+        bounds = tuple(bounds)
+        ruled = super().ask(base, [each for each in bounds if each.attribute not in self._attributes])
+        theirs = [each for each in bounds if each.attribute in self._attributes]
+        plain = [each for each in theirs if _is_plain(each.value)]
+        odd = [
+            Unasked(str(each), "its value is no plain word or number")
+            for each in theirs
+            if not _is_plain(each.value)
+        ]
+        if not plain:
+            return replace(ruled, unasked=(*ruled.unasked, *odd))
+        found = self._answered(ruled, plain)
+        return replace(found, unasked=(*found.unasked, *odd))
+
+    def read(self, question: str, printed: bytes) -> Outcome:
+        """Return the answer that a script printed to a question; or what is wrong with it."""
+        try:
+            answer = _ANSWER.decode(printed)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return f"prints no answer: {shown(str(error), 200)}"
+        asked = _QUESTION.decode(question)
+        if odd := [each for each in answer.asked if each not in {one.text for one in asked.requirements}]:
+            return f"answers what it was not asked: {shown(odd[0], 80)}"
+        added = self._with_all(asked.request, answer.options)
+        return added if isinstance(added, str) else answer
+
+    def _answered(self, ruled: Asked, plain: Sequence[Bound]) -> Asked:
+        """Return what rules asked for and what the script does."""
+        question = self._question(ruled.request, plain)
+        if len(question) > QUESTION_LIMIT:
+            return replace(
+                ruled, avoided=why_avoided(f"takes no question of over {QUESTION_LIMIT:,} characters")
+            )
+        outcome = self._answers.get(question)
+        if not isinstance(outcome, ScriptAnswer):
+            return replace(ruled, question=question, avoided=why_avoided(outcome))
+        added = self._with_all(ruled.request, outcome.options)
+        if isinstance(added, str):
+            return replace(ruled, question=question, avoided=why_avoided(added))
+        request, words = added
+        met = [each for each in plain if str(each) in outcome.asked]
+        by = f"as {' '.join(words)} by the site's script" if words else "of no host, by the site's script"
+        return Asked(
+            request,
+            (*ruled.asked, *(f"{each} {by}" for each in met)),
+            (*ruled.unasked, *(Unasked(str(each), OTHERWISE) for each in plain if each not in met)),
+            (*ruled.bounds, *met),
+        )
+
+    def _question(self, request: Request, bounds: Iterable[Bound]) -> str:
+        asked = (_Requirement(each.attribute, each.relation, each.value, str(each)) for each in bounds)
+        ordered = tuple(sorted(asked, key=lambda each: each.text))
+        return msgspec.json.encode(_Question(self._kind, ordered, request), order="deterministic").decode()
+
+    def _with_all(self, request: Request, options: Iterable[str]) -> tuple[Request, list[str]] | str:
+        """Return the request with a script's options, and how they are written; or why one is refused."""
+        words = []
+        try:
+            for each in options:
+                rule, number = self.option(each)
+                self._check(rule, number)
+                request, written = self.with_option(request, rule, number)
+                words.append(written)
+        except (Rejected, CannotAsk) as error:
+            why = error.message if isinstance(error, Rejected) else str(error)
+            return f"gives an option that is refused: {shown(why, 300)}"
+        return request, words
+
+    def _check(self, rule: Rule, number: int | None) -> None:
+        """Raise CannotAsk for an option that the script may not give, or whose text could be more than one option."""
+        if rule.option not in self._options:
+            raise CannotAsk(f"{shown(rule.option, 40)} is not among the script's options")
+        signs = _SIGNS.union(_MORE_SIGNS.get((self._kind, rule.field), ""))
+        if number is None and not signs.issuperset(rule.text):
+            raise CannotAsk(f"{rule.option} has signs that it may not have: {shown(rule.text, 80)}")
+        if self._kind == "htcondor" and rule.field == "constraint":
+            Expression.parse(rule.text)
+
+
+_ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+
+
+def why_avoided(outcome: Outcome | None) -> str:
+    """Return why an element is avoided by what its script answered, nothing yet if None; empty for an answer."""
+    match outcome:
+        case None:
+            return WAITS
+        case str():
+            return f"its mapping script {outcome}"
+        case _:
+            return ""
+
+
+def _is_plain(value: Plain) -> bool:
+    if isinstance(value, str):
+        return WORD.fullmatch(value) is not None
+    return abs(value) < _LARGEST
