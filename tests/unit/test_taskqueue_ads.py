@@ -248,6 +248,19 @@ def test_a_pair_is_evaluated_once_whatever_queues_and_ads_come(pairs: list[tuple
     assert index.evaluated == len(pairs)
 
 
+def test_ads_outlive_the_queues_that_leave() -> None:
+    index = new_index()
+    index.advertise("A", "c", advertised({"a": 2}, {}, "", ""))
+    index.add_queue(1, asks(requirements="other.a == 2"))
+    index.add(1, 1.0, [1])
+    for n in range(2, 3_000):
+        index.add_queue(n, asks(owner=f"o{n}"))
+        index.remove_queue(n)
+    assert len(index._queues) < 3_000, "slots were numbered anew"
+    (pick,) = index.select(offers(site="A", grid_ce="c"), 1, np.random.default_rng(1))
+    assert pick.job_id == 1
+
+
 def test_ads_that_nobody_looks_at_make_no_kinds_of_resources() -> None:
     index = new_index()
     index.add_queue(1, asks())

@@ -14,6 +14,7 @@ from services.matcher.matching import FEW_SLOTS, leeway_for
 from tests.unit import reference_matching as reference
 from tests.unit.taskqueue_strategies import asks, new_index, offers, requirements, resources
 from wms.ids import JobId
+from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.index import UnknownQueueError
 from wms.taskqueue.waiting import OLDEST, Part, Waiting
 
@@ -413,3 +414,32 @@ def test_a_job_of_another_part_is_overtaken_by_no_more_than_the_leeway(leeway):
 def test_leeway_is_none_for_few_slots_and_one_batch_for_many():
     assert leeway_for(1) == leeway_for(FEW_SLOTS - 1) == 0
     assert leeway_for(1_024) == 1_024
+
+
+@pytest.mark.parametrize("column", ["_weighing", "_pools", "_fitting", "_closed"])
+def test_a_queue_that_no_column_takes_leaves_the_others_as_they_were(
+    column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = new_index()
+    index.add_queue(1, asks(sites=("A",)))
+    index.add(1, 1.0, [11])
+
+    append = getattr(index, column).append
+
+    def fail(requirements: Requirements) -> None:
+        if "B" in requirements.sites:
+            raise MemoryError
+        append(requirements)
+
+    with monkeypatch.context() as faulty:
+        faulty.setattr(getattr(index, column), "append", fail, raising=True)
+        with pytest.raises(MemoryError):
+            index.add_queue(2, asks(sites=("B",)))
+    assert list(index.queue_ids()) == [1]
+    index.add_queue(3, asks(sites=("C",)))
+    index.add(3, 1.0, [33])
+    index.add_queue(2, asks(sites=("B",)))
+    index.add(2, 1.0, [22])
+    rng = np.random.default_rng(1)
+    given = {site: [pick.job_id for pick in index.select(offers(site=site), 4, rng)] for site in "ABC"}
+    assert given == {"A": [11], "B": [22], "C": [33]}

@@ -58,6 +58,12 @@ class Faces:
             self._forget()
             self.version += 1
 
+    def anew(self) -> "Faces":
+        """Return faces that know the same ads, at which no queue looks yet."""
+        faces = Faces()
+        faces._ads = self._ads
+        return faces
+
     def advertise(self, place: Place, ad: str) -> bool:
         """Take the ad of an element, as canonical text, empty when it is gone; tell whether it could matter to a match."""
         before = self._ads.get(place, "")

@@ -119,10 +119,10 @@ class Fitting:
     `cached` bounds the views; the oldest goes first.
     """
 
-    def __init__(self, pools: Pools, *, cached: int) -> None:
+    def __init__(self, pools: Pools, faces: Faces, *, cached: int) -> None:
         self._cached = cached
         self._pools = pools
-        self._faces = Faces()
+        self._faces = faces
         self._columns = [column_of(clause, self._faces) for clause in CLAUSES]
         self._segments = Growing(np.int64)
         self._mentioned = Mentioned()

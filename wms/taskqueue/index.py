@@ -20,6 +20,7 @@ from wms.site import Resource
 from wms.taskqueue import shares
 from wms.taskqueue.closed import Closed, Pair
 from wms.taskqueue.draw import Chance, Law, smallest
+from wms.taskqueue.faces import Faces
 from wms.taskqueue.fitting import Fitting, NoMatch, View
 from wms.taskqueue.grouping import Requirements, without_case
 from wms.taskqueue.pool import Pools
@@ -90,13 +91,15 @@ class QueueIndex:
         self._free_levels: list[int] = []
         self._slot_of: dict[TaskQueueId, int] = {}
         self._closed = Closed()
+        self._faces = Faces()
         self._reset_slots()
 
     def _reset_slots(self) -> None:
         self._queues: list[_Queue | None] = []
         self._weighing = Weighing(self._shares)
         self._pools = Pools(self._weighing, self._law)
-        self._fitting = Fitting(self._pools, cached=self._cached)
+        self._faces = self._faces.anew()
+        self._fitting = Fitting(self._pools, self._faces, cached=self._cached)
         self._closed.reset()
 
     # --- what is here -----------------------------------------------------------------------------
@@ -160,7 +163,7 @@ class QueueIndex:
         Raises ValueError when the queue is known with other requirements.
         """
         if tq_id not in self._slot_of:
-            self._place(_Queue(tq_id, requirements))
+            self._place_or_leave(_Queue(tq_id, requirements))
         elif not _alike(self._queue(tq_id).requirements, requirements):
             raise ValueError(f"task queue {tq_id} cannot change its requirements")
 
@@ -235,6 +238,16 @@ class QueueIndex:
             raise UnknownQueueError(f"task queue {tq_id}") from None
         assert queue is not None
         return queue
+
+    def _place_or_leave(self, queue: _Queue) -> None:
+        """Put an empty queue into the next slot; where that fails, leave none of it, since some columns have the slot already."""
+        try:
+            self._place(queue)
+        except BaseException:
+            self._queues[queue.slot] = None
+            del self._slot_of[queue.tq_id]
+            self._close_gaps()
+            raise
 
     def _place(self, queue: _Queue) -> None:
         """Put a queue into the next slot."""
