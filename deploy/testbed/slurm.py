@@ -127,8 +127,7 @@ class SlurmCluster:
         self.kill_daemon(node)
         there = [each for each in self._orphans() if _environment_of(each).get("SLURMD_NODENAME") == node]
         # Their keepers first, who would tell how they ended; and what has left the batch system's own processes, too.
-        keepers = {parent for each in there if (parent := each.parent()) and parent.name() == "slurmstepd"}
-        kill([*keepers, *there])
+        kill([*{keeper for each in there if (keeper := _keeper_of(each))}, *there])
 
     def empty(self, within: float = 10.0) -> None:
         """Cancel all jobs and wait for their end: they would outlive the daemons of their nodes."""
@@ -212,6 +211,15 @@ class SlurmCluster:
 def _hostname() -> str:
     """Return what the controller compares its own name with."""
     return socket.gethostname().partition(".")[0]
+
+
+def _keeper_of(process: psutil.Process) -> psutil.Process | None:
+    """Return the process of Slurm's that started a step's; None if it is another's, or has ended meanwhile."""
+    try:
+        parent = process.parent()
+        return parent if parent and parent.name() == "slurmstepd" else None
+    except psutil.NoSuchProcess:
+        return None
 
 
 def _environment_of(process: psutil.Process) -> dict[str, str]:
