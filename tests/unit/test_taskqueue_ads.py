@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -352,6 +352,15 @@ def test_what_a_pilot_tells_of_its_node_goes_before_the_ad_of_its_element(
     forwards=st.sets(st.sampled_from(["a", "b", "c", "missing"])),
     node=NODES,
 )
+@example(
+    asked=[asks(owner="o", cpu_segment=500), asks(owner="o", cpu_segment=5_000)],
+    there=site(
+        attributes={"a": "0", "b": '"x"', "c": "false", "open": "other.own > 1"},
+        requirements="other.CPUTime > 1000 && my.c",
+    ),
+    forwards={"a", "c"},
+    node=(("a", 0), ("c", True)),
+)
 def test_an_element_could_do_wherever_some_host_of_it_does_and_survey_and_clauses_agree(
     asked: Any, there: Any, forwards: Any, node: Any
 ) -> None:
@@ -363,6 +372,25 @@ def test_an_element_could_do_wherever_some_host_of_it_does_and_survey_and_clause
     assert not any(fits(each, host) is None and not may for each, may in zip(asked, could, strict=True))
     if not forwards:
         assert could == [fits(each, host) is None for each in asked]
+
+
+def test_what_a_site_requires_of_jobs_may_depend_on_the_host_that_is_asked_for() -> None:
+    small, large = asks(attributes="[own = 1]"), asks(attributes="[own = 3]")
+    ad = advertised({"a": 2, "b": 1}, {}, "other.own <= my.a && my.b == 1", "")
+    resource = offers(site="A", grid_ce="c")
+    assert [fits(each, with_ad(resource, ad)) is None for each in (small, large)] == [True, False]
+    for forwards, both in (((), False), (("a",), True), (("b",), False), (("a", "b"), True)):
+        would_be = with_ad(resource, ad, forwards)
+        assert [fits(each, would_be) is None for each in (small, large)] == [True, both]
+        assert surveyed([small, large], would_be) == [True, both]
+    # Where it cannot be, what cannot is told, and not what could be.
+    mismatch = fits(large, with_ad(resource, ad, ("b",)))
+    assert mismatch is not None
+    assert "other.own <= my.a" in mismatch.detail
+    closed = advertised({"a": 2, "b": 2}, {}, "other.own <= my.a && my.b == 1", "")
+    mismatch = fits(large, with_ad(resource, closed, ("a",)))
+    assert mismatch is not None
+    assert "other.own" not in mismatch.detail
 
 
 def test_a_pilot_that_found_its_node_not_to_do_is_given_none_of_the_like_again() -> None:

@@ -62,6 +62,38 @@ def could(expression: Expression, known: Sketch, own: Ad = NOTHING) -> bool:
         return False
 
 
+def own_part(expression: Expression, known: Sketch) -> Expression:
+    """Return an expression of an ad that is known as a sketch, with what is known of that ad folded in; what is free is left.
+
+    Raises Rejected if it grows too large.
+    """
+    whole = _put_in(expression.tree, known)
+    nodes(whole, "")
+    return Expression(fold(whole))
+
+
+def _put_in(node: Node, known: Sketch) -> Node:
+    if not isinstance(node, Reference):
+        return with_children(node, lambda part: _put_in(part, known))
+    if node.scope in {Scope.OTHER, Scope.LOCAL}:
+        return node
+    if (tree := known.ad.tree(node.key)) is not None:
+        return tree
+    if node.key in known.free:
+        return Reference(Scope.OWN, node.name)
+    return Literal(UNDEFINED) if node.scope is Scope.OWN else Reference(Scope.OTHER, node.name)
+
+
+def could_want(wanted: Expression, other: Ad) -> bool:
+    """Tell whether what `own_part` left may be true of another ad, which is known whole; not of one that grows too large."""
+    whole = _lacking(_known(wanted.tree, other), wanted.other)
+    try:
+        nodes(whole, "")
+    except Rejected:
+        return False
+    return decided(Expression(fold(whole))) is not False
+
+
 def reduce(expression: Expression, other: Ad, own: Ad = NOTHING, place: str = "") -> Expression:
     """Return what is left of an expression of `own` when another ad is known; its `names` are those still free.
 

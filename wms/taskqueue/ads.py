@@ -24,7 +24,7 @@ from wms.bounds import Names
 from wms.classad.ad import Ad, Given
 from wms.classad.expression import Expression
 from wms.classad.folding import constant
-from wms.classad.reduce import Sketch, sketch
+from wms.classad.reduce import Sketch, own_part, sketch
 from wms.classad.tree import Literal
 from wms.classad.value import ERROR
 from wms.errors import Rejected
@@ -288,6 +288,19 @@ def sketched(ad: Ad, forwards: Names) -> Sketch:
     return sketch(
         ad, (*forwards, *(each for each in unsaid if each not in ad or ad.tree(each) == _NOT_KNOWN))
     )
+
+
+@lru_cache(maxsize=_KEPT)
+def open_requirements(ad: Ad, known: Sketch) -> Expression | None:
+    """Return what the ad of a pilot that would be requires of jobs, where that looks at what is not known of it yet; else None."""
+    required = ad.expression("requirements")
+    if required is None:
+        return None
+    try:
+        left = own_part(required, known)
+    except Rejected:
+        return None
+    return left if left.own else None
 
 
 @lru_cache(maxsize=_KEPT)

@@ -6,13 +6,15 @@ the resource's face.
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wms.classad.expression import Expression
+from wms.classad.reduce import could_want
 from wms.site import Resource, folded, offered_tags
+from wms.taskqueue.ads import Seen, Words, job_ad, told
 from wms.taskqueue.demands import Demands
 from wms.taskqueue.faces import Face, Faces
 from wms.taskqueue.grouping import Requirements
@@ -222,6 +224,8 @@ class DemandColumn(Column):
         super().__init__(clause)
         self._demands = Demands(self.parts)
         self._ranked: dict[str, Ranked] = {}
+        self._possible: dict[tuple[str, Seen], bool] = {}
+        """What ads could require, over what jobs tell to who looks."""
 
     @property
     def evaluated(self) -> int:
@@ -232,6 +236,9 @@ class DemandColumn(Column):
         """Return by slot which queues a resource wants; None when all."""
         if face is None or face.requirements is None:
             return None
+        left = face.open_requirements
+        if left is not None:
+            return self._kept((face.requirements.text, left.text), partial(self._judge_open, face, left))
         return self._kept(face.requirements.text, partial(self._judge_face, face, face.requirements))
 
     def levels(self, face: Face, rank: Expression, fit: Bits) -> list[bytes]:
@@ -244,6 +251,22 @@ class DemandColumn(Column):
         if ranked.judged < self.numbers.length:
             ranked.judge(self._demands.ranks(rank, face.ad)[self.numbers.values])
         return ranked.among(fit)
+
+    def _judge_open(self, face: Face, left: Expression, start: int) -> bytes:
+        """Judge what the ad requires as it is, and where that is not so, as it could be."""
+        assert face.requirements is not None
+        met = self._judge_face(face, face.requirements, start)
+        parts = cast("list[Words]", self.parts[start:])
+        return bytes(each or self._could(left, part) for each, part in zip(met, parts, strict=True))
+
+    def _could(self, left: Expression, job: Words) -> bool:
+        key = left.text, told(job, left.other)
+        found = self._possible.get(key)
+        if found is None:
+            if len(self._possible) >= _KEPT_VERDICTS:
+                self._possible.clear()
+            found = self._possible[key] = could_want(left, job_ad(job, left.other))
+        return found
 
     def _judge_face(self, face: Face, requirements: Expression, start: int) -> bytes:
         if start == len(self.parts):

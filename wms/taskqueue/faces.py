@@ -15,7 +15,7 @@ from wms.classad.expression import Expression
 from wms.classad.folding import constant
 from wms.classad.reduce import Sketch
 from wms.site import Resource, ad_of, forwards_of, with_ad
-from wms.taskqueue.ads import Described, Seen, combined, described, site_ad, sketched
+from wms.taskqueue.ads import Described, Seen, combined, described, open_requirements, site_ad, sketched
 
 _KEPT = 4_096
 _KEPT_NAMES = 65_536
@@ -36,6 +36,8 @@ class Face(Struct, frozen=True, eq=False):
     """None also where it is the same for all jobs."""
     sketch: Sketch | None = None
     """What is known of the ad of a pilot that is yet to be sent; None of one that is there."""
+    open_requirements: Expression | None = None
+    """What such an ad requires as far as it is known, where it looks at what is not."""
 
 
 class Faces:
@@ -109,13 +111,14 @@ class Faces:
     def _face(self, ad: Ad, forwards: Names | None) -> Face:
         rank = None if ad.rank is None or constant(ad.rank.tree) else ad.rank
         known = None if forwards is None else sketched(ad, forwards)
-        told = known and (known.ad.view(self._looked), known.free & self._looked)
+        left = known and open_requirements(ad, known)
+        told = known and (known.ad.view(self._looked), known.free & self._looked, left and left.text)
         view = ad.view(self._looked), ad.requirements and ad.requirements.text, rank and rank.text, told
         face = self._by_view.get(view)
         if face is None:
             if len(self._by_view) >= _KEPT:
                 self._forget()
-            face = self._by_view[view] = Face(next(self._numbers), ad, ad.requirements, rank, known)
+            face = self._by_view[view] = Face(next(self._numbers), ad, ad.requirements, rank, known, left)
         return face
 
     def _forget(self) -> None:

@@ -10,10 +10,20 @@ from wms.classad.ad import Ad
 from wms.classad.explain import Conjunct, explain
 from wms.classad.expression import Expression
 from wms.classad.match import evaluate, satisfied
-from wms.classad.reduce import Sketch, could
+from wms.classad.reduce import Sketch, could, could_want, own_part
 from wms.classad.tree import Node, chain, split
+from wms.errors import Rejected
 from wms.site import Resource, ad_of, forwards_of
-from wms.taskqueue.ads import Words, job_ad, resource_ad, resource_sketch, site_ad, wish, words
+from wms.taskqueue.ads import (
+    Words,
+    job_ad,
+    open_requirements,
+    resource_ad,
+    resource_sketch,
+    site_ad,
+    wish,
+    words,
+)
 from wms.taskqueue.grouping import Requirements
 
 Asked: TypeAlias = tuple[str, Words] | None
@@ -40,11 +50,18 @@ def job_wants(part: Asked, at: Resource) -> bool:
 
 
 def site_wants(job: Words, at: Resource) -> bool:
-    """Tell whether the requirements of a resource's ad are true of a job, rules of counters aside."""
+    """Tell whether the requirements of a resource's ad are true of a job, or could be of one that a pilot would be.
+
+    Rules of counters are no part of them.
+    """
     if not site_ad(ad_of(at)).demands:
         return True
     ad = resource_ad(at, _REQUIREMENTS)
-    return ad.requirements is None or satisfied(ad.requirements, job_ad(job, ad.requirements.other), ad)
+    if ad.requirements is None or satisfied(ad.requirements, job_ad(job, ad.requirements.other), ad):
+        return True
+    known = resource_sketch(at, _REQUIREMENTS)
+    left = known and open_requirements(ad, known)
+    return left is not None and could_want(left, job_ad(job, left.other))
 
 
 def job_says(part: Asked, at: Resource) -> str:
@@ -56,7 +73,9 @@ def site_says(job: Words, at: Resource) -> str:
     """Return in words which conjuncts of a resource's requirements are not true of a job, and what they saw."""
     ad = resource_ad(at, _REQUIREMENTS)
     required = ad.expression("requirements")
-    return _listed([] if required is None else _failing(required, ad, job_ad(job)))
+    return _listed(
+        [] if required is None else _failing(required, ad, job_ad(job), resource_sketch(at, _REQUIREMENTS))
+    )
 
 
 def without_failing(requirements: Requirements, at: Resource) -> Requirements | None:
@@ -134,8 +153,19 @@ def _judgement(
     )
 
 
-def _failing(required: Expression, own: Ad, other: Ad) -> list[Conjunct]:
-    return [each for each in explain(required, other, own) if not each.met]
+def _failing(required: Expression, own: Ad, other: Ad, known: Sketch | None) -> list[Conjunct]:
+    """Return the conjuncts of an ad's requirements that are not true of a job, and could not be."""
+    terms = zip(split("&&", required.tree), explain(required, other, own), strict=True)
+    return [
+        each for term, each in terms if not each.met and not (known and _may(Expression(term), known, other))
+    ]
+
+
+def _may(term: Expression, known: Sketch, job: Ad) -> bool:
+    try:
+        return could_want(own_part(term, known), job)
+    except Rejected:
+        return False
 
 
 def _listed(failing: list[Conjunct]) -> str:
