@@ -1,15 +1,15 @@
 """A container: a process of the shepherd's that runs one payload after the other in namespaces of their own.
 
 Loaded by the shepherd alone, and as free of dependencies. The process is the init of a PID namespace: its end is that of
-everything in it. For each payload it makes a mount namespace anew, in which the system is read-only, the hidden
+everything in it. For each payload it copies a mount namespace that it made once, in which the system is read-only, the hidden
 directories are empty, and the payload's own directory, its `/tmp` and a bounded `/dev/shm` can be written; and an IPC
 namespace. The network is the node's. A payload has no privileges and can gain none: root's becomes another user,
 another's stays who it is, in a user namespace in which it has no capability.
 
 The process is kept for the next payload once all of this one have ended. To make it anew costs ten times as much.
 
-What it is told and tells is JSON, one object a packet; an order comes in a file in memory, with the two pipes that the
-payload prints to:
+What it is told and tells is JSON, one object a packet; an order comes with the two pipes that the payload prints to, a large
+one in a file in memory:
 
     {"is": "ready"} or {"is": "failed", "error"}
     {"is": "started"}           with the payload's pid as the sender's credentials, so that the kernel translates it
@@ -53,7 +53,9 @@ PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_NO_NEW_PRIVS = 1, 15, 38
 EMPTY = "mode=755,size=1m,nr_inodes=4k"
 """Of what stands in for a hidden directory; read-only, once it holds what is shown of it."""
 TEMPORARY, SHARED_MEMORY = ("/tmp", "/var/tmp"), "/dev/shm"  # noqa: S108 - what they are elsewhere
+REPLACED = (*TEMPORARY, SHARED_MEMORY)
 ORDER_BYTES = 64 * 1024 * 1024
+PACKET_BYTES = 16 * 1024
 _CREDENTIALS = struct.Struct("3i")
 _DESCRIPTOR = struct.Struct("i")
 
@@ -119,10 +121,14 @@ def start(settings: dict[str, Any], spawn: Spawn, explain: Explain) -> tuple[int
 
 def send(container: socket.socket, order: dict[str, Any], stdout: int, stderr: int) -> None:
     """Hand an order to a container. Raises OSError if it is gone."""
+    data = json.dumps(order).encode()
+    if len(data) <= PACKET_BYTES:
+        socket.send_fds(container, [data], [stdout, stderr])
+        return
     file = os.memfd_create("order", os.MFD_CLOEXEC)
     try:
-        os.write(file, json.dumps(order).encode())
-        socket.send_fds(container, [b"order"], [file, stdout, stderr])
+        os.write(file, data)
+        socket.send_fds(container, [b"order"], [stdout, stderr, file])
     finally:
         os.close(file)
 
@@ -166,6 +172,16 @@ class Init:
         self._spawn = spawn
         self._explain = explain
         self._template = -1
+        self._open_jobs = -1
+        """The directory of the jobs, as it can be written to; covered in the template."""
+        self._covers: set[int] = set()
+        """The devices of what stands in for the hidden directories."""
+        self._mount_points = -1
+        """The empty directory in the place of the jobs', as it can be written to."""
+        self._made: list[str] = []
+        self._shown_temporary = [each for each in self._shown if _is_temporary(each)]
+        # Below what is its scratch directory there can be no directories of the jobs, nor the pilot's Python.
+        self._is_in_memory = bool(self._shown_temporary) or _is_temporary(self._jobs)
 
     def tell(self, what: str, pid: int = 0, **more: object) -> None:
         """Tell the shepherd; a pid goes as credentials."""
@@ -187,10 +203,13 @@ class Init:
             os.setgroups([])
         _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         _libc.prctl(PR_SET_NAME, b"wms-container", 0, 0, 0)
+        before = os.umask(0o022)
         self._make_template()
+        os.umask(before)
         # Once for trial, so that where it cannot be done it is known before the first payload.
         self._enclose({"cwd": self._jobs, "scratch": self._jobs})
         self._as_payload(lambda: 0)
+        self._leave()
         self.tell("ready")
 
     def _be_alone(self) -> None:
@@ -209,31 +228,63 @@ class Init:
         _hide_terminals()
         if not _is_below(self._jobs, "/run"):
             _hide_run()
+        self._cover_hidden()
         self._template = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+
+    def _cover_hidden(self) -> None:
+        """Empty what is hidden, but for what is shown of it; each payload's own mount namespace is a copy of this."""
+        hidden = _outermost(self._hidden + self._barred([f"{self._jobs}/any", *self._shown]))
+        shown = {
+            path: os.open(path, os.O_PATH | os.O_CLOEXEC)
+            for path in self._shown
+            if any(_is_below(path, each) for each in hidden)
+        }
+        mount(self._jobs, self._jobs, flags=BIND)
+        self._open_jobs = os.open(self._jobs, os.O_PATH | os.O_CLOEXEC)
+        _remount(self._jobs, writable=True)
+        for path in hidden:
+            if _empty(path):
+                self._finish_cover(path, [each for each in shown if _is_below(each, path)])
+        for path, descriptor in shown.items():
+            _bind(descriptor, path, writable=False)
+        _close(shown.values())
+
+    def _finish_cover(self, path: str, shown: list[str]) -> None:
+        for each in shown:
+            os.makedirs(each, mode=0o755, exist_ok=True)
+        if _is_below(self._jobs, path):
+            os.makedirs(self._jobs, mode=0o755, exist_ok=True)
+            self._mount_points = os.open(self._jobs, os.O_PATH | os.O_CLOEXEC)
+            # What can be written to lies below this, out of sight.
+            mount(path, path, flags=BIND)
+        mount("", path, flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)
+        self._covers.add(os.stat(path).st_dev)
 
     # --- for each payload ---
 
     def serve(self) -> None:
         """Run payloads until the shepherd is gone."""
         while True:
-            descriptors = _received(self._shepherd)
+            data, descriptors = _received(self._shepherd)
             if not descriptors:
                 return
-            self._run(json.loads(os.pread(descriptors[0], ORDER_BYTES, 0)), descriptors)
+            self._run(json.loads(data), descriptors)
 
     def _run(self, order: dict[str, Any], descriptors: list[int]) -> None:
         began_at = time.monotonic()
         try:
             self._enclose(order)
-            pid = self._start(order, *descriptors[1:])
+            pid = self._start(order, *descriptors)
         except Exception as error:  # noqa: BLE001 - one payload's fault, or the node's
             text, fault = self._explain(error, order)
             self.tell("failed_to_start", error=text, fault=fault)
+            self._leave()
             return
         finally:
             _close(descriptors)
         self.tell("started", pid)
         self._see_off(pid, began_at)
+        self._leave()
 
     def _start(self, order: dict[str, Any], stdout: int, stderr: int) -> int:
         return self._as_payload(lambda: self._spawn(order, stdout, stderr))
@@ -261,7 +312,8 @@ class Init:
             pid, status, usage = os.wait4(-1, 0)
         used.add(usage)
         how: dict[str, Any] = {"status": status, "wall_seconds": time.monotonic() - began_at}
-        if _kill_all():
+        # All that lives here is this process's child, or a child's.
+        if _has_children() and _kill_all():
             self.tell("ended", **how)
         _reap_all(used)
         self.tell(
@@ -271,13 +323,20 @@ class Init:
             system_seconds=used.system_seconds,
             max_rss_bytes=used.max_rss_bytes,
         )
-        _enter(self._template, NEW_MOUNTS)  # which frees all that was mounted for the payload
+
+    def _leave(self) -> None:
+        """Free all that was mounted for a payload."""
+        _enter(self._template, NEW_MOUNTS)
+        for path in reversed(self._made):
+            os.rmdir(path, dir_fd=self._mount_points)
+        self._made.clear()
 
     def _enclose(self, order: dict[str, Any]) -> None:
         """Make the payload's own view of the machine. Raises OSError, of which the node is at fault."""
         before = os.umask(0o022)
         try:
-            _enter(self._template, NEW_MOUNTS)
+            # Of what is covered, the copy of the namespace has only the working directory within reach.
+            os.chdir(self._open_jobs)
             _unshare(NEW_MOUNTS | NEW_IPC)
             self._mount(order["cwd"], order["scratch"])
         except OSError as error:
@@ -286,31 +345,50 @@ class Init:
             os.umask(before)
 
     def _mount(self, work: str, scratch: str) -> None:
-        hidden = _outermost(self._hidden + self._barred([work, *self._shown]))
-        shown = [
-            each for each in self._shown if any(_is_below(each, above) for above in (*hidden, *TEMPORARY))
-        ]
-        opened = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in (work, scratch, *shown)}
-        self._replace_shared(opened[scratch])
-        emptied = [each for each in hidden if _empty(each)]
+        own = {path: self._below_jobs(path) for path in (work, scratch)}
+        opened = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in self._shown_temporary}
+        self._replace_shared("" if self._is_in_memory else own[scratch])
+        self._hide_the_new()
         for path, descriptor in opened.items():
             os.makedirs(path, mode=0o755, exist_ok=True)
-            _bind(descriptor, path, writable=path in (work, scratch))
-        for each in emptied:
-            mount("", each, flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)
+            _bind(descriptor, path, writable=False)
         _close(opened.values())
+        for path, relative in own.items():
+            self._make_mount_point(path, relative)
+            mount(relative, path, flags=BIND)
 
-    def _replace_shared(self, scratch: int) -> None:
-        """Put the payload's own in the place of what all users of the machine write to."""
-        # Below what is its scratch directory there can be no directories of the jobs, nor the pilot's Python.
-        in_memory = any(_is_below(path, each) for path in (self._jobs, *self._shown) for each in TEMPORARY)
-        for each in (*TEMPORARY, SHARED_MEMORY):
+    def _below_jobs(self, path: str) -> str:
+        """Return the path of a directory of the jobs relative to the working directory, where it can be written to."""
+        if not _is_below(path, self._jobs):
+            raise EncloseError(f"{path} is not below {self._jobs}")
+        return path[len(self._jobs) :].strip("/") or "."
+
+    def _make_mount_point(self, path: str, relative: str) -> None:
+        if _is_temporary(self._jobs):
+            os.makedirs(path, mode=0o755, exist_ok=True)
+            return
+        above, _, name = relative.rpartition("/")
+        if above and above not in self._made:
+            self._make_mount_point("", above)
+        if name != ".":
+            os.mkdir(relative, 0o755, dir_fd=self._mount_points)
+            self._made.append(relative)
+
+    def _hide_the_new(self) -> None:
+        """Empty what is hidden and was made, or replaced, since the container was."""
+        for path in self._hidden:
+            if path not in REPLACED and _is_uncovered(path, self._covers) and _empty(path):
+                mount("", path, flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)
+
+    def _replace_shared(self, scratch: str) -> None:
+        """Put the payload's own in the place of what all users of the machine write to; "" is in memory."""
+        for each in REPLACED:
             if not os.path.isdir(each):
                 continue
-            if in_memory or each == SHARED_MEMORY:
+            if not scratch or each == SHARED_MEMORY:
                 mount("tmpfs", each, "tmpfs", NOSUID | NODEV, f"mode=1777,size={self._shm_bytes}")
             else:
-                _bind(scratch, each, writable=True)
+                mount(scratch, each, flags=BIND)
 
     def _barred(self, paths: Iterable[str]) -> list[str]:
         """Return the directories above these that another user cannot pass."""
@@ -335,13 +413,16 @@ class _Used:
         self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * 1024)
 
 
-def _received(link: socket.socket) -> list[int]:
-    """Wait for an order; return its file and the two pipes, or nothing at the shepherd's end."""
+def _received(link: socket.socket) -> tuple[bytes, list[int]]:
+    """Wait for an order; return it and the two pipes, or nothing at the shepherd's end."""
     # Not by `recv_fds`, which forgets the flag in Python 3.11.
-    data, rest, _, _ = link.recvmsg(64, socket.CMSG_SPACE(3 * _DESCRIPTOR.size), socket.MSG_CMSG_CLOEXEC)
-    if not data:
-        return []
-    return [number for each in rest for (number,) in _DESCRIPTOR.iter_unpack(each[2])]
+    space = socket.CMSG_SPACE(3 * _DESCRIPTOR.size)
+    data, rest, _, _ = link.recvmsg(PACKET_BYTES, space, socket.MSG_CMSG_CLOEXEC)
+    numbers = [number for each in rest for (number,) in _DESCRIPTOR.iter_unpack(each[2])]
+    if len(numbers) == 3:
+        data = os.pread(numbers[2], ORDER_BYTES, 0)
+        os.close(numbers.pop())
+    return data, numbers
 
 
 def _kill_all() -> bool:
@@ -349,6 +430,14 @@ def _kill_all() -> bool:
     try:
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:
+        return False
+    return True
+
+
+def _has_children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
         return False
     return True
 
@@ -423,12 +512,27 @@ def _empty(path: str) -> bool:
 
 def _bind(descriptor: int, target: str, *, writable: bool) -> None:
     mount(f"/proc/self/fd/{descriptor}", target, flags=BIND)
+    _remount(target, writable=writable)
+
+
+def _remount(target: str, *, writable: bool) -> None:
     flags = os.statvfs(target).f_flag & (NOSUID | NODEV | NOEXEC)
     mount("", target, flags=REMOUNT | BIND | flags | (0 if writable else RDONLY))
 
 
 def _is_below(path: str, above: str) -> bool:
     return path == above or path.startswith(above.rstrip("/") + "/")
+
+
+def _is_uncovered(path: str, covers: set[int]) -> bool:
+    try:
+        return os.stat(path).st_dev not in covers
+    except OSError:
+        return False  # not there
+
+
+def _is_temporary(path: str) -> bool:
+    return any(_is_below(path, each) for each in TEMPORARY)
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:

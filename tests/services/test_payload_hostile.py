@@ -1,6 +1,7 @@
 """Payloads that mean harm, in containers: what they reach for is not there, and what they fill is theirs."""
 
 import asyncio
+import contextlib
 import itertools
 import os
 import signal
@@ -134,7 +135,7 @@ async def test_the_pilots_python_is_there_though_it_lies_below_tmp(
             store=open_store(f"file://{data}/sandboxes"),
             site=SiteName("S"),
             pilot_id=PilotId("q"),
-            isolation=Isolation(mode="required", hidden=(str(data),)),
+            isolation=Isolation(mode="required", hidden=(str(data), "/tmp")),
         ) as entered:
             asked = JobDescription(executable=str(program), arguments=())
             outcome = await entered.payload(JobId(next(_ids)), Epoch(1), asked, None).run()
@@ -142,6 +143,82 @@ async def test_the_pilots_python_is_there_though_it_lies_below_tmp(
     assert words[0] == "hello", outcome.reason
     assert Path(elsewhere).name in words
     assert outcome.stderr_tail.count("Read-only file system") == 1, "it can be written beside, not to"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def beside_tmp() -> AsyncIterator[tuple[Path, Workplace]]:
+    """A data directory that does not lie below /tmp, and a workplace in it; `later` is hidden and not there yet."""
+    with tempfile.TemporaryDirectory(dir=Path.home() if os.geteuid() else "/var/lib") as name:
+        data = Path(name)
+        data.chmod(0o755)
+        (data / "keys").mkdir()
+        (data / "keys" / "issuer.pem").write_text("secret")
+        outside = tempfile.TemporaryDirectory(dir=data.parent)
+        Path(outside.name).chmod(0o755)
+        async with Workplace(
+            root=data / "pilots" / "p" / "jobs",
+            store=open_store(f"file://{data}/sandboxes"),
+            site=SiteName("S"),
+            pilot_id=PilotId("p"),
+            isolation=Isolation(mode="required", hidden=(str(data), "/tmp", f"{outside.name}/later")),
+        ) as entered:
+            yield Path(outside.name), entered
+        outside.cleanup()
+
+
+async def test_beside_tmp_it_has_its_own_directories_and_no_others(
+    beside_tmp: tuple[Path, Workplace],
+) -> None:
+    _, workplace = beside_tmp
+    data = workplace.root.parents[2]
+    script = f"""
+ls {data} {data}/pilots/p/jobs; cat {data}/keys/issuer.pem; pwd
+echo 1 > mine; echo 2 > /tmp/mine; ls $TMPDIR /var/tmp | grep -c mine; cat mine /tmp/mine
+touch {data}/x {data}/pilots/p/jobs/x ../x
+"""
+    containers = set()
+    for _ in range(3):
+        asked = JobDescription(executable="sh", arguments=("-c", script))
+        payload = workplace.payload(JobId(next(_ids)), Epoch(1), asked, None)
+        outcome = await payload.run()
+        directory = payload._place.directory
+        assert outcome.stdout_tail.split() == [
+            f"{data}:", "pilots", f"{data}/pilots/p/jobs:", directory.name, f"{directory}/work", "2", "1", "2",
+        ], outcome.stderr_tail  # fmt: skip
+        assert outcome.stderr_tail.count("Read-only file system") == 3
+        assert (directory / "work" / "mine").read_text() == "1\n"
+        assert (directory / "tmp" / "mine").read_text() == "2\n"
+        assert payload._process
+        containers.add(payload._process.container)
+    assert len(containers) == 1
+
+
+async def test_what_is_hidden_is_hidden_though_it_is_made_later_or_replaced(
+    beside_tmp: tuple[Path, Workplace],
+) -> None:
+    outside, workplace = beside_tmp
+
+    async def seen() -> tuple[str, str]:
+        script = f"ls -a {outside}/later; cat {outside}/later/key; touch {outside}/later/x"
+        asked = JobDescription(executable="sh", arguments=("-c", script))
+        outcome = await workplace.payload(JobId(next(_ids)), Epoch(1), asked, None).run()
+        return outcome.stdout_tail, outcome.stderr_tail
+
+    assert "No such file" in (await seen())[1]
+    for _ in range(3):
+        with contextlib.suppress(FileNotFoundError):
+            (outside / "later").rename(outside / f"old{next(_ids)}")
+        (outside / "later").mkdir()
+        (outside / "later" / "key").write_text("secret")
+        for _ in range(2):
+            listed, errors = await seen()
+            assert listed == ".\n..\n"
+            assert "Read-only file system" in errors
+
+
+async def test_a_large_order_is_taken(new: New) -> None:
+    outcome = await new("sh", "-c", "echo ${#0} $#", "x" * 100_000, *("y" * 20_000 for _ in range(20))).run()
+    assert outcome.stdout_tail == "100000 20\n"
 
 
 PTRACE = """
