@@ -33,7 +33,7 @@ from wms.bus.relay import Relay
 from wms.db import job, limit
 from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
-from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId
+from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
 from wms.job.reasons import Code
 from wms.lease import Terms
 from wms.messages.reports import Report, Result
@@ -110,6 +110,7 @@ class Churn:
             by_owner.setdefault((each.owner, each.group), []).append(each)
         self._owners = list(by_owner.values())
         self._waiting: list[JobId] = []
+        self._queue_of: dict[JobId, TaskQueueId] = {}
         self._held: list[Held] = []
         self._numbers = itertools.count()
         self._reports = Reports(Terms())
@@ -127,6 +128,9 @@ class Churn:
                 ranges = await tx.fetchval(
                     "select ids::text from submission where command_id = $1", sent[1].command_id
                 )
+                for low, high in msgspec.json.decode(ranges):
+                    between = "select job_id, tq_id from job where job_id between $1 and $2"
+                    self._queue_of |= dict(map(tuple, await tx.fetch(between, low, high)))
             for low, high in msgspec.json.decode(ranges):
                 self._waiting += map(JobId, range(low, high + 1))
 
@@ -137,7 +141,14 @@ class Churn:
             chosen, self._waiting = self._waiting[-count:], self._waiting[:-count]
             request_id = RequestId(f"r-{next(self._numbers)}")
             claims = [
-                Claim(job_id=each, pilot_id=PilotId("bench"), request_id=request_id, site="bench", ce="bench")
+                Claim(
+                    job_id=each,
+                    pilot_id=PilotId("bench"),
+                    request_id=request_id,
+                    site="bench",
+                    ce="bench",
+                    tq_id=self._queue_of[each],
+                )
                 for each in chosen
             ]
             claimed = await self._at.db.attempt(partial(self._claim, claims))

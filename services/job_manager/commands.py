@@ -22,6 +22,7 @@ class Commands:
     """Handles batches of commands."""
 
     def __init__(self, segments: tuple[int, ...], foresight: Foresight, admission: Admission) -> None:
+        self._segments = segments
         self.submissions = Submissions(segments, foresight, admission)
         # Of its own: what is remembered of submissions belongs to the thread that prepares them.
         self.canaries = Canaries(Submissions(segments, Foresight(segments), admission))
@@ -44,7 +45,7 @@ class Commands:
             fault = Rejected("NOT_ALLOWED", "only users and services give orders")
             refuse(tx, principal.owner, message.command_id, message.client, fault)
         elif isinstance(message, Control):
-            await control.carry_out(tx, await share.acting(tx, principal), message)
+            await control.carry_out(tx, await share.acting(tx, principal), message, self._segments)
         else:
             await rules.carry_out(tx, await share.acting(tx, principal), message, self.canaries)
 

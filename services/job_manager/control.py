@@ -1,4 +1,4 @@
-"""What users order for jobs that exist: kill, hold, release, reschedule, remove."""
+"""What users order for jobs that exist: kill, hold, release, edit, reschedule, remove."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from services.job_manager.answers import refuse
+from services.job_manager.editing import Editing, Moving
 from services.job_manager.ledger import Ledger
 from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
@@ -16,7 +17,7 @@ from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.ids import CommandId, JobId, joined
 from wms.job.block import Block, Range
-from wms.job.job import Job, Stop, ordered
+from wms.job.job import Job, Ordered, Steps, Stop, StopOrder, ordered
 from wms.messages import replies
 from wms.messages.commands import Control, Selector
 from wms.messages.site_inbox import Kill, inbox
@@ -24,6 +25,8 @@ from wms.messages.site_inbox import Kill, inbox
 BATCH = 2_000
 JOBS_LIMIT = 1_000_000
 NAMED_LIMIT = 100
+EDITED_LIMIT = 10_000
+"""Jobs of sweeps that an order gives rows to, since what they ask for is to differ from the rest's."""
 
 
 class _Done(msgspec.Struct):
@@ -35,8 +38,29 @@ class _Done(msgspec.Struct):
     by_state: Counter[str] = msgspec.field(default_factory=Counter)
     """How many were left as they were, by their states."""
 
+    def leave(self, found: Job, why: str) -> None:
+        """Note that a job was left as it was, and why."""
+        self.unchanged += 1
+        self.by_state[found.state] += 1
+        self.named.append(replies.Unchanged(found.job_id, why))
 
-async def carry_out(tx: Transaction, principal: Principal, control: Control) -> None:
+
+class _Order(msgspec.Struct, frozen=True):
+    """A command, whose it is as histories tell it, and what it changes."""
+
+    control: Control
+    source: str
+    editing: Editing | None = None
+
+    def decide(self, found: Job) -> Ordered:
+        """Return what it does to a job."""
+        changes = self.editing.words if self.editing else ""
+        return ordered(found, self.control.action, self.control.reason, changes)
+
+
+async def carry_out(
+    tx: Transaction, principal: Principal, control: Control, segments: tuple[int, ...]
+) -> None:
     """Carry out one order on every job that it means and that its sender may act on, and answer it."""
     before = await submission.taken(tx, principal.owner, [control.command_id])
     if control.command_id in before:
@@ -44,7 +68,7 @@ async def carry_out(tx: Transaction, principal: Principal, control: Control) -> 
         answer = msgspec.structs.replace(answer, client=control.client, repeated=True)
     else:
         try:
-            answer = await _carry_out(tx, principal, control)
+            answer = await _carry_out(tx, principal, control, segments)
         except Rejected as fault:
             refuse(tx, principal.owner, control.command_id, control.client, fault)
             return
@@ -57,15 +81,15 @@ async def carry_out(tx: Transaction, principal: Principal, control: Control) -> 
 async def kill(tx: Transaction, ids: Sequence[JobId], reason: str) -> None:
     """Kill jobs of the system's own, which are in no sweep."""
     if ids:
-        order = Control(command_id=CommandId("system"), action="kill", selector=Selector(), reason=reason)
-        await _order(tx, ids, order, "job_manager", _Done())
+        control = Control(command_id=CommandId("system"), action="kill", selector=Selector(), reason=reason)
+        await _order(tx, ids, _Order(control, "job_manager"), _Done())
 
 
 async def hold_new(tx: Transaction, owner: str, ranges: Sequence[Range]) -> None:
     """Hold jobs that this transaction has taken, so that nobody else ever sees them wait."""
     selector = Selector(ids=joined(ranges))
-    order = Control(command_id=CommandId("system"), action="hold", selector=selector, reason="submitted so")
-    await _order_all(tx, Scope(reach="all"), order, source_of(owner), _Done())
+    control = Control(command_id=CommandId("system"), action="hold", selector=selector, reason="submitted so")
+    await _order_all(tx, Scope(reach="all"), _Order(control, source_of(owner)), _Done())
 
 
 def source_of(owner: str) -> str:
@@ -73,11 +97,16 @@ def source_of(owner: str) -> str:
     return f"user {owner}"
 
 
-async def _carry_out(tx: Transaction, principal: Principal, control: Control) -> replies.Controlled:
+async def _carry_out(
+    tx: Transaction, principal: Principal, control: Control, segments: tuple[int, ...]
+) -> replies.Controlled:
+    _check(control)
+    editing = Editing.of(principal, control, segments)
     done = _Done()
     selector = await selection.of_submission(tx, principal.owner, control.selector)
     control = msgspec.structs.replace(control, selector=selector)
-    await _order_all(tx, scope(principal, control.action), control, source_of(principal.owner), done)
+    order = _Order(control, source_of(principal.owner), editing)
+    await _order_all(tx, scope(principal, control.action), order, done)
     await _name_strangers(tx, principal, control, done)
     return replies.Controlled(
         command_id=control.command_id,
@@ -89,69 +118,104 @@ async def _carry_out(tx: Transaction, principal: Principal, control: Control) ->
     )
 
 
-async def _order_all(tx: Transaction, may: Scope, control: Control, source: str, done: _Done) -> None:
+def _check(control: Control) -> None:
+    if control.changes and control.action not in ("edit", "reschedule"):
+        raise Rejected("BAD_ORDER", f"{control.action} changes nothing", "order edit or reschedule")
+
+
+async def _order_all(tx: Transaction, may: Scope, order: _Order, done: _Done) -> None:
     after: int | None = None
     # Blocks first: what leaves them while their locks are waited for is found among the rows.
-    parts = await block.lock_selected(tx, block.wanted(may, control.selector))
-    await _order_blocks(tx, parts, control, source, done)
+    parts = await block.lock_selected(tx, block.wanted(may, order.control.selector))
+    if order.editing is not None:
+        parts = await _give_rows(tx, parts, order)
+    await _order_blocks(tx, parts, order, done)
     for _ in range(JOBS_LIMIT // BATCH):
-        ids = await selection.select_rows(tx, may, control.selector, Page(BATCH, after))
-        await _order(tx, ids, control, source, done)
+        ids = await selection.select_rows(tx, may, order.control.selector, Page(BATCH, after))
+        await _order(tx, ids, order, done)
         if len(ids) < BATCH:
             break
         after = ids[-1]
 
 
-async def _order_blocks(
-    tx: Transaction, parts: Sequence[block.Part], control: Control, source: str, done: _Done
-) -> None:
+async def _give_rows(tx: Transaction, parts: Sequence[block.Part], order: _Order) -> list[block.Part]:
+    """Give rows to the jobs of blocks that are to change; return the other blocks."""
+    refused: list[block.Part] = []
+    changing: list[block.Part] = []
+    for each, ranges in parts:
+        to = refused if order.decide(each.job(JobId(ranges[0][0]))).refused else changing
+        to.append((each, ranges))
+    count = sum(block.size(ranges) for _, ranges in changing)
+    if count > EDITED_LIMIT:
+        raise Rejected(
+            "TOO_MANY_TO_EDIT",
+            f"{count:,} jobs of sweeps were never with a pilot, and at most {EDITED_LIMIT:,} such are edited at once",
+            "name fewer; or kill them and submit the sweep anew",
+        )
+    await block.give_rows(tx, changing)
+    return refused
+
+
+async def _order_blocks(tx: Transaction, parts: Sequence[block.Part], order: _Order, done: _Done) -> None:
     """Order what is in blocks: each job of a block as any other of it."""
     moves: list[block.Moving] = []
     for each, ranges in parts:
-        order = ordered(each.job(JobId(ranges[0][0])), control.action, control.reason)
-        if order.refused:
-            _leave(each, ranges, control, done)
+        decided = order.decide(each.job(JobId(ranges[0][0])))
+        if decided.refused:
+            _leave(each, ranges, order, done)
         else:
             done.changed += block.size(ranges)
-            moves.append((each, ranges, order.steps))
-    await block.move(tx, moves, source)
+            moves.append((each, ranges, decided.steps))
+    await block.move(tx, moves, order.source)
 
 
-def _leave(left: Block, ranges: Sequence[Range], control: Control, done: _Done) -> None:
+def _leave(left: Block, ranges: Sequence[Range], order: _Order, done: _Done) -> None:
     done.unchanged += block.size(ranges)
     done.by_state[left.state] += block.size(ranges)
     for low, high in ranges:
         for job_id in range(low, min(high, low + NAMED_LIMIT) + 1):
-            refused = ordered(left.job(JobId(job_id)), control.action, control.reason).refused
-            done.named.append(replies.Unchanged(job_id, refused))
+            done.named.append(replies.Unchanged(job_id, order.decide(left.job(JobId(job_id))).refused))
 
 
-async def _order(tx: Transaction, ids: Sequence[JobId], control: Control, source: str, done: _Done) -> None:
+async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Done) -> None:
     ledger = await Ledger.open(tx, ids, 0.0)
     stops: dict[Stop, list[Job]] = {}
-    for job_id in ids:
-        found = ledger.job(job_id)
-        if found is None:
-            continue
-        order = ordered(found, control.action, control.reason)
-        if order.refused:
-            done.unchanged += 1
-            done.by_state[found.state] += 1
-            done.named.append(replies.Unchanged(job_id, order.refused))
-            continue
-        done.changed += 1
-        if order.stop:
-            stops.setdefault(order.stop, []).append(found)
+    moving: Moving = []
+    for found in filter(None, map(ledger.job, ids)):
+        decided = order.decide(found)
+        if decided.refused:
+            done.leave(found, decided.refused)
+        elif decided.stop:
+            stops.setdefault(decided.stop, []).append(found)
         else:
-            ledger.move(found, order.steps)
-            if control.action == "reschedule":
-                ledger.again_from_scratch(found)
-            elif control.action == "release":
-                ledger.released(found)
-    await ledger.write(tx, source)
+            moving.append((found, decided.steps))
+    if order.editing is not None and moving:
+        moving = await _edited(tx, ledger, moving, order.editing, done)
+    for found, steps in moving:
+        _move(ledger, found, steps, order.control)
+    done.changed += len(moving) + sum(map(len, stops.values()))
+    await ledger.write(tx, order.source)
     for stop, jobs in stops.items():
-        await job.ask_stop(tx, [each.job_id for each in jobs], stop)
+        stop_order = StopOrder(order.source, order.control.reason)
+        await job.ask_stop(tx, [each.job_id for each in jobs], stop, stop_order)
         _tell_pilots(tx, jobs)
+
+
+async def _edited(tx: Transaction, ledger: Ledger, moving: Moving, editing: Editing, done: _Done) -> Moving:
+    """Change what the jobs ask for; return those with which the changes go."""
+    jobs = {found.job_id: found for found, _ in moving}
+    left, refused = await editing.apply(tx, ledger, moving)
+    for job_id, why in refused.items():
+        done.leave(jobs[job_id], why)
+    return left
+
+
+def _move(ledger: Ledger, found: Job, steps: Steps, control: Control) -> None:
+    ledger.move(found, steps)
+    if control.action == "reschedule":
+        ledger.again_from_scratch(found)
+    elif control.action == "release":
+        ledger.released(found)
 
 
 def _tell_pilots(tx: Transaction, jobs: Sequence[Job]) -> None:

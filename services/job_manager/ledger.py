@@ -9,7 +9,7 @@ from wms.db import attempt, job, limit
 from wms.db.attempt import Ended
 from wms.db.database import Transaction
 from wms.db.job import Move
-from wms.ids import Epoch, JobId, PilotId
+from wms.ids import Epoch, JobId, PilotId, TaskQueueId
 from wms.job.job import Job, Step, Steps, is_handout
 from wms.job.reasons import Reason
 from wms.job.state import Event, State
@@ -111,6 +111,11 @@ class Ledger:
         """Its user lets it go on: what was lost before it began counts no more."""
         self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], unstarted=0)
 
+    def requeue(self, job_id: JobId, tq_id: TaskQueueId, user_priority: float) -> None:
+        """Its user wants something else of the place that it runs at: it waits in this queue from now on."""
+        for jobs in (self._locked, self._jobs):
+            jobs[job_id] = msgspec.structs.replace(jobs[job_id], tq_id=tq_id, user_priority=user_priority)
+
     async def write(self, tx: Transaction, source: str) -> None:
         """Write everything, in few statements."""
         await attempt.accept(tx, self._renewed, self._lease_seconds)
@@ -166,7 +171,8 @@ class Ledger:
 
 def _is_told_by(ended: Ended, last: Step) -> bool:
     return (
-        last.before is State.RUNNING
+        not last.source
+        and last.before is State.RUNNING
         and last.event is _END.get(ended.outcome)
         and last.reason == Reason(ended.reason, ended.text)
     )

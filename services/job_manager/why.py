@@ -9,7 +9,7 @@ from wms.db import ce_door, ce_state, limit, pilot, queue, task_queue, view, wai
 from wms.db.database import Transaction
 from wms.db.queue import QueueNow
 from wms.dispatch.forwarding import Forwarded, Ways
-from wms.job.job import Job
+from wms.job.job import Job, StopOrder
 from wms.job.reasons import ADVICE, WAIT_ADVICE
 from wms.job.state import State
 from wms.messages import replies
@@ -65,10 +65,21 @@ def _advice(found: Job, code: str) -> str:
 def _summary(found: Job, last: asyncpg.Record) -> str:
     text = f": {last['text']}" if last["text"] else ""
     site = f" at {found.site}" if found.site else ""
-    stop = f"; asked to stop ({found.stop_requested})" if found.stop_requested else ""
-    who = last["source"].removeprefix("user ") if last["source"].startswith("user ") else ""
-    by = f" by {who}" if who and found.state in (State.HELD, State.KILLED, State.DELETED) else ""
-    return f"{found.state}{by}{site} since {last['at']:%Y-%m-%d %H:%M:%S} UTC{text}{stop}"
+    by = _by(last["source"]) if found.state in (State.HELD, State.KILLED, State.DELETED) else ""
+    return f"{found.state}{by}{site} since {last['at']:%Y-%m-%d %H:%M:%S} UTC{text}{_stop(found)}"
+
+
+def _stop(found: Job) -> str:
+    """Return that its pilot was asked to stop it, by whom, and why."""
+    if not found.stop_requested:
+        return ""
+    order = found.stop_order or StopOrder("", "")
+    reason = f": {order.reason}" if order.reason else ""
+    return f"; asked to stop ({found.stop_requested}){_by(order.source)}{reason}"
+
+
+def _by(source: str) -> str:
+    return f" by {source.removeprefix('user ')}" if source.startswith("user ") else ""
 
 
 async def _explain_waiting(

@@ -289,7 +289,9 @@ class Matching:
 
 def _claim(request: Bound, pick: Pick) -> Claim:
     resource = request.resource
-    return Claim(pick.job_id, request.pilot_id, request.request_id, resource.site, resource.grid_ce)
+    return Claim(
+        pick.job_id, request.pilot_id, request.request_id, resource.site, resource.grid_ce, pick.tq_id
+    )
 
 
 def _parts(claimed: Sequence[Claimed]) -> Iterable[Sequence[Claimed]]:

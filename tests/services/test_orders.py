@@ -104,6 +104,48 @@ async def test_a_running_job_is_stopped_and_held_until_it_is_released(the_world:
     assert len(await the_world.match(pilot("p-2"))) == 1
 
 
+@pytest.mark.parametrize("how", ["killed", "lost", "expired", "offered"])
+@pytest.mark.parametrize(
+    ("action", "code"),
+    [
+        ("kill", "KILLED_BY_USER"),
+        ("stop_and_hold", "HELD_BY_USER"),
+        ("reschedule", "RESCHEDULED_BY_USER"),
+    ],
+)
+async def test_a_history_says_who_had_a_pilot_stop_a_job_and_why(
+    the_world: World, action: str, code: str, how: str
+) -> None:
+    (job_id,) = await the_world.submitted()
+    (held,) = await the_world.match()
+    if how != "offered":
+        await the_world.report(accept=(held,), start=(held,))
+    boss = user("boss", "operator")
+    await the_world.order("stop_and_hold", job_id, reason="a first thought")
+    await the_world.order(action, job_id, who=boss, reason="wrong input")
+    pending = await the_world.ask(user(), WhyJob(query_id="q", job_id=job_id))
+    assert "by boss: wrong input" in pending.summary
+    if how in ("killed", "lost"):
+        await the_world.report(finish=(result(held, how, Code.KILLED_BY_USER),))
+    else:
+        await the_world.expire(job_id)
+    detail = await the_world.ask(user(), ShowJob(query_id="q", job_id=job_id))
+    (move,) = [each for each in detail.history if each.reason == code]
+    assert (move.source, move.text.partition(";")[0]) == ("user boss", "wrong input")
+    why = await the_world.ask(user(), WhyJob(query_id="q", job_id=job_id))
+    if action != "reschedule":
+        assert "by boss" in why.summary
+        assert "wrong input" in why.summary
+    assert await the_world.sql("select from stop_order") == []
+
+
+async def test_an_order_to_stop_that_came_too_late_is_forgotten(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.order("stop_and_hold", held[0], reason="late")
+    await the_world.report(finish=(result(held, "done", Code.DONE),))
+    assert await the_world.sql("select from stop_order") == []
+
+
 async def test_a_job_that_ends_before_it_is_stopped_is_done(the_world: World) -> None:
     (held,) = await the_world.running()
     await the_world.order("stop_and_hold", held[0])

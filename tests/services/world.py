@@ -139,11 +139,21 @@ class World:
         return [JobId(n) for low, high in reply.ids for n in range(low, high + 1)]
 
     async def order(
-        self, action: Any, *job_ids: int, who: Principal | None = None, command_id: str = ""
+        self,
+        action: Any,
+        *job_ids: int,
+        who: Principal | None = None,
+        command_id: str = "",
+        reason: str = "",
+        **changes: Any,
     ) -> replies.Controlled:
         selector = Selector(ids=tuple((n, n) for n in job_ids))
         control = Control(
-            command_id=CommandId(command_id or next(self._ids)), action=action, selector=selector
+            command_id=CommandId(command_id or next(self._ids)),
+            action=action,
+            selector=selector,
+            reason=reason,
+            changes={name: msgspec.Raw(msgspec.json.encode(each)) for name, each in changes.items()},
         )
         (reply,) = await self.command(who or user(), control)
         assert isinstance(reply, replies.Controlled), reply

@@ -1090,6 +1090,12 @@ GROWN: dict[str, msgspec.Struct] = {
         action="stop_and_hold",
         selector=commands.Selector(job_group="fits", submission="monday", changed_since=AT),
     ),
+    "control.changes": commands.Control(
+        command_id=CommandId("c-3"),
+        action="edit",
+        selector=commands.Selector(ids=((7, 7),)),
+        changes={"memory_mb": msgspec.Raw(b"4096"), "sites": msgspec.Raw(b'["A","B"]')},
+    ),
     "controlled.states": replies.Controlled(
         command_id=CommandId("c-2"),
         client="cli-7",

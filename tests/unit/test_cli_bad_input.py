@@ -414,6 +414,14 @@ NUMBERS_JUDGED_ELSEWHERE = {
     *("submit --array", "submit --processors", "submit --priority", "submit --max-attempts"),
     *("submit --success-exit-code", "submit --cpu-time", "submit --wall-time", "submit --memory"),
     *("submit --disk", "submit --stdout-limit", "submit --stderr-limit"),
+    *(
+        f"{command} --{option}"
+        for command in ("edit", "reschedule")
+        for option in (
+            *("processors", "priority", "max-attempts", "cpu-time", "wall-time", "memory", "disk"),
+            *("stdout-limit", "stderr-limit"),
+        )
+    ),
 }
 WORDS = {
     "logs": ["7"],

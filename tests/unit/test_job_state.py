@@ -210,6 +210,8 @@ NAMED: dict[str, Action] = {
     "kill it": "kill",
     "release it": "release",
     "wms hold --running": "stop_and_hold",
+    "`wms edit` changes": "edit",
+    "`wms reschedule` with": "reschedule",
 }
 
 
@@ -236,6 +238,17 @@ def test_a_refusal_names_only_orders_that_this_state_allows(state, action):
             assert not ordered(job, named, "").refused, refused
     if "submit it again" in refused:
         assert state in ENDED
+
+
+@given(jobs(HELD))
+def test_an_edit_leaves_a_job_where_it_is(job):
+    for action in ("edit", "reschedule"):
+        assert ordered(job, action, "", "memory_mb 5").refused, "its pilot runs what it was offered"
+    for state in (State.WAITING, State.HELD):
+        steps = ordered(replace(job, state=state, lease=None), "edit", "why", "memory_mb 5").steps
+        assert (steps[-1].state, steps[0].reason) == (state, Reason(Code.EDITED_BY_USER, "why; memory_mb 5"))
+    for state in set(State) - {State.WAITING, State.HELD}:
+        assert ordered(replace(job, state=state, lease=None), "edit", "", "memory_mb 5").refused
 
 
 @given(jobs(HELD))

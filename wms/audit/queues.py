@@ -35,9 +35,14 @@ join (
 group by j.tq_id, d.asked
 """
 
+# What a job asked for before it was edited is not known any more.
 MATCHED = """
 select j.tq_id, a.site, a.ce, p.vo, min(a.job_id) as job_id, count(*) as attempts
 from attempt a join job j using (job_id) left join pilot p on p.pilot_id = a.pilot_id
+left join (
+    select job_id, max(epoch) as epoch from job_move where reason = 'EDITED_BY_USER' group by job_id
+) e on e.job_id = a.job_id
+where e.epoch is null or a.epoch > e.epoch
 group by j.tq_id, a.site, a.ce, p.vo
 """
 

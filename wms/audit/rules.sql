@@ -46,11 +46,24 @@ where not coalesce(i.all_given @> int8range(s.first, s.last, '[]'), false)
 -- rule: a sweep's jobs are in its blocks or have rows, each once
 -- invariant: 2
 -- of: sweep
+with edited as (
+    select j.job_id, j.description_id from sweep s join job j on j.job_id between s.first and s.last
+    where j.array_index is not null and j.description_id <> s.description_id
+), doubled as (
+    select description_id from job where description_id in (select description_id from edited)
+    group by description_id having count(*) > 1
+    union all
+    select description_id from sweep
+), own as (
+    -- A job that was edited has a description that no other has.
+    select job_id from edited where description_id not in (select description_id from doubled)
+)
 select format('sweep %s to %s: %s jobs have rows, %s are in blocks', s.first, s.last, r.jobs, coalesce(b.jobs, 0))
 from sweep s
 cross join lateral (
     select count(*) as jobs from job j
-    where j.job_id between s.first and s.last and j.array_index = j.job_id - s.first and j.description_id = s.description_id
+    where j.job_id between s.first and s.last and j.array_index = j.job_id - s.first
+      and (j.description_id = s.description_id or j.job_id in (select job_id from own))
 ) r
 left join (select sweep, sum(last - first + 1) as jobs from block group by sweep) b on b.sweep = s.first
 where r.jobs + coalesce(b.jobs, 0) <> s.last - s.first + 1

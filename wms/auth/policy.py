@@ -29,6 +29,7 @@ Action: TypeAlias = Literal[
     "release",
     "reschedule",
     "remove",
+    "edit",
     "order_pilots",
     "set_shares",
     "administer",

@@ -39,7 +39,7 @@ Live: TypeAlias = Callable[[str], Sequence[str]]
 """Returns the names that a running system knows now: of "sites", "elements" or "jobs"."""
 
 _OF_JOBS = (
-    "jobs", "status", "wait", "why", "logs", "timeline", "output", "kill", "hold", "release", "reschedule", "rm",
+    "jobs", "status", "wait", "why", "logs", "timeline", "output", "kill", "hold", "release", "edit", "reschedule", "rm",
 )  # fmt: skip
 _LIVE_VALUES = {"--site": "sites", "--banned-site": "sites", "--ce": "elements"}
 

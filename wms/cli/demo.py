@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 600.0
 """For all the jobs of one step."""
 LOOK_SECONDS = 0.25
+LOOKS_A_FAULT = 8
+"""How many looks at the counts there are for one at the jobs themselves."""
 
 
 def demo(
@@ -99,7 +101,8 @@ async def _work(system: "System", board: "Board", phases: "Phases") -> dict[str,
     try:
         with tempfile.TemporaryDirectory(prefix="wms-outputs-") as outputs:
             async with Client.connect(system.layout.root) as client:
-                submitted = await _map_and_merge(client, work, Path(outputs), board, phases)
+                logs = f"; the logs are {system.layout.root}/pilots/*/log and services/*/*.log"
+                submitted = await _map_and_merge(client, work, Path(outputs), board, phases, logs=logs)
             with phases.phase("verify"):
                 _verify(await computing, Path(outputs) / "merged")
     finally:
@@ -112,41 +115,74 @@ async def _work(system: "System", board: "Board", phases: "Phases") -> dict[str,
 
 
 async def _map_and_merge(
-    client: "Client", work: "list[Unit]", outputs: Path, board: "Board", phases: "Phases"
+    client: "Client",
+    work: "list[Unit]",
+    outputs: Path,
+    board: "Board",
+    phases: "Phases",
+    *,
+    logs: str,
 ) -> "list[Submission]":
     from wms.cli import library_map
 
     with phases.phase("submit"):
         mapped = await library_map.submit(client, work)
     with phases.phase("map"):
-        await _ended(client, mapped, board, "count tokens")
+        await _ended(client, mapped, board, "count tokens", logs)
     with phases.phase("fetch"):
         fetching = board.task("fetch outputs", mapped.count)
         places = await library_map.fetch(client, list(mapped.job_ids()), outputs, fetching.step)
     with phases.phase("merge"):
         merged = await library_map.submit_merge(client, places)
-        await _ended(client, merged, board, "merge")
+        await _ended(client, merged, board, "merge", logs)
         await client.output(next(iter(merged.job_ids())), outputs / "merged")
     return [mapped, merged]
 
 
-async def _ended(client: "Client", submitted: "Submission", board: "Board", name: str) -> None:
-    """Wait for jobs, showing how they do; raise WentWrong if one is not Done."""
+async def _ended(
+    client: "Client", submitted: "Submission", board: "Board", name: str, logs: str = ""
+) -> None:
+    """Wait for jobs, showing how they do; name the first that goes wrong; raise WentWrong if one is not Done."""
     from wms.cli.own_system import WentWrong
+    from wms.cli.printing import note
     from wms.client import ENDED
 
     task = board.task(name, submitted.count)
     deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+    fault, looks = "", 0
     while True:
         counts = await client.counts(submitted.selector())
         task.counts(counts)
         if sum(number for state, number in counts.items() if state in ENDED) == submitted.count:
             break
         if asyncio.get_running_loop().time() > deadline:
-            raise WentWrong(f"{name}: not all jobs ended within {PATIENCE_SECONDS:g} s: {counts}")
+            raise WentWrong(
+                f"{name}: not all jobs ended within {PATIENCE_SECONDS:g} s: {counts}",
+                *([fault] if fault else []),
+            )
+        looks += 1
+        if not (fault or looks % LOOKS_A_FAULT) and (fault := await first_failure(client, submitted)):
+            note(f"wms: {fault}{logs}")
         await asyncio.sleep(LOOK_SECONDS)
     if counts != {"Done": submitted.count}:
         raise WentWrong(f"{name}: not all jobs are Done: {counts}", *await _failures(client, submitted))
+
+
+async def first_failure(client: "Client", submitted: "Submission") -> str:
+    """Return the first of the jobs that failed, or that lost an attempt and waits again, with its reason; or an empty text."""
+    from wms.job.state import State
+    from wms.messages.commands import Selector
+
+    wrong = (State.FAILED, State.HELD, State.KILLED, State.WAITING)
+    selector = Selector(ids=submitted.selector().ids, states=wrong)
+    async for job in client.jobs(selector):
+        if job.state != State.WAITING or job.attempts:
+            last = next(
+                (each for each in (await client.show(job.job_id)).attempts[::-1] if each.outcome), None
+            )
+            why = f": {last.reason}: {last.reason_text}" if last else f": {job.reason}"
+            return f"job {job.job_id} ({job.name}) is {job.state}{why}"
+    return ""
 
 
 async def _failures(client: "Client", submitted: "Submission") -> list[str]:

@@ -85,7 +85,7 @@ def described(words: Sequence[str], flags: Mapping[str, Any]) -> list[JobDescrip
         )
     if not are_files(words):
         return _from_flags({"executable": words[0], "arguments": list(words[1:]), **flags})
-    return [_over(each, flags) for file in words for each in _from_file(file)]
+    return [over(each, flags) for file in words for each in _from_file(file)]
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
@@ -160,9 +160,7 @@ def _from_flags(fields: Mapping[str, Any]) -> list[JobDescription]:
     try:
         return read_entries([("", None, fields)])
     except InvalidDescription as invalid:
-        raise InvalidDescription(
-            [msgspec.structs.replace(each, place=_as_flag(each.place)) for each in invalid.problems]
-        ) from None
+        raise by_flags(invalid) from None
 
 
 _FLAGS = {
@@ -185,12 +183,26 @@ _FLAGS = {
 }
 
 
+def field_of(option: str) -> str:
+    """Return the field of a description that an option sets, by its name without dashes."""
+    flag = f"--{option}"
+    return next((name for name, each in _FLAGS.items() if each == flag), option.replace("-", "_"))
+
+
+def by_flags(invalid: InvalidDescription) -> InvalidDescription:
+    """Return the problems with the options that said what is wrong as their places."""
+    return InvalidDescription(
+        [msgspec.structs.replace(each, place=_as_flag(each.place)) for each in invalid.problems]
+    )
+
+
 def _as_flag(place: str) -> str:
     name = place.partition(".")[0].partition("[")[0]
     return _FLAGS.get(name, f"--{name.replace('_', '-')}") + place[len(name) :]
 
 
-def _over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescription:
+def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescription:
+    """Return the description with what the flags say in place of what it says."""
     if not flags:
         return description
     mixed = dict(flags)
@@ -203,9 +215,7 @@ def _over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescripti
             mixed[name] = tuple(value)
     changed = msgspec.structs.replace(description, **mixed)
     if problems := validate(changed):
-        raise InvalidDescription(
-            [msgspec.structs.replace(each, place=_as_flag(each.place)) for each in problems]
-        )
+        raise by_flags(InvalidDescription(problems))
     return changed
 
 

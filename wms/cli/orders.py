@@ -1,10 +1,11 @@
-"""`wms kill`, `hold`, `release`, `reschedule`, `rm`: what to do with jobs that are there."""
+"""`wms kill`, `hold`, `release`, `edit`, `reschedule`, `rm`: what to do with jobs that are there."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from wms.cli.changes import NO_CHANGES, Changes, with_files
 from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs
 from wms.cli.printing import jobs_of, note, show, show_json
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from wms.client import Client
     from wms.messages.replies import Controlled, Unchanged
 
-Action = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove"]
+Action = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
 Reason = Annotated[str, Parameter(help="Written into the history of each job.")]
 Id = Annotated[
     str | None, Parameter(name="--id", help="Yours for this order: again with the same id, it is done once.")
@@ -32,6 +33,7 @@ DONE = {
     "release": "released",
     "reschedule": "rescheduled",
     "remove": "removed",
+    "edit": "edited",
 }
 
 
@@ -86,18 +88,46 @@ def release(
     return _order("release", ids, chosen, reason, order_id, common)
 
 
-def reschedule(
-    *ids: Jobs, chosen: Chosen = NO_CHOICE, reason: Reason = "", order_id: Id = None, common: Common = USUAL
+def edit(
+    *ids: Jobs,
+    changes: Changes = NO_CHANGES,
+    chosen: Chosen = NO_CHOICE,
+    reason: Reason = "",
+    order_id: Id = None,
+    common: Common = USUAL,
 ) -> int:
-    """Run jobs again from the beginning.
+    """Change what jobs ask for that wait or are held.
 
-    Failed ones, and those that run, which are stopped first.
+    A waiting job moves to the task queue of what it asks for now; a held one stays held. What a job does is never changed:
+    `wms submit --retry-of` makes new jobs. A failed job runs again with changes by `wms reschedule`. Of sweeps at most
+    10,000 jobs that were never with a pilot are edited by one order.
+
+    For example:
+      wms edit 17 --memory 4GiB
+      wms edit 100-200 --to-site A --priority 8 --reason 'B is down until Monday'
+      wms edit --group fits --state Held --unset site --input calibration.db
+    """
+    return _order("edit", ids, chosen, reason, order_id, common, changes)
+
+
+def reschedule(
+    *ids: Jobs,
+    changes: Changes = NO_CHANGES,
+    chosen: Chosen = NO_CHOICE,
+    reason: Reason = "",
+    order_id: Id = None,
+    common: Common = USUAL,
+) -> int:
+    """Run jobs again from the beginning, with changes of what they ask for if some are given.
+
+    Failed ones, and without changes those that run, which are stopped first.
 
     For example:
       wms reschedule --state Failed
-      wms reschedule 17
+      wms reschedule 17 --memory 4GiB
+      wms reschedule --group fits --state Failed --wall-time 2h --input fixed/settings.ini
     """
-    return _order("reschedule", ids, chosen, reason, order_id, common)
+    return _order("reschedule", ids, chosen, reason, order_id, common, changes)
 
 
 def remove(
@@ -114,16 +144,44 @@ def remove(
     return _order("remove", ids, chosen, reason, order_id, common)
 
 
-def _order(  # noqa: PLR0917 - one form for five verbs
-    action: Action, ids: Sequence[str], chosen: Chosen, reason: str, order_id: str | None, common: Common
+def _order(  # noqa: PLR0917 - one form for all verbs
+    action: Action,
+    ids: Sequence[str],
+    chosen: Chosen,
+    reason: str,
+    order_id: str | None,
+    common: Common,
+    changes: Changes = NO_CHANGES,
 ) -> int:
     selector = chosen.selector(ids)
+    fields = _fields(action, changes)
 
     async def work(client: "Client") -> int:
-        done = await client.order(action, selector, reason, id=order_id)
+        wanted = await with_files(client, changes, fields)
+        done = await client.order(action, selector, reason, changes=wanted, id=order_id)
         return _tell(action, done, common)
 
     return with_client(common, work)
+
+
+def _fields(action: Action, changes: Changes) -> dict[str, Any]:
+    """Return the fields that change, found right before a file is uploaded; Rejected where they are not."""
+    from wms.cli.describing import by_flags
+    from wms.errors import Rejected
+    from wms.jobdesc.changes import read_changes
+    from wms.jobdesc.problem import InvalidDescription
+
+    if changes.is_empty():
+        if action == "edit":
+            raise Rejected(
+                "NOTHING_TO_CHANGE", "nothing is to change", "say what: --memory 4GiB, --to-site A, ..."
+            )
+        return {}
+    fields = changes.fields()
+    try:
+        return dict(read_changes(fields)) if fields else {}
+    except InvalidDescription as invalid:
+        raise by_flags(invalid) from None
 
 
 def _tell(action: Action, done: "Controlled", common: Common) -> int:

@@ -41,6 +41,7 @@ def submit(
     table: Annotated[str | None, _in(RUN)] = None,
     env: Annotated[Many | None, _in(RUN, name=("--env", "-e"))] = None,
     group: Annotated[str | None, _in(RUN)] = None,
+    retry_of: Annotated[Many | None, _in(RUN)] = None,
     cpu_time: Annotated[Duration | None, _in(NEEDS)] = None,
     wall_time: Annotated[Duration | None, _in(NEEDS)] = None,
     memory: Annotated[Memory | None, _in(NEEDS)] = None,
@@ -84,6 +85,7 @@ def submit(
       wms submit --strict --memory 64G --tag gpu -- ./train
       wms submit --requirements 'other.GlueCEPolicyMaxCPUTime > 60' --rank other.GlueCEStateFreeJobSlots -- ./prog
       wms submit --group fits --hold --array 100 -- ./fit {n}
+      wms submit --retry-of 17,20-25 --memory 4G
       wms submit jobs.toml
       generate | wms submit - --id nightly-17 --json
 
@@ -101,6 +103,8 @@ def submit(
         NAME=VALUE in the job's environment. May be repeated.
     group
         The job group: a name for jobs that belong together, to select them by with --group.
+    retry_of
+        Ids of jobs, as 7,100-200: a new job like each of them, with the options given here over its own. May be repeated.
     cpu_time
         Processor time: 600, 10m, 1h30m. Default: 1 day. Enforced.
     wall_time
@@ -154,7 +158,7 @@ def submit(
     wait
         Wait until the jobs have ended; exit code 1 unless all are Done.
     """
-    from wms.cli import describing
+    from wms.cli import describing, retry
     from wms.cli.parameter_table import lists_of
 
     words = describing.words_of(words)
@@ -186,15 +190,21 @@ def submit(
         "success_exit_codes": success_exit_code,
     }
     flags = {field: value for field, value in said.items() if value is not None and value not in ({}, [])}
+    how = How(id or uuid.uuid4().hex, strict, hold, wait)
+    if retry_of:
+        retry.check(words, flags)
+
+        async def again(client: "Client") -> int:
+            old = await retry.descriptions_of(client, retry_of, flags)
+            ready = (old, retry.inputs_beside(old, input or NO_WORDS))
+            return _show_plan(*ready, common) if dry_run else await _submit(client, ready, how, common)
+
+        return with_client(common, again)
     descriptions = describing.described(words, flags)
     files = inputs_of(descriptions, input or NO_WORDS)
     if dry_run:
         return _show_plan(descriptions, files, common)
-    ready = (descriptions, files)
-    return with_client(
-        common,
-        lambda client: _submit(client, ready, How(id or uuid.uuid4().hex, strict, hold, wait), common),
-    )
+    return with_client(common, lambda client: _submit(client, (descriptions, files), how, common))
 
 
 class How(NamedTuple):

@@ -15,6 +15,7 @@ import msgspec
 from wms.client.credential import Credential, TokenFile
 from wms.client.exchange import Exchange
 from wms.client.files import Fetched, fetch, members, output_of
+from wms.client.job_description import description_of
 from wms.client.job_events import JobEvents
 from wms.client.job_inputs import Progress, archives
 from wms.client.settings import Settings, read_settings
@@ -23,6 +24,7 @@ from wms.client.watching import Watch, pinned
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import CommandId, joined
 from wms.job.state import ENDED, State
+from wms.jobdesc.changes import read_changes
 from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.messages import commands as ordered
 from wms.messages import queries as asked
@@ -44,13 +46,14 @@ P = TypeVar(
     replies.PilotOrders,
 )
 Counts: TypeAlias = dict[str, int]
-Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove"]
+Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
 
 CONNECT_SECONDS = 15.0
 TIMEOUT_SECONDS = 30.0
 PAGES_LIMIT = 1_000
 UPLOADS_AT_ONCE = 4
 FETCHES_AT_ONCE = 8
+DESCRIPTIONS_LIMIT = 1_000
 SWEEPS_PAGE = 50
 """Counting the jobs of many large sweeps takes its time."""
 FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 0.2, 2.0
@@ -255,6 +258,25 @@ class Client:
         query = asked.ShowJob(query_id=_id(), client=self._exchange.client, job_id=job_id)
         return await self._ask(query, replies.JobDetail)
 
+    async def descriptions(self, selector: Selector) -> list[JobDescription]:
+        """Return what the selected jobs are, each as the description of one job: what submits another like it.
+
+        Rejected: there are none, or more than a thousand.
+        """
+        found = [job.job_id async for job in self.jobs(selector, limit=DESCRIPTIONS_LIMIT + 1)]
+        if not found:
+            raise Rejected("NO_SUCH_JOB", "there is no such job", "`wms jobs` lists yours")
+        if len(found) > DESCRIPTIONS_LIMIT:
+            message = f"these are more than {DESCRIPTIONS_LIMIT:,} jobs"
+            raise Rejected("TOO_MANY_JOBS", message, "name fewer, or submit their sweep anew")
+        gate = asyncio.Semaphore(FETCHES_AT_ONCE)
+
+        async def one(job_id: int) -> JobDescription:
+            async with gate:
+                return description_of(await self.show(job_id))
+
+        return list(await asyncio.gather(*map(one, found)))
+
     async def why(self, job_id: int) -> replies.JobWhy:
         """Return why the job is where it is, and which requirement keeps a waiting one from each computing element."""
         query = asked.WhyJob(query_id=_id(), client=self._exchange.client, job_id=job_id)
@@ -350,10 +372,35 @@ class Client:
         return await self.order("release", selector, reason, id=id)
 
     async def reschedule(
-        self, selector: Selector, reason: str = "", *, id: str | None = None
+        self,
+        selector: Selector,
+        reason: str = "",
+        *,
+        changes: Mapping[str, object] | None = None,
+        id: str | None = None,
     ) -> replies.Controlled:
-        """Run the selected jobs again from the beginning; those that run are stopped first."""
-        return await self.order("reschedule", selector, reason, id=id)
+        """Run the selected jobs again from the beginning; those that run are stopped first.
+
+        With `changes` as in `edit` they ask for something else from now on; then none of them may be with a pilot.
+        """
+        return await self.order("reschedule", selector, reason, changes=changes, id=id)
+
+    async def edit(
+        self,
+        selector: Selector,
+        changes: Mapping[str, object],
+        reason: str = "",
+        *,
+        id: str | None = None,
+    ) -> replies.Controlled:
+        """Change what the selected jobs ask for, which wait or are held.
+
+        `changes` are fields of a description with new values: `{"memory_mb": 4096, "sites": ()}`. Attributes and archives of
+        `input_sandbox` are added to those that are there; an empty value clears a field. What a job does cannot be changed.
+
+        InvalidDescription (a Rejected): every problem of the changes; nothing was sent.
+        """
+        return await self.order("edit", selector, reason, changes=changes, id=id)
 
     async def remove(
         self, selector: Selector, reason: str = "", *, id: str | None = None
@@ -362,19 +409,27 @@ class Client:
         return await self.order("remove", selector, reason, id=id)
 
     async def order(
-        self, action: Action, selector: Selector, reason: str = "", *, id: str | None = None
+        self,
+        action: Action,
+        selector: Selector,
+        reason: str = "",
+        *,
+        changes: Mapping[str, object] | None = None,
+        id: str | None = None,
     ) -> replies.Controlled:
         """Do this to the selected jobs; those for whose state it is illegal are left as they are, and named."""
         if selector == Selector():
             raise Rejected("NOTHING_SELECTED", f"no job is named to {action}", "name jobs, or say everything")
         order_id = _id() if id is None else id
         check_id(order_id)
+        wanted = read_changes(changes or {}) if changes or action == "edit" else {}
         control = Control(
             command_id=CommandId(order_id),
             action=action,
             selector=_normal(selector),
             reason=reason,
             client=self._exchange.client,
+            changes={name: msgspec.Raw(msgspec.json.encode(value)) for name, value in wanted.items()},
         )
         return await self._exchange.ask(ordered.TOPIC, order_id, control, replies.Controlled, self.timeout)
 

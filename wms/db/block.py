@@ -314,6 +314,14 @@ async def expand(tx: Transaction, job_ids: Iterable[JobId]) -> bool:
     return True
 
 
+async def give_rows(tx: Transaction, parts: Sequence[Part]) -> None:
+    """Give rows to jobs of blocks whose sweeps are locked."""
+    await _insert_jobs(tx, [(block, part) for block, ranges in parts for part in ranges])
+    if parts:
+        rest = [left for block, ranges in parts for left in block.without(ranges)]
+        await replace(tx, [block for block, _ in parts], rest)
+
+
 def _inside(block: Block, ascending: Sequence[JobId]) -> Sequence[JobId]:
     return ascending[bisect_left(ascending, block.first) : bisect_right(ascending, block.last)]
 

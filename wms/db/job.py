@@ -15,7 +15,7 @@ from wms.db.columns import sparse
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import Epoch, JobId, PilotId, RequestId, TaskQueueId
-from wms.job.job import Job, Step, Steps, Stop
+from wms.job.job import Job, Step, Steps, Stop, StopOrder
 from wms.job.reasons import Code
 from wms.job.state import AT_A_PILOT, Event, State
 from wms.lease import Lease
@@ -61,6 +61,8 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     request_id: RequestId
     site: str
     ce: str
+    tq_id: TaskQueueId
+    """The queue that it was drawn from: it may have been edited since."""
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -143,7 +145,14 @@ async def read(tx: Transaction, job_ids: Iterable[JobId]) -> dict[JobId, Job]:
 async def _facts(tx: Transaction, query: str, ids: list[JobId]) -> dict[JobId, Job]:
     rows = await tx.fetch(query, ids)
     leases = {row[0]: _lease(row) for row in await tx.fetch(SQL["leases"], ids)}
-    return {row[0]: _job(row, leases.get(row[0])) for row in rows}
+    stopped = [row["job_id"] for row in rows if row["stop_requested"]]
+    orders = await _stop_orders(tx, stopped) if stopped else {}
+    return {row[0]: _job(row, leases.get(row[0]), orders.get(row[0])) for row in rows}
+
+
+async def _stop_orders(tx: Transaction, ids: list[JobId]) -> dict[JobId, StopOrder]:
+    rows = await tx.fetch(SQL["stop_orders"], ids)
+    return {row["job_id"]: StopOrder(row["source"], row["reason"]) for row in rows}
 
 
 def _lease(row: asyncpg.Record) -> Lease:
@@ -153,7 +162,7 @@ def _lease(row: asyncpg.Record) -> Lease:
     )
 
 
-def _job(row: asyncpg.Record, lease: Lease | None) -> Job:
+def _job(row: asyncpg.Record, lease: Lease | None, stop_order: StopOrder | None) -> Job:
     (
         job_id, state, epoch, event_seq, attempts, max_attempts, unstarted, stop_requested, tq_id, user_priority,
         owner, owner_group, vo, site, pilot_id,
@@ -162,6 +171,7 @@ def _job(row: asyncpg.Record, lease: Lease | None) -> Job:
         job_id=job_id, state=_STATES[state], epoch=epoch, event_seq=event_seq, attempts=attempts,
         max_attempts=max_attempts, unstarted=unstarted, stop_requested=stop_requested, tq_id=tq_id, user_priority=user_priority,
         owner=owner, owner_group=owner_group, vo=vo, site=site, pilot_id=pilot_id, lease=lease,
+        stop_order=stop_order,
     )  # fmt: skip
 
 
@@ -174,6 +184,8 @@ async def move(tx: Transaction, moves: Sequence[Move], source: str) -> None:
     notes = list(chain.from_iterable(_notes(each) for each in moves))
     if notes:
         await tx.execute(SQL["note"], *sparse(notes), source)
+    if stopped := [each.job.job_id for each in moves if each.job.stop_requested and not _is_at_pilot(each)]:
+        await tx.execute(SQL["forget_stops"], stopped)
     now = await tx.now()
     _tell(
         tx, [_event(each.job, n, step, now) for each in moves for n, step in enumerate(each.steps, start=1)]
@@ -218,7 +230,7 @@ async def _tell_entered(tx: Transaction, moves: Sequence[Move]) -> None:
 
 def _moved(move: Move) -> tuple[Any, ...]:
     job, last = move.job, move.steps[-1]
-    at_pilot = last.state in AT_A_PILOT
+    at_pilot = _is_at_pilot(move)
     return (
         job.job_id,
         last.state,
@@ -228,6 +240,10 @@ def _moved(move: Move) -> tuple[Any, ...]:
         move.attempts if move.attempts != job.attempts else None,
         move.unstarted if move.unstarted != job.unstarted else None,
     )
+
+
+def _is_at_pilot(move: Move) -> bool:
+    return move.steps[-1].state in AT_A_PILOT
 
 
 def _notes(move: Move) -> Iterable[tuple[Any, ...]]:
@@ -243,6 +259,7 @@ def _notes(move: Move) -> Iterable[tuple[Any, ...]]:
             move.job.epoch,
             step.reason.code,
             step.reason.text,
+            step.source or None,
         )
 
 
@@ -253,16 +270,16 @@ async def large_offers(tx: Transaction, job_ids: Sequence[JobId], limit: int) ->
     return [Claimed(*row) for row in await tx.fetch(SQL["large_offers"], list(job_ids), limit)]
 
 
-async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop) -> None:
-    """Remember what the pilots that have these jobs are asked to stop them for."""
+async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop, order: StopOrder) -> None:
+    """Remember what the pilots that have these jobs are asked to stop them for, by whom, and why."""
     if job_ids:
-        await tx.execute(SQL["ask_stop"], sorted(job_ids), stop)
+        await tx.execute(SQL["ask_stop"], sorted(job_ids), stop, order.source, order.reason)
 
 
 async def claim(
     tx: Transaction, claims: Sequence[Claim], offer_seconds: float, generation: int
 ) -> list[Claimed] | None:
-    """Give the jobs that still wait to the pilots; one that does not is left out. No job may be asked for twice.
+    """Give the jobs that still wait to the pilots; one that does not, or waits in another queue by now, is left out. No job may be asked for twice.
 
     None, and nothing is given, if elements began to state limits since that generation (`wms.db.limit.advertising`).
     Raises LockNotAvailableError if another transaction has its hands on one of them; in a wary transaction such a job is as
@@ -296,6 +313,7 @@ async def _claim(
         joined([each.ce for each in claims]),
         offer_seconds,
         generation,
+        [each.tq_id for each in claims],
     )
 
 

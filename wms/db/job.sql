@@ -32,9 +32,9 @@ where j.job_id = m.job_id;
 -- name: note
 -- Write what the rows of jobs, leases and attempts do not tell of their history.
 insert into job_move (job_id, seq, before, event, state, epoch, reason, text, source)
-select n.job_id, n.seq, n.before, n.event, n.state, n.epoch, n.reason, n.text, $9
-from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::text[])
-    as n(job_id, seq, before, event, state, epoch, reason, text);
+select n.job_id, n.seq, n.before, n.event, n.state, n.epoch, n.reason, n.text, coalesce(n.source, $10)
+from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::text[], $9::text[])
+    as n(job_id, seq, before, event, state, epoch, reason, text, source);
 
 -- name: large_offers
 -- The offers of these jobs that still stand and may be too large for a message: their descriptions and parameters are over a limit.
@@ -45,15 +45,27 @@ where l.job_id = any ($1::bigint[]) and l.phase = 'offered'
   and octet_length(d.body::text) + coalesce(octet_length(j.parameters::text), 0) > $2;
 
 -- name: ask_stop
--- Remember that the pilots of these jobs were asked to stop them.
-update job set stop_requested = $2 where job_id = any ($1::bigint[]);
+-- Remember that the pilots of these jobs were asked to stop them, by whom, and why.
+with asked as (
+    update job set stop_requested = $2 where job_id = any ($1::bigint[]) returning job_id
+)
+insert into stop_order (job_id, source, reason) select job_id, $3, $4 from asked
+on conflict (job_id) do update set source = excluded.source, reason = excluded.reason;
+
+-- name: stop_orders
+-- Who asked for these jobs to be stopped, and why.
+select job_id, source, reason from stop_order where job_id = any ($1::bigint[]);
+
+-- name: forget_stops
+-- These jobs have moved on.
+delete from stop_order where job_id = any ($1::bigint[]);
 
 -- name: not_busy
 -- Of these jobs those that wait and that no other transaction has its hands on.
 select job_id from job where job_id = any ($1::bigint[]) and state = 'Waiting' order by job_id for update skip locked;
 
 -- name: claim
--- Give waiting jobs to pilots: state and lease, which tell the match; a job that no longer waits is not returned. The
+-- Give waiting jobs to pilots: state and lease, which tell the match; a job that no longer waits, or waits elsewhere, is not returned. The
 -- attempt counts from now on: what is withdrawn is given back. Nothing is given where limits came that the caller does not know.
 -- From now on the transaction waits for nobody's lock for long.
 with known as materialized (
@@ -63,12 +75,12 @@ with known as materialized (
     set state = 'Matched', epoch = j.epoch + 1, event_seq = j.event_seq + 1, attempts = j.attempts + 1, reason = 'OFFERED',
         site = a.site, pilot_id = a.pilot_id, changed_at = now()
     from (
-        select job_id, pilot_id, request_id, coalesce(site, '') as site, coalesce(ce, '') as ce
+        select job_id, pilot_id, request_id, coalesce(site, '') as site, coalesce(ce, '') as ce, tq_id
         from unnest($1::bigint[], string_to_array($2, E'\x1f'), string_to_array($3, E'\x1f'), string_to_array($4, E'\x1f'),
-                    string_to_array($5, E'\x1f')) as u(job_id, pilot_id, request_id, site, ce)
+                    string_to_array($5, E'\x1f'), $8::bigint[]) as u(job_id, pilot_id, request_id, site, ce, tq_id)
         cross join (select set_config('lock_timeout', '100ms', true)) as brief
     ) a
-    where j.job_id = a.job_id and j.state = 'Waiting' and (select limits from known)
+    where j.job_id = a.job_id and j.tq_id = a.tq_id and j.state = 'Waiting' and (select limits from known)
     returning j.job_id, j.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.description_id, j.array_index,
               j.parameters, a.pilot_id, a.request_id, a.site, a.ce
 ), leased as (

@@ -99,11 +99,15 @@ with next as (
     select job_id from job where job_id between $1 and $2 and state = any ($3::text[]) order by job_id limit $4
     for update skip locked
 ), gone as (
-    delete from job j using next s where j.job_id = s.job_id returning j.job_id
+    delete from job j using next s where j.job_id = s.job_id returning j.job_id, j.description_id
 ), moves as (
     delete from job_move m using gone g where m.job_id = g.job_id
 ), attempts as (
     delete from ended_attempt a using gone g where a.job_id = g.job_id
+), edited as (
+    -- One that was edited has a description of its own.
+    delete from description d using gone g
+    where d.description_id = g.description_id and d.description_id not in (select description_id from forgetting)
 )
 select count(*) from gone;
 

@@ -22,6 +22,13 @@ Stop = Literal["", "kill", "reschedule", "hold"]
 """What the pilot that has a job was asked to stop it for."""
 
 
+class StopOrder(msgspec.Struct, frozen=True, gc=False):
+    """Who had a pilot asked to stop a job, and the reason that was given."""
+
+    source: str
+    reason: str
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The facts of one job that decisions need, as they stand under its row lock."""
 
@@ -35,6 +42,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unstarted: int = 0
     """Times that a pilot took it and lost it before it began, one after the other."""
     stop_requested: Stop
+    stop_order: StopOrder | None = None
+    """Whose request it is, where that is known."""
     tq_id: TaskQueueId
     user_priority: float
     owner: str
@@ -62,6 +71,8 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     event: Event
     state: State
     reason: Reason
+    source: str = ""
+    """Who made the move, where that is another than who reports it."""
 
 
 Steps = tuple[Step, ...]
@@ -89,7 +100,7 @@ def started(job: Job) -> Steps:
 def ended(job: Job, outcome: Outcome, reason: Reason, *, began: bool = True) -> Steps:
     """Its attempt under a valid lease ended like this; `began` tells whether the payload had begun."""
     if job.stop_requested == "kill":
-        return killed(job, Reason(Code.KILLED_BY_USER, reason.text))
+        return _by_user(job, killed(job, _of_order(job, Code.KILLED_BY_USER, reason.text)))
     if job.stop_requested in ("reschedule", "hold") and outcome == "killed":
         return _stopped(job, reason)
     if outcome in ("lost", "withdrawn"):
@@ -106,7 +117,7 @@ def lost(job: Job, reason: Reason, *, began: bool = False) -> Steps:
     Only an attempt that began counts. A job that is lost again and again before it begins is held.
     """
     if job.stop_requested == "kill":
-        return killed(job, Reason(Code.KILLED_BY_USER, reason.text))
+        return _by_user(job, killed(job, _of_order(job, Code.KILLED_BY_USER, reason.text)))
     if job.stop_requested in ("reschedule", "hold"):
         return _stopped(job, reason)
     last = f"the last: {reason.text or reason.code}"
@@ -139,11 +150,35 @@ def _again(job: Job, reason: Reason) -> Steps:
 
 def _stopped(job: Job, reason: Reason) -> Steps:
     """Its pilot has stopped it as its user wanted: it waits again, or is held."""
-    again = Reason(Code.RESCHEDULED_BY_USER, reason.text)
+    again = _of_order(job, Code.RESCHEDULED_BY_USER, reason.text)
     if job.stop_requested == "reschedule":
-        return _again(job, again)
-    held = path(job.state, (Event.RESCHEDULE, again), (Event.HOLD, Reason(Code.HELD_BY_USER)))
-    return held or path(job.state, (Event.FAIL, reason))
+        return _by_user(job, _again(job, again))
+    hold = _of_order(job, Code.HELD_BY_USER)
+    held = path(job.state, (Event.RESCHEDULE, again), (Event.HOLD, hold))
+    return _by_user(job, held) or path(job.state, (Event.FAIL, reason))
+
+
+def _of_order(job: Job, code: Code, text: str = "") -> Reason:
+    """Return the reason that the user gave, and after it how the payload ended."""
+    given = job.stop_order.reason if job.stop_order else ""
+    return Reason(code, "; ".join(filter(None, (given, text)))[:TEXT_LIMIT])
+
+
+TEXT_LIMIT = 1_000
+"""Characters of a move's text."""
+
+BY_USER = frozenset({Code.KILLED_BY_USER, Code.HELD_BY_USER, Code.RESCHEDULED_BY_USER})
+
+
+def _by_user(job: Job, steps: Steps) -> Steps:
+    """Return the steps with the user who ordered the stop as their source."""
+    if job.stop_order is None:
+        return steps
+    source = job.stop_order.source
+    return tuple(
+        msgspec.structs.replace(each, source=source) if each.reason.code in BY_USER else each
+        for each in steps
+    )
 
 
 def killed(job: Job, reason: Reason) -> Steps:
@@ -151,7 +186,7 @@ def killed(job: Job, reason: Reason) -> Steps:
     return path(job.state, (Event.KILL, reason)) or path(job.state, (Event.FAIL, reason))
 
 
-Action = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove"]
+Action = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
 _STOPS: dict[Action, Stop] = {"kill": "kill", "reschedule": "reschedule", "stop_and_hold": "hold"}
 """Orders for which a pilot that has the job must stop it first."""
 
@@ -164,18 +199,24 @@ class Ordered(msgspec.Struct, frozen=True):
     refused: str = ""
 
 
-def ordered(job: Job, action: Action, reason: str) -> Ordered:
-    """Decide a user's order."""
+def ordered(job: Job, action: Action, reason: str, changes: str = "") -> Ordered:
+    """Decide a user's order; `changes` says, in words, what the job asks for from now on."""
+    if changes and job.state in AT_A_PILOT:
+        # The pilot runs what it was offered.
+        return Ordered(refused=_refusal(job, "edit"))
     if (stop := _STOPS.get(action)) and job.state in AT_A_PILOT:
         # The pilot must stop the payload first; its report, or the end of its lease, moves the job.
         if job.stop_requested == "kill" and action != "kill":
             return Ordered(refused=f"job {job.job_id} is being killed")
         return Ordered(stop=stop)
-    steps = path(job.state, *_moves(action, reason))
+    steps = path(job.state, *_moves(action, reason, job.state, changes))
     return Ordered(steps) if steps else Ordered(refused=_refusal(job, action))
 
 
-def _moves(action: Action, text: str) -> tuple[tuple[Event, Reason], ...]:
+_Moves = tuple[tuple[Event, Reason], ...]
+
+
+def _moves(action: Action, text: str, state: State, changes: str) -> _Moves:
     match action:
         case "kill":
             return ((Event.KILL, Reason(Code.KILLED_BY_USER, text)),)
@@ -185,21 +226,41 @@ def _moves(action: Action, text: str) -> tuple[tuple[Event, Reason], ...]:
             return ((Event.RELEASE, Reason(Code.RELEASED, text)),)
         case "remove":
             return ((Event.REMOVE, Reason(Code.REMOVED_BY_USER, text)),)
+        case "edit":
+            return _edit_moves(state, _edited(text, changes))
         case "reschedule":
             again = Reason(Code.RESCHEDULED_BY_USER, text)
-            return ((Event.RESCHEDULE, again), (Event.ENQUEUE, Reason(Code.QUEUED)))
+            queued = _edited("", changes) if changes else Reason(Code.QUEUED)
+            return ((Event.RESCHEDULE, again), (Event.ENQUEUE, queued))
+
+
+def _edit_moves(state: State, edited: Reason) -> _Moves:
+    """Return the moves of an edit, which ends in the state that it began in."""
+    if state is State.HELD:
+        return ((Event.RELEASE, edited), (Event.HOLD, Reason(Code.HELD_BY_USER)))
+    if state is State.WAITING:
+        return ((Event.RESCHEDULE, edited), (Event.ENQUEUE, Reason(Code.QUEUED)))
+    return ()
+
+
+def _edited(text: str, changes: str) -> Reason:
+    return Reason(Code.EDITED_BY_USER, "; ".join(filter(None, (text, changes)))[:TEXT_LIMIT])
 
 
 def _refusal(job: Job, action: Action) -> str:
     return f"job {job.job_id} is {job.state}: {_remedy(job.state, action)}"
 
 
-_ENDED_REMEDY: dict[Action, str] = {"reschedule": "it stays so; submit it again"}
+_AGAIN = "it stays so; `wms submit --retry-of` submits it again"
+_ENDED_REMEDY: dict[Action, str] = {"reschedule": _AGAIN, "edit": _AGAIN}
 _PILOT_REMEDY: dict[Action, str] = {
     "hold": "a pilot has it; `wms hold --running` stops it and holds it",
     "remove": "kill it first",
+    "edit": "a pilot has it; `wms hold --running` stops it, so that it can be edited",
 }
-_HELD_REMEDY: dict[Action, str] = {"reschedule": "release it"}
+_HELD_REMEDY: dict[Action, str] = {
+    "reschedule": "release it; `wms edit` changes what it asks for before that"
+}
 _REMEDY: dict[Action, str] = {"release": "only a held job can be released", "remove": "kill it first"}
 
 
@@ -207,6 +268,8 @@ def _remedy(state: State, action: Action) -> str:
     """Return what may be done instead: an order that it names is legal from this state."""
     if state is State.DELETED:
         return "it stays so"
+    if state is State.FAILED and action == "edit":
+        return "`wms reschedule` with the same options runs it again"
     if state in ENDED:
         return _ENDED_REMEDY.get(action, "it has ended already")
     if state in AT_A_PILOT and action in _PILOT_REMEDY:

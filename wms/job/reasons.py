@@ -42,6 +42,7 @@ class Code(StrEnum):
     HELD_BY_USER = "HELD_BY_USER"
     RELEASED = "RELEASED"
     RESCHEDULED_BY_USER = "RESCHEDULED_BY_USER"
+    EDITED_BY_USER = "EDITED_BY_USER"
     REMOVED_BY_USER = "REMOVED_BY_USER"
 
 
@@ -50,10 +51,10 @@ ADVICE: dict[Code, str] = {
     Code.EXIT_CODE: "the program itself ended with an error: read its output with `wms logs` or `wms output`",
     Code.SIGNAL: "the program was ended by a signal that wms did not send: read its output with `wms logs`",
     Code.NOT_STARTED: "the program could not be started: check `executable` and what the input sandbox holds",
-    Code.CPU_LIMIT: "ask for more with --cpu-time",
-    Code.WALL_LIMIT: "ask for more with --wall-time",
-    Code.MEMORY_LIMIT: "ask for more with --memory",
-    Code.DISK_LIMIT: "ask for more with --disk, or write less",
+    Code.CPU_LIMIT: "run it again with more: `wms reschedule` with --cpu-time",
+    Code.WALL_LIMIT: "run it again with more: `wms reschedule` with --wall-time",
+    Code.MEMORY_LIMIT: "run it again with more: `wms reschedule` with --memory",
+    Code.DISK_LIMIT: "run it again with more: `wms reschedule` with --disk; or write less",
     Code.INPUT_FAILED: "the input sandbox could not be fetched or unpacked: submit it again",
     Code.OUTPUT_FAILED: "the outputs could not be stored: is the output sandbox within its limit?",
     Code.LEASE_EXPIRED: "its pilot fell silent: `wms timeline` shows what was heard of it last, and of whom",
@@ -81,7 +82,7 @@ class Wait(StrEnum):
 
 
 WAIT_ADVICE: dict[Wait, str] = {
-    Wait.NEVER_POSSIBLE: "it will wait for ever as it is: kill it and submit it with other requirements",
+    Wait.NEVER_POSSIBLE: "it will wait for ever as it is: `wms edit` changes what it asks for",
     Wait.IMPOSSIBLE_NOW: "ask for less, or wait until a site comes back: `wms sites` shows which are there",
     Wait.ALL_AVOIDED: "it waits until an element is healthy or unbanned: `wms site show` tells why each is avoided",
     Wait.HELD_BY_LIMIT: "it waits until jobs of its kind have ended, or the limit is raised",

@@ -7,7 +7,7 @@ because no field is a fraction.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
 from wms.jobdesc.description import JobDescription
@@ -37,6 +37,14 @@ def read_json(data: bytes, limit: int = SIZE_LIMIT, *, series: bool = True) -> l
         found: list[Problem] = []
         return read_entries(_parsed_lines(lines, found), found=found, series=series)
     return read_tree(_parsed(text), series=series)
+
+
+def table_of(data: bytes, limit: int = SIZE_LIMIT) -> Mapping[str, object]:
+    """Return the one object of a JSON document of at most `limit` bytes, as its parser gave it; Rejected if it is none."""
+    tree = _parsed(text_of(data, limit))
+    if not isinstance(tree, Mapping):
+        raise unreadable("must be a table")
+    return tree
 
 
 def too_deep(text: str, strings: re.Pattern[str] = _STRING, limit: int = DEPTH_LIMIT) -> bool:

@@ -38,6 +38,9 @@ PARTS_LIMIT = 100_000
 """Of the lists of one description."""
 
 RawLists: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length=LISTS_LIMIT)]
+CHANGES_LIMIT = 64
+Changes: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length=CHANGES_LIMIT)]
+"""Fields of a job description with their new values, as JSON; read as those of a submission are."""
 Values: TypeAlias = Annotated[tuple[TextOfJob, ...], msgspec.Meta(max_length=1_000_000)]
 
 
@@ -122,10 +125,13 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
     """Do this to the selected jobs; those for whose state it is illegal are left as they are and named."""
 
     command_id: CommandId
-    action: Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove"]
-    """`stop_and_hold` holds those too that a pilot has: they are stopped, and begin anew once they are released."""
+    action: Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
+    """`stop_and_hold` holds those too that a pilot has: they are stopped, and begin anew once they are released. `edit` changes what jobs ask for that
+    wait or are held."""
     selector: Selector
     reason: Reason = ""
+    changes: Changes = {}
+    """Of `edit` and `reschedule`: what the jobs ask for from now on."""
     client: Client = ""
 
 

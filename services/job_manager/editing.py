@@ -1,0 +1,128 @@
+"""Changes what jobs ask for: each gets its own new description, and is moved to the task queue that this leads to."""
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import msgspec
+
+from services.job_manager.ledger import Ledger
+from wms.auth.principal import Principal
+from wms.db import description, task_queue
+from wms.db.database import Transaction
+from wms.db.description import Requeued, Stored
+from wms.ids import JobId, TaskQueueId
+from wms.job.job import Job, Steps
+from wms.job.state import State
+from wms.jobdesc.changes import Changes, changed, in_words, read_changes
+from wms.jobdesc.description import JobDescription
+from wms.jobdesc.problem import InvalidDescription
+from wms.messages.commands import Control
+from wms.taskqueue.grouping import Requirements
+from wms.taskqueue.intake import Credentials, key_of, requirements_of
+
+Moving = list[tuple[Job, Steps]]
+"""Locked jobs, and the steps that were decided for them."""
+
+_decoder = msgspec.json.Decoder(JobDescription)
+_encoder = msgspec.json.Encoder()
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    """What the changes make of one description in one task queue."""
+
+    required: Requirements | None = None
+    body: str = ""
+    priority: float = 0.0
+    max_attempts: int = 0
+    refused: str = ""
+
+
+class Editing:
+    """The changes that one order makes."""
+
+    def __init__(self, principal: Principal, changes: Changes, segments: tuple[int, ...]) -> None:
+        self._principal = principal
+        self._changes = changes
+        self._segments = segments
+        self._outcomes: dict[tuple[str, TaskQueueId], _Outcome] = {}
+
+    @classmethod
+    def of(cls, principal: Principal, control: Control, segments: tuple[int, ...]) -> Self | None:
+        """Return what an order changes, None for one that changes nothing; InvalidDescription for wrong changes."""
+        if not control.changes and control.action != "edit":
+            return None
+        return cls(principal, read_changes(control.changes), segments)
+
+    @property
+    def words(self) -> str:
+        """What changes, as histories tell it."""
+        return in_words(self._changes)
+
+    async def apply(self, tx: Transaction, ledger: Ledger, moving: Moving) -> tuple[Moving, dict[JobId, str]]:
+        """Change the jobs; return those that are to move on, and why others are left as they are."""
+        jobs = {found.job_id: found for found, _ in moving}
+        stored = await description.of_jobs(tx, list(jobs))
+        required = await task_queue.read(tx, (each.tq_id for each in jobs.values()))
+        outcomes = {each.job_id: self._outcome(jobs[each.job_id], each, required) for each in stored}
+        refused = {
+            job_id: f"job {job_id}: {each.refused}" for job_id, each in outcomes.items() if each.refused
+        }
+        wanted = {key_of(each.required): each.required for each in outcomes.values() if each.required}
+        queues = await task_queue.find_or_make(tx, wanted) if wanted else {}
+        requeued = [
+            _requeued(each, outcomes[each.job_id], queues) for each in stored if each.job_id not in refused
+        ]
+        if requeued:
+            await description.replace(tx, requeued)
+        for each in requeued:
+            ledger.requeue(each.stored.job_id, each.tq_id, each.user_priority)
+        return await _still_held(tx, [each for each in moving if each[0].job_id not in refused]), refused
+
+    def _outcome(self, found: Job, stored: Stored, required: Mapping[TaskQueueId, Requirements]) -> _Outcome:
+        mine = (found.owner, found.owner_group, found.vo)
+        principal = self._principal
+        if self._changes.get("input_sandbox") and mine != (principal.owner, principal.group, principal.vo):
+            return _Outcome(refused="only its owner may send it other files")
+        key = (stored.body, found.tq_id)
+        if key not in self._outcomes:
+            self._outcomes[key] = self._judged(stored.body, required[found.tq_id])
+        return self._outcomes[key]
+
+    def _judged(self, body: str, before: Requirements) -> _Outcome:
+        try:
+            after = changed(_decoder.decode(body), self._changes)
+        except InvalidDescription as invalid:
+            first = invalid.problems[0]
+            return _Outcome(refused=f"{first.place} {first.message}")
+        # Whose the job is, and what the token said at its submission, stays.
+        required = requirements_of(
+            after,
+            before.owner,
+            before.owner_group,
+            before.vo,
+            self._segments,
+            credentials=Credentials(before.certificate_subject, before.fqans),
+        )
+        return _Outcome(required, _encoder.encode(after).decode(), float(after.priority), after.max_attempts)
+
+
+def _requeued(stored: Stored, outcome: _Outcome, queues: Mapping[bytes, TaskQueueId]) -> Requeued:
+    assert outcome.required is not None
+    tq_id = queues[key_of(outcome.required)]
+    return Requeued(stored, outcome.body, tq_id, outcome.priority, outcome.max_attempts)
+
+
+async def _still_held(tx: Transaction, moving: Moving) -> Moving:
+    """Return the moves with held jobs Held again by whom, and for what, they were."""
+    held: Sequence[Job] = [found for found, steps in moving if steps[-1].state is State.HELD]
+    if not held:
+        return moving
+    reasons = await description.last_reasons(tx, held)
+    return [(found, _held_as(steps, reasons.get(found.job_id))) for found, steps in moving]
+
+
+def _held_as(steps: Steps, last: tuple[object, str] | None) -> Steps:
+    if last is None:
+        return steps
+    reason, source = last
+    return (*steps[:-1], msgspec.structs.replace(steps[-1], reason=reason, source=source))

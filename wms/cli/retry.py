@@ -1,0 +1,47 @@
+"""`wms submit --retry-of`: new jobs from the descriptions of old ones."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from wms.cli.inputs import Inputs
+
+if TYPE_CHECKING:
+    from wms.client import Client
+    from wms.jobdesc import JobDescription
+
+OF_SWEEPS = ("array", "parameters")
+
+
+def check(words: Sequence[str], flags: Mapping[str, Any]) -> None:
+    """Raise Rejected for what does not go with --retry-of."""
+    from wms.errors import Rejected
+
+    if words:
+        raise Rejected(
+            "BAD_OPTION", "--retry-of says already what to run", "leave out the program or the file"
+        )
+    if any(name in flags for name in OF_SWEEPS):
+        raise Rejected(
+            "BAD_OPTION",
+            "--retry-of submits one job for each old one, and no sweep",
+            "leave out --array, --parameter and --table",
+        )
+
+
+async def descriptions_of(
+    client: "Client", jobs: Sequence[str], flags: Mapping[str, Any]
+) -> "list[JobDescription]":
+    """Return the descriptions of jobs, each as that of one job, with the flags over them."""
+    from wms.cli.describing import over
+    from wms.client.selector import select
+
+    found = await client.descriptions(select(jobs))
+    return [over(each, flags) for each in found]
+
+
+def inputs_beside(descriptions: "Sequence[JobDescription]", paths: Sequence[str]) -> list[Inputs]:
+    """Return the files that go along besides what the old jobs had; Rejected where one is missing."""
+    from wms.client.files import members
+
+    shared = members(paths) if paths else {}
+    return [Inputs(shared, []) for _ in descriptions]

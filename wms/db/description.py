@@ -1,0 +1,70 @@
+"""Descriptions of jobs that are there already: read, and replaced where what they ask for changes."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from wms.db import job
+from wms.db.columns import dense
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import JobId, TaskQueueId
+from wms.job.job import Job
+from wms.job.reasons import Code, Reason
+
+SQL = load(__file__)
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """The description of one job."""
+
+    job_id: JobId
+    description_id: int
+    body: str
+    """JSON."""
+    shared: bool
+    """Whether it is its whole sweep's."""
+
+
+class Requeued(msgspec.Struct, frozen=True):
+    """A job with another description, and the queue that this leads to."""
+
+    stored: Stored
+    body: str
+    tq_id: TaskQueueId
+    user_priority: float
+    max_attempts: int
+
+
+async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[Stored]:
+    """Return the descriptions of jobs that have rows."""
+    return [Stored(*row) for row in await tx.fetch(SQL["of_jobs"], job_ids)]
+
+
+async def replace(tx: Transaction, requeued: Sequence[Requeued]) -> None:
+    """Give locked jobs other descriptions; one that had its sweep's gets one of its own."""
+    own = [each for each in requeued if not each.stored.shared]
+    if own:
+        rows = [(each.stored.description_id, each.body) for each in own]
+        await tx.execute(SQL["rewrite"], *dense(rows))
+    swept = [each for each in requeued if each.stored.shared]
+    first = await job.reserve(tx, len(swept)) if swept else JobId(0)
+    made = [JobId(first + n) for n in range(len(swept))]
+    await job.describe(tx, made, [each.body for each in swept])
+    ids = {each.stored.job_id: each.stored.description_id for each in own}
+    ids |= {each.stored.job_id: new for each, new in zip(swept, made, strict=True)}
+    await tx.execute(
+        SQL["requeue"],
+        *dense(
+            (each.stored.job_id, ids[each.stored.job_id], each.tq_id, each.user_priority, each.max_attempts)
+            for each in requeued
+        ),
+    )
+
+
+async def last_reasons(tx: Transaction, jobs: Sequence[Job]) -> dict[JobId, tuple[Reason, str]]:
+    """Return the reason of each job's last move, and its source."""
+    rows = await tx.fetch(
+        SQL["last_moves"], [each.job_id for each in jobs], [each.event_seq for each in jobs]
+    )
+    return {row["job_id"]: (Reason(Code(row["reason"]), row["text"]), row["source"]) for row in rows}
