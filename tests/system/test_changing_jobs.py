@@ -73,10 +73,10 @@ async def test_new_jobs_are_made_from_old_ones(shell: Shell) -> None:
     assert await shell.run("submit", *words) == 0
     first, last = shell.out.strip().split("-")
     await shell.run("kill", f"{first}-{last}")
-    words = ("--memory", "2G", "--env", "Y=1", "--id", "anew")
-    assert await shell.run("submit", "--retry-of", f"{first}-{last}", *words) == 0, shell.err
+    more = ("--memory", "2G", "--env", "Y=1", "--id", "anew")
+    assert await shell.run("submit", "--retry-of", f"{first}-{last}", *more) == 0, shell.err
     ids = shell.out.strip()
-    assert await shell.run("submit", "--retry-of", f"{first}-{last}", *words) == 0
+    assert await shell.run("submit", "--retry-of", f"{first}-{last}", *more) == 0
     assert shell.out.strip() == ids, "the same id submits nothing twice"
     shown = await shell.json("logs", ids.split("-")[1])
     description = shown["description"]

@@ -265,7 +265,15 @@ SUBMIT_OPTIONS = {
     "--wall-time": "1m",
     "--memory": "1G",
     "--disk": "1G",
+    "--max-memory": "1G",
     "--processors": "1",
+    "--min-processors": "1",
+    "--setup": "s",
+    "--station": "s",
+    "--grid-middleware": "m",
+    "--pilot-type": "p",
+    "--submit-pool": "p",
+    "--series": "a=count=1",
     "--tag": "t",
     "--platform": "p",
     "--site": "A",
@@ -295,7 +303,8 @@ def test_every_option_that_takes_a_value_takes_one(capsys: Captured, place: Path
     for option, value in SUBMIT_OPTIONS.items():
         plan = planned(capsys, option, value, "j.toml")
         assert str(plan["descriptions"]).startswith("[{'executable': 'echo'"), option
-    flags = {"dry_run", "strict", "hold", "wait", "common", "words"}
+    flags = {"dry_run", "strict", "hold", "wait", "common", "words", "whole_node", "retry_of"}
+    flags.add("max_processors")  # it goes with --min-processors alone
     names = {name.replace("_", "-") for name in inspect.signature(submit).parameters if name not in flags}
     tried = {option.removeprefix("--") for option in SUBMIT_OPTIONS} - {"param"} | {"parameter"}
     assert names == tried
@@ -413,13 +422,14 @@ NUMBERS_JUDGED_ELSEWHERE = {
     # The description's rules judge these, which is tried above.
     *("submit --array", "submit --processors", "submit --priority", "submit --max-attempts"),
     *("submit --success-exit-code", "submit --cpu-time", "submit --wall-time", "submit --memory"),
+    *("submit --max-memory", "submit --min-processors", "submit --max-processors"),
     *("submit --disk", "submit --stdout-limit", "submit --stderr-limit"),
     *(
         f"{command} --{option}"
         for command in ("edit", "reschedule")
         for option in (
             *("processors", "priority", "max-attempts", "cpu-time", "wall-time", "memory", "disk"),
-            *("stdout-limit", "stderr-limit"),
+            *("stdout-limit", "stderr-limit", "max-memory", "min-processors", "max-processors"),
         )
     ),
 }

@@ -32,8 +32,17 @@ class Changes:
     disk: Memory | None = None
     """Disk space in the job's directory: 500M, 10G."""
 
+    max_memory: Memory | None = None
+    """Memory that it may use at most where there is so much."""
+
     processors: int | None = None
     """Processors on one node."""
+
+    min_processors: int | None = None
+    """In place of --processors: how many it needs at least."""
+
+    max_processors: int | None = None
+    """With --min-processors: how many it can use at most."""
 
     tag: Several = field(default_factory=list)
     """What the resource must have. May be repeated."""
@@ -49,6 +58,15 @@ class Changes:
 
     ce: Several = field(default_factory=list)
     """Only at these computing elements. May be repeated."""
+
+    station: Several = field(default_factory=list)
+    """Where the site advertises one of these SAM stations. May be repeated."""
+
+    grid_middleware: Several = field(default_factory=list)
+    """Only where pilots are sent by one of these middlewares. May be repeated."""
+
+    pilot_type: Several = field(default_factory=list)
+    """Only for pilots of one of these types, such as private. May be repeated."""
 
     job_type: str | None = None
     """The type of the jobs, which sites may refuse."""
@@ -87,12 +105,18 @@ class Changes:
             "wall_time": self.wall_time,
             "memory_mb": self.memory,
             "disk_mb": self.disk,
+            "max_memory_mb": self.max_memory,
             "processors": self.processors,
+            "min_processors": self.min_processors,
+            "max_processors": self.max_processors,
             "tags": self.tag,
             "platforms": self.platform,
             "sites": self.to_site,
             "banned_sites": self.banned_site,
             "grid_ces": self.ce,
+            "stations": self.station,
+            "grid_middlewares": self.grid_middleware,
+            "pilot_types": self.pilot_type,
             "job_type": self.job_type,
             "requirements": self.requirements,
             "rank": self.rank,

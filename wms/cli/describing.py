@@ -145,10 +145,11 @@ def unknown_placeholders(description: JobDescription) -> str | None:
 
 def attributes(words: Sequence[str]) -> dict[str, Any]:
     """Return the names and values of `NAME=VALUE` words: truths and numbers as such, all else as texts."""
-    return {name: _plain(value) for name, value in pairs(words, "--attribute").items()}
+    return {name: plain(value) for name, value in pairs(words, "--attribute").items()}
 
 
-def _plain(said: str) -> bool | int | float | str:
+def plain(said: str) -> bool | int | float | str:
+    """Return a truth or a number as such, and all else as the text that it is."""
     try:
         value = msgspec.json.decode(said, type=bool | int | float)
     except msgspec.DecodeError:
@@ -165,6 +166,11 @@ def _from_flags(fields: Mapping[str, Any]) -> list[JobDescription]:
 
 _FLAGS = {
     "memory_mb": "--memory",
+    "max_memory_mb": "--max-memory",
+    "stations": "--station",
+    "grid_middlewares": "--grid-middleware",
+    "pilot_types": "--pilot-type",
+    "submit_pools": "--submit-pool",
     "disk_mb": "--disk",
     "sites": "--site",
     "banned_sites": "--banned-site",

@@ -2,11 +2,13 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from wms.cli.describing import columns, text_of
+from wms.cli.describing import columns, pairs, plain, text_of
 from wms.errors import Rejected, shown
-from wms.jobdesc.validation import ARRAY_LIMIT
+from wms.jobdesc.problem import InvalidDescription
+from wms.jobdesc.series import expanded
+from wms.jobdesc.validation import ARRAY_LIMIT, problems
 
 NAMES_LIMIT = 20
 _EXAMPLE = "write a first line such as sample,seed and then one line a job"
@@ -22,6 +24,33 @@ def lists_of(words: Sequence[str], table: str | None) -> dict[str, tuple[str, ..
         name = shown(min(both), 60)
         raise Rejected("BAD_OPTION", f"--parameter and --table both give {name}", "keep one of them")
     return {**found, **lists}
+
+
+def series_of(words: Sequence[str], array: int | None) -> dict[str, tuple[str, ...]]:
+    """Return the lists of `NAME=start=10,step=5,count=3`; InvalidDescription for what makes none."""
+    said = {name: _numbers(name, text) for name, text in pairs(words, "--series").items()}
+    found, wrong = expanded({"parameters": said, "array": array})
+    if wrong:
+        raise InvalidDescription(problems(wrong))
+    lists: dict[str, tuple[str, ...]] = found["parameters"]  # type: ignore[assignment]
+    return lists
+
+
+def _numbers(name: str, text: str) -> dict[str, object]:
+    return {
+        key: plain(value) for key, value in pairs(text.split(","), f"--series {shown(name, 60)}:").items()
+    }
+
+
+def together(*lists: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return lists that were given in several ways as one table; Rejected where a name is in two of them."""
+    found: dict[str, tuple[str, ...]] = {}
+    for each in lists:
+        if both := found.keys() & each.keys():
+            name = shown(min(both), 60)
+            raise Rejected("BAD_OPTION", f"the parameter {name} is given twice", "keep one of them")
+        found |= each
+    return found
 
 
 def read_table(text: str, name: str) -> dict[str, tuple[str, ...]]:

@@ -39,6 +39,7 @@ def submit(
     array: Annotated[int | None, _in(RUN)] = None,
     parameter: Annotated[Many | None, _in(RUN, name=("--parameter", "--param"))] = None,
     table: Annotated[str | None, _in(RUN)] = None,
+    series: Annotated[Many | None, _in(RUN)] = None,
     env: Annotated[Many | None, _in(RUN, name=("--env", "-e"))] = None,
     group: Annotated[str | None, _in(RUN)] = None,
     retry_of: Annotated[Many | None, _in(RUN)] = None,
@@ -46,12 +47,21 @@ def submit(
     wall_time: Annotated[Duration | None, _in(NEEDS)] = None,
     memory: Annotated[Memory | None, _in(NEEDS)] = None,
     disk: Annotated[Memory | None, _in(NEEDS)] = None,
+    max_memory: Annotated[Memory | None, _in(NEEDS)] = None,
     processors: Annotated[int | None, _in(NEEDS)] = None,
+    min_processors: Annotated[int | None, _in(NEEDS)] = None,
+    max_processors: Annotated[int | None, _in(NEEDS)] = None,
+    whole_node: Annotated[Flag, _in(NEEDS)] = False,
     tag: Annotated[Many | None, _in(NEEDS)] = None,
     platform: Annotated[Many | None, _in(NEEDS)] = None,
     site: Annotated[Many | None, _in(WHERE)] = None,
     banned_site: Annotated[Many | None, _in(WHERE)] = None,
     ce: Annotated[Many | None, _in(WHERE)] = None,
+    station: Annotated[Many | None, _in(WHERE)] = None,
+    grid_middleware: Annotated[Many | None, _in(WHERE)] = None,
+    pilot_type: Annotated[Many | None, _in(WHERE)] = None,
+    submit_pool: Annotated[Many | None, _in(WHERE)] = None,
+    setup: Annotated[str | None, _in(WHERE)] = None,
     job_type: Annotated[str | None, _in(WHERE)] = None,
     requirements: Annotated[str | None, _in(WHERE)] = None,
     rank: Annotated[str | None, _in(WHERE)] = None,
@@ -85,6 +95,8 @@ def submit(
       wms submit --strict --memory 64G --tag gpu -- ./train
       wms submit --requirements 'other.GlueCEPolicyMaxCPUTime > 60' --rank other.GlueCEStateFreeJobSlots -- ./prog
       wms submit --group fits --hold --array 100 -- ./fit {n}
+      wms submit --series seed=start=10,step=5,count=100 -- ./prog {seed}
+      wms submit --whole-node --min-processors 4 -- ./prog
       wms submit --retry-of 17,20-25 --memory 4G
       wms submit jobs.toml
       generate | wms submit - --id nightly-17 --json
@@ -99,6 +111,8 @@ def submit(
         NAME=V1,V2,... or NAME=@FILE with a value on each line: one job for each value, which replaces {NAME}. Several lists have the same length.
     table
         A CSV file (or .tsv), whose first line names the parameters: one job for each further line.
+    series
+        NAME=start=10,step=5,factor=1,count=3: one job for each value, which is the one before times the factor, plus the step; without a count as many as --array says.
     env
         NAME=VALUE in the job's environment. May be repeated.
     group
@@ -111,10 +125,18 @@ def submit(
         Wall-clock time: 600, 10m, 1h30m. Enforced.
     memory
         Memory: 512M, 2G. Enforced.
+    max_memory
+        Memory that it may use at most where there is so much, in place of the limit by --memory.
     disk
         Disk space in the job's directory: 500M, 10G. Enforced.
     processors
         Processors on one node.
+    min_processors
+        In place of --processors: how many it needs at least.
+    max_processors
+        With --min-processors: how many it can use at most.
+    whole_node
+        A node of its own.
     tag
         What the resource must have. May be repeated.
     platform
@@ -125,6 +147,16 @@ def submit(
         Not at these sites. May be repeated.
     ce
         Only at these computing elements. May be repeated.
+    station
+        Where the site advertises one of these SAM stations. May be repeated.
+    grid_middleware
+        Only where pilots are sent by one of these middlewares. May be repeated.
+    pilot_type
+        Only for pilots of one of these types, such as private. May be repeated.
+    submit_pool
+        Only for pilots of one of these submit pools. May be repeated.
+    setup
+        The setup that its pilots belong to; default: default.
     job_type
         The type of the jobs, which sites may refuse.
     requirements
@@ -159,25 +191,34 @@ def submit(
         Wait until the jobs have ended; exit code 1 unless all are Done.
     """
     from wms.cli import describing, retry
-    from wms.cli.parameter_table import lists_of
+    from wms.cli.parameter_table import lists_of, series_of, together
 
     words = describing.words_of(words)
     said = {
         "name": name,
         "job_group": group,
         "array": array,
-        "parameters": lists_of(parameter or NO_WORDS, table),
+        "parameters": together(lists_of(parameter or NO_WORDS, table), series_of(series or NO_WORDS, array)),
         "environment": describing.pairs(env or NO_WORDS, "--env"),
         "cpu_time": cpu_time,
         "wall_time": wall_time,
         "memory_mb": memory,
         "disk_mb": disk,
+        "max_memory_mb": max_memory,
         "processors": processors,
+        "min_processors": min_processors,
+        "max_processors": max_processors,
+        "whole_node": whole_node or None,
         "tags": tag,
         "platforms": platform,
         "sites": site,
         "banned_sites": banned_site,
         "grid_ces": ce,
+        "stations": station,
+        "grid_middlewares": grid_middleware,
+        "pilot_types": pilot_type,
+        "submit_pools": submit_pool,
+        "setup": setup,
         "job_type": job_type,
         "requirements": requirements,
         "rank": rank,
