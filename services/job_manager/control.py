@@ -18,6 +18,7 @@ from wms.errors import Rejected
 from wms.ids import CommandId, JobId, joined
 from wms.job.block import Block, Range
 from wms.job.job import Job, Ordered, Steps, Stop, StopOrder, ordered
+from wms.job.state import State
 from wms.messages import replies
 from wms.messages.commands import Control, Selector
 from wms.messages.site_inbox import Kill, inbox
@@ -214,7 +215,7 @@ def _move(ledger: Ledger, found: Job, steps: Steps, control: Control) -> None:
     ledger.move(found, steps)
     if control.action == "reschedule":
         ledger.again_from_scratch(found)
-    elif control.action == "release":
+    elif control.action == "release" or (control.action == "edit" and found.state is State.HELD):
         ledger.released(found)
 
 

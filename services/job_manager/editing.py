@@ -40,7 +40,11 @@ class _Outcome(msgspec.Struct, frozen=True):
 class Editing:
     """The changes that one order makes."""
 
-    def __init__(self, principal: Principal, changes: Changes, segments: tuple[int, ...]) -> None:
+    def __init__(
+        self, principal: Principal, changes: Changes, segments: tuple[int, ...], *, anew: bool
+    ) -> None:
+        """`anew`: the jobs begin anew, and the attempts so far count no more."""
+        self._anew = anew
         self._principal = principal
         self._changes = changes
         self._segments = segments
@@ -51,7 +55,7 @@ class Editing:
         """Return what an order changes, None for one that changes nothing; InvalidDescription for wrong changes."""
         if not control.changes and control.action != "edit":
             return None
-        return cls(principal, read_changes(control.changes), segments)
+        return cls(principal, read_changes(control.changes), segments, anew=control.action == "reschedule")
 
     @property
     def words(self) -> str:
@@ -83,6 +87,9 @@ class Editing:
         principal = self._principal
         if self._changes.get("input_sandbox") and mine != (principal.owner, principal.group, principal.vo):
             return _Outcome(refused="only its owner may send it other files")
+        most = self._changes.get("max_attempts", found.attempts + 1)
+        if not self._anew and most <= found.attempts:
+            return _Outcome(refused=f"max_attempts {most}: it has had {found.attempts} already")
         key = (stored.body, found.tq_id)
         if key not in self._outcomes:
             self._outcomes[key] = self._judged(stored.body, required[found.tq_id])

@@ -242,6 +242,30 @@ async def test_who_may_not_act_on_a_job_may_not_edit_it(the_world: World) -> Non
     assert "only its owner may send it other files" in files.unchanged[0].why
 
 
+async def test_a_bound_of_attempts_counts_those_that_were_made(the_world: World) -> None:
+    (held,) = await the_world.running(max_attempts=2)
+    await the_world.expire(held[0])
+    answer = await the_world.order("edit", held[0], max_attempts=1)
+    assert "it has had 1 already" in answer.unchanged[0].why
+    (again,) = await the_world.match()
+    await the_world.report(accept=(again,), start=(again,))
+    await the_world.expire(held[0])
+    assert (await the_world.job(held[0]))["reason"] == "TOO_MANY_ATTEMPTS"
+    assert (await the_world.order("reschedule", held[0], max_attempts=5)).changed == 1
+
+
+async def test_losses_of_a_held_job_count_anew_once_it_was_edited(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    for _ in range(10):
+        (held,) = await the_world.match()
+        await the_world.report(accept=(held,))
+        await the_world.expire(job_id)
+    assert (await the_world.job(job_id))["reason"] == "NEVER_STARTED"
+    assert (await the_world.order("edit", job_id, memory_mb=300)).changed == 1
+    row = await the_world.job(job_id)
+    assert (row["state"], row["reason"], row["unstarted"]) == ("Held", "NEVER_STARTED", 0)
+
+
 async def test_an_edit_that_comes_twice_is_done_once(the_world: World) -> None:
     (job_id,) = await the_world.submitted()
     for repeated in (False, True):

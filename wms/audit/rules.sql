@@ -265,7 +265,10 @@ cross join lateral (
         select max(e.epoch) from job_event e
         where e.job_id = f.job_id and e.seq < f.seq and e.event = 'reschedule' and e.reason = 'RESCHEDULED_BY_USER'), 0)
 ) c
-where f.reason = 'TOO_MANY_ATTEMPTS' and c.began < j.max_attempts;
+where f.reason = 'TOO_MANY_ATTEMPTS' and c.began < j.max_attempts
+  -- Its bound may have been another before it was edited.
+  and not exists (
+      select from job_event e where e.job_id = f.job_id and e.seq > f.seq and e.reason = 'EDITED_BY_USER');
 
 -- rule: what is lost ten times before it begins is held
 -- invariant: 7
