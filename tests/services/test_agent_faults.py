@@ -17,7 +17,7 @@ from services.job_agent.holdings import Holding, Holdings
 from services.job_agent.limits import Limits
 from services.job_agent.pace import Pace
 from services.job_agent.payload import Workplace
-from services.job_agent.processes import NotStarted, Order, Processes
+from services.job_agent.processes import Order, Processes
 from services.job_agent.reporter import RESULTS_SECONDS, Reporter, Standing
 from services.job_agent.results import not_begun
 from services.job_agent.sampling import Watched
@@ -26,6 +26,7 @@ from services.job_agent.slots import Slots
 from tests.services.payload_support import until
 from tests.services.test_agent_parts import Nobody, offered
 from wms.dispatch.port import LAST_LINE_LIMIT, last_line
+from wms.errors import Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.messages.reports import Result
@@ -91,7 +92,7 @@ def order(directory: Path, *argv: str, **more: Any) -> Order:
 async def test_an_order_that_cannot_be_carried_out_fails_alone(tmp_path: Path) -> None:
     async with Processes() as processes:
         other = await processes.spawn(order(tmp_path, "sleep", "1000"))
-        with pytest.raises(NotStarted):
+        with pytest.raises(Unavailable, match="its limits cannot be set"):
             await processes.spawn(order(tmp_path, "true", rlimits={"NOTHING": 1}))
         assert not other.ended.done()
         await (await processes.spawn(order(tmp_path, "true"))).ended
