@@ -101,6 +101,19 @@ async def test_a_sweep_goes_when_all_of_its_jobs_ended_long_ago(database: str) -
         assert (await audit(database)).ok
 
 
+async def test_edited_jobs_go_with_their_descriptions_and_leave_those_of_others(database: str) -> None:
+    async with world(database) as place:
+        ids, (alone,), (other,) = await place.swept(5), await place.submitted(), await place.submitted()
+        assert (await place.order("edit", *ids[:2], alone, memory_mb=300)).changed == 3
+        assert len(await place.sql("select from description")) == 5
+        await place.order("kill", *ids, alone)
+        await age(place, 400, *ids, alone)
+        await forget(place)
+        (left,) = await place.sql("select description_id from description")
+        assert left["description_id"] == other
+        assert (await audit(database)).ok
+
+
 async def test_a_job_brought_back_is_not_forgotten(database: str) -> None:
     async with world(database) as place:
         ((job_id, epoch),) = await place.running()

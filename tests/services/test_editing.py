@@ -183,12 +183,6 @@ async def test_a_sweep_that_is_too_large_to_edit_is_refused_whole(
     assert await the_world.sql("select from job") == []
 
 
-async def test_an_edited_job_of_a_sweep_that_ends_is_forgotten_with_its_description(the_world: World) -> None:
-    jobs = await the_world.swept(3)
-    await the_world.order("edit", jobs[0], memory_mb=300)
-    assert len(await the_world.sql("select from description")) == 2
-
-
 @pytest.mark.parametrize(
     ("changes", "place"),
     [
