@@ -11,6 +11,7 @@ import asyncpg
 import msgspec
 import psutil
 
+from wms.db.database import GONE
 from wms.embedded.layout import SERVICES
 from wms.embedded.system import System
 
@@ -154,7 +155,7 @@ async def _recovered(
             return not await _still_leased(url, lost)
         now = {system.supervisor.pid_of(name) for name in {*SERVICES, "broker", "postgres"}}
         return None not in now and not now & replaced and await _beating(system, url)
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    except (*GONE, asyncpg.PostgresError):
         return False
 
 
@@ -174,7 +175,7 @@ async def until_progress(url: str, since: float, patience: float) -> float | Non
     """Wait until one more job has ended than just now; return after how many seconds since `since`, or None."""
     before: int | None = None
     while time.monotonic() - since < patience:
-        with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        with contextlib.suppress(*GONE, asyncpg.PostgresError):
             connection = await asyncpg.connect(url, timeout=5)
             try:
                 count = await connection.fetchval(

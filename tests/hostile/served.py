@@ -13,6 +13,7 @@ from wms.bus.probe import UNSERVED_AFTER_SECONDS
 from wms.cli import health
 from wms.cli.options import Common
 from wms.cli.service_health import Heartbeat, PartitionLine, partitions
+from wms.db.database import GONE
 
 LOOK_SECONDS = 1.0
 QUERY = """select service, heartbeat_at > now() - interval '10 s' as alive, pid, started_at, heartbeat_at, health, now() as now
@@ -42,7 +43,7 @@ class ServedWatch:
     async def run(self) -> None:
         """Look until cancelled; while Postgres is away nothing can be seen."""
         while True:
-            with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
+            with contextlib.suppress(*GONE, asyncpg.PostgresError, TimeoutError):
                 await self._look()
             await asyncio.sleep(LOOK_SECONDS)
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 import asyncpg
 
 from wms.db import instance
-from wms.db.database import Transaction
+from wms.db.database import GONE, Transaction
 from wms.embedded.hang import HUNG_AFTER_SECONDS, HangDetector
 from wms.embedded.server import KafkaServer
 from wms.embedded.supervisor import Supervisor
@@ -72,7 +72,7 @@ class SystemWatch:
                 beats = await self._heartbeats()
         except TimeoutError:
             return {}
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        except (*GONE, asyncpg.PostgresError):
             # A refusal is an answer.
             beats = {}
         self._answers["postgres"] += 1
