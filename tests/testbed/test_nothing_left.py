@@ -73,9 +73,9 @@ async def test_what_slurm_lists_of_ours_and_is_gone_is_cancelled_until_slurm_agr
         async def left() -> bool:
             now[0] += 60.0
             await clearing.clear()
-            return not {lost, lingers, unknown} & set(await dispatcher.alive())
+            # Another system's is none of ours. A job of a node that came back may be listed again for a moment.
+            return set(await dispatcher.alive()) <= {others}
 
         await eventually(left, within=150)
-        assert set(await dispatcher.alive()) <= {others}, "another system's is none of ours"
     finally:
         beta.run("scancel", "--me")

@@ -29,7 +29,7 @@ REAL = pytest.mark.testbed
         pytest.param("pbs-over-slurm", marks=REAL),
         pytest.param("alpha", id="slurm", marks=REAL),
         pytest.param("beta", id="forgetful-slurm", marks=REAL),
-        pytest.param("arc", marks=REAL),
+        pytest.param("arc", marks=[REAL, pytest.mark.timeout(300)]),
     ]
 )
 async def ground(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Ground]:

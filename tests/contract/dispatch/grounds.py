@@ -144,7 +144,7 @@ class SlurmGround:
 
 
 class ArcGround:
-    patience = 90.0
+    patience = 180.0
     """A-REX looks at its jobs each few seconds, tells of them each few, and feeds its batch system one by one."""
 
     def __init__(self, sites: Sites, *, by: str = "proxy") -> None:
