@@ -177,17 +177,20 @@ echo 1 > mine; echo 2 > /tmp/mine; ls $TMPDIR /var/tmp | grep -c mine; cat mine 
 touch {data}/x {data}/pilots/p/jobs/x ../x
 """
     containers = set()
+    # Where the pilot's own Python lies below /tmp, that of its payloads is in memory.
+    is_in_memory = Path(sys.prefix).is_relative_to("/tmp")
+    shown = "0" if is_in_memory else "2"
     for _ in range(3):
         asked = JobDescription(executable="sh", arguments=("-c", script))
         payload = workplace.payload(JobId(next(_ids)), Epoch(1), asked, None)
         outcome = await payload.run()
         directory = payload._place.directory
         assert outcome.stdout_tail.split() == [
-            f"{data}:", "pilots", f"{data}/pilots/p/jobs:", directory.name, f"{directory}/work", "2", "1", "2",
+            f"{data}:", "pilots", f"{data}/pilots/p/jobs:", directory.name, f"{directory}/work", shown, "1", "2",
         ], outcome.stderr_tail  # fmt: skip
         assert outcome.stderr_tail.count("Read-only file system") == 3
         assert (directory / "work" / "mine").read_text() == "1\n"
-        assert (directory / "tmp" / "mine").read_text() == "2\n"
+        assert (directory / "tmp" / "mine").exists() is not is_in_memory
         assert payload._process
         containers.add(payload._process.container)
     assert len(containers) == 1

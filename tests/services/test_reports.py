@@ -45,7 +45,8 @@ async def test_a_usual_life_leaves_no_row_of_history_but_its_attempt(the_world: 
             result(killed, "killed", Code.KILLED_BY_USER),
         )
     )
-    assert await the_world.sql("select from job_move") == []
+    (said,) = await the_world.sql("select job_id, event, source from job_move")
+    assert tuple(said) == (killed[0], "kill", "user ann"), "who killed it is nowhere else"
     begun = ["QUEUED", "OFFERED", "STARTED"]
     for (job_id, _), state, reason in (
         (done, "Done", "DONE"),
@@ -61,7 +62,7 @@ async def test_an_end_that_is_not_its_payloads_alone_is_written_as_it_was(the_wo
     await the_world.order("kill", held[0])
     await the_world.report(finish=(result(held, "done", Code.DONE),))
     (move,) = await the_world.sql("select seq, before, event, state, reason, source from job_move")
-    assert tuple(move) == (5, "Running", "kill", "Killed", "KILLED_BY_USER", "job_agent")
+    assert tuple(move) == (5, "Running", "kill", "Killed", "KILLED_BY_USER", "user ann")
     assert await the_world.history(held[0]) == ["Received", "Waiting", "Matched", "Running", "Killed"]
 
 

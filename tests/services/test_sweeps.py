@@ -115,6 +115,7 @@ async def test_its_jobs_leave_it_when_pilots_ask(the_world: World) -> None:
 async def test_every_job_is_matched_exactly_once(the_world: World) -> None:
     ids = await the_world.swept(2_100)
     seen: Counter[int] = Counter()
+    await the_world.add_pilot(slots=len(ids))
     while held := await the_world.match(slots=300):
         seen.update(job_id for job_id, _ in held)
     assert seen == Counter(ids)

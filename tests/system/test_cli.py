@@ -132,7 +132,8 @@ async def test_ctrl_c_says_that_the_jobs_go_on_and_what_to_do(shell: Shell, comm
     assert await shell.run("submit", "--hold", "--", "true") == 0
     words = tuple(command.replace("JOB", shell.out.strip()).split())
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
+        # Who starts the tests in the background has them ignore it.
+        *("env", "--default-signal=INT", sys.executable),
         *("-m", "wms.cli", *shell.words(words)),
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
         stdout=asyncio.subprocess.PIPE,

@@ -8,12 +8,12 @@ from wms.classad.limits import NAME_LENGTH, TEXT_BYTES, refused
 from wms.errors import shown
 
 _PATTERN = re.compile(
-    r"""(?P<space>[ \t\r\n\f\v]+|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)
+    r"""(?P<space>[ \t\r\n\f\v]+|//[^\n]*|/\*[^*]*+(?:\*(?!/)[^*]*+)*\*/)
     |(?P<real>(?:[0-9]+\.[0-9]+|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)
     |(?P<integer>[0-9]+)
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
-    |(?P<string>"(?:[^"\\]|\\.)*+")
-    |(?P<quoted>'(?:[^'\\]|\\.)*+')
+    |(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*")
+    |(?P<quoted>'[^'\\]*+(?:\\.[^'\\]*+)*')
     |(?P<sign>=\?=|=!=|>>>|<<|>>|<=|>=|==|!=|&&|\|\||\?:|/(?!\*)|[-+*%<>!~&|^?:.,;=()\[\]{}])""",
     re.VERBOSE | re.DOTALL,
 )

@@ -14,7 +14,7 @@ from wms.glue.glue2 import Service
 from wms.glue.tree import DEPTH_LIMIT, Node, entities
 
 # A text holds no line end, and none is taken to be open at the end of its line: else looking for its end is quadratic.
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"?')
+_STRING = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"?')
 _NO_BRACKET = re.compile(r"[^][{}]+")
 _STEP = {"[": 1, "{": 1, "]": -1, "}": -1}
 

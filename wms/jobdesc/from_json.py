@@ -17,7 +17,7 @@ from wms.jobdesc.rules import Doubled
 
 # Up to the first error of the text this finds exactly the parser's strings, for a string holds no line end. One that is
 # not closed is taken to the end of its line: looking for its end again from each later quote would be quadratic.
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"?')
+_STRING = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"?')
 _NO_BRACKET = re.compile(r"[^][{}]+")
 _DELTA = {"[": 1, "{": 1, "]": -1, "}": -1}
 _CHUNK = 65_536

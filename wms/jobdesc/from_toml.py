@@ -20,9 +20,9 @@ SIZE_LIMIT = 4 * 1024 * 1024
 # Strings of all four kinds, and comments, which may hold quotes as strings may hold a #. What is not closed is taken as far
 # as it may go, and the parser refuses it: looking for its end again from each later quote would be quadratic.
 _QUIET = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5})?'
-    r"|'''(?:[^']|'(?!''))*+(?:'{3,5})?"
-    r'|"(?:[^"\\\n]|\\[^\n])*+"?'
+    r'"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*(?:"{3,5})?'
+    r"|'''[^']*+(?:'(?!'')[^']*+)*(?:'{3,5})?"
+    r'|"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*"?'
     r"|'[^'\n]*+'?"
     r"|#[^\n]*+",
     re.DOTALL,

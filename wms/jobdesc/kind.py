@@ -25,15 +25,15 @@ LONGEST_PRIORITY = 2
 """Digits."""
 
 # Printable ASCII, with a backslash before quote and backslash alone: that is how these are encoded, and the only way.
-_CHARS = rb'[ !#-\[\]-~]*+(?:\\["\\][ !#-\[\]-~]*+)*+'
+_CHARS = rb'[ !#-\[\]-~]*+(?:\\["\\][ !#-\[\]-~]*+)*'
 _TEXT = rb'"' + _CHARS + rb'"'
 _VARIABLE = rb'"[A-Za-z_][A-Za-z0-9_]*+":' + _TEXT
 # Fields come in their order, and those that say what they would say anyway are left out.
 _OWN = re.compile(
     rb'(\{"executable":' + _TEXT + rb")"
-    rb'(?:,"arguments":\[' + _TEXT + rb"(?:," + _TEXT + rb")*+\])?+"
-    rb'(?:,"environment":\{(' + _VARIABLE + rb"(?:," + _VARIABLE + rb")*+)\})?+"
-    rb'(?:,"name":"(?!")(' + _CHARS + rb')")?+'
+    rb'(?:,"arguments":\[' + _TEXT + rb"(?:," + _TEXT + rb")*\])?"
+    rb'(?:,"environment":\{(' + _VARIABLE + rb"(?:," + _VARIABLE + rb")*)\})?"
+    rb'(?:,"name":"(?!")(' + _CHARS + rb')")?'
     # What is there but not plain is still the job's own.
     rb'(?!,"(?:arguments|environment|name)":)'
 )
