@@ -114,7 +114,7 @@ class Dear:
 
 async def test_an_expensive_message_waits_aside_and_the_others_overtake_it(bus: Bus) -> None:
     dear, ann = bus.keys.token("dear"), bus.keys.token("ann")
-    await bus.send_raw([encode(Note(n=1, text="x" * 5))], token=dear)
+    await bus.send_raw([encode(Note(n=1, text="x" * 8))], token=dear)
     await bus.send_raw([encode(Note(n=2))], token=dear)
     await bus.send_raw([encode(Note(n=n)) for n in range(10, 15)], token=ann)
     async with bus.instance(verified=True, policy=FAIR, preparation=Dear()) as one:

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from wms.bus.batch_size import GOAL_SECONDS
 from wms.bus.delivery import Decoded, Delivery, Preparation
 from wms.bus.slices import Outcome, Slices, Work
 from wms.errors import Rejected
@@ -13,7 +14,9 @@ from wms.errors import Rejected
 M = TypeVar("M")
 
 ALLOWANCE_SECONDS = 0.1
-"""Of processor time for one owner's messages of a batch; what needs more waits aside."""
+"""Of processor time for one owner's messages of a batch that holds others' too; what needs more waits aside."""
+ALONE_SECONDS = GOAL_SECONDS
+"""The same where a batch is one owner's: a bulk of cheap messages needs more than the allowance, and no other's is in it."""
 WHOLE_SECONDS = 30.0
 """Of processor time for one message; what needs more is refused."""
 
@@ -33,7 +36,8 @@ class Preparing(Generic[M]):
         self, batch: Sequence[Decoded[M]]
     ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
         """Return what is prepared, and what needs more time than its owner has, with all of the same owner after it."""
-        outcomes = await self._outcomes(batch, ALLOWANCE_SECONDS)
+        alone = len({each.owner for each in batch if each.owner}) <= 1
+        outcomes = await self._outcomes(batch, ALONE_SECONDS if alone else ALLOWANCE_SECONDS)
         good: list[Decoded[M]] = []
         deferred: list[Decoded[M]] = []
         waiting: set[tuple[int, str]] = set()
