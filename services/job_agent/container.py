@@ -54,6 +54,10 @@ EMPTY = "mode=755,size=1m,nr_inodes=4k"
 """Of what stands in for a hidden directory; read-only, once it holds what is shown of it."""
 TEMPORARY, SHARED_MEMORY = ("/tmp", "/var/tmp"), "/dev/shm"  # noqa: S108 - what they are elsewhere
 REPLACED = (*TEMPORARY, SHARED_MEMORY)
+TASKS_FILE, TASKS_KERNEL = "/proc/sys/kernel/pid_max", (6, 14)
+"""What bounds the processes and threads of a PID namespace, and the first kernel where it is not the whole machine's."""
+TASKS_LEAST = 1_024
+"""The kernel keeps the first 300 numbers back."""
 ORDER_BYTES = 64 * 1024 * 1024
 PACKET_BYTES = 16 * 1024
 _CREDENTIALS = struct.Struct("3i")
@@ -287,6 +291,7 @@ class Init:
         self._leave()
 
     def _start(self, order: dict[str, Any], stdout: int, stderr: int) -> int:
+        _bound_tasks(order.get("tasks", 0))
         return self._as_payload(lambda: self._spawn(order, stdout, stderr))
 
     def _as_payload(self, spawn: Callable[[], int]) -> int:
@@ -449,6 +454,25 @@ def _reap_all(used: _Used) -> None:
         except ChildProcessError:
             return
         used.add(usage)
+
+
+def _bound_tasks(most: int) -> None:
+    """Have the kernel refuse more processes and threads in this PID namespace, where it counts them for each."""
+    if not most or not COUNTS_TASKS:
+        return
+    try:
+        with open(TASKS_FILE, "w") as file:
+            file.write(str(max(most, TASKS_LEAST)))
+    except OSError:
+        pass  # more than the machine's own bound, or forbidden: the agent counts, too
+
+
+def _kernel() -> tuple[int, ...]:
+    words = platform.release().split("-")[0].split(".")
+    return tuple(int(word) for word in words[:2] if word.isdigit())
+
+
+COUNTS_TASKS = _kernel() >= TASKS_KERNEL
 
 
 def _map_ids(uid: int, gid: int) -> None:

@@ -7,6 +7,11 @@ from wms.jobdesc.description import JobDescription
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
+PROCESSES = 1_000
+"""Processes for each processor that a job asked for: far more than programs have, far fewer than a node can bear."""
+TASKS_PER_PROCESS = 4
+"""The kernel's own bound in a container counts threads, too."""
+
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What a payload may use; None is as much as it likes."""
@@ -20,10 +25,17 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Allocated in its directory."""
     processes: int | None = None
     """RLIMIT_NPROC: counted by the kernel over all processes of the user."""
+    living: int = PROCESSES
+    """Processes that live at a time."""
     file_bytes: int | None = None
     """RLIMIT_FSIZE: of one file."""
     output_bytes: int = 100 * MIB
     """Of the output sandbox's files together, before they are packed."""
+
+    @property
+    def tasks(self) -> int:
+        """Processes and threads that live at a time: where the kernel can, it refuses to start more."""
+        return self.living * TASKS_PER_PROCESS
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +55,16 @@ def limits_of(description: JobDescription) -> Limits:
         wall_seconds=description.wall_time,
         memory_bytes=None if memory_mb is None else memory_mb * MIB,
         disk_bytes=None if description.disk_mb is None else description.disk_mb * MIB,
+        living=PROCESSES * max(1, description.processors),
     )
 
 
 def struck(limits: Limits, usage: Usage) -> Reason | None:
     """Return which limit the usage is over, and by what, or None."""
+    if usage.processes > limits.living:
+        return Reason(
+            Code.PROCESS_LIMIT, f"had {usage.processes:,} processes of the {limits.living:,} that it may have"
+        )
     if limits.memory_bytes is not None and usage.memory_bytes > limits.memory_bytes:
         return Reason(Code.MEMORY_LIMIT, _over(size(usage.memory_bytes), size(limits.memory_bytes), "memory"))
     if limits.disk_bytes is not None and usage.disk_bytes > limits.disk_bytes:
@@ -70,6 +87,7 @@ def nearness(limits: Limits, usage: Usage) -> float:
         (usage.memory_bytes, limits.memory_bytes),
         (usage.cpu_seconds, limits.cpu_seconds),
         (usage.disk_bytes, limits.disk_bytes),
+        (usage.processes, limits.living),
     ]
     return max((used / limit for used, limit in pairs if limit), default=0.0)
 

@@ -33,7 +33,12 @@ NAMESPACES, NOT_ISOLATED = "namespaces", "none"
 GRACE_SECONDS = 0.5
 # A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
 URGENT_GRACE_SECONDS = 0.2
-_URGENT = frozenset({Code.MEMORY_LIMIT, Code.DISK_LIMIT})
+# One that forks without end starts more while it is asked at all.
+GRACE_BY_REASON = {
+    Code.MEMORY_LIMIT: URGENT_GRACE_SECONDS,
+    Code.DISK_LIMIT: URGENT_GRACE_SECONDS,
+    Code.PROCESS_LIMIT: 0.0,
+}
 UPLOAD_TRIES = 3
 UPLOAD_PAUSE_SECONDS = 0.5
 
@@ -284,6 +289,7 @@ class Payload:
             stderr_capture=self._description.stderr_limit,
             rlimits={name: bound for name, bound in bounds.items() if bound is not None},
             deadline=self._deadline,
+            tasks=self._limits.tasks,
         )
 
     # --- watching ---
@@ -311,7 +317,7 @@ class Payload:
     def _judge(self) -> None:
         """Stop the payload if what was just seen of it is over a limit."""
         if self._watched and not self._stopped_for and (reason := struck(self._limits, self._watched.usage)):
-            self.kill(reason, grace=URGENT_GRACE_SECONDS if reason.code in _URGENT else GRACE_SECONDS)
+            self.kill(reason, grace=GRACE_BY_REASON.get(reason.code, GRACE_SECONDS))
 
     def _end(self, process: Process, grace: float) -> None:
         if grace <= 0:

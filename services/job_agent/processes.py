@@ -55,6 +55,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     umask: int = shepherd.UMASK
     rlimits: dict[str, int] = {}
     """By their names in `resource` without `RLIMIT_`."""
+    tasks: int = 0
+    """Processes and threads at most, if it is contained and the kernel counts them for a container; 0: not bounded."""
     deadline: float | None = None
     """Of `shepherd.now()`: it is killed then unless told another time, and not started afterwards."""
 

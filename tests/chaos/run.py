@@ -105,9 +105,11 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 
 @contextlib.asynccontextmanager
-async def quick_system(root: Path, *, durable: bool = False) -> AsyncIterator[System]:
+async def quick_system(
+    root: Path, *, durable: bool = False, isolation: str = "none"
+) -> AsyncIterator[System]:
     """Bring a system with quick leases up, and down again."""
-    system = System(root, slots=SLOTS, durable=durable, pilots={"isolation": "none"})
+    system = System(root, slots=SLOTS, durable=durable, pilots={"isolation": isolation})
     system.supervisor = _Quick(system.layout.root)
     async with system:
         yield system

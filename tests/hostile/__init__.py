@@ -17,7 +17,7 @@ unused lists of parameters, number and bytes of dead letters    tests/db/test_re
 outputs of zeros and of very many files come out again          tests/unit/test_sandbox_archive.py
 hostile members of archives                                     tests/unit/test_sandbox_archive.py
 control sequences in stored texts do not reach the terminal     tests/unit/test_cli_printing.py
-limits of CPU time, memory, disk, files and processes           tests/services/test_payload_limits.py, test_payload_orphans.py
+each limit of payloads, each hole of their containers           tests/services/test_payload_limits.py, test_payload_hostile.py
 every field of every message has a bound                        tests/unit/test_bounds.py
 other users of the machine reach neither broker nor Postgres    tests/contract/test_other_users.py
 a system killed whole; a broker lost whole                      tests/system/test_survival.py

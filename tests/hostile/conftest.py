@@ -23,7 +23,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def target(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Target]:
     """Yield a running system; after the last attack its audit must hold."""
-    async with quick_system(tmp_path_factory.mktemp("hostile")) as system, attacked(system) as target:
+    root = tmp_path_factory.mktemp("hostile")
+    async with quick_system(root, isolation="auto") as system, attacked(system) as target:
         yield target
         report = await audit(target.database)
     assert report.ok, report.text()

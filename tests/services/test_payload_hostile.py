@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from services.job_agent import shepherd
+from services.job_agent.container import COUNTS_TASKS, TASKS_LEAST
 from services.job_agent.isolation import Isolation
 from services.job_agent.limits import Limits
 from services.job_agent.payload import NAMESPACES, Outcome, Payload, Workplace
@@ -312,6 +313,30 @@ async def test_memory_is_counted_though_it_sheds_every_mark(new: New) -> None:
     )
     outcome = await new(sys.executable, "-c", code, limits=Limits(memory_bytes=150 * MIB)).run()
     assert outcome.reason.code is Code.MEMORY_LIMIT
+
+
+@pytest.mark.skipif(not COUNTS_TASKS, reason="this kernel does not count the processes of a container")
+async def test_the_kernel_refuses_what_no_agent_could_count_in_time(new: New) -> None:
+    code = """
+import threading
+threading.stack_size(65_536)
+ends = threading.Event()
+started = 0
+try:
+    while started < 2_000:
+        threading.Thread(target=ends.wait, daemon=True).start()
+        started += 1
+except RuntimeError as error:
+    print(error)
+print(started)
+"""
+    for _ in range(2):
+        outcome = await new(sys.executable, "-c", code, limits=Limits(living=TASKS_LEAST // 4)).run()
+        refusal, started = outcome.stdout_tail.splitlines()
+        assert refusal == "can't start new thread"
+        assert TASKS_LEAST // 2 < int(started) < TASKS_LEAST
+    machines = int(Path("/proc/sys/kernel/pid_max").read_text())
+    assert machines > TASKS_LEAST, "the machine's own bound stays as it was"
 
 
 async def test_a_container_is_used_again_and_nothing_stays_in_it(new: New, workplace: Workplace) -> None:

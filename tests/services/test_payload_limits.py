@@ -148,6 +148,23 @@ async def test_disk_is_limited(new: New) -> None:
     assert outcome.usage.disk_bytes >= 20 * MIB
 
 
+async def test_processes_are_limited_and_none_outruns_its_end(new: New) -> None:
+    tag = new_tag()
+    code = """
+import os
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass
+"""
+    outcome = await new(code, tag, living=50).run()
+    assert outcome.reason.code is Code.PROCESS_LIMIT
+    assert outcome.reason.text.endswith("processes of the 50 that it may have")
+    assert outcome.signal == signal.SIGKILL
+    assert alive(tag) == []
+
+
 async def test_scratch_counts_and_holes_and_second_names_do_not(new: New) -> None:
     code = """
 import os, time

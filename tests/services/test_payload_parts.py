@@ -90,6 +90,8 @@ def test_limits_come_from_the_description() -> None:
     assert (limits.cpu_seconds, limits.wall_seconds) == (60, 90)
     assert (limits.memory_bytes, limits.disk_bytes) == (2 << 30, 10 << 20)
     open_ended = limits_of(JobDescription(executable="x"))
+    assert (limits.living, limits.tasks) == (1_000, 4_000)
+    assert limits_of(JobDescription(executable="x", processors=8)).living == 8_000
     assert (open_ended.wall_seconds, open_ended.memory_bytes, open_ended.disk_bytes) == (None, None, None)
 
 
@@ -102,6 +104,11 @@ def test_limits_come_from_the_description() -> None:
             "used 2.1 GiB of the 2.0 GiB of memory asked for",
         ),
         (Usage(disk_bytes=12 << 20), Code.DISK_LIMIT, "used 12.0 MiB of the 10.0 MiB of disk asked for"),
+        (
+            Usage(processes=1_001),
+            Code.PROCESS_LIMIT,
+            "had 1,001 processes of the 1,000 that it may have",
+        ),
         (Usage(cpu_seconds=601), Code.CPU_LIMIT, "used 10.0 min of the 10.0 min of CPU time asked for"),
     ],
 )
@@ -111,7 +118,7 @@ def test_the_limit_that_struck_is_named(usage: Usage, code: Code, text: str) -> 
     assert reason
     assert (reason.code, reason.text) == (code, text)
     assert nearness(limits, usage) > 1
-    assert struck(Limits(), usage) is None
+    assert struck(Limits(living=1_001), usage) is None
 
 
 def test_at_a_limit_is_within_it() -> None:

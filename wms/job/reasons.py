@@ -25,6 +25,7 @@ class Code(StrEnum):
     WALL_LIMIT = "WALL_LIMIT"
     MEMORY_LIMIT = "MEMORY_LIMIT"
     DISK_LIMIT = "DISK_LIMIT"
+    PROCESS_LIMIT = "PROCESS_LIMIT"
     INPUT_FAILED = "INPUT_FAILED"
     OUTPUT_FAILED = "OUTPUT_FAILED"
     AGENT_ERROR = "AGENT_ERROR"
@@ -55,6 +56,7 @@ ADVICE: dict[Code, str] = {
     Code.WALL_LIMIT: "run it again with more: `wms reschedule` with --wall-time",
     Code.MEMORY_LIMIT: "run it again with more: `wms reschedule` with --memory",
     Code.DISK_LIMIT: "run it again with more: `wms reschedule` with --disk; or write less",
+    Code.PROCESS_LIMIT: "start fewer processes at a time, or ask for more --processors: each allows 1,000",
     Code.INPUT_FAILED: "the input sandbox could not be fetched or unpacked: submit it again",
     Code.OUTPUT_FAILED: "the outputs could not be stored: is the output sandbox within its limit?",
     Code.LEASE_EXPIRED: "its pilot fell silent: `wms timeline` shows what was heard of it last, and of whom",
