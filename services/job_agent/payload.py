@@ -5,7 +5,6 @@ import contextlib
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, Self
 
@@ -20,6 +19,7 @@ from services.job_agent.place import SCRATCH, WORK, Harvest, Place
 from services.job_agent.processes import Ended, NotStarted, Order, Process, Processes
 from services.job_agent.sampling import Sampler, Watched
 from services.job_agent.spares import Spares
+from services.job_agent.threads import Threads
 from wms.errors import Rejected, Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
@@ -90,7 +90,7 @@ class Workplace:
         self.processes = Processes()
         self.sampler = Sampler()
         self.spares = Spares(root, (WORK, SCRATCH))
-        self.readers = ThreadPoolExecutor(1, "tails")
+        self.readers = Threads(1, "tails")
         """Reads of what payloads print, which are quick and do not wait for transfers."""
         self._stack = contextlib.AsyncExitStack()
 
@@ -124,7 +124,7 @@ class Workplace:
     async def __aexit__(self, *_: object) -> None:
         """End every payload that still runs, and the shepherd."""
         await self._stack.aclose()
-        self.readers.shutdown(wait=False)
+        self.readers.close()
         await asyncio.to_thread(self.spares.clear)
 
     async def watch(self) -> None:
@@ -228,8 +228,7 @@ class Payload:
     ) -> Chunk:
         """Return what it printed, from `offset` on or the last of it, while it runs and until it is cleaned."""
         captured = self._place.stdout if stream == "stdout" else self._place.stderr
-        read = asyncio.get_running_loop().run_in_executor(self._at.readers, captured.read, max_bytes, offset)
-        return await read
+        return await self._at.readers.run(captured.read, max_bytes, offset)
 
     def clean(self) -> None:
         """Remove its directory; blocking."""

@@ -14,18 +14,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import Self, cast
 
 import msgspec
 
 from services.job_agent import shepherd
+from services.job_agent.threads import Threads
 from wms.errors import Unavailable
-
-T = TypeVar("T")
 
 # A kill that the shepherd did not carry out by then is carried out by the agent, and at twice that the shepherd goes.
 INSIST_SECONDS = 3.0
@@ -246,7 +243,8 @@ class _Link(asyncio.Protocol):
         """After the shepherd's end: see that its payloads are gone, and tell."""
         marks = {process.mark for process in self._processes.values()}
         containers = {process.container for process in self._processes.values()} - {0}
-        stuck = await _in_thread(_cleared, self._program, marks, containers)
+        with Threads(1, "shepherd") as thread:
+            stuck = await thread.run(_cleared, self._program, marks, containers)
         for process in self._processes.values():
             _fail(process.started, Unavailable("the process that minds this node's payloads died"))
             _settle(process.ended, Ended(signal=signal.SIGKILL, lost=True, stuck=stuck))
@@ -254,15 +252,6 @@ class _Link(asyncio.Protocol):
         if not self.contained.done():
             self.contained.set_result("the process that minds this node's payloads died")
         _settle(self.gone, None)
-
-
-async def _in_thread(call: Callable[..., T], *arguments: object) -> T:
-    """Do what blocks in a thread of its own: it is not to wait until transfers leave one of the loop's."""
-    thread = ThreadPoolExecutor(1, "shepherd")
-    try:
-        return await asyncio.get_running_loop().run_in_executor(thread, call, *arguments)
-    finally:
-        thread.shutdown(wait=False)
 
 
 def _cleared(program: "subprocess.Popen[bytes]", marks: set[int], containers: set[int]) -> int:
@@ -405,8 +394,8 @@ async def _start() -> _Link:
     ours, theirs = socket.socketpair()
     try:
         mark = _first_mark()
-        with theirs:
-            program = await _in_thread(_launched, theirs.fileno(), mark)
+        with theirs, Threads(1, "shepherd") as thread:
+            program = await thread.run(_launched, theirs.fileno(), mark)
         ours.setblocking(False)
         _, link = await asyncio.get_running_loop().create_unix_connection(
             lambda: _Link(program, mark), sock=ours

@@ -10,9 +10,8 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self
 
 import msgspec
 import structlog
@@ -20,9 +19,9 @@ import structlog
 from services.job_agent import shepherd
 from services.job_agent.limits import Limits, Usage, nearness
 from services.job_agent.processes import Process
+from services.job_agent.threads import Threads
 
 log = structlog.get_logger()
-T = TypeVar("T")
 
 PERIOD_SHORTEST = 0.2
 PERIOD_LONGEST = 2.0
@@ -223,7 +222,7 @@ class Sampler:
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         # Limits hold while transfers take all the threads of the loop's own: here is one for each task.
-        self._threads = ThreadPoolExecutor(2, "sampler")
+        self._threads = Threads(2, "sampler")
 
     async def __aenter__(self) -> Self:
         self._tasks = [asyncio.create_task(self._watch_processes()), asyncio.create_task(self._watch_disks())]
@@ -233,10 +232,7 @@ class Sampler:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._threads.shutdown(wait=False)
-
-    async def _blocking(self, call: Callable[..., T], *arguments: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+        self._threads.close()
 
     async def watch(self) -> None:
         """Run until it is left; raises what went wrong in the watching, were it to."""
@@ -261,7 +257,7 @@ class Sampler:
             await self._something()
             await asyncio.sleep(period)
             subjects = list(self._watched)
-            trees = await self._blocking(_trees, [subject.process for subject in subjects])
+            trees = await self._threads.run(_trees, [subject.process for subject in subjects])
             for subject in self._watched.intersection(subjects):
                 with subject.answering():
                     subject.saw(trees[subject.process.mark])
@@ -277,7 +273,7 @@ class Sampler:
                     break
                 start = time.monotonic()
                 with subject.answering():
-                    used = await self._blocking(subject.disk_used)
+                    used = await self._threads.run(subject.disk_used)
                     subject.saw_disk(used, time.monotonic() - start)
 
     async def _something(self) -> None:
