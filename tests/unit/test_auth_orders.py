@@ -10,8 +10,9 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from wms.auth.envelope import ENVELOPE_BYTES
 from wms.auth.keys import generate_keys
-from wms.auth.orders import ENVELOPE_BYTES, ORDERS_KEY, OrderKeys, PilotCredential, PilotKey, claimed_end
+from wms.auth.orders import ORDERS_KEY, OrderKeys, PilotCredential, PilotKey, claimed_end
 from wms.errors import Rejected
 
 TOPIC, PILOT = "wms.site.a.inbox", "p-1"

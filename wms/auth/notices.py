@@ -3,15 +3,13 @@
 A notice is believed once and for a few minutes: whoever can write to the broker can make none, and cannot send an old one again.
 """
 
-import base64
-import hmac
 from collections.abc import Callable
 from typing import Annotated, Final
 
 import msgspec
 
-from wms.auth.orders import ENVELOPE_BYTES, SECRETS_LIMIT, OrderKeys
-from wms.bounds import Word
+from wms.auth.envelope import Envelopes, Macs, covered, is_among, mac
+from wms.auth.orders import OrderKeys
 from wms.errors import Rejected
 
 NOTICE_SECONDS: Final = 300.0
@@ -23,14 +21,14 @@ SEEN_LIMIT: Final = 200_000
 class SignedNotice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The envelope of a notice."""
 
-    macs: Annotated[tuple[Word, ...], msgspec.Meta(max_length=SECRETS_LIMIT)]
-    """HMAC-SHA256 over topic, time and notice, in base64: one for each secret in use, the newest first."""
+    macs: Macs
+    """Over topic, time and notice."""
     at: Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
     """When it was signed, in milliseconds since 1970."""
     notice: msgspec.Raw
 
 
-_DECODER: Final = msgspec.json.Decoder(SignedNotice)
+_ENVELOPES: Final = Envelopes(SignedNotice, "NOTICE_FORGED")
 
 
 class Notices:
@@ -39,15 +37,16 @@ class Notices:
     def __init__(self, keys: OrderKeys, now: Callable[[], float]) -> None:
         self._keys = keys.of_services()
         self._now = now
-        self._seen: set[str] = set()
-        self._seen_before: set[str] = set()
+        self._seen: set[bytes] = set()
+        self._seen_before: set[bytes] = set()
         self._turned_at = 0.0
 
     def sign(self, topic: str, notice: bytes) -> bytes:
         """Return the signed form of a notice, a JSON document."""
         at = int(self._now() * 1_000)
-        macs = '","'.join(_mac(key, topic, at, notice) for key in self._keys)
-        return f'{{"macs":["{macs}"],"at":{at},"notice":'.encode() + notice + b"}"
+        content = _covered(topic, at, notice)
+        macs = b'","'.join(mac(key, content) for key in self._keys)
+        return b'{"macs":["' + macs + b'"],"at":' + str(at).encode() + b',"notice":' + notice + b"}"
 
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
         """Return the notice, of at most `limit` bytes, in a signed message.
@@ -56,36 +55,30 @@ class Notices:
             Rejected: NOTICE_FORGED when no service signed it; NOTICE_STALE when it is old or was read before.
 
         """
-        if len(payload) > limit + ENVELOPE_BYTES:
-            raise Rejected("NOTICE_FORGED", "it is too large")
-        try:
-            signed = _DECODER.decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise Rejected("NOTICE_FORGED", "it is not signed") from None
+        signed = _ENVELOPES.read(payload, limit)
         # Before it is looked at: what is old costs nothing more.
         if abs(self._now() - signed.at / 1_000) > NOTICE_SECONDS:
             raise Rejected("NOTICE_STALE", "it is too old, or the clocks of the services differ")
         self._take(self._good(signed, topic))
         return signed.notice
 
-    def _good(self, signed: SignedNotice, topic: str) -> str:
+    def _good(self, signed: SignedNotice, topic: str) -> bytes:
         """Return the newest code of ours that the notice has."""
+        content = _covered(topic, signed.at, bytes(signed.notice))
         for key in self._keys:
-            good = _mac(key, topic, signed.at, bytes(signed.notice))
-            if any(hmac.compare_digest(good.encode(), each.encode()) for each in signed.macs):
+            if is_among(good := mac(key, content), signed.macs):
                 return good
-        raise Rejected("NOTICE_FORGED", "no service has signed it")
+        raise _ENVELOPES.forged("no service has signed it")
 
-    def _take(self, mac: str) -> None:
-        if mac in self._seen or mac in self._seen_before:
+    def _take(self, good: bytes) -> None:
+        if good in self._seen or good in self._seen_before:
             raise Rejected("NOTICE_STALE", "it was read before")
         now = self._now()
         # What is in neither set is too old by its time, unless there are very many.
         if now - self._turned_at > 2 * NOTICE_SECONDS or len(self._seen) >= SEEN_LIMIT:
             self._seen, self._seen_before, self._turned_at = set(), self._seen, now
-        self._seen.add(mac)
+        self._seen.add(good)
 
 
-def _mac(key: bytes, topic: str, at: int, notice: bytes) -> str:
-    covered = b"\0".join((topic.encode(), str(at).encode(), notice))
-    return base64.b64encode(hmac.digest(key, covered, "sha256")).decode()
+def _covered(topic: str, at: int, notice: bytes) -> bytes:
+    return covered(topic.encode(), str(at).encode(), notice)

@@ -12,19 +12,16 @@ import secrets
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
-from wms.bounds import Word
+from wms.auth.envelope import SECRETS_LIMIT, Envelopes, Macs, covered, is_among, mac
 from wms.errors import Rejected
 
 ORDERS_KEY: Final = "orders.key"
 """The file of the services' secrets: one a line in hexadecimal digits, the newest first."""
-SECRETS_LIMIT: Final = 2
 SECRET_BYTES: Final = 32
-ENVELOPE_BYTES: Final = 256
-"""By how much signing makes a message longer, at most."""
 _NONCE_BYTES = 12
 _SERVICES = "\0services"
 """What is derived for the services themselves; no pilot has such a name."""
@@ -52,12 +49,12 @@ def read_secret(path: Path, limit: int) -> bytes:
 class SignedOrder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The envelope of everything in a site's inbox: the order as it is, and how it is known to be the services' own."""
 
-    macs: Annotated[tuple[Word, ...], msgspec.Meta(max_length=SECRETS_LIMIT)]
-    """HMAC-SHA256 by the pilot's key over topic, key and order, in base64: one for each secret in use, the newest first."""
+    macs: Macs
+    """By the pilot's key, over topic, key and order."""
     order: msgspec.Raw
 
 
-_DECODER: Final = msgspec.json.Decoder(SignedOrder)
+_ENVELOPES: Final = Envelopes(SignedOrder, "ORDER_FORGED")
 
 
 class OrderKeys:
@@ -98,8 +95,8 @@ class OrderKeys:
 
     def sign(self, topic: str, key: bytes, order: bytes) -> bytes:
         """Return the signed form of an order, a JSON document, to the pilot that `key` names."""
-        covered = _covered(topic, key, order)
-        macs = b'","'.join(_mac(each, covered) for each in self._of_pilot(key.decode()))
+        content = covered(topic.encode(), key, order)
+        macs = b'","'.join(mac(each, content) for each in self._of_pilot(key.decode()))
         return b'{"macs":["' + macs + b'"],"order":' + order + b"}"
 
     def seal(self, pilot_id: str, text: str) -> tuple[str, ...]:
@@ -114,12 +111,12 @@ class OrderKeys:
 
     def ticket(self, *parts: str | int) -> str:
         """Return a proof that the services themselves put these words together, which others may carry but not make."""
-        return _mac(self._secrets[0], _words(parts)).decode()
+        return mac(self._secrets[0], _words(parts)).decode()
 
     def is_ticket(self, ticket: str, *parts: str | int) -> bool:
         """Tell whether a ticket is for these words."""
         words, given = _words(parts), ticket.encode()
-        return any(hmac.compare_digest(_mac(each, words), given) for each in self._secrets)
+        return any(hmac.compare_digest(mac(each, words), given) for each in self._secrets)
 
     def _derived(self, pilot_id: str) -> tuple[bytes, ...]:
         return tuple(hmac.digest(each, pilot_id.encode(), "sha256") for each in self._secrets)
@@ -143,17 +140,10 @@ class PilotKey:
 
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
         """Return the order, of at most `limit` bytes, in a signed message, or raise Rejected: ORDER_FORGED."""
-        if len(payload) > limit + ENVELOPE_BYTES:
-            raise Rejected("ORDER_FORGED", "it is too large")
-        try:
-            signed = _DECODER.decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise Rejected("ORDER_FORGED", "it is not signed") from None
-        good = _mac(self._key, _covered(topic, self._pilot_id.encode(), bytes(signed.order)))
-        # Of every one, so that the time taken tells nothing; a message has few, or it is none of ours.
-        equal = [hmac.compare_digest(good, each.encode()) for each in signed.macs[:SECRETS_LIMIT]]
-        if not any(equal):
-            raise Rejected("ORDER_FORGED", "it is signed with another key, or for somebody else")
+        signed = _ENVELOPES.read(payload, limit)
+        content = covered(topic.encode(), self._pilot_id.encode(), bytes(signed.order))
+        if not is_among(mac(self._key, content), signed.macs):
+            raise _ENVELOPES.forged("it is signed with another key, or for somebody else")
         return signed.order
 
     def opened(self, sealed: Sequence[str]) -> str:
@@ -209,13 +199,5 @@ class _End(msgspec.Struct, frozen=True):
     exp: float
 
 
-def _mac(key: bytes, covered: bytes) -> bytes:
-    return base64.b64encode(hmac.digest(key, covered, "sha256"))
-
-
 def _words(parts: Sequence[str | int]) -> bytes:
-    return b"ticket\0" + msgspec.json.encode(parts)
-
-
-def _covered(topic: str, key: bytes, order: bytes) -> bytes:
-    return b"\0".join((topic.encode(), key, order))
+    return covered(b"ticket", msgspec.json.encode(parts))
