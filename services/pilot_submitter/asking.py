@@ -44,7 +44,7 @@ class Asking:
         """Return the class of the pilots that are sent for some work, None for the usual; or why none are just now."""
         found = self._forward(requirements, element)
         if found is not None and found.avoided:
-            return self._avoided(element, found)
+            return self._avoided(requirements, element, found)
         if found is None or found.hosts is None:
             return None
         name = (element.site, element.ce), found.hosts.name
@@ -99,11 +99,11 @@ class Asking:
         door = self._doors.to(element.site, element.ce, element.dispatcher)
         return door.script if door else None
 
-    def _avoided(self, element: ComputingElement, found: Forwarded) -> Avoided:
+    def _avoided(self, requirements: Requirements, element: ComputingElement, found: Forwarded) -> Avoided:
         """Return why no pilots are sent, and have the site's mapping script asked if that is why."""
         script = self._script(element)
         if script and found.question:
-            script.want(found.question)
+            script.want(found.question, (requirements.vo, requirements.owner))
         return Avoided("BACKOFF", found.avoided)
 
     def _looked_at(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:

@@ -1,4 +1,4 @@
-"""What a site's mapping script answers: asked once a question, one at a time, and kept until the script is another.
+"""What a site's mapping script answers: asked once a question, one at a time by turns of owners, and kept until the script is another.
 
 A sandboxed script sees nothing but its question, so its answer to that stays the same as long as its file does. While there is
 none, and where it failed, no pilots go there for the jobs concerned; all others are sent.
@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 import structlog
 
+from services.pilot_submitter.wanted_questions import Owner, WantedQuestions
 from wms.dispatch.mapping_script import ANSWERS_TOLD, Outcome, ScriptAnswer, ScriptedMapping
 from wms.dispatch.sandbox import Sandbox
 from wms.errors import Unavailable
@@ -18,8 +19,6 @@ from wms.errors import Unavailable
 log = structlog.get_logger()
 
 ANSWERS_KEPT = 16_384
-WANTED_LIMIT = 1_000
-"""Questions that wait; others are asked later, for whoever wants an answer goes on wanting it."""
 RETRY_SECONDS = 60.0
 """After a failure the same question is left alone for so long."""
 
@@ -68,7 +67,7 @@ class ScriptAnswers:
     def __init__(self, script: Script, clock: Callable[[], float]) -> None:
         self._script = script
         self._clock = clock
-        self._wanted: dict[str, None] = {}
+        self._wanted = WantedQuestions()
         self._not_before: dict[str, float] = {}
         """When questions may be asked again that failed."""
         self.version: Version = script.version()
@@ -76,25 +75,25 @@ class ScriptAnswers:
         self.revision = 0
         """How often answers have changed."""
 
-    def want(self, question: str) -> None:
-        """Have a question answered soon, unless it was answered, or failed a short time ago."""
+    def want(self, question: str, owner: Owner) -> None:
+        """Have a question answered in its owner's turn, unless it was answered, or failed a short time ago."""
         is_answered = isinstance(self.answers.get(question), ScriptAnswer)
         is_due = self._clock() >= self._not_before.get(question, 0.0)
-        if is_due and not is_answered and len(self._wanted) < WANTED_LIMIT:
-            self._wanted[question] = None
+        if is_due and not is_answered:
+            self._wanted.add(owner, question)
 
     def latest(self) -> dict[str, Outcome]:
         """Return the latest answers."""
         return dict(islice(reversed(self.answers.items()), ANSWERS_TOLD))
 
     async def answer_next(self, mapping: ScriptedMapping) -> bool:
-        """Ask the question that waited longest; tell whether more wait."""
+        """Ask the next question; tell whether more wait."""
         self._look_for_another_script()
-        if not self._wanted:
+        question = self._wanted.next()
+        if question is None:
             return False
-        question = next(iter(self._wanted))
         outcome = await self._ask(question, mapping)
-        self._wanted.pop(question, None)
+        self._wanted.answered(question)
         self._keep(question, outcome)
         return bool(self._wanted)
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from services.pilot_submitter.asking import Asking
 from services.pilot_submitter.doors import Door, Doors, Terms
-from services.pilot_submitter.script_answers import RETRY_SECONDS, WANTED_LIMIT, ScriptAnswers, Version
+from services.pilot_submitter.script_answers import RETRY_SECONDS, ScriptAnswers, Version
+from services.pilot_submitter.wanted_questions import WANTED_LIMIT, WantedQuestions
 from tests.unit.test_asking import asks, element
 from wms.dispatch.forwarding import DoorTerms, Ways, forward
 from wms.dispatch.local import LocalDispatcher
@@ -293,8 +294,10 @@ class Element:
         assert self.door.mapping is not None
         self.ad: AdvertisedElement = element(told={}, forwards=tuple(sorted(self.door.mapping.forwarded)))
 
-    def hosts(self, requirements: str = "other.ScratchMB >= 2000") -> Hosts | Avoided | None:
-        return self.asking.hosts(asks(requirements), self.ad)
+    def hosts(
+        self, requirements: str = "other.ScratchMB >= 2000", owner: str = "a"
+    ) -> Hosts | Avoided | None:
+        return self.asking.hosts(asks(requirements, owner=owner), self.ad)
 
     def avoided(self, requirements: str = "other.ScratchMB >= 2000") -> str:
         found = self.hosts(requirements)
@@ -372,6 +375,56 @@ async def test_however_many_questions_wait_few_are_remembered_and_all_are_answer
     assert not any(isinstance(at.hosts(each), Avoided) for each in many)
     assert len(at.answers.latest()) == ANSWERS_TOLD
     assert not at.told(many[0]).avoided, "older answers are not written down, but pilots go there"
+
+
+async def test_an_owner_with_very_many_questions_delays_anothers_by_one() -> None:
+    at = Element()
+    at.script.says = b'{"options": ["--tmp=2"], "asked": []}'
+    for number in range(WANTED_LIMIT + 5):
+        at.hosts(f"other.ScratchMB >= {2_000 + number}")
+    theirs = ["other.ScratchMB >= 7", "other.ScratchMB >= 8"]
+    for each in theirs:
+        at.hosts(each, "b")
+    await at.doors.ask_scripts()
+    for each in theirs:
+        assert isinstance(at.hosts(each, "b"), Avoided)
+        await at.doors.ask_scripts()
+        assert isinstance(at.hosts(each, "b"), Hosts), "it is b's turn"
+        await at.doors.ask_scripts()
+
+
+async def test_a_question_of_two_owners_is_asked_once() -> None:
+    at = Element()
+    for owner in ("a", "b"):
+        at.hosts(owner=owner)
+    assert not await at.doors.ask_scripts()
+    assert isinstance(at.hosts(owner="b"), Hosts)
+    assert len(at.script.asked) == 1
+
+
+def test_owners_of_questions_take_turns_each_in_its_own_order() -> None:
+    wanted = WantedQuestions()
+    for owner, question in [("a", "a1"), ("a", "a2"), ("a", "a3"), ("b", "b1"), ("c", "c1"), ("b", "b2")]:
+        wanted.add(("vo", owner), question)
+        wanted.add(("vo", owner), question)
+    assert len(wanted) == 6
+    assert [wanted.next() for _ in range(7)] == ["a1", "b1", "c1", "a2", "b2", "a3", None]
+    assert len(wanted) == 0
+
+
+def test_where_the_room_is_full_who_has_most_gives_up_the_newest() -> None:
+    wanted = WantedQuestions(limit=6)
+    for owner, count in [("a", 9), ("b", 2), ("c", 9)]:
+        for number in range(count):
+            wanted.add(("vo", owner), f"{owner}{number}")
+    assert len(wanted) == 6
+    assert [wanted.next() for _ in range(6)] == ["a0", "b0", "c0", "a1", "b1", "c1"]
+    for owner in "abcdefgh":
+        wanted.add(("vo", owner), owner)
+    assert len(wanted) == 6, "as many owners as there is room for"
+    wanted.answered("a")
+    wanted.add(("vo", "h"), "h")
+    assert [wanted.next() for _ in range(7)] == [*"bcdefh", None]
 
 
 def test_a_door_whose_script_nobody_asked_says_so() -> None:

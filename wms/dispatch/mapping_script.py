@@ -123,15 +123,14 @@ class ScriptedMapping(HostMapping):
         bounds = tuple(bounds)
         ruled = super().ask(base, [each for each in bounds if each.attribute not in self._attributes])
         theirs = [each for each in bounds if each.attribute in self._attributes]
-        plain = [each for each in theirs if _is_plain(each.value)]
-        odd = [
-            Unasked(str(each), "its value is no plain word or number")
-            for each in theirs
-            if not _is_plain(each.value)
-        ]
-        if not plain:
-            return replace(ruled, unasked=(*ruled.unasked, *odd))
-        found = self._answered(ruled, plain)
+        plain: list[Bound] = []
+        odd: list[Unasked] = []
+        for each in theirs:
+            if _is_plain(each.value):
+                plain.append(each)
+            else:
+                odd.append(Unasked(str(each), "its value is no plain word or number"))
+        found = self._answered(ruled, plain) if plain else ruled
         return replace(found, unasked=(*found.unasked, *odd))
 
     def read(self, question: str, printed: bytes) -> Outcome:
