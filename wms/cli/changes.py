@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
+from wms.cli.fields import field_of, fields_of
 from wms.cli.options import Bytes, Duration, Memory
 
 if TYPE_CHECKING:
@@ -100,33 +101,7 @@ class Changes:
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of a description that change, without the input files; Rejected for an unknown word."""
-        said = {
-            "cpu_time": self.cpu_time,
-            "wall_time": self.wall_time,
-            "memory_mb": self.memory,
-            "disk_mb": self.disk,
-            "max_memory_mb": self.max_memory,
-            "processors": self.processors,
-            "min_processors": self.min_processors,
-            "max_processors": self.max_processors,
-            "tags": self.tag,
-            "platforms": self.platform,
-            "sites": self.to_site,
-            "banned_sites": self.banned_site,
-            "grid_ces": self.ce,
-            "stations": self.station,
-            "grid_middlewares": self.grid_middleware,
-            "pilot_types": self.pilot_type,
-            "job_type": self.job_type,
-            "requirements": self.requirements,
-            "rank": self.rank,
-            "output_sandbox": self.output,
-            "stdout_limit": self.stdout_limit,
-            "stderr_limit": self.stderr_limit,
-            "priority": self.priority,
-            "max_attempts": self.max_attempts,
-        }
-        changes = {name: value for name, value in said.items() if value is not None and value != []}
+        changes = fields_of(vars(self))
         return {**_unset(self.unset, {*changes, *(["input_sandbox"] if self.input else [])}), **changes}
 
     def is_empty(self) -> bool:
@@ -136,13 +111,12 @@ class Changes:
 
 def _unset(words: Sequence[str], changed: set[str]) -> dict[str, Any]:
     """Return the fields that these words name with the values that they have unless they are said."""
-    from wms.cli.describing import field_of
     from wms.errors import Rejected, shown
     from wms.jobdesc.changes import CHANGEABLE, default_of
 
     found = {}
     for word in (each for words_said in words for each in words_said.split(",")):
-        name = field_of(word.strip().removeprefix("--").removeprefix("to-"))
+        name = field_of(word.strip().removeprefix("--"))
         if name not in CHANGEABLE:
             raise Rejected(
                 "BAD_OPTION",

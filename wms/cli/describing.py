@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from wms.cli.fields import flag_of
 from wms.errors import Rejected, shown
 from wms.jobdesc import JobDescription, read, read_json, read_toml, validate
 from wms.jobdesc.array import INDEX, PLACEHOLDER, is_array
@@ -164,35 +165,8 @@ def _from_flags(fields: Mapping[str, Any]) -> list[JobDescription]:
         raise by_flags(invalid) from None
 
 
-_FLAGS = {
-    "memory_mb": "--memory",
-    "max_memory_mb": "--max-memory",
-    "stations": "--station",
-    "grid_middlewares": "--grid-middleware",
-    "pilot_types": "--pilot-type",
-    "submit_pools": "--submit-pool",
-    "disk_mb": "--disk",
-    "sites": "--site",
-    "banned_sites": "--banned-site",
-    "grid_ces": "--ce",
-    "platforms": "--platform",
-    "tags": "--tag",
-    "environment": "--env",
-    "output_sandbox": "--output",
-    "input_sandbox": "--input",
-    "parameters": "--parameter",
-    "attributes": "--attribute",
-    "success_exit_codes": "--success-exit-code",
-    "job_group": "--group",
-    "executable": "the program",
-    "arguments": "the arguments",
-}
-
-
-def field_of(option: str) -> str:
-    """Return the field of a description that an option sets, by its name without dashes."""
-    flag = f"--{option}"
-    return next((name for name, each in _FLAGS.items() if each == flag), option.replace("-", "_"))
+_WORDS = {"executable": "the program", "arguments": "the arguments"}
+"""Fields that no option sets."""
 
 
 def by_flags(invalid: InvalidDescription) -> InvalidDescription:
@@ -204,7 +178,7 @@ def by_flags(invalid: InvalidDescription) -> InvalidDescription:
 
 def _as_flag(place: str) -> str:
     name = place.partition(".")[0].partition("[")[0]
-    return _FLAGS.get(name, f"--{name.replace('_', '-')}") + place[len(name) :]
+    return (_WORDS.get(name) or flag_of(name)) + place[len(name) :]
 
 
 def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescription:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Group, Parameter
 
+from wms.cli.fields import fields_of
 from wms.cli.inputs import Inputs, inputs_of, with_inputs
 from wms.cli.options import USUAL, Bytes, Common, Duration, Flag, Many, Memory
 from wms.cli.printing import jobs_of, note, show, show_json, show_pretty_json
@@ -190,47 +191,22 @@ def submit(
     wait
         Wait until the jobs have ended; exit code 1 unless all are Done.
     """
+    given = locals()
     from wms.cli import describing, retry
     from wms.cli.parameter_table import lists_of, series_of, together
 
     words = describing.words_of(words)
-    said = {
-        "name": name,
-        "job_group": group,
-        "array": array,
-        "parameters": together(lists_of(parameter or NO_WORDS, table), series_of(series or NO_WORDS, array)),
-        "environment": describing.pairs(env or NO_WORDS, "--env"),
-        "cpu_time": cpu_time,
-        "wall_time": wall_time,
-        "memory_mb": memory,
-        "disk_mb": disk,
-        "max_memory_mb": max_memory,
-        "processors": processors,
-        "min_processors": min_processors,
-        "max_processors": max_processors,
-        "whole_node": whole_node or None,
-        "tags": tag,
-        "platforms": platform,
-        "sites": site,
-        "banned_sites": banned_site,
-        "grid_ces": ce,
-        "stations": station,
-        "grid_middlewares": grid_middleware,
-        "pilot_types": pilot_type,
-        "submit_pools": submit_pool,
-        "setup": setup,
-        "job_type": job_type,
-        "requirements": requirements,
-        "rank": rank,
-        "attributes": describing.attributes(attribute or NO_WORDS),
-        "output_sandbox": output,
-        "stdout_limit": stdout_limit,
-        "stderr_limit": stderr_limit,
-        "priority": priority,
-        "max_attempts": max_attempts,
-        "success_exit_codes": success_exit_code,
-    }
-    flags = {field: value for field, value in said.items() if value is not None and value not in ({}, [])}
+    flags = fields_of(
+        given
+        | {
+            "parameter": together(
+                lists_of(parameter or NO_WORDS, table), series_of(series or NO_WORDS, array)
+            ),
+            "env": describing.pairs(env or NO_WORDS, "--env"),
+            "attribute": describing.attributes(attribute or NO_WORDS),
+            "whole_node": whole_node or None,
+        }
+    )
     how = How(id or uuid.uuid4().hex, strict, hold, wait)
     if retry_of:
         retry.check(words, flags)
