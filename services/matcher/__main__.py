@@ -73,6 +73,7 @@ async def build(host: Host, config: Config) -> None:
     host.show("changes_refused", lambda: feed.inbox.passed_over)
     host.show("refused", lambda: pilots.refused)
     host.show("matched", lambda: matching.matched)
+    host.show("offers_open", lambda: config.matching.offers_open)
 
 
 def _wake(loops: Iterable[Every]) -> None:

@@ -384,13 +384,39 @@ async def test_a_planted_fault_is_found_by_its_check_alone(lived: str, name: str
     assert set(broken(report)) == {name} | ALSO.get(name, set()), report.text(brief=True)
 
 
-async def with_fault(url: str, fault: str) -> Report:
+BUSY = "update pilot set sent_slots = 0, jobs_done = 0 where pilot_id = 'p-3';"
+MATCHING = """insert into service_instance (instance_id, service, consumers, host, pid, version, health)
+              values ('m-%s', 'matcher', '{}', 'h', 1, '1', '{"offers_open": %s}');"""
+
+
+@pytest.mark.parametrize(
+    ("told", "given", "broken_rules"),
+    [
+        ((), None, 0),
+        ((), 0, 1),
+        ((0,), None, 1),
+        ((1_000,), None, 0),
+        ((0, 1_000), None, 0),
+        ((0,), 1_000, 0),
+        ((1_000,), 0, 1),
+    ],
+)
+async def test_pilots_may_have_as_many_offers_open_as_matchers_are_configured_to_make(
+    lived: str, told: tuple[int, ...], given: int | None, broken_rules: int
+) -> None:
+    fault = BUSY + "".join(MATCHING % (number, most) for number, most in enumerate(told))
+    report = await with_fault(lived, fault, offers_open=given)
+    rule = "no pilot holds more than its slots and what it may fetch ahead"
+    assert broken(report) == [rule] * broken_rules, report.text(brief=True)
+
+
+async def with_fault(url: str, fault: str, offers_open: int | None = None) -> Report:
     """Plant it, audit, and let it go with the connection."""
     connection = await asyncpg.connect(url)
     try:
         await connection.execute("begin")
         await connection.execute(FREE + fault)
-        report = await examine(connection)
+        report = await examine(connection, offers_open=offers_open)
     finally:
         await connection.close()
     return report

@@ -1,7 +1,7 @@
 """Holds every rule against one moment of a database."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import asyncpg
@@ -46,16 +46,23 @@ def rules() -> Iterator[_Rule]:
         yield _Rule(head[1], int(head[2]), head[3], body.strip().removesuffix(";"))
 
 
-async def audit(url: str, *, kafka: str | None = None, cpu_segments: tuple[int, ...] = SEGMENTS) -> Report:
+async def audit(
+    url: str,
+    *,
+    kafka: str | None = None,
+    cpu_segments: tuple[int, ...] = SEGMENTS,
+    offers_open: int | None = None,
+) -> Report:
     """Check the whole database at `url` as it is at one moment, and with `kafka` (HOST:PORT) the event log against it.
 
-    `cpu_segments` are the system's, in seconds. Raises what asyncpg or aiokafka raise when there is nobody there.
+    `cpu_segments` are the system's, in seconds; `offers_open` is its `matching.offers_open` (None: as its matchers tell, and the
+    default where none has told). Raises what asyncpg or aiokafka raise when there is nobody there.
     """
     told = await event_log.read(kafka) if kafka else None
     connection = await asyncpg.connect(url, timeout=20, server_settings={"application_name": "wms audit"})
     try:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
-            return await examine(connection, told, cpu_segments)
+            return await examine(connection, told, cpu_segments, offers_open)
     finally:
         await connection.close(timeout=5)
 
@@ -64,11 +71,13 @@ async def examine(
     connection: asyncpg.Connection,
     told: event_log.Told | None = None,
     cpu_segments: tuple[int, ...] = SEGMENTS,
+    offers_open: int | None = None,
 ) -> Report:
     """Check what the transaction that is open on the connection sees."""
     # Sorting half a million moves of history in memory, not on disk.
     await connection.execute("set local work_mem = '128MB'")
-    checks = [await _held(connection, rule) for rule in rules()]
+    given = {"$1::text[]": legal_moves(), "$1::bigint": offers_open}
+    checks = [await _held(connection, rule, given) for rule in rules()]
     checks += await queues.checks(connection, cpu_segments)
     notes = [row[0] for row in await connection.fetch(NOTES)]
     if told is not None:
@@ -78,9 +87,9 @@ async def examine(
     return Report(checks=tuple(sorted(checks, key=lambda check: check.invariant)), notes=tuple(notes))
 
 
-async def _held(connection: asyncpg.Connection, rule: _Rule) -> Check:
+async def _held(connection: asyncpg.Connection, rule: _Rule, known: Mapping[str, object]) -> Check:
     checked = await connection.fetchval(f"select count(*) from {rule.of}")  # noqa: S608 - the words of our own file
-    given = (legal_moves(),) if "$1" in rule.query else ()
+    given = [value for parameter, value in known.items() if parameter in rule.query]
     found = await connection.fetch(f"select * from ({rule.query}) as violations limit {SHOWN}", *given)  # noqa: S608
     return Check(
         name=rule.name,

@@ -1,6 +1,6 @@
 -- Every block is a rule: its query returns one line of text a violation. The header says the rule's name, the number of
 -- the invariant, and what it is held against (a table, perhaps with a condition).
--- $1, where a rule has it, is the list of legal moves.
+-- What a rule is given stands with its type: $1::text[] is the list of legal moves, $1::bigint how many offers may be open.
 
 -- rule: acknowledged submissions are there whole, their owner's
 -- invariant: 1
@@ -152,11 +152,16 @@ from lease l join job j using (job_id) where (l.epoch, l.pilot_id) is distinct f
 -- rule: no pilot holds more than its slots and what it may fetch ahead
 -- invariant: 4
 -- of: lease
--- Eight jobs a slot ahead, eight more, and for each job that it has done four, up to a request's most.
+-- Eight jobs a slot ahead, as many more as the matchers are configured to offer, and for each job that it has done four, up to a
+-- request's most. Of several matchers the most generous counts.
 select format('pilot %s with %s slots and %s jobs done holds %s leases', p.pilot_id, p.slots, p.jobs_done, l.leases)
 from (select pilot_id, count(*) as leases from lease where phase = 'accepted' or expires_at > now() group by pilot_id) l
 join (select pilot_id, coalesce(sent_slots, slots) as slots, jobs_done from pilot) p using (pilot_id)
-where l.leases > 9 * p.slots + 8 + least(4 * p.jobs_done, 1024);
+cross join (
+    select coalesce($1::bigint, max((health ->> 'offers_open')::bigint), 8) as more
+    from service_instance where service = 'matcher' and jsonb_typeof(health -> 'offers_open') = 'number'
+) matchers
+where l.leases > 9 * p.slots + matchers.more + least(4 * p.jobs_done, 1024);
 
 -- rule: a pilot that told its end holds nothing
 -- invariant: 4

@@ -5,7 +5,7 @@ from wms.cli.printing import show, show_json
 from wms.cli.session import OK, SOME_FAILED, postgres_url, quiet, run_async
 
 
-def audit(*, verbose: Flag = False, common: Common = USUAL) -> int:
+def audit(*, verbose: Flag = False, offers_open: int | None = None, common: Common = USUAL) -> int:
     """Check the system's invariants in its database.
 
     No job lost, none given away twice, history and states agree. It shares no code with the services. Exit code 1 when a check finds something.
@@ -19,6 +19,8 @@ def audit(*, verbose: Flag = False, common: Common = USUAL) -> int:
     ----------
     verbose
         The checks that hold, too.
+    offers_open
+        The system's matching.offers_open; needed only if that is not 8 and no matcher runs.
     """
     from wms.audit import audit as audited
     from wms.db.database import GONE
@@ -26,7 +28,7 @@ def audit(*, verbose: Flag = False, common: Common = USUAL) -> int:
 
     quiet()
     try:
-        report = run_async(audited(postgres_url(common)))
+        report = run_async(audited(postgres_url(common), offers_open=offers_open))
     except GONE as error:
         raise Unavailable(f"no connection to Postgres: {error}") from error
     if common.json:

@@ -10,7 +10,7 @@ from wms.bus.probe import UNSERVED_AFTER_SECONDS, ConsumerHealth, ProbeHealth
 
 SHOWN = 3
 """So many of a service's troubles are named in a line; JSON has all."""
-HIDDEN = frozenset({"lag", "handled", "partitions", "probes", "troubles", "sent"})
+HIDDEN = frozenset({"lag", "handled", "partitions", "probes", "troubles", "sent", "offers_open"})
 """Facts that are shown in columns of their own, or summed up."""
 
 
