@@ -104,6 +104,24 @@ class SlurmSettings(BatchSettings, frozen=True, kw_only=True):
     """Whose jobs the ad's CurrentJobs counts; empty: everybody's."""
 
 
+class PbsSettings(BatchSettings, frozen=True, kw_only=True):
+    """The execution queues of a PBS server, Torque's or PBS Pro's."""
+
+    server: Line = ""
+    """The server's host; empty: the default one of PBS's configuration."""
+    directory: Line = ""
+    """Where its tools are; empty: on the PATH."""
+
+
+class LsfSettings(BatchSettings, frozen=True, kw_only=True):
+    """The queues of an LSF cluster, 10.1 or later."""
+
+    configuration: Line = ""
+    """The directory of lsf.conf; empty: as in this process's environment."""
+    directory: Line = ""
+    """Where its tools are; empty: on the PATH."""
+
+
 class ArcSettings(BatchSettings, frozen=True, kw_only=True):
     """The queues of an ARC computing element, told by its REST interface."""
 
@@ -185,6 +203,8 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     advertising: AdvertisingSettings
     elements: Annotated[list[ElementSettings], msgspec.Meta(max_length=10_000)] = []
     slurm: Annotated[list[SlurmSettings], msgspec.Meta(max_length=10_000)] = []
+    pbs: Annotated[list[PbsSettings], msgspec.Meta(max_length=10_000)] = []
+    lsf: Annotated[list[LsfSettings], msgspec.Meta(max_length=10_000)] = []
     arc: Annotated[list[ArcSettings], msgspec.Meta(max_length=10_000)] = []
     files: Annotated[list[FileSettings], msgspec.Meta(max_length=10_000)] = []
     indexes: Annotated[list[IndexSettings], msgspec.Meta(max_length=10_000)] = []

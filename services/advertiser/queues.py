@@ -16,6 +16,14 @@ log = structlog.get_logger()
 
 SLOTS_PER_PILOT = 8
 
+STATUS = {
+    (True, True): "Production",
+    (True, False): "Queueing",
+    (False, True): "Draining",
+    (False, False): "Closed",
+}
+"""What GLUE calls a queue by whether it takes jobs and whether it starts them."""
+
 
 def wanted(
     settings: BatchSettings, queues: Iterable[glue1.ComputingElement], *, dispatcher: str

@@ -9,6 +9,8 @@ from services.advertiser.config import BatchSettings, Config, Offered
 from services.advertiser.file import File
 from services.advertiser.indexes import Indexes, Voice
 from services.advertiser.local import Local
+from services.advertiser.lsf import Lsf
+from services.advertiser.pbs import Pbs
 from services.advertiser.processes import environments
 from services.advertiser.provider import Provider
 from services.advertiser.slurm import Slurm
@@ -48,12 +50,17 @@ def sources(config: Config) -> Iterator[Source]:
 
     Raises Rejected for what of the configuration cannot be, expressions that are none among it.
     """
-    for each in (*config.elements, *config.slurm, *config.arc, *config.files, *config.indexes):
+    batch = (*config.slurm, *config.pbs, *config.lsf, *config.arc, *config.files, *config.indexes)
+    for each in (*config.elements, *batch):
         _parse(each)
     if config.elements:
         yield _machine(config)
     for number, slurm in enumerate(config.slurm):
         yield _queues(f"slurm-{number}", Slurm(slurm), slurm)
+    for number, pbs in enumerate(config.pbs):
+        yield _queues(f"pbs-{number}", Pbs(pbs), pbs)
+    for number, lsf in enumerate(config.lsf):
+        yield _queues(f"lsf-{number}", Lsf(lsf), lsf)
     for number, arc in enumerate(config.arc):
         yield _queues(f"arc-{number}", Arc(arc), arc)._replace(lag_seconds=ARC_LAG_SECONDS)
     for number, file in enumerate(config.files):

@@ -277,6 +277,8 @@ def test_faults_of_the_configuration_are_told_at_the_start():
         {"arc": [{"site": "s", "url": "http://ce.example.org/arex", "token_file": "t"}]},
         {"arc": [{"site": "s", "url": "https://ce.example.org/arex"}]},
         {"slurm": [{"site": "s", "requirements": "other.A &&"}]},
+        {"pbs": [{"site": "s", "requirements": "other.A &&"}]},
+        {"lsf": [{"site": "s", "rank": "other.A &&"}]},
         {"elements": [{"site": "s", "rank": "1 +"}]},
     ):
         with pytest.raises(Rejected):

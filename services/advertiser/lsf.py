@@ -1,0 +1,86 @@
+"""LSF's queues as computing elements: one call of `bqueues` for all, one of `bhosts` for each set of hosts that queues name."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from services.advertiser.config import LsfSettings
+from services.advertiser.lsf_output import (
+    HOST_FIELDS,
+    QUEUE_FIELDS,
+    LsfHost,
+    LsfQueue,
+    hosts,
+    names_of,
+    number,
+    queues,
+    without_twins,
+)
+from services.advertiser.provider import Seen
+from services.advertiser.queues import STATUS, wanted
+from wms.dispatch.commands import Tools
+from wms.glue.glue1 import ComputingElement, Hosts
+from wms.glue.quantity import UNKNOWN
+
+_INHERITED = (
+    "PATH", "HOME", "TZ", "LD_LIBRARY_PATH", "LSF_ENVDIR", "LSF_BINDIR", "LSF_LIBDIR", "LSF_SERVERDIR",
+)  # fmt: skip
+
+
+class Lsf:
+    """One cluster."""
+
+    def __init__(self, settings: LsfSettings) -> None:
+        self._settings = settings
+        own = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        configured = {"LSF_ENVDIR": settings.configuration} if settings.configuration else {}
+        self._tools = Tools(own | {"LC_ALL": "C"} | configured)
+
+    async def read(self) -> list[Seen]:
+        """Ask the cluster."""
+        known = queues(await self._run("bqueues", "-o", QUEUE_FIELDS, "-json", *self._settings.queues))
+        named = {each.queue_name: names_of(each.hosts) for each in known}
+        sets = list(dict.fromkeys(named.values()))
+        printed = await asyncio.gather(
+            *(self._run("bhosts", "-o", HOST_FIELDS, "-json", *(names or ())) for names in sets)
+        )
+        machines = {names: without_twins(hosts(each)) for names, each in zip(sets, printed, strict=True)}
+        found = [element(self._settings.site, each, machines[named[each.queue_name]]) for each in known]
+        return wanted(self._settings, found, dispatcher="lsf")
+
+    async def _run(self, name: str, *arguments: str) -> bytes:
+        program = str(Path(self._settings.directory) / name) if self._settings.directory else name
+        return (await self._tools.ask(program, *arguments)).printed
+
+
+def element(site: str, queue: LsfQueue, machines: Sequence[LsfHost]) -> ComputingElement:
+    """Return what GLUE says of a queue; its slots are those of its hosts that are at work or could be, within its own limit."""
+    usable = [each for each in machines if each.usable]
+    slots, free = sum(each.slots for each in usable), sum(each.free for each in usable)
+    most = number(queue.max)
+    if most:
+        slots, free = min(slots, most), min(free, max(0, most - queue.taken))
+    running, waiting = number(queue.run) + number(queue.susp), number(queue.pend)
+    return ComputingElement(
+        id=f"{site}/lsf-{queue.queue_name}",
+        name=queue.queue_name,
+        site=site,
+        hosting_cluster=site,
+        lrms_type="lsf",
+        total_cpus=slots,
+        status=STATUS[queue.is_open, queue.is_active],
+        running_jobs=running,
+        waiting_jobs=waiting,
+        total_jobs=running + waiting,
+        free_cpus=free,
+        free_job_slots=free,
+        max_wall_seconds=queue.max_seconds,
+        hosts=_hosts(usable),
+    )
+
+
+def _hosts(usable: Sequence[LsfHost]) -> Hosts:
+    if not usable:
+        return Hosts()
+    return Hosts(smp_size=min(each.slots for each in usable) or UNKNOWN)

@@ -1,0 +1,154 @@
+"""What LSF's tools print, read: `bqueues -o ... -json` and `bhosts -o ... -json` of LSF 10.1.
+
+All values are texts; a dash stands for no limit. What LSF calls jobs in these counts are slots: a job of four slots counts four
+times.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from wms.errors import Rejected, shown
+from wms.glue.quantity import UNKNOWN, UNLIMITED, Quantity
+
+QUEUE_FIELDS = "queue_name status max pend run susp rsv runlimit hosts"
+HOST_FIELDS = "host_name status max njobs"
+RECORDS_LIMIT = 100_000
+NAMES_LIMIT = 1_000
+
+UNUSABLE = ("unavail", "unreach", "unlicensed", "closed_adm", "closed_lim", "closed_lock", "closed_wind")
+"""States of hosts, without case, of which nothing can be had for now; others are at work, or could be."""
+OPEN = "ok"
+
+_MINUTES = re.compile(r"\s*(\d{1,9})(?:\.(\d)\d*)?\b.*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_][\w.\-]{0,254}", re.ASCII)
+T = TypeVar("T")
+
+
+class LsfQueue(msgspec.Struct, frozen=True, rename="upper"):
+    """A queue as `bqueues` tells of it."""
+
+    queue_name: str
+    status: str
+    max: str = "-"
+    pend: str = "0"
+    run: str = "0"
+    susp: str = "0"
+    rsv: str = "0"
+    hosts: str = "all"
+    runlimit: str = "-"
+    max_runlimit: str = "-"
+    """The same as `runlimit`: it is headed by the one name or by the other."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes jobs."""
+        return self.status.lower().startswith("open")
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it starts jobs."""
+        return self.status.lower().partition(":")[2].startswith("active")
+
+    @property
+    def taken(self) -> int:
+        """Slots of jobs that were started, and those that are reserved for others."""
+        return number(self.run) + number(self.susp) + number(self.rsv)
+
+    @property
+    def max_seconds(self) -> Quantity:
+        """The longest wall time of a job."""
+        return minutes(self.runlimit if self.runlimit != "-" else self.max_runlimit)
+
+
+class LsfHost(msgspec.Struct, frozen=True, rename="upper"):
+    """A host as `bhosts` tells of it."""
+
+    host_name: str
+    status: str
+    max: str = "-"
+    njobs: str = "0"
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is at work, or could be."""
+        return not self.status.lower().startswith(UNUSABLE)
+
+    @property
+    def slots(self) -> int:
+        """How many it has; none of one without a limit."""
+        return number(self.max)
+
+    @property
+    def free(self) -> int:
+        """Slots in which it would start jobs now."""
+        return max(0, self.slots - number(self.njobs)) if self.status.lower() == OPEN else 0
+
+
+class _Queues(msgspec.Struct, frozen=True, rename="upper"):
+    records: list[LsfQueue]
+
+
+class _Hosts(msgspec.Struct, frozen=True, rename="upper"):
+    records: list[LsfHost]
+
+
+def queues(printed: bytes) -> list[LsfQueue]:
+    """Read what `bqueues -o ... -json` prints."""
+    return _bounded(_decoded(printed, _Queues, "bqueues -json").records, "bqueues -json")
+
+
+def hosts(printed: bytes) -> list[LsfHost]:
+    """Read what `bhosts -o ... -json` prints."""
+    return _bounded(_decoded(printed, _Hosts, "bhosts -json").records, "bhosts -json")
+
+
+def names_of(hosts_: str) -> tuple[str, ...] | None:
+    """Return the hosts and groups that a queue names, without preferences; None for all hosts.
+
+    Raises Rejected for names that could not stand on a command line, and for more than can be asked for.
+    """
+    words = [word.partition("+")[0].rstrip("/") for word in hosts_.split()]
+    if not words or any(
+        word in ("all", "allremote", "others", "-") or word.startswith(("all~", "~")) for word in words
+    ):
+        return None
+    if wrong := [word for word in words if not _NAME.fullmatch(word)]:
+        raise Rejected("LSF_OUTPUT", f"bqueues: no name of a host: {shown(wrong[0], 80)}")
+    if len(words) > NAMES_LIMIT:
+        raise Rejected("LSF_OUTPUT", f"bqueues: a queue names over {NAMES_LIMIT:,} hosts")
+    return tuple(sorted(set(words)))
+
+
+def number(text: str) -> int:
+    """Read a number; a dash, and what is none, is 0."""
+    word = text.strip()
+    return int(word) if word.isdecimal() and len(word) <= 9 else 0
+
+
+def minutes(text: str) -> Quantity:
+    """Read a limit of time in minutes, such as `540.0` or `60.0 of hostA`; a dash is none."""
+    if text.strip() == "-":
+        return UNLIMITED
+    match = _MINUTES.fullmatch(text)
+    return int(match[1]) * 60 + int(match[2] or 0) * 6 if match else UNKNOWN
+
+
+def _bounded(records: list[T], tool: str) -> list[T]:
+    if len(records) > RECORDS_LIMIT:
+        raise Rejected("LSF_OUTPUT", f"{tool}: over {RECORDS_LIMIT:,} records")
+    return records
+
+
+def _decoded(printed: bytes, kind: type[T], tool: str) -> T:
+    try:
+        return msgspec.json.decode(printed, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Rejected("LSF_OUTPUT", f"{tool}: {shown(str(error), 300)}") from None
+
+
+def without_twins(known: Sequence[LsfHost]) -> list[LsfHost]:
+    """Return hosts once each: one in several groups is told several times."""
+    return list({each.host_name: each for each in known}.values())

@@ -1,0 +1,79 @@
+"""PBS queues as computing elements, from two calls for all of them: `qstat -Q -f` and `pbsnodes -a`."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from services.advertiser.config import PbsSettings
+from services.advertiser.pbs_output import PbsNode, PbsQueue, nodes, nodes_of, queues
+from services.advertiser.provider import Seen
+from services.advertiser.queues import STATUS, wanted
+from wms.dispatch.commands import Tools
+from wms.glue.glue1 import ComputingElement, Hosts
+from wms.glue.quantity import UNKNOWN
+
+_INHERITED = ("PATH", "HOME", "TZ")
+
+
+class Pbs:
+    """One server, Torque's or PBS Pro's."""
+
+    def __init__(self, settings: PbsSettings) -> None:
+        self._settings = settings
+        own = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        server = settings.server
+        configured = {"PBS_DEFAULT": server, "PBS_SERVER": server} if server else {}
+        self._tools = Tools(own | {"LC_ALL": "C"} | configured)
+
+    async def read(self) -> list[Seen]:
+        """Ask the server."""
+        server = ("-s", self._settings.server) if self._settings.server else ()
+        said, machines = await asyncio.gather(
+            self._run("qstat", "-Q", "-f"), self._run("pbsnodes", "-a", *server)
+        )
+        found = await asyncio.to_thread(elements, self._settings.site, said, machines)
+        return wanted(self._settings, found, dispatcher="pbs")
+
+    async def _run(self, name: str, *arguments: str) -> str:
+        program = str(Path(self._settings.directory) / name) if self._settings.directory else name
+        return (await self._tools.ask(program, *arguments)).out
+
+
+def elements(site: str, said: str, machines: str) -> list[ComputingElement]:
+    """Return the queues that `qstat -Q -f` tells of, with the nodes that `pbsnodes -a` does."""
+    known = nodes(machines)
+    return [element(site, each, nodes_of(each, known)) for each in queues(said)]
+
+
+def element(site: str, queue: PbsQueue, of_queue: Sequence[PbsNode]) -> ComputingElement:
+    """Return what GLUE says of a queue; its slots are those of the nodes that are in use or could be."""
+    usable = [each for each in of_queue if each.usable]
+    is_full = 0 < queue.max_running <= queue.running
+    free = 0 if is_full else sum(each.free for each in usable)
+    return ComputingElement(
+        id=f"{site}/pbs-{queue.name}",
+        name=queue.name,
+        site=site,
+        hosting_cluster=site,
+        lrms_type="pbs",
+        total_cpus=sum(each.slots for each in usable),
+        status=STATUS[queue.enabled, queue.started],
+        running_jobs=queue.running,
+        waiting_jobs=queue.waiting,
+        total_jobs=queue.running + queue.waiting,
+        free_cpus=free,
+        free_job_slots=free,
+        max_wall_seconds=queue.max_seconds,
+        hosts=_hosts(usable),
+    )
+
+
+def _hosts(usable: Sequence[PbsNode]) -> Hosts:
+    if not usable:
+        return Hosts()
+    return Hosts(
+        logical_cpus=sum(each.slots for each in usable) or UNKNOWN,
+        smp_size=min(each.slots for each in usable) or UNKNOWN,
+        memory_mb=min(each.memory_mb for each in usable) or UNKNOWN,
+    )
