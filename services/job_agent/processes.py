@@ -24,8 +24,10 @@ from services.job_agent import shepherd
 from services.job_agent.threads import Threads
 from wms.errors import Unavailable
 
-# A kill that the shepherd did not carry out by then is carried out by the agent, and at twice that the shepherd goes.
+# A kill that the shepherd did not carry out by then is carried out by the agent, and the shepherd is asked whether it lives. One that
+# does not answer goes, and all of its payloads with it: never because one of them, however many processes it has, dies slowly.
 INSIST_SECONDS = 3.0
+ANSWER_SECONDS = 10.0
 SPAWN_SECONDS = 20.0
 """The shepherd stands still while a program is loaded: where that hangs, all payloads hang."""
 SWEEP_SECONDS = 5.0
@@ -99,11 +101,15 @@ class _Stray(msgspec.Struct, frozen=True, tag_field="is", tag="stray"):
     system_seconds: float
 
 
+class _Pong(msgspec.Struct, frozen=True, tag_field="is", tag="pong"):
+    id: int
+
+
 class _Exited(Ended, frozen=True, kw_only=True, tag_field="is", tag="exited"):
     id: int
 
 
-_decoder = msgspec.json.Decoder(_Started | _Failed | _Stray | _Exited | _Contained)
+_decoder = msgspec.json.Decoder(_Started | _Failed | _Stray | _Exited | _Contained | _Pong)
 _encoder = msgspec.json.Encoder()
 
 
@@ -153,10 +159,16 @@ class Process:
             return
         for pid in [self.container] if self.container else [pid for pid, _ in shepherd.marked({self.mark})]:
             shepherd.send_signal(pid, signal.SIGKILL)
-        asyncio.get_running_loop().call_later(INSIST_SECONDS, self._give_up_shepherd)
+        self._link.send({"op": "ping", "id": self._identity})
+        loop = asyncio.get_running_loop()
+        loop.call_later(ANSWER_SECONDS, self._look_at_shepherd, loop.time())
 
-    def _give_up_shepherd(self) -> None:
-        if not self.ended.done():
+    def _look_at_shepherd(self, asked_at: float) -> None:
+        if self.ended.done():
+            return
+        if self._link.heard_at >= asked_at:
+            self._insist()
+        else:
             self._link.kill()
 
 
@@ -175,6 +187,8 @@ class _Link(asyncio.Protocol):
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the shepherd has ended and all its payloads with it."""
         self._sweep: asyncio.Task[None] | None = None
+        self.heard_at = float("-inf")
+        """When the shepherd said something last, by the loop's clock."""
 
     @property
     def usable(self) -> bool:
@@ -207,6 +221,7 @@ class _Link(asyncio.Protocol):
         )  # uvloop's own are of no class of asyncio's
 
     def data_received(self, data: bytes) -> None:
+        self.heard_at = asyncio.get_running_loop().time()
         *lines, self._incoming = (self._incoming + data).split(b"\n")
         for line in lines:
             self._hear(_decoder.decode(line))
@@ -217,7 +232,7 @@ class _Link(asyncio.Protocol):
 
     # ---
 
-    def _hear(self, message: _Started | _Failed | _Stray | _Exited | _Contained) -> None:
+    def _hear(self, message: _Started | _Failed | _Stray | _Exited | _Contained | _Pong) -> None:
         if isinstance(message, _Contained):
             if not self.contained.done():
                 self.contained.set_result(message.error)

@@ -9,6 +9,8 @@ it starts in milliseconds. FD is a stream socket to the agent; both speak JSON, 
     {"op": "signal", "id", "signal"}            to the payload's process group
     {"op": "kill", "id"}                        SIGKILL to all of it
     {"op": "deadline", "id", "at"}              kill it at this time of CLOCK_BOOTTIME unless told another; null: never
+    {"op": "ping", "id"}                        answer, as a sign of life
+    {"is": "pong", "id"}
     {"is": "contained", "error"}                whether that can be done: "" or why not
     {"is": "started", "id", "pid", "container"}    the last is its container's pid, or 0
     {"is": "failed_to_start", "id", "error", "fault": "job" or "node"}
@@ -413,6 +415,9 @@ class Shepherd:
             return
         if order["op"] == "contain":
             self._contain(order["settings"])
+            return
+        if order["op"] == "ping":
+            self._tell("pong", order["id"])
             return
         charge = self._charges.get(order["id"])
         if charge is None:

@@ -42,7 +42,7 @@ class Innocent:
         job = _sleeping(RUN_SECONDS)
         ids = (await self.client.submit(job)).ids
         counts = await self.client.wait(select(everything=False, jobs=[ids[0][0]]), timeout=PATIENCE_SECONDS)
-        assert counts == {"Done": 1}, counts
+        assert counts == {"Done": 1}, (await self.client.show(ids[0][0])).attempts
         return time.monotonic() - began
 
     @contextlib.asynccontextmanager

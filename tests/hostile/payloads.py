@@ -10,8 +10,16 @@ sys.exit(0 if reached else {NOTHING})
 READ = f"""
 import os, socket, sys
 reached = []
+here = os.getcwd()
+
+def listed(path):
+    # The way to its own directory is there, and nothing beside it.
+    above = path.rstrip("/") + "/"
+    way = here.removeprefix(above).split("/")[0] if here.startswith(above) else ""
+    return set(os.listdir(path)) - {{way}}
+
 for number, path in enumerate(sys.argv[1:]):
-    for look in (os.listdir, lambda path: open(path, "rb").read(1)):
+    for look in (listed, lambda path: open(path, "rb").read(1)):
         try:
             if look(path):
                 reached.append(path)

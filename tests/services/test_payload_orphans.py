@@ -255,6 +255,7 @@ async def test_a_stopped_shepherd_cannot_save_a_payload_from_its_kill(
     workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.job_agent.processes.INSIST_SECONDS", 0.3)
+    monkeypatch.setattr("services.job_agent.processes.ANSWER_SECONDS", 0.3)
     tag = new_tag()
     payload = python(workplace, DAEMON + STAY, tag)
     task = asyncio.create_task(payload.run())
@@ -265,6 +266,25 @@ async def test_a_stopped_shepherd_cannot_save_a_payload_from_its_kill(
     outcome = await asyncio.wait_for(task, 5)
     assert outcome.reason.code is Code.LEASE_EXPIRED
     assert alive(tag) == []
+
+
+async def test_a_payload_that_dies_slowly_ends_no_other(
+    workplace: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every death is slow to who is so impatient; the shepherd, which answers, is there all the same."""
+    monkeypatch.setattr("services.job_agent.processes.INSIST_SECONDS", 0.0)
+    first, tag, other_tag = workplace.processes.shepherd_pid, new_tag(), new_tag()
+    many = "import os, time\nfor _ in range(7): os.fork()\n" + STAY
+    payloads = [python(workplace, many, tag), python(workplace, "import time\n" + STAY, other_tag)]
+    tasks = [asyncio.create_task(each.run()) for each in payloads]
+    await until(lambda: len(alive(tag)) == 128 and alive(other_tag))
+    payloads[0].kill(Reason(Code.PROCESS_LIMIT), grace=0)
+    assert (await tasks[0]).reason.code is Code.PROCESS_LIMIT
+    assert alive(tag) == []
+    assert len(alive(other_tag)) == 1
+    assert workplace.processes.shepherd_pid == first
+    payloads[1].kill(Reason(Code.KILLED_BY_USER), grace=0)
+    assert (await tasks[1]).reason.code is Code.KILLED_BY_USER
 
 
 async def test_no_zombie_and_no_descriptor_stays(tmp_path: Path) -> None:
