@@ -1,11 +1,17 @@
 """`wms audit`, `wms migrate`: for whoever runs a system; they read its database."""
 
-from wms.cli.options import USUAL, Common, Flag
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from wms.cli.options import USUAL, Common, Flag, Within
 from wms.cli.printing import show, show_json
 from wms.cli.session import OK, SOME_FAILED, postgres_url, quiet, run_async
 
+OffersOpen = Annotated[int | None, Parameter(validator=Within(0, 1_000_000_000))]
 
-def audit(*, verbose: Flag = False, offers_open: int | None = None, common: Common = USUAL) -> int:
+
+def audit(*, verbose: Flag = False, offers_open: OffersOpen = None, common: Common = USUAL) -> int:
     """Check the system's invariants in its database.
 
     No job lost, none given away twice, history and states agree. It shares no code with the services. Exit code 1 when a check finds something.
