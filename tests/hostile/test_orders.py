@@ -5,6 +5,7 @@ import msgspec
 
 from tests.hostile.innocent import Innocent
 from tests.hostile.target import Target
+from tests.services.payload_support import alive, new_tag
 from tests.waiting import eventually
 from wms.auth.orders import OrderKeys
 from wms.auth.token import Claims
@@ -22,7 +23,8 @@ STRANGER = OrderKeys([b"?" * 32])
 async def test_forged_offers_answers_and_kills_run_nothing_and_end_nothing(
     target: Target, innocent: Innocent
 ) -> None:
-    evidence = target.root / "the-forger-was-here"
+    # What a contained payload writes is seen by nobody; that it runs is.
+    tag = new_tag()
     async with innocent.beside():
         for pilot_id, job_id, epoch in await _held(target):
             evil = OfferedJob(
@@ -31,7 +33,7 @@ async def test_forged_offers_answers_and_kills_run_nothing_and_end_nothing(
                 owner="innocent",
                 owner_group="users",
                 vo="local",
-                description=_touching(str(evidence)),
+                description=_sleeping(tag),
             )
             held = (JobId(job_id), Epoch(epoch))
             pilot = PilotId(pilot_id)
@@ -54,7 +56,7 @@ async def test_forged_offers_answers_and_kills_run_nothing_and_end_nothing(
             await target.kafka.send_many(TOPIC, [pilot.encode()] * len(payloads), payloads)
         ids = (await innocent.client.submit(JobDescription(executable="/bin/true", cpu_time=100))).ids
         assert await innocent.client.wait(select([ids[0][0]]), timeout=60) == {"Done": 1}
-    assert not evidence.exists()
+    assert alive(tag) == []
 
 
 async def test_output_that_nobody_asked_for_reaches_no_inbox(target: Target, innocent: Innocent) -> None:
@@ -98,5 +100,5 @@ async def _held(target: Target) -> list[tuple[str, int, int]]:
     return await eventually(held)
 
 
-def _touching(path: str) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(JobDescription(executable="/usr/bin/touch", arguments=(path,))))
+def _sleeping(tag: str) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(JobDescription(executable="/bin/sleep", arguments=(tag,))))
