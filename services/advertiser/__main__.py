@@ -1,5 +1,6 @@
 """Wires the advertiser."""
 
+from services import lean
 from services.advertiser.advertising import Advertising, Looking, Publisher
 from services.advertiser.config import Config
 from services.advertiser.sources import sources
@@ -18,4 +19,5 @@ async def build(host: Host, config: Config) -> None:
 
 
 if __name__ == "__main__":
+    lean.started()
     serve("advertiser", Config, build)

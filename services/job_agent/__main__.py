@@ -9,7 +9,8 @@ from pathlib import Path
 
 import uvloop
 
-from services.job_agent import lean, shepherd
+from services import lean
+from services.job_agent import shepherd
 from services.job_agent.agent import Agent
 from services.job_agent.isolation import Isolation
 from services.job_agent.link import KafkaLink

@@ -3,6 +3,7 @@
 import time
 from functools import partial
 
+from services import lean
 from services.job_manager.admission import Admission
 from services.job_manager.commands import Commands, Reading, on_refused
 from services.job_manager.config import Config
@@ -63,4 +64,5 @@ async def build(host: Host, config: Config) -> None:
 
 
 if __name__ == "__main__":
+    lean.started()
     serve("job_manager", Config, build)

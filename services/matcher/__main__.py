@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from services import lean
 from services.matcher import ads
 from services.matcher.config import Config
 from services.matcher.feed import Feed
@@ -89,4 +90,5 @@ async def _take_part(host: Host, index: QueueIndex, matching: Matching) -> None:
 
 
 if __name__ == "__main__":
+    lean.started()
     serve("matcher", Config, build)

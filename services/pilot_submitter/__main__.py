@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from services import lean
 from services.pilot_submitter.clearing import Clearing
 from services.pilot_submitter.config import Config
 from services.pilot_submitter.following import Following
@@ -48,4 +49,5 @@ async def build(host: Host, config: Config) -> None:
 
 
 if __name__ == "__main__":
+    lean.started()
     serve("pilot_submitter", Config, build)

@@ -164,13 +164,18 @@ def test_a_wrong_variable_is_named(file: Path, name: str) -> None:
 def test_a_service_ends_with_the_error_and_nothing_else(file: Path) -> None:
     file.write_text(LEAST + "[postgres]\nurll = 'x'\n")
     ended = subprocess.run(
-        [sys.executable, "-m", "services.job_manager", "--config", str(file)],
+        [sys.executable, "-X", "importtime", "-m", "services.job_manager", "--config", str(file)],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
+    lines = ended.stderr.splitlines(keepends=True)
+    imported = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+    said = "".join(line for line in lines if not line.startswith("import time:"))
     assert ended.returncode == 2
-    assert ended.stderr.startswith("job_manager: ")
-    assert "`urll`" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    assert said.startswith("job_manager: ")
+    assert "`urll`" in said
+    assert "Traceback" not in said
+    assert "structlog.dev" in imported
+    assert "rich.console" not in imported, "nothing that it prints needs it"
