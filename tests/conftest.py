@@ -4,8 +4,11 @@ WMS_TEST_POSTGRES=URL takes a server that runs already; WMS_TEST_BACKEND=docker 
 Docker daemon answers; else the embedded one is started, in a directory of the session's.
 """
 
+import contextlib
 import itertools
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -35,6 +38,11 @@ settings.register_profile("wms", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("wms")
 
 
+IN_MEMORY = Path("/dev/shm")
+ROOM_BYTES = 2 * 1024**3
+"""What has to be free there: each process that runs tests keeps its databases in it."""
+
+
 def with_database(url: str, database: str) -> str:
     """Return `url` with its database replaced."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
@@ -49,8 +57,25 @@ async def execute(url: str, statement: str) -> None:
         await connection.close()
 
 
+@pytest.fixture(scope="session")
+def quick_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield a directory in memory, if there is room: a database of a test's own is 400 files, which a disk makes slowly."""
+    with contextlib.ExitStack() as stack:
+        if os.access(IN_MEMORY, os.W_OK | os.X_OK) and shutil.disk_usage(IN_MEMORY).free > ROOM_BYTES:
+            yield Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wms-tests-", dir=IN_MEMORY)))
+        else:
+            yield tmp_path_factory.mktemp("quick")
+
+
+@pytest.fixture
+def quick_tmp(quick_dir: Path) -> Iterator[Path]:
+    """Yield a directory of the test's own below that, whose name has a space in it; for servers, not for jobs."""
+    with tempfile.TemporaryDirectory(prefix="a test ", dir=quick_dir) as path:
+        yield Path(path)
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+async def postgres_server(quick_dir: Path) -> AsyncIterator[str]:
     """Yield the URL of a Postgres server on which databases may be made."""
     if given := os.environ.get("WMS_TEST_POSTGRES"):
         yield given
@@ -58,7 +83,9 @@ async def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIter
         for url in _postgres_in_docker():
             yield url
     else:
-        async with Postgres(tmp_path_factory.mktemp("postgres"), durable=False) as server:
+        # To drop a database Postgres looks through all of its buffers.
+        small = {"shared_buffers": "64MB", "min_wal_size": "32MB", "max_wal_size": "256MB"}
+        async with Postgres(quick_dir / "postgres", durable=False, settings=small) as server:
             yield server.url
 
 
@@ -109,8 +136,8 @@ async def _fresh_database(server: str, template: str) -> AsyncIterator[str]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def broker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Broker]:
-    """Yield the session's embedded broker; a test that stops or kills one starts its own."""
-    async with Broker(tmp_path_factory.mktemp("broker")) as server:
+    """Yield the session's embedded broker; a test that kills it starts it again, at its port."""
+    async with Broker(tmp_path_factory.mktemp("with space") / "broker") as server:
         yield server
 
 
@@ -124,7 +151,7 @@ def kafka(broker: Broker) -> str:
 async def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ApacheKafka]:
     """Yield the session's Apache Kafka."""
     skip_without_apache_kafka()
-    async with ApacheKafka(tmp_path_factory.mktemp("apache_kafka")) as server:
+    async with ApacheKafka(tmp_path_factory.mktemp("with space") / "apache_kafka") as server:
         yield server
 
 

@@ -23,8 +23,8 @@ from wms.errors import Rejected, Unavailable
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Postgres]:
-    async with Postgres(tmp_path_factory.mktemp("with space") / "pg", durable=False) as server:
+async def shared(quick_dir: Path) -> AsyncIterator[Postgres]:
+    async with Postgres(quick_dir / "with space" / "pg", durable=False) as server:
         yield server
 
 
@@ -34,6 +34,13 @@ async def postgres(shared: Postgres) -> Postgres:
     if not shared.running:
         await shared.start()
     return shared
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stopped(shared: Postgres) -> Path:
+    """Return the directory of their cluster, on which no server runs."""
+    await shared.stop()
+    return shared.data_dir
 
 
 async def fetch_value(url: str, query: str) -> object:
@@ -70,11 +77,11 @@ async def test_listens_on_no_port(postgres: Postgres) -> None:
     assert stat.S_IMODE(postgres.sockets.stat().st_mode) == 0o700
 
 
-async def test_a_path_that_is_too_long_for_a_socket_has_one_elsewhere(tmp_path: Path) -> None:
-    server = Postgres(tmp_path / ("long" * 20), durable=False)
+async def test_a_path_that_is_too_long_for_a_socket_has_one_elsewhere(quick_tmp: Path) -> None:
+    server = Postgres(quick_tmp / ("long" * 20), durable=False)
     async with server:
         elsewhere = server.sockets
-        assert not elsewhere.is_relative_to(tmp_path)
+        assert not elsewhere.is_relative_to(quick_tmp)
         assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o700
         assert await fetch_value(server.url, "SELECT 1") == 1
         elsewhere.chmod(0o755)
@@ -132,26 +139,26 @@ async def test_foreign_pid_in_the_pid_file_is_not_believed(postgres: Postgres) -
     assert await fetch_value(postgres.url, "SELECT 1") == 1
 
 
-async def test_half_made_cluster_is_made_anew(tmp_dir: Path) -> None:
-    (tmp_dir / "pg" / "cluster.new" / "base").mkdir(parents=True)
-    async with Postgres(tmp_dir / "pg", durable=False) as server:
+async def test_half_made_cluster_is_made_anew(quick_tmp: Path) -> None:
+    (quick_tmp / "pg" / "cluster.new" / "base").mkdir(parents=True)
+    async with Postgres(quick_tmp / "pg", durable=False) as server:
         assert await fetch_value(server.url, "SELECT 1") == 1
 
 
-async def test_settings_reach_the_server(tmp_dir: Path) -> None:
-    async with Postgres(tmp_dir / "pg", durable=False, settings={"work_mem": "3MB"}) as server:
+async def test_settings_reach_the_server(stopped: Path) -> None:
+    async with Postgres(stopped, durable=False, settings={"work_mem": "3MB"}) as server:
         assert await fetch_value(server.url, "SHOW work_mem") == "3MB"
         assert await fetch_value(server.url, "SHOW jit") == "off"
         assert await fetch_value(server.url, "SHOW synchronous_commit") == "on"
 
 
-async def test_wrong_setting_is_said_with_the_log(tmp_dir: Path) -> None:
+async def test_wrong_setting_is_said_with_the_log(stopped: Path) -> None:
     with pytest.raises(Unavailable, match="no_such_setting"):
-        await Postgres(tmp_dir / "pg", durable=False, settings={"no_such_setting": "1"}).start()
+        await Postgres(stopped, durable=False, settings={"no_such_setting": "1"}).start()
 
 
-async def test_default_is_durable(tmp_dir: Path) -> None:
-    async with Postgres(tmp_dir / "pg") as server:
+async def test_default_is_durable(stopped: Path) -> None:
+    async with Postgres(stopped) as server:
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             assert await fetch_value(server.url, f"SHOW {setting}") == "on"
 
@@ -179,10 +186,10 @@ def guises() -> list[privilege.Guise]:
 
 
 @pytest.mark.parametrize("guise", guises(), ids=lambda guise: guise.value)
-async def test_ends_with_its_parent_however_that_dies(tmp_dir: Path, guise: privilege.Guise) -> None:
+async def test_ends_with_its_parent_however_that_dies(quick_tmp: Path, guise: privilege.Guise) -> None:
     if guise is not privilege.Guise.SELF and not privilege.works(guise):
         pytest.skip(f"no {guise.value} here")
-    command = [sys.executable, "-c", PARENT, str(tmp_dir / "pg"), guise.value]
+    command = [sys.executable, "-c", PARENT, str(quick_tmp / "pg"), guise.value]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         postmaster = int(await asyncio.to_thread(parent.stdout.readline))
@@ -191,5 +198,5 @@ async def test_ends_with_its_parent_however_that_dies(tmp_dir: Path, guise: priv
         parent.send_signal(signal.SIGKILL)
     await eventually(lambda: not any(lives(pid) for pid in (postmaster, *children)))
     # And the next life finds its data, whoever ran it before.
-    async with Postgres(tmp_dir / "pg", durable=False) as server:
+    async with Postgres(quick_tmp / "pg", durable=False) as server:
         assert await fetch_value(server.url, "SELECT 1") == 1

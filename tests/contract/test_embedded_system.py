@@ -34,8 +34,8 @@ BARE: tuple[str, ...] = ()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[System]:
-    async with System(tmp_path_factory.mktemp("a system"), durable=False, services=BARE) as each:
+async def system(quick_dir: Path) -> AsyncIterator[System]:
+    async with System(quick_dir / "a system", durable=False, services=BARE) as each:
         yield each
 
 
@@ -147,18 +147,18 @@ async def test_second_on_its_directory_is_refused_by_name(system: System) -> Non
     assert system.broker.running
 
 
-async def test_unknown_broker_is_refused(tmp_dir: Path) -> None:
+async def test_unknown_broker_is_refused(quick_tmp: Path) -> None:
     with pytest.raises(Rejected, match="no broker is named"):
-        await System(tmp_dir, kafka="rabbit", durable=False, services=BARE).start()
-    assert not members(system_id(tmp_dir))
+        await System(quick_tmp, kafka="rabbit", durable=False, services=BARE).start()
+    assert not members(system_id(quick_tmp))
 
 
-async def test_nothing_is_up_so_nothing_comes_down(tmp_dir: Path) -> None:
-    assert not await down(tmp_dir)
+async def test_nothing_is_up_so_nothing_comes_down(quick_tmp: Path) -> None:
+    assert not await down(quick_tmp)
 
 
-async def test_every_service_runs_and_comes_back_when_killed(tmp_dir: Path) -> None:
-    async with System(tmp_dir, durable=False) as system:
+async def test_every_service_runs_and_comes_back_when_killed(quick_tmp: Path) -> None:
+    async with System(quick_tmp, durable=False) as system:
         assert set(system.state().children) == {"postgres", "broker", *SERVICES}
         for name in SERVICES:
             pid = system.supervisor.pid_of(name)
@@ -166,7 +166,7 @@ async def test_every_service_runs_and_comes_back_when_killed(tmp_dir: Path) -> N
             os.kill(pid, signal.SIGKILL)
         await eventually(lambda: all(system.state().children[name].starts == 2 for name in SERVICES))
         await system.wait_beating()
-    assert of_system(tmp_dir) == []
+    assert of_system(quick_tmp) == []
 
 
 async def test_what_clients_are_told_is_what_they_read(system: System) -> None:
@@ -215,21 +215,21 @@ def of_system(root: Path) -> list[int]:
     return sorted(found)
 
 
-async def test_killed_whole_it_leaves_nothing_and_comes_back_with_its_rows(tmp_dir: Path) -> None:
-    with start_process(tmp_dir) as first:
+async def test_killed_whole_it_leaves_nothing_and_comes_back_with_its_rows(quick_tmp: Path) -> None:
+    with start_process(quick_tmp) as first:
         assert await is_up(first)
-        url = client_file(tmp_dir)["postgres"]["url"]
+        url = client_file(quick_tmp)["postgres"]["url"]
         await execute(url, "CREATE TABLE kept AS SELECT 1 AS n")
-        assert of_system(tmp_dir)
+        assert of_system(quick_tmp)
         first.kill()
-    await eventually(lambda: of_system(tmp_dir) == [])
-    with start_process(tmp_dir) as second:
+    await eventually(lambda: of_system(quick_tmp) == [])
+    with start_process(quick_tmp) as second:
         assert await is_up(second)
-        assert client_file(tmp_dir)["postgres"]["url"] == url
+        assert client_file(quick_tmp)["postgres"]["url"] == url
         await execute(url, "SELECT n FROM kept")
-        lifeline = Lifeline.open(tmp_dir / "up.lock")
+        lifeline = Lifeline.open(quick_tmp / "up.lock")
         assert lifeline.pid == second.pid
-        assert await down(tmp_dir)
+        assert await down(quick_tmp)
         assert second.wait(10) == 0
     lifeline.close()
-    assert of_system(tmp_dir) == []
+    assert of_system(quick_tmp) == []

@@ -108,9 +108,9 @@ async def test_no_file_can_be_read_whatever_the_umask(system: System) -> None:
     assert set(await as_nobody(*files[:50])) == {"PermissionError"}
 
 
-async def test_where_the_broker_is_open_it_is_said(tmp_path: Path) -> None:
+async def test_where_the_broker_is_open_it_is_said(tmp_path: Path, database: str) -> None:
     (tmp_path / "data").mkdir(mode=0o755)
-    async with System(tmp_path / "data", kafka="loopback", durable=False, services=()) as system:
+    async with System(tmp_path / "data", kafka="loopback", postgres=database, services=()) as system:
         assert stat.S_IMODE(system.layout.root.stat().st_mode) == 0o700
         assert "every user of this machine can reach the broker" in system.exposed
 

@@ -53,6 +53,7 @@ class Grid:
         self.url = system.facts.postgres_url
         self.agents: list[Agent] = []
         self.orders = OrderKeys.from_file(system.layout.keys / "orders.key")
+        self._database: asyncpg.Connection | None = None
 
     @property
     def store(self) -> SandboxStore:
@@ -77,11 +78,14 @@ class Grid:
         return agent
 
     async def sql(self, statement: str, *args: Any) -> list[asyncpg.Record]:
-        connection = await asyncpg.connect(self.url)
-        try:
-            return list(await connection.fetch(statement, *args))
-        finally:
-            await connection.close()
+        """Run a statement; the connection is kept, since most are asked again and again."""
+        if self._database is None or self._database.is_closed():
+            self._database = await asyncpg.connect(self.url)
+        return list(await self._database.fetch(statement, *args))
+
+    async def close(self) -> None:
+        if self._database is not None:
+            await self._database.close()
 
     async def states(self, job_ids: list[int]) -> dict[int, str]:
         rows = await self.sql("select job_id, state from job where job_id = any ($1)", job_ids)
@@ -214,8 +218,10 @@ class Agent:
 
 
 @contextlib.asynccontextmanager
-async def grid(root: Path, lease_seconds: float = LEASE_SECONDS) -> AsyncIterator[Grid]:
-    system = System(root, slots=4, durable=False, services=("job_manager", "matcher"))
+async def grid(
+    root: Path, lease_seconds: float = LEASE_SECONDS, *, postgres: str = "embedded"
+) -> AsyncIterator[Grid]:
+    system = System(root, postgres=postgres, slots=4, durable=False, services=("job_manager", "matcher"))
     system.supervisor = quick = _Quick(system.layout.root)
     quick.lease_seconds = lease_seconds
     async with system, Client.connect(system.layout.root, timeout=30) as client:
@@ -224,3 +230,4 @@ async def grid(root: Path, lease_seconds: float = LEASE_SECONDS) -> AsyncIterato
             yield made
         finally:
             await asyncio.gather(*(agent.stop() for agent in made.agents))
+            await made.close()

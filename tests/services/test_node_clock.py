@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def place(tmp_path: Path) -> AsyncIterator[Grid]:
-    async with grid(tmp_path / "grid", LEASE_SECONDS) as made:
+async def place(tmp_path: Path, database: str) -> AsyncIterator[Grid]:
+    async with grid(tmp_path / "grid", LEASE_SECONDS, postgres=database) as made:
         yield made
 
 

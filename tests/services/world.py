@@ -307,7 +307,7 @@ def result(held: Held, outcome: Any = "done", code: Code = Code.DONE, **more: An
 
 @asynccontextmanager
 async def world(url: str) -> AsyncIterator[World]:
-    db = await Database.connect(url, size=4, application="test")
+    db = await Database.connect(url, size=4, ready=1, application="test")
     try:
         yield World(db, url)
     finally:

@@ -3,11 +3,12 @@
 import json
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import asyncpg
+import pytest
 import pytest_asyncio
 
+from tests.conftest import _fresh_database as fresh_database
 from tests.conftest import eventually
 from tests.system.test_why import OwnShell
 from wms.embedded.system import System
@@ -15,10 +16,16 @@ from wms.embedded.system import System
 SOON_SECONDS = 5.0
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def system(tmp_path: Path) -> AsyncIterator[System]:
-    async with System(tmp_path / "own", slots=2, durable=False, log_level="warning") as running:
-        yield running
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def system(
+    tmp_path_factory: pytest.TempPathFactory, postgres_server: str, template: str
+) -> AsyncIterator[System]:
+    async for database in fresh_database(postgres_server, template):
+        own = System(
+            tmp_path_factory.mktemp("pilots") / "own", postgres=database, slots=2, log_level="warning"
+        )
+        async with own as running:
+            yield running
 
 
 async def advertised(shell: OwnShell) -> bool:

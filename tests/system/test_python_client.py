@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.conftest import _fresh_database as fresh_database
 from wms.client import Client, JobDescription, Rejected, State, Unavailable, select
 from wms.client import sync as blocking
 from wms.client.executor import Executor
@@ -15,9 +16,13 @@ from wms.embedded.system import System
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def root(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
-    async with System(tmp_path_factory.mktemp("python"), durable=False, log_level="warning") as system:
-        yield system.layout.root
+async def root(
+    tmp_path_factory: pytest.TempPathFactory, postgres_server: str, template: str
+) -> AsyncIterator[Path]:
+    async for database in fresh_database(postgres_server, template):
+        own = System(tmp_path_factory.mktemp("python"), postgres=database, log_level="warning")
+        async with own as system:
+            yield system.layout.root
 
 
 async def test_jobs_are_watched_until_they_have_ended(root: Path) -> None:

@@ -11,10 +11,10 @@ from wms.embedded.system import System
 from wms.runtime import clock
 
 
-async def test_a_system_outlives_its_first_tokens(tmp_path: Path) -> None:
+async def test_a_system_outlives_its_first_tokens(tmp_path: Path, database: str) -> None:
     pilots = {"token_seconds": 4.0}
     async with (
-        System(tmp_path / "own", slots=1, durable=False, token_seconds=4.0, pilots=pilots) as system,
+        System(tmp_path / "own", postgres=database, slots=1, token_seconds=4.0, pilots=pilots) as system,
         Client.connect(system.layout.root, timeout=60) as client,
     ):
         file = TokenFile(system.layout.user_token)

@@ -26,9 +26,10 @@ class OwnShell(Shell):
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def running(tmp_path: Path) -> AsyncIterator[System]:
+async def running(tmp_path: Path, database: str) -> AsyncIterator[System]:
     services = ("job_manager", "matcher")
-    async with System(tmp_path / "own", services=services, durable=False, log_level="warning") as system:
+    own = System(tmp_path / "own", postgres=database, services=services, log_level="warning")
+    async with own as system:
         yield system
 
 

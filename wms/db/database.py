@@ -175,13 +175,19 @@ class Database:
 
     @classmethod
     async def connect(
-        cls, url: str, *, size: int = 6, application: str = "wms", statement_seconds: float = 60
+        cls,
+        url: str,
+        *,
+        size: int = 6,
+        ready: int = READY,
+        application: str = "wms",
+        statement_seconds: float = 60,
     ) -> "Database":
-        """Open the pool, or raise Unavailable."""
+        """Open a pool of up to `size` connections, `ready` of them at once, or raise Unavailable."""
         try:
             pool = await asyncpg.create_pool(
                 url,
-                min_size=min(READY, size),
+                min_size=min(ready, size),
                 max_size=size,
                 # What was had is kept: others may have taken all the rest by the time that it is needed.
                 max_inactive_connection_lifetime=0,
