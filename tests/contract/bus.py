@@ -136,7 +136,8 @@ class Bus:
         """Wait for so many effects and return them."""
 
         async def enough() -> bool:
-            return len(await self.effects()) >= count
+            ((found,),) = await self.sql("select count(*) from effect")
+            return bool(found >= count)
 
         await eventually(enough, within)
         return await self.effects()

@@ -258,11 +258,27 @@ async def test_it_has_no_privileges_and_can_gain_none(new: New) -> None:
     assert outcome.stdout_tail.startswith(expected), outcome.stdout_tail + outcome.stderr_tail
 
 
-@pytest.mark.parametrize("place", ["/", "/etc", "/usr/bin", "/var/lib", "/run", "/proc/sys/kernel", ".."])
+@pytest.mark.parametrize("place", ["/", "/etc", "/usr/bin", "/var/lib", "/run", "/proc/sys/kernel"])
 async def test_nothing_outside_its_directory_can_be_written(new: New, place: str) -> None:
     outcome = await shell(new, f"cd {place} && echo x > wms-was-here && cat wms-was-here")
     assert outcome.reason.code is Code.EXIT_CODE
     assert outcome.stdout_tail == ""
+
+
+async def test_nothing_is_written_beside_its_directories(new: New) -> None:
+    """Where the jobs lie below /tmp, what is above them is of the payload's own /tmp, which it may write to."""
+    payload = new(
+        "sh", "-c", "for up in .. ../..; do echo x > $up/wms-was-here; done; echo tried; sleep 1000"
+    )
+    running = asyncio.create_task(payload.run())
+    await a_line(payload)
+    directory = payload._place.directory
+    assert directory.is_dir()
+    assert not [
+        each / "wms-was-here" for each in (directory, directory.parent) if (each / "wms-was-here").exists()
+    ]
+    payload.kill(Reason(Code.KILLED_BY_USER), grace=0)
+    await running
 
 
 async def test_its_tmp_and_shared_memory_are_its_own_and_go_with_it(new: New) -> None:
