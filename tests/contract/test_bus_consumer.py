@@ -264,6 +264,38 @@ def test_a_partition_behind_a_long_batch_is_told_and_not_taken_for_deaf(
     assert progress.longest_stall_seconds() == 0
 
 
+def test_a_batch_that_comes_on_is_told_from_one_that_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("wms.bus.progress.time.monotonic", lambda: now)
+    progress = Progress()
+    progress.assign([0, 1, 2])
+    progress.opened([0, 1, 2], {0: 5, 1: 5, 2: 5})
+    progress.taken([0, 1], {0: 5})
+    progress.taken([2], {2: 5})
+    now += 20
+    progress.stepped({0})  # its whole lane waits for the same batch
+    now += 3
+    told = [(each.busy_seconds, each.step_seconds_ago) for each in progress.health()]
+    assert told == [(23, 3), (23, 3), (23, 23)]
+    progress.done([0, 1])
+    assert [each.busy_seconds for each in progress.health()] == [0, 0, 23]
+
+
+async def test_a_batch_comes_on_with_each_of_its_statements_and_with_nothing_else(bus: Bus) -> None:
+    async with bus.instance() as one:
+        await eventually(lambda: one.partitions == set(range(PARTITIONS)))
+        steps: list[set[int]] = []
+        one.consumer._handling.on_step = lambda partitions: steps.append(set(partitions))
+        one.hold.clear()
+        await bus.send_raw([encode(Note(n=1))], [b"k1"])
+        await one.holding.wait()
+        before = len(steps)
+        one.hold.set()
+        await eventually(lambda: one.consumer.handled)
+        assert len(steps) > before
+        assert set(map(len, map(frozenset, steps))) == {1}
+
+
 async def test_lanes_go_on_together_when_the_share_lapses_for_one(bus: Bus) -> None:
     """A lane that is idle sees the share lapse; the one in a batch sees it restored. Both must read again."""
     async with bus.instance(batch=1, lanes=2) as one:

@@ -45,6 +45,25 @@ def test_one_with_a_silent_partition_is_not_up() -> None:
     assert state(beat(probe(0), probe(1, silent=12))) == ("STUCK", "q 1: no probe came back for 12 s")
 
 
+def handled(busy: float, step: float) -> tuple[str, str]:
+    reader = {
+        "partition": 1,
+        "reading": True,
+        "stalled": True,
+        "served_seconds_ago": busy,
+        "busy_seconds": busy,
+    }
+    reader["step_seconds_ago"] = step
+    return state(beat(probe(0), probe(1, silent=busy), partitions={"q": [reader]}))
+
+
+def test_an_honest_batch_of_half_a_minute_is_busy_and_one_that_stands_still_is_stuck() -> None:
+    assert handled(30, 2) == ("busy", "q 1: at one batch for 30 s")
+    assert handled(30, 12) == ("STUCK", "q 1: no probe came back for 30 s")
+    assert handled(9, 9) == ("STUCK", "q 1: nothing was read for 9 s")
+    assert handled(2, 1) == ("STUCK", "q 1: nothing was read for 2 s")
+
+
 def test_one_that_does_not_read_what_is_its_own_is_not_up() -> None:
     reader = {"partition": 1, "reading": False, "stalled": True, "served_seconds_ago": 9.0}
     stuck = beat(probe(0), probe(1, silent=9), partitions={"q": [reader]})

@@ -9,6 +9,7 @@ the dead letters, and the rest goes on.
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Generic, TypeVar
 
@@ -101,6 +102,7 @@ class Consumer(Generic[M]):
         )
         self.progress = Progress()
         self._handling.on_moved = self.progress.moved
+        self._handling.on_step = self.progress.stepped
         self._noting = Noting(db, self._feed, membership.instance_id)
         self._preparing = Preparing(preparation, slices or Slices()) if preparation is not None else None
         self._handling.preparing = self._preparing
@@ -327,7 +329,8 @@ class Consumer(Generic[M]):
         if self._turns is not None:
             batch, deferred = self._turns.split(batch, began, behind_seconds)
         if self._preparing is not None:
-            batch, more = await self._preparing.within_allowance(batch)
+            stepped = partial(self.progress.stepped, {each.record.partition for each in batch})
+            batch, more = await self._preparing.within_allowance(batch, stepped)
             deferred += more
         await self._handling.handle(batch, deferred)
         self._learn(records, batch, deferred, time.monotonic() - began)

@@ -1,7 +1,7 @@
 """Handling of batches: one transaction each, which also moves the offsets; what cannot be handled is found and set aside."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
@@ -44,6 +44,8 @@ class Handling(Generic[M]):
         self.db = db
         self.offsets: dict[int, int] = {}
         self.on_moved: Callable[[dict[int, int]], None] = lambda _: None
+        self.on_step: Callable[[Iterable[int]], None] = lambda _: None
+        """Called with the partitions of a batch that came a step further."""
         self._codec = codec
         self._handle = handle
         self._verifier = verifier
@@ -117,6 +119,7 @@ class Handling(Generic[M]):
     ) -> dict[int, int]:
         """Do what the messages ask; return the offsets that follow them."""
         following = await self._advance(tx, [each.record for each in (*batch, *deferred)])
+        tx.on_statement = partial(self.on_step, following.keys())
         if deferred:
             await parked.park(tx, self.feed, [(each.owner, each.letter("")) for each in deferred])
         await self.settle(tx, batch)

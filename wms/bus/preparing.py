@@ -1,7 +1,7 @@
 """Preparing deliveries: what can be done for messages before their transaction, each owner's within an allowance."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -33,11 +33,11 @@ class Preparing(Generic[M]):
         self._slices = slices
 
     async def within_allowance(
-        self, batch: Sequence[Decoded[M]]
+        self, batch: Sequence[Decoded[M]], on_step: Callable[[], None] = lambda: None
     ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
         """Return what is prepared, and what needs more time than its owner has, with all of the same owner after it."""
         alone = len({each.owner for each in batch if each.owner}) <= 1
-        outcomes = await self._outcomes(batch, ALONE_SECONDS if alone else ALLOWANCE_SECONDS)
+        outcomes = await self._outcomes(batch, ALONE_SECONDS if alone else ALLOWANCE_SECONDS, on_step)
         good: list[Decoded[M]] = []
         deferred: list[Decoded[M]] = []
         waiting: set[tuple[int, str]] = set()
@@ -58,7 +58,9 @@ class Preparing(Generic[M]):
             prepared.append(_prepared(each, outcome))
         return prepared
 
-    async def _outcomes(self, batch: Sequence[Decoded[M]], allowance: float) -> list[Outcome]:
+    async def _outcomes(
+        self, batch: Sequence[Decoded[M]], allowance: float, on_step: Callable[[], None] = lambda: None
+    ) -> list[Outcome]:
         outcomes: list[Outcome] = []
         works: list[Work] = []
         for each in batch:
@@ -69,7 +71,7 @@ class Preparing(Generic[M]):
                 works.append(Work(each.owner, steps, outcomes[-1]))
         if works:
             await self._preparation.refresh()
-            await self._slices.run(works, allowance or math.inf)
+            await self._slices.run(works, allowance or math.inf, on_step)
         return outcomes
 
 

@@ -27,6 +27,8 @@ class PartitionHealth(msgspec.Struct, frozen=True, kw_only=True):
     """Its first message in the batch in hand: what blocks it, when the batch is old."""
     busy_seconds: float = 0.0
     """For how long its lane has had a batch in hand."""
+    step_seconds_ago: float = 0.0
+    """Since that batch came a step further: a message prepared, a statement done."""
     stalled: bool = False
     """Whether it was not served for STALLED_AFTER_SECONDS, for whatever reason."""
 
@@ -48,6 +50,10 @@ class _Partition(msgspec.Struct):
     in_hand: int | None = None
     busy_since: float | None = None
     """Since when its lane has a batch in hand, of whichever partitions."""
+    lane: tuple[int, ...] = ()
+    """The partitions that this batch keeps waiting."""
+    stepped_at: float = 0.0
+    """When this batch last came a step further."""
     answered_at: int = 0
 
 
@@ -83,6 +89,14 @@ class Progress:
         for number in lane:
             each = self._partition(number)
             each.busy_since, each.in_hand = now, first_offsets.get(number)
+            each.lane, each.stepped_at = tuple(lane), now
+
+    def stepped(self, partitions: Iterable[int]) -> None:
+        """The batch in hand of the lane of these partitions has come a step further."""
+        now = time.monotonic()
+        for lane in {self._partition(number).lane for number in partitions}:
+            for number in lane:
+                self._partition(number).stepped_at = now
 
     def done(self, lane: Iterable[int]) -> None:
         """The batch in hand has ended, well or not."""
@@ -149,5 +163,6 @@ def _health(number: int, each: _Partition, now: float) -> PartitionHealth:
         served_seconds_ago=round(now - each.served_at, 1),
         in_hand_offset=each.in_hand,
         busy_seconds=0.0 if each.busy_since is None else round(now - each.busy_since, 1),
+        step_seconds_ago=0.0 if each.busy_since is None else round(now - each.stepped_at, 1),
         stalled=now - each.served_at > STALLED_AFTER_SECONDS,
     )

@@ -38,13 +38,19 @@ class Slices:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "prepare")
 
-    async def run(self, works: Sequence[Work], allowance: float) -> None:
-        """Do the works in their order, of each owner's so many seconds at most: the others stay undone."""
+    async def run(
+        self, works: Sequence[Work], allowance: float, on_step: Callable[[], None] = lambda: None
+    ) -> None:
+        """Do the works in their order, of each owner's so many seconds at most: the others stay undone.
+
+        `on_step` is called after each slice.
+        """
         spent: dict[str, float] = {}
         position = 0
         loop = asyncio.get_running_loop()
         while position < len(works):
             position = await loop.run_in_executor(self._thread, _slice, works, position, spent, allowance)
+            on_step()
 
     async def call(self, work: Callable[[], None]) -> None:
         """Do something in that thread, between the slices of others."""

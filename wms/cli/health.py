@@ -14,6 +14,7 @@ from wms.cli.quantities import since, span
 from wms.cli.service_health import (
     Heartbeat,
     PartitionLine,
+    busy,
     partitions,
     problems,
     summed_up,
@@ -59,6 +60,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     probe_ms: float | None = None
     """The longest round trip of a probe through a partition of its own; of one that is not served its silence."""
     note: str = ""
+    busy: str = ""
+    """What it has had in hand for long, and comes on with."""
     problems: tuple[str, ...] = ()
     """Everything that is wrong with it."""
     partitions: tuple[PartitionLine, ...] = ()
@@ -109,8 +112,13 @@ def row(part: Part) -> tuple[object, ...]:
         "-" if value is None or value == "" else value
         for value in (part.pid, part.starts, part.since, part.lag, probe)
     )
-    state = "up" if part.up else "STUCK" if part.running else "DOWN"
-    return (part.name, state, *told, summed_up(part.problems) or part.note)
+    return (part.name, _state(part), *told, summed_up(part.problems) or part.busy or part.note)
+
+
+def _state(part: Part) -> str:
+    if part.up:
+        return "busy" if part.busy else "up"
+    return "STUCK" if part.running else "DOWN"
 
 
 def _milliseconds(duration: float) -> str:
@@ -305,6 +313,7 @@ def _service(beat: Heartbeat, lines: list[PartitionLine], now: Any) -> Part:
         lag=beat.lag(),
         probe_ms=worst_round_trip(lines),
         note=", ".join((f"handled {beat.handled():,}", *beat.facts())),
+        busy=busy(lines),
         problems=tuple(wrong),
         partitions=tuple(lines),
     )

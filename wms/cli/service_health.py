@@ -1,5 +1,6 @@
 """Judging a service by its heartbeat: whether each of its partitions is served, and what else is wrong with it. Pure."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import msgspec
 
 from wms.bus.probe import UNSERVED_AFTER_SECONDS, ConsumerHealth, ProbeHealth
+from wms.bus.progress import STALLED_AFTER_SECONDS
 
 SHOWN = 3
 """So many of a service's troubles are named in a line; JSON has all."""
@@ -26,6 +28,8 @@ class PartitionLine(msgspec.Struct, frozen=True, kw_only=True):
     lag: int = 0
     served: bool = True
     problem: str = ""
+    busy_seconds: float = 0.0
+    """For how long it waits for a batch that is in hand and comes on: nothing is wrong with it."""
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +94,10 @@ def _readers(beat: Heartbeat) -> dict[tuple[str, int], Mapping[str, Any]]:
 
 def _line(consumer: str, topic: str, probe: ProbeHealth, reader: Mapping[str, Any]) -> PartitionLine:
     problem, seconds = "", probe.silent_seconds
-    if reader.get("stalled", False) and not reader.get("reading", True):
+    busy = _busy_seconds(reader)
+    if busy > STALLED_AFTER_SECONDS:
+        problem = ""
+    elif reader.get("stalled", False) and not reader.get("reading", True):
         problem = "no reader is open"
     elif not probe.is_served:
         problem = "no probe came back"
@@ -106,7 +113,22 @@ def _line(consumer: str, topic: str, probe: ProbeHealth, reader: Mapping[str, An
         lag=max(0, behind),
         served=not problem,
         problem=problem,
+        busy_seconds=busy if busy > STALLED_AFTER_SECONDS else 0.0,
     )
+
+
+def _busy_seconds(reader: Mapping[str, Any]) -> float:
+    """Return for how long a partition's lane has had a batch in hand that comes on; 0 for one that stands still."""
+    stands_still = reader.get("step_seconds_ago", math.inf) > STALLED_AFTER_SECONDS
+    return 0.0 if stands_still else float(reader.get("busy_seconds", 0.0))
+
+
+def busy(lines: Iterable[PartitionLine]) -> str:
+    """Return in words which consumer has had a batch in hand for longest, of those that take long; empty for none."""
+    longest = max(lines, key=lambda each: each.busy_seconds, default=None)
+    if longest is None or not longest.busy_seconds:
+        return ""
+    return f"{longest.consumer} {longest.partition}: at one batch for {longest.busy_seconds:.0f} s"
 
 
 def _unassigned(consumer: str, topic: str, number: int, up_seconds: float) -> PartitionLine:

@@ -79,6 +79,8 @@ class Transaction:
         self._replies: Outgoing = {}
         self._undo: list[Callable[[], None]] = []
         self._now: datetime | None = None
+        self.on_statement: Callable[[], None] = lambda: None
+        """Called when a statement is done."""
 
     def on_failure(self, undo: Callable[[], None]) -> None:
         """Call this if the transaction does not commit: what memory took for granted is put back."""
@@ -103,24 +105,31 @@ class Transaction:
     async def fetch(self, query: str, *args: Any) -> list[asyncpg.Record]:
         """Return all rows of a named block."""
         rows: list[asyncpg.Record] = await self.connection.fetch(query, *args)
+        self.on_statement()
         return rows
 
     async def fetchrow(self, query: str, *args: Any) -> asyncpg.Record | None:
         """Return the first row of a named block, or None."""
-        return await self.connection.fetchrow(query, *args)
+        row = await self.connection.fetchrow(query, *args)
+        self.on_statement()
+        return row
 
     async def fetchval(self, query: str, *args: Any) -> Any:
         """Return the first column of the first row of a named block, or None."""
-        return await self.connection.fetchval(query, *args)
+        value = await self.connection.fetchval(query, *args)
+        self.on_statement()
+        return value
 
     async def execute(self, query: str, *args: Any) -> int:
         """Run a named block; return how many rows it touched."""
         status = await self.connection.execute(query, *args)
+        self.on_statement()
         return int(status.rpartition(" ")[2]) if status[-1:].isdigit() else 0
 
     async def copy(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows: cheaper than a statement where they are many and nothing is to be decided."""
         await self.connection.copy_records_to_table(table, records=rows, columns=columns)
+        self.on_statement()
 
     def learn_now(self, now: datetime) -> None:
         """Take the database's time from a statement that told it by the way."""
