@@ -262,7 +262,8 @@ class Matching:
     def _answer(self, tx: Transaction, request: Bound, claimed: Sequence[Claimed]) -> None:
         topic = inbox(request.resource.site)
         if not claimed:
-            why = self._index.why_nothing(request.resource)
+            # Pilots are told no examples: these are others' jobs.
+            why = self._index.why_nothing(request.resource, with_examples=False)
             answer = NoMatch(
                 pilot_id=request.pilot_id,
                 request_id=request.request_id,

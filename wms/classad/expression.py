@@ -30,7 +30,20 @@ class Expression:
     """
 
     def __init__(self, tree: Node) -> None:
-        self.tree = tree
+        self._tree: Node | None = tree
+
+    @property
+    def tree(self) -> Node:
+        """What the text means."""
+        return self._tree if self._tree is not None else parse_expression(self.text)
+
+    def shed_tree(self) -> None:
+        """Give back the memory of the tree, which is large: whoever wants it has the canonical text parsed again.
+
+        For bound expressions; to evaluate one over ads that do not look back does not take its tree.
+        """
+        _ = self.text, self.other, self.own, self.bare, self.envelope, self.single
+        self._tree = None
 
     @staticmethod
     def parse(text: str, place: str = "") -> "Expression":

@@ -62,13 +62,16 @@ def could(expression: Expression, known: Sketch, own: Ad = NOTHING) -> bool:
         return False
 
 
-def own_part(expression: Expression, known: Sketch) -> Expression:
+def own_part(expression: Expression, known: Sketch) -> Expression | None:
     """Return an expression of an ad that is known as a sketch, with what is known of that ad folded in; what is free is left.
 
-    Raises Rejected if it grows too large.
+    None if it grows too large.
     """
     whole = _put_in(expression.tree, known)
-    nodes(whole, "")
+    try:
+        nodes(whole, "")
+    except Rejected:
+        return None
     return Expression(fold(whole))
 
 

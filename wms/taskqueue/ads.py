@@ -131,15 +131,31 @@ def _own(attributes: str) -> Ad:
     return Ad.parse(attributes) if attributes else NOTHING
 
 
-@lru_cache(maxsize=16_384)
+LONG_TEXT = 2_048
+"""Characters. What longer expressions become is a hundred times larger: few of them are remembered."""
+KEPT_LONG = 128
+
+
 def wish(text: str, job: Words) -> Expression:
     """Return a job's expression, bound to its ad: it looks at the resource alone."""
-    expression = Expression.parse(text)
+    return _wish(text, job) if len(text) <= LONG_TEXT else _long_wish(text, job)
+
+
+def bound_to_job(expression: Expression, job: Words) -> Expression:
+    """Return an expression of a job, bound to its ad."""
     own = expression.own | expression.bare
     try:
         return job_ad(job, own).bind(expression) if own else expression
     except Rejected:
         return Expression(Literal(ERROR))  # it grew too large: never true
+
+
+def _parsed_wish(text: str, job: Words) -> Expression:
+    return bound_to_job(Expression.parse(text), job)
+
+
+_wish = lru_cache(maxsize=16_384)(_parsed_wish)
+_long_wish = lru_cache(maxsize=KEPT_LONG)(_parsed_wish)
 
 
 def without_unseen(asked: Requirements, names: frozenset[str]) -> Requirements:
@@ -296,11 +312,8 @@ def open_requirements(ad: Ad, known: Sketch) -> Expression | None:
     required = ad.expression("requirements")
     if required is None:
         return None
-    try:
-        left = own_part(required, known)
-    except Rejected:
-        return None
-    return left if left.own else None
+    left = own_part(required, known)
+    return left if left is not None and left.own else None
 
 
 @lru_cache(maxsize=_KEPT)

@@ -168,9 +168,9 @@ class WishColumn(Column):
         return self._wishes.evaluated
 
     def _learn(self, part: Any) -> None:
-        self._wishes.append(part)
+        names = self._wishes.append(part)
         if part is not None:
-            self._faces.look(self._wishes.looked)
+            self._faces.look(names)
 
     def bits(self, _: Resource, face: Face | None, /) -> Bits | None:
         """Return by slot which queues' requirements are true; None when all are."""

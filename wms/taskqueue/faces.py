@@ -2,6 +2,9 @@
 
 Ads change all the time, in what hardly anybody looks at. Resources whose ads are the same to all expressions that there are, and
 ask the same of jobs, have one face; all that is found out about an ad is kept by its face.
+
+A name can tell ads apart only if some queue looks at it *and* some resource has it. So a queue that looks at names which no
+resource has leaves all faces as they are, however many such names and queues there are.
 """
 
 import itertools
@@ -15,7 +18,17 @@ from wms.classad.expression import Expression
 from wms.classad.folding import constant
 from wms.classad.reduce import Sketch
 from wms.site import Resource, ad_of, forwards_of, with_ad
-from wms.taskqueue.ads import Described, Seen, combined, described, open_requirements, site_ad, sketched
+from wms.taskqueue.ads import (
+    RESOURCE,
+    Described,
+    Seen,
+    combined,
+    described,
+    open_requirements,
+    site_ad,
+    sketched,
+)
+from wms.taskqueue.node import MEASURED, POLICIES
 
 _KEPT = 4_096
 _KEPT_NAMES = 65_536
@@ -38,25 +51,40 @@ class Face(Struct, frozen=True, eq=False):
     """What is known of the ad of a pilot that is yet to be sent; None of one that is there."""
     open_requirements: Expression | None = None
     """What such an ad requires as far as it is known, where it looks at what is not."""
+    names: frozenset[str] = frozenset()
+    """The attributes that it has, or may turn out to have, in lower case: all others are undefined."""
 
 
 class Faces:
-    """The ads of computing elements, and the faces of resources there. `version` moves when more is looked at."""
+    """The ads of computing elements, and the faces of resources there.
+
+    `version` moves when a face may be another than it was: what was kept of resources is to be looked up anew.
+    """
 
     def __init__(self) -> None:
         self.version = 0
         self._is_looked_at = False
-        self._looked: frozenset[str] = frozenset()
+        self._looked: set[str] = set()
+        """The names that expressions of queues look at, in lower case."""
+        self._present: set[str] = set()
+        """The names that any resource so far has, or may have once it is there."""
+        self._relevant: frozenset[str] = frozenset()
+        """Those of both: by them faces differ."""
+        self._noted: set[tuple[str, Names | None]] = set()
+        """Ads and what their sites forward, of which the names are among those present."""
         self._ads: dict[Place, str] = {}
         self._numbers: Iterator[int] = itertools.count(1)
         self._by_name: dict[tuple[str, Described, Names | None], Face] = {}
         self._by_view: dict[Seen, Face] = {}
+        self._forget_present()
 
     def look(self, names: frozenset[str]) -> None:
         """Note that a queue has an expression, which looks at these names of resources, in lower case."""
-        if not self._is_looked_at or not names <= self._looked:
+        new = names - self._looked
+        self._looked |= new
+        if not self._is_looked_at or not self._present.isdisjoint(new):
             self._is_looked_at = True
-            self._looked |= names
+            self._relevant |= new & self._present
             self._forget()
             self.version += 1
 
@@ -88,17 +116,18 @@ class Faces:
 
     def of(self, resource: Resource) -> Face | None:
         """Return the face of a resource with its ad; None when nobody looks and nothing is asked."""
-        text = ad_of(resource)
+        text, forwards = ad_of(resource), forwards_of(resource)
         said = site_ad(text)
         if not self._is_looked_at and not said.demands:
             return None
-        names = self._looked if said.looks <= self._looked else self._looked | said.looks
-        name = text, described(resource, names), forwards_of(resource)
+        self._note(text, forwards, resource)
+        names = self._relevant if said.looks <= self._relevant else self._relevant | said.looks
+        name = text, described(resource, names), forwards
         face = self._by_name.get(name)
         if face is None:
             if len(self._by_name) >= _KEPT_NAMES:
                 self._forget()
-            face = self._by_name[name] = self._face(combined(*name[:2], self._looked | _OWN), name[2])
+            face = self._by_name[name] = self._face(combined(*name[:2], self._relevant | _OWN), forwards)
         return face
 
     def number(self, resource: Resource) -> int:
@@ -108,18 +137,50 @@ class Faces:
         face = self.of(self.seen(resource))
         return face.number if face else 0
 
+    def _note(self, text: str, forwards: Names | None, resource: Resource) -> None:
+        """Note the names that a resource has. Faces so far stay what they are: none of them had a name that is new."""
+        new = {name for name, _ in resource.node if name not in self._present}
+        if (text, forwards) not in self._noted:
+            if len(self._noted) >= _KEPT:
+                self._noted.clear()
+            self._noted.add((text, forwards))
+            new |= site_ad(text).attributes.keys() - self._present
+            if forwards is not None:
+                new |= {*map(str.lower, forwards), *MEASURED, *POLICIES} - self._present
+        if not new:
+            return
+        if len(self._present) > _KEPT_NAMES:
+            # Other resources note theirs again when they are looked up next.
+            self._forget_present()
+            self._forget()
+            self.version += 1
+            self._note(text, forwards, resource)
+            return
+        self._present |= new
+        self._relevant |= new & self._looked
+
     def _face(self, ad: Ad, forwards: Names | None) -> Face:
+        relevant = self._relevant
         rank = None if ad.rank is None or constant(ad.rank.tree) else ad.rank
         known = None if forwards is None else sketched(ad, forwards)
         left = known and open_requirements(ad, known)
-        told = known and (known.ad.view(self._looked), known.free & self._looked, left and left.text)
-        view = ad.view(self._looked), ad.requirements and ad.requirements.text, rank and rank.text, told
+        told = known and (known.ad.view(relevant), known.free & relevant, left and left.text)
+        # The names as well: when there were fewer, the same values may have been those of others.
+        view = relevant, ad.view(relevant), ad.requirements and ad.requirements.text, rank and rank.text, told
         face = self._by_view.get(view)
         if face is None:
             if len(self._by_view) >= _KEPT:
                 self._forget()
-            face = self._by_view[view] = Face(next(self._numbers), ad, ad.requirements, rank, known, left)
+            names = frozenset(name.lower() for name in ad.names) | (known.free if known else frozenset())
+            face = self._by_view[view] = Face(
+                next(self._numbers), ad, ad.requirements, rank, known, left, names
+            )
         return face
+
+    def _forget_present(self) -> None:
+        self._noted.clear()
+        self._present = set(RESOURCE)
+        self._relevant = frozenset(self._present & self._looked)
 
     def _forget(self) -> None:
         self._by_name.clear()

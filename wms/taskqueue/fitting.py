@@ -126,7 +126,8 @@ class Fitting:
         self._columns = [column_of(clause, self._faces) for clause in CLAUSES]
         self._segments = Growing(np.int64)
         self._mentioned = Mentioned()
-        self._version = 0
+        self._version = self._faces_version = 0
+        """Of what queues mention, and of the faces, when something was kept first."""
         self._numbers: dict[Hashable, int] = {}
         self._names: dict[Hashable, int] = {}
         self._lately: dict[Resource, int] = {}
@@ -142,17 +143,18 @@ class Fitting:
 
     def append(self, requirements: Requirements) -> None:
         """Add the queue of the next slot."""
-        looked = self._faces.version
         for column in self._columns:
             column.append(requirements)
-        if looked != self._faces.version:
-            self._forget()
         self._segments.append(requirements.cpu_segment)
         self._mentioned.add(requirements)
 
     def view(self, resource: Resource) -> View | None:
         """Return the up-to-date view of a resource; None when its description is refused."""
-        if self._version != self._mentioned.version or len(self._names) > _KEPT_NAMES:
+        if (
+            self._faces_version != self._faces.version
+            or self._version != self._mentioned.version
+            or len(self._names) > _KEPT_NAMES
+        ):
             self._forget()
         number = self._lately.get(resource)
         if number is None:
@@ -208,7 +210,7 @@ class Fitting:
         return View(seen, self._faces.of(seen), self._pools.market(resource))
 
     def _forget(self) -> None:
-        self._version = self._mentioned.version
+        self._version, self._faces_version = self._mentioned.version, self._faces.version
         self._numbers.clear()
         self._names.clear()
         self._lately.clear()
@@ -221,10 +223,13 @@ class Fitting:
         jobs: NDArray[np.int64],
         closed: Mask | None,
         limit: Callable[[Resource, int], str],
+        *,
+        with_examples: bool = True,
     ) -> list[ClauseCount]:
         """Return, clause by clause, how many of the queues with jobs failed there first.
 
-        `closed` are the slots kept back where the resource is, and `limit` says of one by what.
+        `closed` are the slots kept back where the resource is, and `limit` says of one by what. To say of an example why it
+        fails takes as long as to parse what it requires.
         """
         left = jobs > 0
         counts = []
@@ -237,7 +242,7 @@ class Fitting:
             failed = left & ~np.unpackbits(bits, count=len(left), bitorder="little").view(np.bool_)
             if failed.any():
                 part = column.parts[column.numbers.values[int(failed.argmax())]]
-                example = column.clause.detail(part, resource)
+                example = column.clause.detail(part, resource) if with_examples else ""
                 counts.append(_count(column.clause.name, failed, jobs, example))
                 left &= ~failed
         short = left & (self._segments.values > resource.cpu_time)

@@ -262,12 +262,14 @@ class QueueIndex:
     def _close_gaps(self) -> None:
         """Number the slots anew, so that queues long gone cost nothing."""
         queues = [queue for queue in self._queues if queue is not None]
+        former = self._fitting  # what it has parsed is found again as long as it is there
         self._reset_slots()
         for queue in queues:
             self._place(queue)
             for level in queue.levels.values():
                 level.queue = queue.slot
             self._note(queue)
+        del former
 
     # --- jobs come and go -------------------------------------------------------------------------
 
@@ -502,14 +504,16 @@ class QueueIndex:
             self._chance = Chance(rng)
         return self._chance
 
-    def why_nothing(self, resource: Resource) -> NoMatch:
+    def why_nothing(self, resource: Resource, *, with_examples: bool = True) -> NoMatch:
         """Return why `select` finds nothing for a resource, by the same clauses."""
         refused = refusal(resource)
         if refused:
             return NoMatch(refusal=refused.detail)
         jobs = self._weighing.jobs.values
         closed = self._closed.slots(resource.site, resource.grid_ce)
-        failed = self._fitting.failures(resource, jobs, closed, self._closed.detail)
+        failed = self._fitting.failures(
+            resource, jobs, closed, self._closed.detail, with_examples=with_examples
+        )
         waiting = int(np.count_nonzero(jobs))
         return NoMatch(
             waiting_queues=waiting,

@@ -12,9 +12,10 @@ from wms.classad.expression import Expression
 from wms.classad.match import evaluate, satisfied
 from wms.classad.reduce import Sketch, could, could_want, own_part
 from wms.classad.tree import Node, chain, split
-from wms.errors import Rejected
 from wms.site import Resource, ad_of, forwards_of
 from wms.taskqueue.ads import (
+    KEPT_LONG,
+    LONG_TEXT,
     Words,
     job_ad,
     open_requirements,
@@ -138,19 +139,23 @@ def _judged(part: tuple[str, Words], at: Resource) -> tuple[tuple[Node, Conjunct
     """Return the conjuncts of a job's requirements, each with what it saw where it is neither true nor could be."""
     # What it looks at by the job's own attributes is looked at, too.
     names = Expression.parse(part[0]).names | wish(*part).other
-    return _judgement(part, resource_ad(at, names), resource_sketch(at, names))
+    judgement = _judgement if len(part[0]) <= LONG_TEXT else _long_judgement
+    return judgement(part, resource_ad(at, names), resource_sketch(at, names))
 
 
-@lru_cache(maxsize=_KEPT)
-def _judgement(
+def _judgement_of(
     part: tuple[str, Words], other: Ad, known: Sketch | None
 ) -> tuple[tuple[Node, Conjunct | None], ...]:
-    # Remembered: elements come by the thousand, and in what a job looks at many of them are alike.
     own = job_ad(part[1])
     return tuple(
         (term, None if each.met or (known and could(Expression(term), known, own)) else each)
         for term, each in _explained(part[0], own, other)
     )
+
+
+# Remembered: elements come by the thousand, and in what a job looks at many of them are alike.
+_judgement = lru_cache(maxsize=_KEPT)(_judgement_of)
+_long_judgement = lru_cache(maxsize=KEPT_LONG)(_judgement_of)
 
 
 def _failing(required: Expression, own: Ad, other: Ad, known: Sketch | None) -> list[Conjunct]:
@@ -162,10 +167,8 @@ def _failing(required: Expression, own: Ad, other: Ad, known: Sketch | None) -> 
 
 
 def _may(term: Expression, known: Sketch, job: Ad) -> bool:
-    try:
-        return could_want(own_part(term, known), job)
-    except Rejected:
-        return False
+    left = own_part(term, known)
+    return left is not None and could_want(left, job)
 
 
 def _listed(failing: list[Conjunct]) -> str:

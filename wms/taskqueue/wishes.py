@@ -1,38 +1,39 @@
 """What jobs require of resources, over many queues at once: each conjunct is evaluated once for what it sees.
 
-The requirements of queues are taken apart into conjuncts, of which there are few: `other.GlueCEStateStatus == "Production"` may be
-in all of them. A conjunct's verdict is kept by what it sees of an ad, so that ads which differ elsewhere share it.
+The requirements of queues are taken apart into conjuncts (`wms.taskqueue.conjuncts`), of which there are few:
+`other.GlueCEStateStatus == "Production"` may be in all of them. A conjunct's verdict is kept by what it sees of an ad, so that ads
+which differ elsewhere share it. Over all ads that have none of its names it is evaluated once.
 """
-
-from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
-from wms.classad.folding import is_truth
 from wms.classad.match import NOTHING, satisfied
 from wms.classad.reduce import Sketch, could
-from wms.classad.tree import Chain, Literal, Scope, chain, references, split
-from wms.taskqueue.ads import Seen, Words, job_ad, told, wish
+from wms.classad.tree import Scope, references
+from wms.taskqueue.ads import Seen, Words, job_ad, told
+from wms.taskqueue.conjuncts import TakenApart, Term, taken_apart
 from wms.taskqueue.faces import Face
 from wms.taskqueue.growing import Growing
 from wms.taskqueue.wants import Asked
 
 Mask = NDArray[np.bool_]
 
-KEPT = 16_384
-"""Verdicts of one expression, by what it saw."""
+KEPT_NAMES = 65_536
+"""Verdicts of one expression are kept by what it saw, as long as these are no more values of attributes."""
 
 
 class Conjunct:
     """A term of jobs' requirements, bound to the ads of the jobs, and what it was over what it saw."""
 
-    __slots__ = ("_verdicts", "evaluated", "expression")
+    __slots__ = ("_verdicts", "evaluated", "expression", "names", "term")
 
-    def __init__(self, expression: Expression) -> None:
-        self.expression = expression
+    def __init__(self, term: Term) -> None:
+        self.term = term
+        self.expression = term.expression
+        self.names = term.names
         self.evaluated = 0
         self._verdicts: dict[Seen, bool] = {}
 
@@ -63,7 +64,7 @@ class Conjunct:
         return found
 
     def _keep(self, view: Seen, verdict: bool) -> bool:  # noqa: FBT001 - a fact
-        if len(self._verdicts) >= KEPT:
+        if len(self._verdicts) * (len(self.names) + 1) >= KEPT_NAMES:
             self._verdicts.clear()
         self._verdicts[view] = verdict
         self.evaluated += 1
@@ -71,31 +72,32 @@ class Conjunct:
 
 
 class Wishes:
-    """The requirements of jobs, taken apart: `looked` are the names that they look at."""
+    """The requirements of jobs, taken apart."""
 
     def __init__(self) -> None:
-        self.looked: frozenset[str] = frozenset()
         self._conjuncts: list[Conjunct] = []
         self._numbers: dict[str, int] = {}
-        self._taken: dict[tuple[str, Seen], list[int]] = {}
-        """The conjuncts of a text, by what it says of its own job."""
+        self._taken: dict[TakenApart, list[int]] = {}
+        """The numbers of the conjuncts of what was taken apart."""
         self._terms = Growing(np.int32)
         """The numbers of the conjuncts of all parts, one part behind the other; none is without."""
         self._ends = Growing(np.int64)
         self._parts: list[Asked] = []
-        self._true = self._number(Expression.parse("true"))
+        self._true = self._number(Term(Expression.parse("true")))
 
     @property
     def evaluated(self) -> int:
-        """Pairs of a conjunct and what it saw, so far."""
+        """Pairs of a conjunct and what it saw, so far; where it saw nothing aside."""
         return sum(each.evaluated for each in self._conjuncts)
 
-    def append(self, part: Asked) -> None:
-        """Take in the next part."""
-        for each in [self._true] if part is None else self._of(*part):
+    def append(self, part: Asked) -> frozenset[str]:
+        """Take in the next part; return the names of resources' attributes that it looks at, in lower case."""
+        numbers = [self._true] if part is None else self._of(taken_apart(*part))
+        for each in numbers:
             self._terms.append(each)
         self._ends.append(self._terms.length)
         self._parts.append(part)
+        return frozenset[str]().union(*(self._conjuncts[each].names for each in numbers))
 
     def verdicts(self, face: Face, start: int) -> Mask:
         """Tell of the parts from the `start`-th on whether they are true of a face's ad."""
@@ -105,9 +107,13 @@ class Wishes:
         met = np.ones(len(self._conjuncts), dtype=np.bool_)
         views: dict[frozenset[str], Seen] = {}
         looking: list[int] = []
+        is_sketch = face.sketch is not None
         for each in used:
             conjunct = self._conjuncts[each]
-            names = conjunct.expression.other
+            names = conjunct.names
+            if names.isdisjoint(face.names):
+                met[each] = conjunct.term.over_nothing(is_sketch=is_sketch)
+                continue
             if names not in views:
                 views[names] = face.ad.view(names)
             if names.isdisjoint(face.ad.open):
@@ -125,7 +131,7 @@ class Wishes:
 
     def _open_verdicts(self, conjunct: Conjunct, parts: list[int], face: Face) -> list[bool]:
         """Judge a conjunct that looks at what looks back at the job, for each part that has it."""
-        view = face.ad.view(conjunct.expression.other)
+        view = face.ad.view(conjunct.names)
         asked = [part for number in parts if (part := self._parts[number]) is not None]
         return [
             conjunct.over_open(face.ad, view, job)
@@ -133,31 +139,15 @@ class Wishes:
             for _, job in asked
         ]
 
-    def _of(self, text: str, job: Words) -> list[int]:
-        """Return the numbers of the conjuncts of a text, bound to a job's ad."""
-        expression = Expression.parse(text)
-        own = expression.own | expression.bare
-        key = text, told(job, own) if own else ()
-        found = self._taken.get(key)
+    def _of(self, taken: TakenApart) -> list[int]:
+        """Return the numbers of the conjuncts of requirements."""
+        found = self._taken.get(taken)
         if found is None:
-            found = self._taken[key] = sorted(set(map(self._number, _terms(wish(text, job)))))
+            found = self._taken[taken] = sorted({self._number(term) for term in taken.terms})
         return found
 
-    def _number(self, expression: Expression) -> int:
-        number = self._numbers.setdefault(expression.text, len(self._conjuncts))
+    def _number(self, term: Term) -> int:
+        number = self._numbers.setdefault(term.expression.text, len(self._conjuncts))
         if number == len(self._conjuncts):
-            self._conjuncts.append(Conjunct(expression))
-            self.looked |= expression.other
+            self._conjuncts.append(Conjunct(term))
         return number
-
-
-def _terms(bound: Expression) -> Iterable[Expression]:
-    """Return the conjuncts, each as an expression that is true where the conjunct counts as true."""
-    if not isinstance(bound.tree, Chain):
-        return [bound]
-    return [_counting(Expression(term)) for term in split("&&", bound.tree)]
-
-
-def _counting(term: Expression) -> Expression:
-    """Return a term that is true where a number would count as true."""
-    return term if is_truth(term.tree) else Expression(chain("&&", [Literal(True), term.tree]))
