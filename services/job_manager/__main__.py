@@ -21,6 +21,7 @@ from wms.messages import commands, reports
 from wms.messages import queries as asked
 from wms.runtime import clock
 from wms.runtime.host import Host, serve
+from wms.runtime.newcomers import Newcomers
 
 QUERY_SECONDS = 10.0
 """What an answer may take: for so long the others of its partition wait."""
@@ -53,7 +54,8 @@ async def build(host: Host, config: Config) -> None:
     host.every("canaries", 1.0, partial(taking.canaries.look, host.patient_db))
     host.every("waiting-limits", 2.0, admission.refresh)
     host.every("leases", 1.0, Leases(host.db, config.lease, time.monotonic).sweep)
-    host.every("reasons", 2.0, Reasons(host.patient_db).look)
+    newcomers = Newcomers(host.slices, over_sketches=True)
+    host.every("reasons", 2.0, Reasons(host.patient_db, newcomers).look)
     upkeep = Upkeep(host.patient_db, config.queues, config.sandboxes)
     host.every("task-queues", 30.0, upkeep.remove_empty_queues)
     host.every("sandboxes", 600.0, upkeep.collect_sandboxes)

@@ -13,6 +13,7 @@ from wms.db.wait_reason import Told, WaitReason
 from wms.ids import TaskQueueId
 from wms.job.reasons import Wait
 from wms.messages import events
+from wms.runtime.newcomers import Newcomers
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Limits
 from wms.why.notices import shut_out
@@ -29,13 +30,17 @@ QUIET_SECONDS = 30.0
 CHANCE_STEP = 0.1
 SERVED = frozenset({Wait.HELD_BY_LIMIT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
 DEAD_QUEUES = 1_000
+NEWCOMERS_SECONDS = 1.0
+"""So long queues that take long to parse are taken in each time."""
 
 
 class Reasons:
     """Looks why queues wait. Any number of instances may run: one looks at a time."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, newcomers: Newcomers | None = None) -> None:
+        """`newcomers` prepares queues that take long to parse; None: all queues are taken in at once."""
         self._db = db
+        self._newcomers = newcomers
         self._survey = Survey()
         self._numbers: dict[TaskQueueId, int] = {}
         self._faulty: set[TaskQueueId] = set()
@@ -44,6 +49,7 @@ class Reasons:
 
     async def look(self) -> None:
         """Look, unless the last look was long and not long ago."""
+        await self._take_newcomers(NEWCOMERS_SECONDS)
         began, worked = time.monotonic(), time.process_time()
         if began < self._not_before:
             return
@@ -126,8 +132,22 @@ class Reasons:
         if len(self._numbers) > 2 * len(waiting) + DEAD_QUEUES:
             self._number_anew({tq_id: each for tq_id, each in self._numbered().items() if tq_id in waiting})
         unknown = waiting.keys() - self._numbers.keys() - self._faulty
+        if self._newcomers is not None:
+            self._newcomers.drop(self._newcomers.queue_ids() - waiting.keys())
+            unknown -= self._newcomers.queue_ids()
         if unknown:
-            self._number(await task_queue.read(tx, unknown))
+            found = await task_queue.read(tx, unknown)
+            self._number({tq_id: each for tq_id, each in found.items() if not self._is_put_off(tq_id, each)})
+
+    def _is_put_off(self, tq_id: TaskQueueId, wanted: Requirements) -> bool:
+        return self._newcomers is not None and self._newcomers.put_if_long(tq_id, wanted)
+
+    async def _take_newcomers(self, seconds: float) -> None:
+        """Number queues that were put off, for so long; nobody says why their jobs wait until then."""
+        until = time.monotonic() + seconds
+        while self._newcomers and time.monotonic() < until:
+            if found := await self._newcomers.prepare_next():
+                self._number({found.tq_id: found.requirements})
 
     def _number(self, queues: Mapping[TaskQueueId, Requirements]) -> None:
         for tq_id, wanted in queues.items():
@@ -147,8 +167,10 @@ class Reasons:
         self._number_anew({tq_id: wanted for tq_id, wanted in whole.items() if tq_id not in found})
 
     def _number_anew(self, queues: Mapping[TaskQueueId, Requirements]) -> None:
+        former = self._survey  # what it has parsed is found again as long as it is there
         self._survey, self._numbers = Survey(), {}
         self._number(queues)
+        del former
 
     def _numbered(self) -> dict[TaskQueueId, Requirements]:
         return {tq_id: self._survey.requirements[number] for tq_id, number in self._numbers.items()}

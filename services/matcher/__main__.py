@@ -12,6 +12,7 @@ from services.matcher import ads
 from services.matcher.config import Config
 from services.matcher.feed import Feed
 from services.matcher.gate import Gate
+from services.matcher.learning import Learning
 from services.matcher.matching import Matching
 from services.matcher.pilots import AskingPilots
 from services.matcher.rules import Rules
@@ -22,6 +23,7 @@ from wms.messages import ads as ad_messages
 from wms.messages import requests
 from wms.runtime.every import Every
 from wms.runtime.host import Host, serve
+from wms.runtime.newcomers import Newcomers
 from wms.taskqueue.index import QueueIndex
 
 ADS_SECONDS = 2.0
@@ -37,7 +39,8 @@ async def build(host: Host, config: Config) -> None:
     index = QueueIndex(law=config.matching.draw)
     gate = Gate(index, time.monotonic)
     rules = Rules(host.db, index, gate, time.monotonic, config.usage.half_life_hours)
-    feed = Feed(host.db, host.kafka, index, host.notices)
+    newcomers = Newcomers(host.slices)
+    feed = Feed(host.db, host.kafka, index, host.notices, newcomers)
     elements = ads.Elements(host.db, index)
     await feed.load()
     await elements.refresh()
@@ -51,6 +54,7 @@ async def build(host: Host, config: Config) -> None:
     )
     host.every("pilots", PILOTS_SECONDS, pilots.refresh)
     host.add(feed)
+    host.add(Learning(feed, newcomers))
     host.show_probes("matcher.queue-feed", feed.inbox)
     feed.on_opened = gate.open
     standing = Standing(host.db, index)
@@ -71,6 +75,7 @@ async def build(host: Host, config: Config) -> None:
     host.every("elements", ADS_SECONDS, elements.refresh)
     host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)
     host.show("waiting", lambda: len(index))
+    host.show("queues_put_off", lambda: len(newcomers))
     host.show("changes_refused", lambda: feed.inbox.passed_over)
     host.show("refused", lambda: pilots.refused)
     host.show("matched", lambda: matching.matched)

@@ -3,10 +3,13 @@
 The feed is opened before the load, so that a job that began to wait during it is in one or in both. What a feed may
 still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue. Changes that no
 service signed are passed over.
+
+A new queue whose requirements take long to parse is prepared first (`services.matcher.learning`). Until it is in the index, changes
+of its jobs are passed over; then they are read from the database.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 import structlog
@@ -20,6 +23,7 @@ from wms.db import block, job, task_queue
 from wms.db.database import GONE, RETRIED, Database
 from wms.ids import JobId, TaskQueueId, beyond, joined
 from wms.messages.changes import TOPIC, Change, Entered, JobsEntered, Left, Opened, RulesChanged
+from wms.runtime.newcomers import Newcomers
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.index import QueueIndex
 from wms.taskqueue.limits import Key
@@ -32,9 +36,18 @@ class Feed:
 
     name = "queue-feed"
 
-    def __init__(self, db: Database, kafka: Kafka, index: QueueIndex, notices: Notices) -> None:
+    def __init__(
+        self,
+        db: Database,
+        kafka: Kafka,
+        index: QueueIndex,
+        notices: Notices,
+        newcomers: Newcomers | None = None,
+    ) -> None:
+        """`newcomers` are prepared by somebody else before they are added; None: all queues are added at once."""
         self._db = db
         self._index = index
+        self._newcomers = newcomers
         topic = next(each for each in SHARED if each.name == TOPIC)
         self.on_rules_changed: Callable[[], None] = lambda: None
         """Called when shares or limits are others now."""
@@ -60,7 +73,7 @@ class Feed:
     async def _apply_or_pass_over(self, change: Change) -> None:
         try:
             await self._apply(change)
-            # A queue takes a tenth of a second to add where its requirements are long.
+            # A queue takes milliseconds to add where its requirements are parsed here.
             await asyncio.sleep(0)
         except Exception:
             # What it should have changed the reconciliation sets right.
@@ -69,15 +82,12 @@ class Feed:
     async def _apply(self, change: Change) -> None:
         match change:
             case JobsEntered():
-                await self._learn({tq_id for tq_id, _, _ in change.levels if tq_id not in self._index})
+                await self._learn({tq_id for tq_id, _, _ in change.levels})
                 for tq_id, priority, job_ids in change.levels:
                     if tq_id in self._index:
                         self._index.add(tq_id, priority, job_ids)
             case Entered():
-                self._index.add_queue(change.tq_id, change.requirements)
-                self._index.add(change.tq_id, change.user_priority, change.job_ids)
-                for first, last in change.ranges:
-                    self._index.add_range(change.tq_id, change.user_priority, JobId(first), JobId(last))
+                self._enter(change)
             case Left():
                 self._index.discard(*change.job_ids)
                 for first, last in change.ranges:
@@ -87,26 +97,56 @@ class Feed:
             case RulesChanged():
                 self.on_rules_changed()
 
+    def _enter(self, change: Entered) -> None:
+        if self._is_put_off(change.tq_id, change.requirements):
+            return
+        self._index.add_queue(change.tq_id, change.requirements)
+        self._index.add(change.tq_id, change.user_priority, change.job_ids)
+        for first, last in change.ranges:
+            self._index.add_range(change.tq_id, change.user_priority, JobId(first), JobId(last))
+
     async def _learn(self, tq_ids: Collection[TaskQueueId]) -> None:
         """Read what queues require that are not known here yet; what cannot be read now the reconciliation finds."""
-        if not tq_ids:
+        unknown = {tq_id for tq_id in tq_ids if tq_id not in self._index} - self._put_off
+        if not unknown:
             return
         try:
             async with self._db.transaction() as tx:
-                required = await task_queue.read(tx, tq_ids)
+                required = await task_queue.read(tx, unknown)
         except (*GONE, *RETRIED) as error:
-            log.warning("queues not learnt yet", queues=len(tq_ids), error=repr(error))
+            log.warning("queues not learnt yet", queues=len(unknown), error=repr(error))
             return
         await self._know(required)
 
     async def _know(self, required: Mapping[TaskQueueId, Requirements]) -> None:
         """Add queues one by one, and let everything else go on between them."""
         for tq_id, requirements in required.items():
-            try:
-                self._index.add_queue(tq_id, requirements)
-            except Exception:
-                log.exception("a queue is left out", tq_id=tq_id)
+            if not self._is_put_off(tq_id, requirements):
+                self.add_or_leave_out(tq_id, requirements)
             await asyncio.sleep(0)
+
+    def add_or_leave_out(self, tq_id: TaskQueueId, requirements: Requirements) -> bool:
+        """Add a queue to the index; one that cannot be added is logged, and False."""
+        try:
+            self._index.add_queue(tq_id, requirements)
+        except Exception:
+            log.exception("a queue is left out", tq_id=tq_id)
+            return False
+        return True
+
+    def _is_put_off(self, tq_id: TaskQueueId, requirements: Requirements) -> bool:
+        """Put off a new queue that takes long to parse; tell whether it is put off."""
+        if self._newcomers is None or tq_id in self._index:
+            return False
+        return self._newcomers.put_if_long(tq_id, requirements)
+
+    @property
+    def _put_off(self) -> set[TaskQueueId]:
+        return self._newcomers.queue_ids() if self._newcomers is not None else set()
+
+    async def catch_up(self, tq_ids: Sequence[TaskQueueId]) -> None:
+        """Read the jobs of queues that were put off and are in the index now."""
+        await self._reconcile(list(tq_ids))
 
     async def fill(self) -> None:
         """Load what waits in the database now into an index that is empty."""
@@ -128,11 +168,13 @@ class Feed:
     async def reconcile(self) -> None:
         """Set right what the feed missed: waiting jobs that are not here, and jobs here that wait no more."""
         before = {tq_id: self._index.count(tq_id) for tq_id in self._index.queue_ids()}
+        put_off = self._put_off
         async with self._db.transaction() as tx:
             counts = await job.count_waiting(tx)
-        differing = [
-            tq_id for tq_id in before.keys() | counts.keys() if before.get(tq_id, 0) != counts.get(tq_id, 0)
-        ]
+        if self._newcomers is not None:
+            self._newcomers.drop(put_off - counts.keys())
+        known = (before.keys() | counts.keys()) - put_off
+        differing = [tq_id for tq_id in known if before.get(tq_id, 0) != counts.get(tq_id, 0)]
         if differing:
             await self._reconcile(differing)
         for tq_id in [each for each in before if each not in counts and not self._index.count(each)]:
@@ -140,7 +182,7 @@ class Feed:
 
     async def _reconcile(self, tq_ids: list[TaskQueueId]) -> None:
         # First, since it takes its time: between the look and what is made of it nothing may come.
-        await self._learn({tq_id for tq_id in tq_ids if tq_id not in self._index})
+        await self._learn(tq_ids)
         # Only what was here before the look can be found gone by it: what comes meanwhile is newer than it.
         known = [tq_id for tq_id in tq_ids if tq_id in self._index]
         singles = {job_id for tq_id in known for job_id in self._index.singles(tq_id)}

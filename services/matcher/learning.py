@@ -1,0 +1,45 @@
+"""Adds queues to the index whose requirements take long to parse: each when it is parsed, their jobs some queues at a time."""
+
+import time
+
+import structlog
+
+from services.matcher.feed import Feed
+from wms.db.database import GONE, RETRIED
+from wms.ids import TaskQueueId
+from wms.runtime.newcomers import Newcomers
+
+log = structlog.get_logger()
+
+CATCH_UP_SECONDS = 0.5
+"""The jobs of queues that were added are read so often at most."""
+
+
+class Learning:
+    """Takes the newcomers of a feed one by one."""
+
+    name = "queue-learning"
+
+    def __init__(self, feed: Feed, newcomers: Newcomers) -> None:
+        self._feed = feed
+        self._newcomers = newcomers
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        while True:
+            await self._newcomers.wait()
+            await self.learn(CATCH_UP_SECONDS)
+
+    async def learn(self, seconds: float) -> None:
+        """Add queues for so long, and then read their jobs. What cannot be read now the reconciliation finds."""
+        until = time.monotonic() + seconds
+        added: list[TaskQueueId] = []
+        while self._newcomers and time.monotonic() < until:
+            found = await self._newcomers.prepare_next()
+            if found is not None and self._feed.add_or_leave_out(found.tq_id, found.requirements):
+                added.append(found.tq_id)
+        try:
+            if added:
+                await self._feed.catch_up(added)
+        except (*GONE, *RETRIED) as error:
+            log.warning("jobs of new queues not read yet", queues=len(added), error=repr(error))

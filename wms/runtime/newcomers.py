@@ -1,0 +1,108 @@
+"""New task queues whose requirements take long to parse: parsed in a thread, one at a time, and owners take turns.
+
+The thread shares the interpreter with the event loop. So it rests after each queue for as long as it worked: all else has at least
+half of the time, however many such queues come.
+"""
+
+import asyncio
+import math
+from collections.abc import Collection
+
+import structlog
+
+from wms.bus.slices import Outcome, Slices, Work
+from wms.ids import TaskQueueId
+from wms.taskqueue.conjuncts import TakenApart, is_long, preparation
+from wms.taskqueue.grouping import Requirements
+
+log = structlog.get_logger()
+
+
+class Prepared:
+    """A task queue that is parsed; `taken` is to be held until the queue is added to an index."""
+
+    __slots__ = ("requirements", "taken", "tq_id")
+
+    def __init__(self, tq_id: TaskQueueId, requirements: Requirements, taken: TakenApart | None) -> None:
+        self.tq_id = tq_id
+        self.requirements = requirements
+        self.taken = taken
+
+
+class Newcomers:
+    """Queues that are to be parsed. The next is one of the owner whose queues have taken the least time since none waited."""
+
+    def __init__(self, slices: Slices, *, over_sketches: bool = False) -> None:
+        """`over_sketches`: they are prepared to be judged at elements to which pilots are yet to be sent."""
+        self._slices = slices
+        self._over_sketches = over_sketches
+        self._by_owner: dict[str, dict[TaskQueueId, Requirements]] = {}
+        self._in_hand: TaskQueueId | None = None
+        self._used: dict[str, float] = {}
+        self._came = asyncio.Event()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_owner.values()))
+
+    def put_if_long(self, tq_id: TaskQueueId, requirements: Requirements) -> bool:
+        """Let a queue wait for its turn if it takes long to parse; tell whether it does."""
+        if not is_long(requirements):
+            return False
+        if tq_id != self._in_hand:
+            self._by_owner.setdefault(requirements.owner, {}).setdefault(tq_id, requirements)
+            self._came.set()
+        return True
+
+    def queue_ids(self) -> set[TaskQueueId]:
+        """Return the queues that wait, and the one that is being parsed."""
+        waiting = {tq_id for queues in self._by_owner.values() for tq_id in queues}
+        return waiting if self._in_hand is None else waiting | {self._in_hand}
+
+    def drop(self, tq_ids: Collection[TaskQueueId]) -> None:
+        """Forget queues in which no job waits any more."""
+        for owner, queues in list(self._by_owner.items()):
+            for tq_id in queues.keys() & set(tq_ids):
+                del queues[tq_id]
+            if not queues:
+                del self._by_owner[owner]
+
+    async def wait(self) -> None:
+        """Wait until there are any."""
+        while not self._by_owner:
+            self._came.clear()
+            await self._came.wait()
+
+    async def prepare_next(self) -> Prepared | None:
+        """Parse the queue whose turn it is, and rest; None where there is none, or it cannot be parsed."""
+        if not self._by_owner:
+            self._used.clear()
+            return None
+        tq_id, requirements = self._next()
+        self._in_hand = tq_id
+        try:
+            return await self._prepared(tq_id, requirements)
+        finally:
+            self._in_hand = None
+
+    async def _prepared(self, tq_id: TaskQueueId, requirements: Requirements) -> Prepared | None:
+        outcome = Outcome()
+        steps = preparation(requirements, over_sketches=self._over_sketches)
+        await self._slices.run([Work(requirements.owner, steps, outcome)], math.inf)
+        self._used[requirements.owner] += outcome.seconds
+        await asyncio.sleep(outcome.seconds)
+        if outcome.error is not None:
+            log.error("a queue is left out", tq_id=tq_id, error=repr(outcome.error))
+            return None
+        return Prepared(tq_id, requirements, outcome.value)
+
+    def _next(self) -> tuple[TaskQueueId, Requirements]:
+        # One that comes anew begins where the others are: what it did not use before is no claim.
+        least = min((self._used[each] for each in self._by_owner if each in self._used), default=0.0)
+        self._used = {each: max(least, self._used.get(each, least)) for each in self._by_owner}
+        owner = min(self._used, key=lambda each: (self._used[each], each))
+        queues = self._by_owner[owner]
+        tq_id = next(iter(queues))
+        found = tq_id, queues.pop(tq_id)
+        if not queues:
+            del self._by_owner[owner]
+        return found
