@@ -42,6 +42,7 @@ from wms.dispatch.port import Sighting
 from wms.ids import PilotId, TaskQueueId
 from wms.provisioning.demand import Avoided, Waiting
 from wms.provisioning.health import State
+from wms.provisioning.in_turn import InTurn
 from wms.provisioning.leeway import Leeway, concerned
 from wms.provisioning.plan import Caps, Choice, Decision, Order, Pilots, Plan, plan
 from wms.provisioning.private import Allocation, OrderedPilot, allocate
@@ -90,6 +91,7 @@ class Provisioning:
         self._mark = ""
         self._rng = random.Random().random
         self._requirements: dict[TaskQueueId, Requirements] = {}
+        self._in_turn = InTurn()
         self._not_before = 0.0
         self._said: tuple[str, ...] = ()
         self._written: dict[Place, Decision] | None = None
@@ -277,7 +279,8 @@ class Provisioning:
         unknown = counts.keys() - self._requirements.keys()
         if unknown:
             self._requirements.update(await task_queue.read(tx, unknown))
-        return [Waiting(self._requirements[tq_id], count) for tq_id, count in counts.items()]
+        looked_at = self._in_turn.choose({tq_id: self._requirements[tq_id] for tq_id in counts})
+        return [Waiting(self._requirements[tq_id], counts[tq_id]) for tq_id in counts if tq_id in looked_at]
 
     def _say(self, decided: Plan) -> None:
         said = tuple(
