@@ -10,6 +10,7 @@ is evaluated often is compiled, once for each text.
 
 from collections.abc import Callable
 from functools import cache, lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from wms.classad.parsing import TEXT_NAME
@@ -23,6 +24,7 @@ COMPILED = 16_384
 """Expressions kept compiled; 450 bytes are lost for each that must be compiled again."""
 _SPARE = 1_024
 """Emptied ads kept for use again."""
+_evaluating = Lock()
 
 
 @cache
@@ -84,11 +86,13 @@ def value(found: Any, again: Callable[[Any], Any]) -> Value:
 
 def evaluate_text(text: str, own: Any, other: Any = None) -> Value:
     """Evaluate a text once, as an attribute of the library's ad `own`, which may look at `other`."""
-    own[TEXT_NAME] = text
-    try:
-        return value(evaluate(_once(), own, other), lambda each: evaluate(each, own, other))
-    finally:
-        del own[TEXT_NAME]
+    # Another thread may evaluate another text there.
+    with _evaluating:
+        own[TEXT_NAME] = text
+        try:
+            return value(evaluate(_once(), own, other), lambda each: evaluate(each, own, other))
+        finally:
+            del own[TEXT_NAME]
 
 
 class Values:
@@ -97,7 +101,10 @@ class Values:
     _spare: "list[classad2.ClassAd]" = []
 
     def __init__(self) -> None:
-        self.ad = self._spare.pop() if self._spare else library_ad("[]")
+        try:
+            self.ad = self._spare.pop()
+        except IndexError:
+            self.ad = library_ad("[]")
 
     def __setitem__(self, name: str, value: Value) -> None:
         self.ad[name] = _given(value)
