@@ -1,4 +1,4 @@
-"""Limits on jobs hold for the jobs that are really there, whatever tells of them: this machine, Slurm, ARC, files and indexes."""
+"""Limits on jobs hold for the jobs that are really there, whatever tells of them: this machine, batch systems, ARC, files and indexes."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,16 @@ from services.advertiser.config import (
     ElementSettings,
     FileSettings,
     IndexSettings,
+    LsfSettings,
     Offered,
+    PbsSettings,
     SlurmSettings,
 )
 from services.advertiser.file import File
 from services.advertiser.indexes import Indexes
 from services.advertiser.local import Local
+from services.advertiser.lsf import Lsf
+from services.advertiser.pbs import Pbs
 from services.advertiser.processes import environments
 from services.advertiser.provider import Provider, Seen
 from services.advertiser.queues import wanted
@@ -33,6 +37,7 @@ from services.pilot_submitter.doors import Doors
 from services.pilot_submitter.following import Following
 from services.pilot_submitter.making import PilotMaker
 from services.pilot_submitter.provisioning import Provisioning
+from tests.services import fake_batch_tools
 from tests.services.world import World, pilot, user
 from tests.waiting import eventually
 from wms.audit.auditor import audit
@@ -134,6 +139,14 @@ def source(kind: str, place: Path) -> tuple[Provider, Offered]:
         case "slurm":
             slurm = SlurmSettings(**of, directory=fake_slurm(place), queues=["main"])
             return Slurm(slurm), slurm
+        case "pbs" | "lsf":
+            fake_batch_tools.install(place / "tools", DATA)
+            of |= {"directory": str(place / "tools"), "names": {"long": "ce", "normal": "ce"}}
+            if kind == "pbs":
+                pbs = PbsSettings(**of, queues=["long"])
+                return Pbs(pbs), pbs
+            lsf = LsfSettings(**of, queues=["normal"])
+            return Lsf(lsf), lsf
         case "arc":
             settings = ArcSettings(**of, url="https://ce.example.org/arex", token_file="t", queues=["main"])
             return FakeArc(settings, busy_arc()), settings
@@ -149,14 +162,16 @@ def source(kind: str, place: Path) -> tuple[Provider, Offered]:
             return Indexes(index, Settings(), speaker), index
 
 
-@pytest.mark.parametrize("kind", ["local", "slurm", "arc", "file", "index"])
+@pytest.mark.parametrize("kind", ["local", "slurm", "pbs", "lsf", "arc", "file", "index"])
 async def test_the_source_counts_the_jobs_and_the_limits_are_of_these(
     the_world: World, tmp_path: Path, kind: str
 ) -> None:
     provider, settings = source(kind, tmp_path)
     (seen,) = await provider.read()
     glue = seen.glue
-    there = {"local": (2, 1), "slurm": (26, 24), "arc": (9, 2), "file": (90, 0), "index": (90, 0)}[kind]
+    there = {
+        "local": (2, 1), "slurm": (26, 24), "pbs": (8, 5), "lsf": (32, 12), "arc": (9, 2), "file": (90, 0), "index": (90, 0)
+    }[kind]  # fmt: skip
     assert (seen.offer.current_jobs, seen.offer.current_submitting_jobs) == there
     assert sum(known(each) or 0 for each in (glue.running_jobs, glue.waiting_jobs)) == there[0]
     now = datetime.now(UTC)
@@ -183,6 +198,8 @@ async def test_the_source_counts_the_jobs_and_the_limits_are_of_these(
 def test_the_kinds_are_all_there_are() -> None:
     assert {each.__name__ for each in BatchSettings.__subclasses__()} == {
         "SlurmSettings",
+        "PbsSettings",
+        "LsfSettings",
         "ArcSettings",
         "FileSettings",
         "IndexSettings",
