@@ -19,6 +19,7 @@ import pytest_asyncio
 from hypothesis import settings
 
 from tests.middleware import Sites, a_testbed
+from tests.order import in_shares
 from tests.waiting import eventually
 from wms.embedded import apache_kafka as kafka_jars
 from wms.embedded.apache_kafka import ApacheKafka
@@ -41,6 +42,19 @@ settings.load_profile("wms")
 IN_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 2 * 1024**3
 """What has to be free there: each process that runs tests keeps its databases in it."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order what several workers share; each orders the same."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1:
+        kafka = {_file_of(item) for item in items if item.get_closest_marker("kafka")}
+        items[:] = in_shares(items, workers, _file_of, kafka)
+
+
+def _file_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def with_database(url: str, database: str) -> str:
