@@ -23,8 +23,8 @@ CAUSES = {
     Event.FAIL: "the job manager: the payload failed, or too many attempts were lost",
     Event.KILL: "the job manager, on a user's order; of a job that a pilot has, once the pilot reports its end or loses it",
     Event.RESCHEDULE: "the job manager: an offer or a lease ran out, a pilot gave the job back, or a user ordered it",
-    Event.HOLD: "the job manager: on a user's order, or after ten hand-outs lost before the payload began",
-    Event.RELEASE: "the job manager, on a user's order",
+    Event.HOLD: "the job manager: on a user's order, after ten hand-outs lost before the payload began, or until others have ended",
+    Event.RELEASE: "the job manager, on a user's order, or once what it was to start after has ended",
     Event.REMOVE: "the job manager, on a user's order",
 }
 

@@ -13,6 +13,7 @@ import msgspec
 from services.job_agent.capture import Captured
 from services.job_agent.sampling import disk_bytes
 from services.job_agent.spares import Spares
+from wms.errors import Rejected
 from wms.ids import Epoch, JobId
 from wms.jobdesc.description import JobDescription
 from wms.transfer import Left, SandboxStore, Selection, download, left_behind, select
@@ -84,7 +85,10 @@ class Place:
             return await asyncio.to_thread(self._make, description.executable)
         await asyncio.to_thread(self._make, description.executable)
         for sandbox in description.input_sandbox:
-            await download(store, sandbox.sha256, self.work, size=sandbox.size)
+            to = self.work / sandbox.directory
+            if sandbox.directory:
+                await asyncio.to_thread(_make_directory, to)
+            await download(store, sandbox.sha256, to, size=sandbox.size)
         return await asyncio.to_thread(self._filled, description.executable)
 
     def harvest(self, patterns: tuple[str, ...]) -> Harvest:
@@ -145,6 +149,14 @@ class Place:
         if self.directory.exists():
             _run("chmod", "-R", "u+rwX", str(self.directory))
             _run("rm", "-rf", "--", str(self.directory))
+
+
+def _make_directory(path: Path) -> None:
+    """Make the directory of an input; Rejected if an earlier input left something else there."""
+    try:
+        path.mkdir(mode=0o755, exist_ok=True)
+    except FileExistsError:
+        raise Rejected("SANDBOX_UNSAFE", f"an input has a file of the name {path.name}") from None
 
 
 def _run(*argv: str) -> None:

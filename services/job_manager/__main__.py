@@ -7,6 +7,7 @@ from services import lean
 from services.job_manager.admission import Admission
 from services.job_manager.commands import Commands, Reading, on_refused
 from services.job_manager.config import Config
+from services.job_manager.dependencies import Dependencies
 from services.job_manager.foresight import Foresight
 from services.job_manager.leases import Leases
 from services.job_manager.queries import Queries
@@ -54,6 +55,9 @@ async def build(host: Host, config: Config) -> None:
     host.every("canaries", 1.0, partial(taking.canaries.look, host.patient_db))
     host.every("waiting-limits", 2.0, admission.refresh)
     host.every("leases", 1.0, Leases(host.db, config.lease, time.monotonic).sweep)
+    dependencies = Dependencies(host.patient_db)
+    host.every("dependencies", 1.0, dependencies.look)
+    host.every("idle-dependencies", 60.0, dependencies.forget_idle)
     newcomers = Newcomers(host.slices, over_sketches=True)
     host.every("reasons", 2.0, Reasons(host.patient_db, newcomers).look)
     upkeep = Upkeep(host.patient_db, config.queues, config.sandboxes)

@@ -1,11 +1,13 @@
 """What users order for jobs that exist: kill, hold, release, edit, reschedule, remove."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
 from services.job_manager.answers import refuse
+from services.job_manager.dependants import Dependants
 from services.job_manager.editing import Editing, Moving
 from services.job_manager.ledger import Ledger
 from wms.auth.policy import Scope, scope
@@ -53,8 +55,11 @@ class _Order(msgspec.Struct, frozen=True):
     source: str
     editing: Editing | None = None
 
-    def decide(self, found: Job) -> Ordered:
-        """Return what it does to a job."""
+    def decide(self, found: Job, dependants: Dependants | None = None, code: str = "") -> Ordered:
+        """Return what it does to a job, with those that have predecessors: `code` is why it is held."""
+        special = dependants and dependants.decide(found, self.control.action, self.control.reason, code)
+        if special:
+            return special
         changes = self.editing.words if self.editing else ""
         return ordered(found, self.control.action, self.control.reason, changes)
 
@@ -160,30 +165,35 @@ async def _give_rows(tx: Transaction, parts: Sequence[block.Part], order: _Order
 async def _order_blocks(tx: Transaction, parts: Sequence[block.Part], order: _Order, done: _Done) -> None:
     """Order what is in blocks: each job of a block as any other of it."""
     moves: list[block.Moving] = []
+    dependants, parts = await Dependants.of_parts(tx, order.control.action, parts)
     for each, ranges in parts:
-        decided = order.decide(each.job(JobId(ranges[0][0])))
+        decided = order.decide(each.job(JobId(ranges[0][0])), dependants, each.reason)
         if decided.refused:
-            _leave(each, ranges, order, done)
+            _leave(each, ranges, partial(order.decide, dependants=dependants, code=each.reason), done)
         else:
             done.changed += block.size(ranges)
             moves.append((each, ranges, decided.steps))
     await block.move(tx, moves, order.source)
+    await dependants.let_go(tx, order.control.action, ((ranges, each.reason) for each, ranges, _ in moves))
 
 
-def _leave(left: Block, ranges: Sequence[Range], order: _Order, done: _Done) -> None:
+def _leave(left: Block, ranges: Sequence[Range], decide: Callable[[Job], Ordered], done: _Done) -> None:
     done.unchanged += block.size(ranges)
     done.by_state[left.state] += block.size(ranges)
     for low, high in ranges:
         for job_id in range(low, min(high, low + NAMED_LIMIT) + 1):
-            done.named.append(replies.Unchanged(job_id, order.decide(left.job(JobId(job_id))).refused))
+            done.named.append(replies.Unchanged(job_id, decide(left.job(JobId(job_id))).refused))
 
 
 async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Done) -> None:
     ledger = await Ledger.open(tx, ids, 0.0)
     stops: dict[Stop, list[Job]] = {}
     moving: Moving = []
-    for found in filter(None, map(ledger.job, ids)):
-        decided = order.decide(found)
+    jobs = list(filter(None, map(ledger.job, ids)))
+    held = [each.job_id for each in jobs if each.state is State.HELD]
+    dependants = await Dependants.of_rows(tx, order.control.action, held)
+    for found in jobs:
+        decided = order.decide(found, dependants, dependants.codes.get(found.job_id, ""))
         if decided.refused:
             done.leave(found, decided.refused)
         elif decided.stop:
@@ -196,6 +206,8 @@ async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Do
         _move(ledger, found, steps, order.control)
     done.changed += len(moving) + sum(map(len, stops.values()))
     await ledger.write(tx, order.source)
+    moved = ((found.job_id, dependants.codes.get(found.job_id, "")) for found, _ in moving)
+    await dependants.let_go(tx, order.control.action, (([(job_id, job_id)], code) for job_id, code in moved))
     for stop, jobs in stops.items():
         stop_order = StopOrder(order.source, order.control.reason)
         await job.ask_stop(tx, [each.job_id for each in jobs], stop, stop_order)

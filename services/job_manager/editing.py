@@ -5,6 +5,7 @@ from typing import Self
 
 import msgspec
 
+from services.job_manager import dependants, dependencies
 from services.job_manager.ledger import Ledger
 from wms.auth.principal import Principal
 from wms.db import description, task_queue
@@ -15,6 +16,7 @@ from wms.job.job import Job, Steps
 from wms.job.state import State
 from wms.jobdesc.changes import Changes, changed, in_words, read_changes
 from wms.jobdesc.description import JobDescription
+from wms.jobdesc.predecessors import FIELDS, Predecessors, predecessors_of
 from wms.jobdesc.problem import InvalidDescription
 from wms.messages.commands import Control
 from wms.taskqueue.grouping import Requirements
@@ -35,6 +37,7 @@ class _Outcome(msgspec.Struct, frozen=True):
     priority: float = 0.0
     max_attempts: int = 0
     refused: str = ""
+    predecessors: Predecessors = Predecessors(())
 
 
 class Editing:
@@ -49,6 +52,7 @@ class Editing:
         self._changes = changes
         self._segments = segments
         self._outcomes: dict[tuple[str, TaskQueueId], _Outcome] = {}
+        self._moves_after = not self._changes.keys().isdisjoint(FIELDS)
 
     @classmethod
     def of(cls, principal: Principal, control: Control, segments: tuple[int, ...]) -> Self | None:
@@ -64,6 +68,8 @@ class Editing:
 
     async def apply(self, tx: Transaction, ledger: Ledger, moving: Moving) -> tuple[Moving, dict[JobId, str]]:
         """Change the jobs; return those that are to move on, and why others are left as they are."""
+        if self._moves_after:
+            await dependencies.check(tx, self._principal, [self._new_predecessors()])
         jobs = {found.job_id: found for found, _ in moving}
         stored = await description.of_jobs(tx, list(jobs))
         required = await task_queue.read(tx, (each.tq_id for each in jobs.values()))
@@ -80,13 +86,26 @@ class Editing:
             await description.replace(tx, requeued)
         for each in requeued:
             ledger.requeue(each.stored.job_id, each.tq_id, each.user_priority)
-        return await _still_held(tx, [each for each in moving if each[0].job_id not in refused]), refused
+        left = await _still_held(tx, [each for each in moving if each[0].job_id not in refused])
+        if self._moves_after:
+            waiting = {each.stored.job_id: outcomes[each.stored.job_id].predecessors for each in requeued}
+            left = await dependants.change(tx, waiting, left)
+        return left, refused
+
+    def _new_predecessors(self) -> Predecessors:
+        """Return the jobs that the changes name."""
+        named = {name: self._changes.get(name, ()) for name in FIELDS}
+        return predecessors_of(JobDescription(executable="-", **named)) or Predecessors(())
 
     def _outcome(self, found: Job, stored: Stored, required: Mapping[TaskQueueId, Requirements]) -> _Outcome:
         mine = (found.owner, found.owner_group, found.vo)
         principal = self._principal
         if self._changes.get("input_sandbox") and mine != (principal.owner, principal.group, principal.vo):
             return _Outcome(refused="only its owner may send it other files")
+        if self._moves_after and found.state is not State.HELD:
+            return _Outcome(refused="what it starts after changes only while it is held: hold it first")
+        if any(high >= found.job_id for _, high in self._new_predecessors().all):
+            return _Outcome(refused="it can only start after jobs that were submitted before it")
         most = self._changes.get("max_attempts", found.attempts + 1)
         if not self._anew and most <= found.attempts:
             return _Outcome(refused=f"max_attempts {most}: it has had {found.attempts} already")
@@ -110,7 +129,9 @@ class Editing:
             self._segments,
             credentials=Credentials(before.certificate_subject, before.fqans),
         )
-        return _Outcome(required, _encoder.encode(after).decode(), float(after.priority), after.max_attempts)
+        body, predecessors = _encoder.encode(after).decode(), predecessors_of(after) or Predecessors(())
+        priority = float(after.priority)
+        return _Outcome(required, body, priority, after.max_attempts, predecessors=predecessors)
 
 
 def _requeued(stored: Stored, outcome: _Outcome, queues: Mapping[bytes, TaskQueueId]) -> Requeued:

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from services.job_manager import control, lists
+from services.job_manager import control, dependencies, lists
 from services.job_manager.admission import Admission
 from services.job_manager.answers import refuse
 from services.job_manager.foresight import Foresight, in_words
@@ -20,8 +20,9 @@ from wms.db import job, submission, sweep, task_queue
 from wms.db.database import Transaction
 from wms.db.submission import Taken
 from wms.errors import Rejected
-from wms.ids import CommandId, JobId, TaskQueueId
+from wms.ids import CommandId, JobId, TaskQueueId, joined
 from wms.jobdesc.kind import Kind, Read
+from wms.jobdesc.predecessors import Predecessors, predecessors_of
 from wms.messages import replies
 from wms.messages.commands import Submit
 from wms.taskqueue import canary
@@ -45,6 +46,8 @@ class Prepared(msgspec.Struct, frozen=True):
     count: int
     """How many jobs the descriptions make."""
     foreseen: tuple[replies.Foreseen, ...]
+    predecessors: dict[Kind, Predecessors] = {}
+    """What those wait for that start after others."""
 
 
 class Submission(msgspec.Struct, frozen=True):
@@ -137,6 +140,7 @@ class Submissions:
                 _check_unused(submit, known)
                 prepared = _found(each.prepared or done(self.prepare(identity, each.credentials, submit)))
                 order = _order(parts, submit, prepared)
+                await dependencies.check(tx, each.principal, prepared.predecessors.values())
             except Rejected as fault:
                 refuse(tx, owner, submit.command_id, submit.client, fault)
                 continue
@@ -182,7 +186,7 @@ class Submissions:
                 "change what they ask for, or submit them without --strict to let them wait",
                 in_words(foreseen),
             )
-        return Prepared(_digest(submit), jobs, required, wanted.total(), foreseen)
+        return Prepared(_digest(submit), jobs, required, wanted.total(), foreseen, _predecessors(kinds))
 
 
 R = TypeVar("R")
@@ -298,6 +302,25 @@ async def _hold(
     held = [name for name, order in orders.items() if order.command.hold]
     if held:
         await control.hold_new(tx, owner, [each for name in held for each in ids[name]])
+    for name, order in orders.items():
+        if order.prepared.predecessors:
+            waiting = _waiting(order.prepared, ids[name][0][0])
+            await dependencies.take(tx, waiting, is_held=order.command.hold)
+
+
+def _predecessors(kinds: Iterable[Kind]) -> dict[Kind, Predecessors]:
+    found = {kind: predecessors_of(kind.description) for kind in kinds}
+    return {kind: each for kind, each in found.items() if each is not None}
+
+
+def _waiting(prepared: Prepared, first: int) -> dict[Predecessors, Ranges]:
+    """Return the jobs of a submission, whose ids begin at `first`, by what they wait for."""
+    waiting: dict[Predecessors, list[tuple[int, int]]] = {}
+    for kind in map(_KIND, prepared.jobs):
+        if kind in prepared.predecessors:
+            waiting.setdefault(prepared.predecessors[kind], []).append((first, first + kind.jobs - 1))
+        first += kind.jobs
+    return {each: joined(jobs) for each, jobs in waiting.items()}
 
 
 def _parts(order: _Order) -> Iterable[tuple[lists.Part, ...]]:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import asyncpg
 
-from wms.db import ce_door, ce_state, limit, pilot, queue, task_queue, view, wait_reason
+from wms.db import ce_door, ce_state, dependency, limit, pilot, queue, task_queue, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.queue import QueueNow
 from wms.dispatch.forwarding import Forwarded, Ways
@@ -29,6 +29,8 @@ from wms.why.tier import judge, judge_private, standing
 from wms.why.verdict import AVOIDED, Place, Verdict, failures, verdicts
 
 CES_LIMIT = 200
+AWAITED_SHOWN = 10
+"""Predecessors that are named."""
 
 Fates: TypeAlias = Mapping[tuple[str, str], Fate]
 """By site and computing element."""
@@ -44,19 +46,33 @@ async def explain_job(
         return await _explain_waiting(tx, found, query, segments)
     last = (await view.history(tx, found.job_id))[-1]
     code = last["reason"]
+    awaited = await _awaited(tx, found) if found.state is State.HELD else ""
     return replies.JobWhy(
         query_id=query.query_id,
         client=query.client,
         job_id=found.job_id,
         state=found.state,
         code=code,
-        summary=_summary(found, last),
+        summary=_summary(found, last) + awaited,
         advice=_advice(found, code),
     )
 
 
+async def _awaited(tx: Transaction, found: Job) -> str:
+    """Return which predecessors a held job still waits for, those first that failed."""
+    words = []
+    for each in await dependency.of_jobs(tx, ((found.job_id, found.job_id),)):
+        any_end = each.predecessors.any_end
+        first = await dependency.unmet(tx, each.pending, any_end, AWAITED_SHOWN + 1)
+        named = [f"{one.job_id} ({one.state}: {one.reason})" for one in first[:AWAITED_SHOWN]]
+        more = ["..."] if len(first) > AWAITED_SHOWN else []
+        words.append(f"; it waits for {', '.join([*named, *more])}" if named else "; these have ended now")
+    return "".join(words)
+
+
 def _advice(found: Job, code: str) -> str:
     advice = next((text for known, text in ADVICE.items() if known == code), "")
+    advice = advice.replace("wms edit ID", f"wms edit {found.job_id}")
     if found.state is State.HELD and not advice:
         return f"`wms release {found.job_id}` lets it wait for a pilot again"
     return advice

@@ -76,6 +76,7 @@ async def lost_before_it_began(one: World) -> None:
         await one.report(ender, accept=tuple(held))
         lost = tuple(result(each, "lost", Code.AGENT_ERROR, began=False) for each in held)
         await one.report(ender, finish=lost)
+    await one.submit({"after": [reply.ids[0][1]]}, who=eve)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -307,6 +308,16 @@ PLANTED = {
         """update job set reason = '' where reason = 'HELD_BY_USER';
            update job_event set reason = '' where reason = 'HELD_BY_USER'""",
         "update block set reason = '' where state = 'Held'",
+    ],
+    "no job waits for predecessors that have all ended as they must, and none starts before": [
+        BEATING
+        + f"""update job set changed_at = now() - interval '1 h' where job_id = {DONE};
+              update dependency set made_at = now() - interval '1 h',
+                  predecessors = int8multirange(int8range({DONE}, {DONE}, '[]'))""",
+        "delete from dependency",
+        f"update dependency set jobs = jobs + int8multirange(int8range({WAITING}, {WAITING}, '[]'))",
+        """update dependency set jobs = jobs + (
+               select int8multirange(int8range(first, last, '[]')) from block where state = 'Waiting' limit 1)""",
     ],
     "queues whose jobs wait are told why": [
         BEATING

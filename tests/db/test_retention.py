@@ -84,6 +84,25 @@ async def test_a_removed_job_goes_earlier(database: str) -> None:
         assert (await audit(database)).ok
 
 
+async def test_predecessors_stay_while_others_are_to_start_after_them(database: str) -> None:
+    async with world(database) as place:
+        (alone,), (held,) = await done(place), await place.running()
+        sweep = await place.swept(3)
+        await place.order("kill", *sweep)
+        (after,) = await place.submitted(after=[alone, held[0]], after_any=[f"{sweep[0]}-{sweep[2]}"])
+        await age(place, 400, alone, *sweep)
+        await forget(place)
+        assert await count(place, "job", alone) == 1
+        assert len(await place.sql("select from sweep")) == 1
+        await place.report(finish=(result(held),))
+        await place.settle()
+        assert await place.state(after) == "Waiting"
+        await forget(place)
+        assert await count(place, "job", alone) == 0
+        assert len(await place.sql("select from sweep")) == 0
+        assert (await audit(database)).ok
+
+
 async def test_a_sweep_goes_when_all_of_its_jobs_ended_long_ago(database: str) -> None:
     async with world(database) as place:
         ids = await place.swept(10, name="s-{n}")

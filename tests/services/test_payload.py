@@ -84,6 +84,22 @@ async def test_a_program_runs_and_what_it_printed_and_wrote_is_kept(
     assert not directory.exists()
 
 
+async def test_inputs_with_a_directory_lie_beside_each_other(new: New, store: SandboxStore) -> None:
+    first, second = [await upload(store, {"stdout.txt": each}) for each in (b"one\n", b"two\n")]
+    refs = [
+        SandboxRef(sha256=each.sha256, size=each.size, directory=name)
+        for each, name in ((first, "17"), (second, "18"))
+    ]
+    outcome = await new("sh", "-c", "cat 17/stdout.txt 18/stdout.txt", input_sandbox=tuple(refs)).run()
+    assert (outcome.reason.code, outcome.stdout_tail) == (Code.DONE, "one\ntwo\n")
+    other = await upload(store, {"17": b"no directory"})
+    outcome = await new("true", input_sandbox=(other, refs[0])).run()
+    assert (outcome.reason.code, outcome.reason.text) == (
+        Code.INPUT_FAILED,
+        "an input has a file of the name 17 (SANDBOX_UNSAFE)",
+    )
+
+
 async def test_a_silent_program_still_has_its_two_outputs(
     new: New, store: SandboxStore, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from services.job_manager.admission import Admission
 from services.job_manager.commands import Commands
+from services.job_manager.dependencies import Dependencies
 from services.job_manager.foresight import Foresight
 from services.job_manager.leases import Leases
 from services.job_manager.queries import Queries
@@ -100,6 +101,7 @@ class World:
         self._leases = Leases(db, self.terms, lambda: time.monotonic() - self.clock_set)
         self._queries = Queries(DEFAULT_SEGMENTS, orders=ORDERS)
         self._reasons = Reasons(db)
+        self.dependencies = Dependencies(db, lambda: 0.0)
         self.index = QueueIndex()
         self._feed = Feed(db, Kafka(Settings(), "test"), self.index, NOTICES)
         self.now = 0.0
@@ -267,6 +269,11 @@ class World:
         assert set(answer.granted) == set(held)
         await self.report(who, start=tuple(held), busy=count)
         return held
+
+    async def settle(self) -> None:
+        """Have the job manager look at all dependencies."""
+        while await self.dependencies.look():
+            pass
 
     # --- time and truth ---------------------------------------------------------------------------
 

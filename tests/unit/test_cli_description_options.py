@@ -38,6 +38,9 @@ OPTIONS: dict[str, tuple[tuple[str, ...], Any]] = {
     "requirements": (("--requirements", "other.x > 1"), "other.x > 1"),
     "rank": (("--rank", "other.x"), "other.x"),
     "attributes": (("--attribute", "a=1"), {"a": 1}),
+    "after": (("--after", "7,9-12", "--after", "20"), ["7,9-12", "20"]),
+    "after_any": (("--after-any", "7"), ["7"]),
+    "input_from": (("--input-from", "7"), ["7"]),
     "priority": (("--priority", "2"), 2),
     "max_attempts": (("--max-attempts", "2"), 2),
     "output_sandbox": (("--output", "*.x"), ["*.x"]),
@@ -91,6 +94,6 @@ def test_what_may_change_can_be_said() -> None:
         cpu_time=1, wall_time=1, memory=1, max_memory=1, disk=1, processors=1, min_processors=1, max_processors=1,
         tag=["a"], platform=["a"], to_site=["a"], banned_site=["a"], ce=["a"], station=["a"],
         grid_middleware=["a"], pilot_type=["a"], job_type="a", requirements="a", rank="a", output=["a"],
-        stdout_limit=1, stderr_limit=1, priority=1, max_attempts=1,
+        stdout_limit=1, stderr_limit=1, priority=1, max_attempts=1, after=["7"], after_any=["8"],
     )  # fmt: skip
     assert said.fields().keys() | IN_FILES_ALONE | {"input_sandbox"} == CHANGEABLE

@@ -311,10 +311,51 @@ where j.unstarted <> coalesce(c.losses, 0);
 select format('job %s is held for "%s", its last move was for "%s"', j.job_id, j.reason, e.reason)
 from job j left join job_event e on e.job_id = j.job_id and e.seq = j.event_seq
 where j.state = 'Held'
-  and (j.reason is distinct from e.reason or j.reason <> all (array['HELD_BY_USER', 'NEVER_STARTED', 'TOO_LARGE']))
+  and (j.reason is distinct from e.reason or j.reason <> all (array['HELD_BY_USER', 'NEVER_STARTED', 'TOO_LARGE', 'DEPENDENCY', 'DEPENDENCY_FAILED']))
 union all
 select format('the jobs %s to %s are held for "%s"', first, last, reason)
-from block where state = 'Held' and reason <> all (array['HELD_BY_USER', 'NEVER_STARTED', 'TOO_LARGE']);
+from block where state = 'Held' and reason <> all (array['HELD_BY_USER', 'NEVER_STARTED', 'TOO_LARGE', 'DEPENDENCY', 'DEPENDENCY_FAILED']);
+
+-- rule: no job waits for predecessors that have all ended as they must, and none starts before
+-- invariant: 22
+-- of: dependency
+-- What is looked at every second is given a minute.
+with unmet as (
+    select d.dependency_id
+    from dependency d cross join lateral unnest(d.predecessors) as r(ids)
+    join job j on j.job_id >= lower(r.ids) and j.job_id < upper(r.ids)
+    where j.state <> 'Done' and not (d.any_end @> j.job_id and j.state in ('Failed', 'Killed', 'Deleted'))
+      and not (j.state = 'Deleted' and exists (select from job_event e where e.job_id = j.job_id and e.state = 'Done'))
+       or j.changed_at > now() - interval '60 s'
+    union
+    select d.dependency_id
+    from dependency d cross join lateral unnest(d.predecessors) as r(ids)
+    join block b on int8range(b.first, b.last, '[]') && r.ids
+    where not (b.state in ('Killed', 'Deleted') and d.any_end @> (int8range(b.first, b.last, '[]') * r.ids))
+       or b.changed_at > now() - interval '60 s'
+), told as (
+    select job_id as first, job_id as last from job where state = 'Held' and reason in ('DEPENDENCY', 'DEPENDENCY_FAILED')
+    union all
+    select first, last from block where state = 'Held' and reason in ('DEPENDENCY', 'DEPENDENCY_FAILED')
+)
+select format('the jobs %s wait for %s, which have all ended as they must', jobs, predecessors)
+from dependency d
+where d.made_at < now() - interval '60 s' and d.dependency_id not in (select dependency_id from unmet)
+  and exists (select from told t where int8range(t.first, t.last, '[]') && d.jobs)
+  and exists (select from service_instance where service = 'job_manager' and heartbeat_at > now() - interval '10 s'
+                                                 and started_at < now() - interval '60 s')
+union all
+select format('the jobs %s to %s are to start after others, and nobody knows which', t.first, t.last)
+from told t where not exists (select from dependency d where d.jobs @> int8range(t.first, t.last, '[]'))
+union all
+select format('job %s is %s before what it was to start after', j.job_id, j.state)
+from dependency d cross join lateral unnest(d.jobs) as r(ids)
+join job j on j.job_id >= lower(r.ids) and j.job_id < upper(r.ids)
+where not isempty(d.pending) and j.state not in ('Held', 'Killed', 'Deleted')
+union all
+select format('the jobs %s to %s are %s before what they were to start after', b.first, b.last, b.state)
+from dependency d cross join lateral unnest(d.jobs) as r(ids) join block b on int8range(b.first, b.last, '[]') && r.ids
+where not isempty(d.pending) and b.state = 'Waiting';
 
 -- rule: queues whose jobs wait are told why
 -- invariant: 21

@@ -90,6 +90,12 @@ class Changes:
     stderr_limit: Bytes | None = None
     """How much of the standard error is kept."""
 
+    after: Several = field(default_factory=list)
+    """Ids of jobs that must be Done before they start, in place of those so far; of held jobs. May be repeated."""
+
+    after_any: Several = field(default_factory=list)
+    """Likewise ids of jobs that must have ended, whichever way. May be repeated."""
+
     priority: int | None = None
     """0 to 10 among your own jobs."""
 

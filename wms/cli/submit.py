@@ -71,6 +71,9 @@ def submit(
     output: Annotated[Many | None, _in(FILES, name=("--output", "-o"))] = None,
     stdout_limit: Annotated[Bytes | None, _in(FILES)] = None,
     stderr_limit: Annotated[Bytes | None, _in(FILES)] = None,
+    after: Annotated[Many | None, _in(HOW)] = None,
+    after_any: Annotated[Many | None, _in(HOW)] = None,
+    input_from: Annotated[Many | None, _in(FILES)] = None,
     priority: Annotated[int | None, _in(HOW)] = None,
     max_attempts: Annotated[int | None, _in(HOW)] = None,
     success_exit_code: Annotated[list[int] | None, _in(HOW, negative=())] = None,
@@ -99,6 +102,8 @@ def submit(
       wms submit --series seed=start=10,step=5,count=100 -- ./prog {seed}
       wms submit --whole-node --min-processors 4 -- ./prog
       wms submit --retry-of 17,20-25 --memory 4G
+      wms submit --after 17,20-25 -- ./publish
+      wms submit --input-from 17 -- sh -c 'sort 17/*.txt'
       wms submit jobs.toml
       generate | wms submit - --id nightly-17 --json
 
@@ -174,6 +179,12 @@ def submit(
         How much of the standard output is kept: 64K, 10M.
     stderr_limit
         How much of the standard error is kept.
+    after
+        Ids of jobs, as 7,100-200: these start once all of those are Done. Until then they are Held (DEPENDENCY). May be repeated.
+    after_any
+        Likewise, once all of those have ended, whichever way. May be repeated.
+    input_from
+        Ids of jobs that must be Done first, and whose outputs these get, each in a directory named by its id: 17/out.root. May be repeated.
     priority
         0 to 10 among your own jobs; default: 1.
     max_attempts

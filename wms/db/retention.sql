@@ -35,10 +35,13 @@ on conflict (what) do update set before = greatest(forgotten.before, excluded.be
 -- The next jobs of their own by id: how far this goes, which of them ended long ago, whether the rest are too young.
 with next as (
     select job_id, array_index, state, changed_at, submitted_at from job where job_id > $1 order by job_id limit $2
+), needed as (
+    -- Those after which others are to start.
+    select job_id from next join dependency on predecessors @> job_id
 )
 select max(job_id) as last, count(*) as looked_at,
        coalesce(bool_or(submitted_at >= now() - make_interval(secs => least($3::float8, $4::float8))), true) as young,
-       array_agg(job_id) filter (where array_index is null and (
+       array_agg(job_id) filter (where array_index is null and job_id not in (select job_id from needed) and (
            state = 'Deleted' and changed_at < now() - make_interval(secs => $4)
            or state = any ($5::text[]) and changed_at < now() - make_interval(secs => $3)
        )) as over
@@ -73,7 +76,7 @@ select max(first) as last, array_agg(first) filter (where not exists (
         b.state = 'Deleted' and b.changed_at < now() - make_interval(secs => $4)
         or b.state = any ($5::text[]) and b.changed_at < now() - make_interval(secs => $3)
     )
-)) as over
+) and not exists (select from dependency d where d.predecessors && int8range(n.first, n.last, '[]'))) as over
 from next n;
 
 -- name: lock_sweeps

@@ -21,5 +21,9 @@ where d.body::text like '%"input_parameters"%' and (
     exists (select from block b where b.sweep = s.first and b.state <> 'Deleted')
     or exists (select from job j where j.job_id between s.first and s.last and j.state <> 'Deleted'))
 union
+-- Of predecessors whose outputs others are to get, even of those that were removed.
+select a.output_sha256 from dependency d cross join lateral unnest(d.outputs_of) as r(ids)
+join attempt a on a.job_id >= lower(r.ids) and a.job_id < upper(r.ids) where a.output_sha256 is not null
+union
 select a.output_sha256 from attempt a join job j using (job_id)
 where a.output_sha256 is not null and j.state <> 'Deleted';

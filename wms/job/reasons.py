@@ -39,6 +39,9 @@ class Code(StrEnum):
     TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
     NEVER_STARTED = "NEVER_STARTED"
     TOO_LARGE = "TOO_LARGE"
+    DEPENDENCY = "DEPENDENCY"
+    DEPENDENCY_FAILED = "DEPENDENCY_FAILED"
+    DEPENDENCY_MET = "DEPENDENCY_MET"
     KILLED_BY_USER = "KILLED_BY_USER"
     HELD_BY_USER = "HELD_BY_USER"
     RELEASED = "RELEASED"
@@ -64,6 +67,8 @@ ADVICE: dict[Code, str] = {
     Code.NODE_LOST: "the site lost the node that it ran on: `wms timeline` shows when it was heard of last",
     Code.PILOT_FORGOTTEN: "the element knows nothing of its pilot any more: `wms timeline` shows when it was heard of last",
     Code.TOO_LARGE: "no message holds it: submit it again with what is long in a file of the input sandbox",
+    Code.DEPENDENCY: "it starts by itself once these have ended; `wms edit ID --unset after` lets it start without them",
+    Code.DEPENDENCY_FAILED: "once `wms reschedule` brings that job to Done this one starts; `wms release` starts it without",
     Code.NEVER_STARTED: "each pilot that had it was lost before it began: `wms timeline` shows them; `wms release` tries again",
     Code.TOO_MANY_ATTEMPTS: "every attempt was lost: `wms logs` shows where; `wms reschedule` tries again",
 }

@@ -29,6 +29,7 @@ WHAT_IT_DOES: Final = frozenset(
         "array",
         "parameters",
         "input_parameters",
+        "input_from",
     }
 )
 """What makes a job this job and no other."""

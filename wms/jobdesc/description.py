@@ -10,6 +10,7 @@ from wms.bounds import (
     Count,
     CpuTime,
     Digest,
+    JobNumber,
     Line,
     LongText,
     Measure,
@@ -28,15 +29,19 @@ Attribute: TypeAlias = Plain | Annotated[tuple[Plain, ...], msgspec.Meta(max_len
 """What a job tells of itself to the expressions of sites."""
 Values: TypeAlias = Annotated[tuple[TextOfJob, ...], msgspec.Meta(max_length=1_000_000)]
 """One for each job of an array."""
+JobIds: TypeAlias = Annotated[tuple[JobNumber | TextOfJob, ...], msgspec.Meta(max_length=1_000)]
+"""Ids of jobs, and lists of ids and ranges as text."""
 
 
-class SandboxRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SandboxRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """An archive in the sandbox store, known by its content."""
 
     sha256: Digest
     """64 lower-case hexadecimal digits."""
     size: Bytes
     """Bytes."""
+    directory: Name = ""
+    """Of the job's directory the one that it is unpacked into; empty: the job's directory itself."""
 
 
 class JobDescription(
@@ -113,6 +118,14 @@ class JobDescription(
 
     job_group: Name = ""
     """A name that jobs share which belong together; to select them by."""
+
+    after: JobIds = ()
+    """Jobs that must be Done before it starts: ids, and texts such as `"7,100-200"`. Until then it is Held (`DEPENDENCY`)."""
+    after_any: JobIds = ()
+    """Jobs that must have ended before it starts, whichever way."""
+    input_from: JobIds = ()
+    """Jobs whose outputs it gets, each in a directory of its job directory that is named by the job's id: `17/out.root`. They must
+    be Done before it starts, as those in `after`."""
 
     array: Count | None = None
     """Make so many jobs of this description; `{n}` stands for 0, 1, 2, ... in each."""

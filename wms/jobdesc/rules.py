@@ -12,16 +12,20 @@ from wms.classad.expression import Expression
 from wms.classad.tokens import checked
 from wms.errors import Rejected, shown
 from wms.jobdesc.description import SandboxRef
+from wms.jobdesc.predecessors import ID_LIMIT, RANGES_LIMIT, count, ranges_of
 
 Finding: TypeAlias = tuple[str, str, str]
 Rule: TypeAlias = Callable[[object], Sequence[Finding]]
 
 FINE: tuple[Finding, ...] = ()
 SHOWN = 60
+IDS_LENGTH = 16_384
+"""Characters of one list of ids."""
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """What no text may have."""
 _HEX = re.compile(r"[0-9a-f]{64}")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
@@ -249,18 +253,58 @@ def table(key_rule: Rule, value_rule: Rule, limit: int) -> Rule:
 
 def sandbox(size_limit: int) -> Rule:
     """Make the rule of references into the sandbox store."""
-    rules: dict[str, Rule] = {"sha256": _digest, "size": number(0, size_limit, "bytes")}
+    rules: dict[str, Rule] = {
+        "sha256": _digest,
+        "size": number(0, size_limit, "bytes"),
+        "directory": _directory,
+    }
 
     def rule(value: object) -> Sequence[Finding]:
         if isinstance(value, SandboxRef):
-            value = {"sha256": value.sha256, "size": value.size}
+            value = {"sha256": value.sha256, "size": value.size, "directory": value.directory}
         if not isinstance(value, Mapping):
             return [("", f"must be a table of sha256 and size, not {brief(value)}", "")]
-        strange = [below(str(k), "unknown key", "only sha256 and size") for k in value if k not in rules]
-        wrong = [_under(key, *finding) for key, rule in rules.items() for finding in rule(value.get(key))]
+        strange = [
+            below(str(k), "unknown key", "only sha256, size and directory") for k in value if k not in rules
+        ]
+        told = {"directory": "", **value}
+        wrong = [_under(key, *finding) for key, rule in rules.items() for finding in rule(told.get(key))]
         return [*doubled(value), *strange[:10], *wrong]
 
     return rule
+
+
+def job_ids(entries: int, jobs: int) -> Rule:
+    """Make the rule of lists of ids of jobs: numbers, and texts such as `7,100-200`; so many jobs at most."""
+    listed = many(_job_id, entries)
+
+    def rule(value: object) -> Sequence[Finding]:
+        if (findings := listed(value)) or not isinstance(value, list | tuple):
+            return findings
+        if (length := sum(len(each) for each in value if isinstance(each, str))) > IDS_LENGTH:
+            return [_length(length, 0, IDS_LENGTH)]
+        found = ranges_of(value)
+        if len(found) > RANGES_LIMIT:
+            return [("", f"are {len(found):,} separate ids and ranges, more than {RANGES_LIMIT:,}", "")]
+        if (named := count(found)) > jobs:
+            return [("", f"are {named:,} jobs, more than {jobs:,}", "name fewer")]
+        return FINE
+
+    return rule
+
+
+def _job_id(value: object) -> Sequence[Finding]:
+    if type(value) is int:
+        return FINE if 1 <= value <= ID_LIMIT else [("", f"{brief(value)} is no job's id", "")]
+    if not isinstance(value, str):
+        return [("", f"must be a job's id, not {brief(value)}", 'write 7, or "100-200"')]
+    if len(value) > IDS_LENGTH:
+        return [_length(len(value), 0, IDS_LENGTH)]
+    try:
+        ranges_of([value])
+    except ValueError as fault:
+        return [("", shown(str(fault)), 'write 7, or "100-200"')]
+    return FINE
 
 
 def pattern(limit: int) -> Rule:
@@ -277,6 +321,14 @@ def pattern(limit: int) -> Rule:
         return FINE
 
     return rule
+
+
+def _directory(value: object) -> Sequence[Finding]:
+    if not isinstance(value, str):
+        return _no_text(value)
+    if value and not _PLAIN_NAME.fullmatch(value):
+        return [("", f"{brief(value)} is no plain name", "use letters, digits and . _ -, at most 255")]
+    return FINE
 
 
 def _digest(value: object) -> Sequence[Finding]:

@@ -15,6 +15,7 @@ from wms.jobdesc import rules
 from wms.jobdesc.array import ARCHIVE, INDEX, PLACEHOLDER, is_array
 from wms.jobdesc.description import MIB, JobDescription
 from wms.jobdesc.offering import large_offers
+from wms.jobdesc.predecessors import OUTPUTS_LIMIT, PREDECESSORS_LIMIT, RANGES_LIMIT, count, predecessors_of
 from wms.jobdesc.problem import Problem
 from wms.jobdesc.rules import Finding, Rule, below
 from wms.jobdesc.stations import required_text
@@ -27,6 +28,8 @@ PARAMETERS_LIMIT = 64 * MIB
 YEAR = 366 * 86_400
 NAME_LIMIT = 255
 
+INPUTS_LIMIT = 100
+"""Archives that are unpacked for one job."""
 GROUP_LIMIT = 200
 """Characters of the name of a job group."""
 FINDINGS_LIMIT = 200
@@ -47,6 +50,7 @@ _PARAMETER = rules.word(
     64, r"(?!n$)[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, and not n, which is the index"
 )
 _TIME = rules.number(1, YEAR, "seconds")
+_PREDECESSORS = rules.job_ids(1_000, PREDECESSORS_LIMIT)
 _EXPRESSION = rules.expression(16_384)
 ATTRIBUTES_LIMIT = 16_384
 """Characters of all own attributes and their values."""
@@ -98,8 +102,11 @@ RULES: dict[str, Rule] = {
     "attributes": rules.table(_ATTRIBUTE, rules.attribute(100), 100),
     "priority": rules.number(0, 10),
     "job_group": rules.line(GROUP_LIMIT),
+    "after": _PREDECESSORS,
+    "after_any": _PREDECESSORS,
+    "input_from": rules.job_ids(1_000, OUTPUTS_LIMIT),
     "max_attempts": rules.number(1, 100),
-    "input_sandbox": rules.many(rules.sandbox(1024 * MIB), 100),
+    "input_sandbox": rules.many(rules.sandbox(1024 * MIB), INPUTS_LIMIT),
     "input_parameters": rules.many(_PARAMETER, 10),
     "output_sandbox": rules.many(rules.pattern(1_024), 1_000),
     "stdout_limit": rules.number(0, 100 * MIB, "bytes"),
@@ -135,7 +142,8 @@ _OTHER_NAMES = {
     "tag": "tags", "type": "job_type", "userpriority": "priority", "retries": "max_attempts", "output": "output_sandbox",
     "outputs": "output_sandbox", "input": "input_sandbox", "inputs": "input_sandbox", "cmd": "executable",
     "command": "executable", "program": "executable", "count": "array", "exitcodes": "success_exit_codes",
-    "jobgroup": "job_group", "batchname": "job_group",
+    "jobgroup": "job_group", "batchname": "job_group", "afterok": "after", "afterany": "after_any", "depends": "after",
+    "dependency": "after", "dependencies": "after", "dependson": "after", "holdjid": "after_any",
 }  # fmt: skip
 _IDENTITY = {"owner", "ownergroup", "group", "vo", "user"}
 
@@ -383,6 +391,22 @@ def _input_parameters(description: JobDescription) -> Iterator[Finding]:
                 )
 
 
+def _many_predecessors(description: JobDescription) -> Iterator[Finding]:
+    found = predecessors_of(description)
+    if found is None:
+        return
+    if len(found.all) > RANGES_LIMIT or count(found.all) > PREDECESSORS_LIMIT:
+        most = f"{PREDECESSORS_LIMIT:,} jobs in {RANGES_LIMIT:,} ranges"
+        yield (".after", f"with after_any and input_from names more than {most}", "name fewer")
+    archives = len(description.input_sandbox) + count(found.outputs_of)
+    if archives > INPUTS_LIMIT:
+        yield (
+            ".input_from",
+            f"with input_sandbox makes {archives:,} archives, more than {INPUTS_LIMIT}",
+            "name fewer",
+        )
+
+
 def _climbing_values(description: JobDescription) -> Iterator[Finding]:
     # A value must not complete a path that leads out: neither alone, nor with another beside it.
     used = {name for text in description.output_sandbox if description.parameters for name in _names(text)}
@@ -410,6 +434,7 @@ _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
     _long_name,
     _input_parameters,
     _climbing_values,
+    _many_predecessors,
 )
 
 

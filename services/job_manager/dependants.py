@@ -1,0 +1,105 @@
+"""Held jobs that wait for others, when their users order something of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
+
+import msgspec
+
+from services.job_manager.dependencies import reasons_of
+from wms.db import block, dependency
+from wms.db.database import Transaction
+from wms.ids import JobId, beyond, intersection, joined
+from wms.job.block import Block, Range
+from wms.job.dependency import WAITS, ordered, waits
+from wms.job.job import Action, Job, Ordered, Steps
+from wms.job.reasons import Reason
+from wms.job.state import State
+from wms.jobdesc.predecessors import Predecessors, Ranges, in_words
+
+Moving = list[tuple[Job, Steps]]
+"""Locked jobs, and the steps that were decided for them."""
+
+CONCERNED: frozenset[Action] = frozenset({"hold", "stop_and_hold", "release"})
+"""Orders that mean something else for a job that waits for others."""
+
+
+class Dependants:
+    """Those of some jobs that have predecessors."""
+
+    def __init__(self) -> None:
+        self.codes: dict[JobId, str] = {}
+        """Why those with rows are held."""
+        self._awaits: list[tuple[Ranges, Reason]] = []
+
+    @classmethod
+    async def of_rows(cls, tx: Transaction, action: Action, held: Sequence[JobId]) -> Self:
+        """Find those of these held jobs that have rows."""
+        found = cls()
+        if action in CONCERNED and held:
+            await found._look(tx, joined((each, each) for each in held))
+            if found._awaits:
+                found.codes = await dependency.hold_codes(tx, held)
+        return found
+
+    @classmethod
+    async def of_parts(
+        cls, tx: Transaction, action: Action, parts: Sequence[block.Part]
+    ) -> tuple[Self, Sequence[block.Part]]:
+        """Find those in these blocks, whose sweeps are locked; return the blocks cut where what is waited for differs."""
+        found = cls()
+        held = [each for each, _ in parts if each.state is State.HELD]
+        if action not in CONCERNED or not held:
+            return found, parts
+        await found._look(tx, joined((each.first, each.last) for each in held))
+        return found, [piece for part in parts for piece in await found._cut(tx, *part)]
+
+    async def _look(self, tx: Transaction, jobs: Ranges) -> None:
+        found = await dependency.of_jobs(tx, jobs)
+        reasons = await reasons_of(tx, found)
+        self._awaits += [(each.jobs, why) for each, why in zip(found, reasons, strict=True)]
+
+    def _pieces(self, whole: Block) -> list[Block]:
+        inside = [intersection([(whole.first, whole.last)], jobs) for jobs, _ in self._awaits]
+        waiting = joined(each for ranges in inside for each in ranges)
+        alone = beyond([(whole.first, whole.last)], waiting)
+        return [whole.part(*each) for each in sorted((*alone, *(each for some in inside for each in some)))]
+
+    async def _cut(self, tx: Transaction, whole: Block, ranges: list[tuple[int, int]]) -> list[block.Part]:
+        pieces = self._pieces(whole) if whole.state is State.HELD else [whole]
+        if len(pieces) > 1:
+            await block.replace(tx, [whole], pieces)
+        parts = ((each, list(intersection(ranges, [(each.first, each.last)]))) for each in pieces)
+        return [(each, some) for each, some in parts if some]
+
+    def decide(self, found: Job, action: Action, text: str, code: str) -> Ordered | None:
+        """Decide an order about a job that is held for this reason; None where predecessors do not matter."""
+        awaits = next(
+            (why for jobs, why in self._awaits if intersection([(found.job_id, found.job_id)], jobs)), None
+        )
+        return None if awaits is None else ordered(found, action, text, code, awaits)
+
+    async def let_go(
+        self, tx: Transaction, action: Action, released: Iterable[tuple[Iterable[Range], str]]
+    ) -> None:
+        """Forget what jobs wait for whose user lets them start without it: of each the reason that they were held for."""
+        jobs = joined(each for ranges, code in released if code in WAITS for each in ranges)
+        if action == "release" and jobs and self._awaits:
+            await dependency.let_go(tx, jobs)
+
+
+async def change(tx: Transaction, waiting: Mapping[JobId, Predecessors], moving: Moving) -> Moving:
+    """Let held jobs wait for others than before; return the moves, with those that waited for others told what for now."""
+    await dependency.let_go(tx, joined((each, each) for each in waiting))
+    by_predecessors: dict[Predecessors, list[Range]] = {}
+    for job_id, predecessors in waiting.items():
+        by_predecessors.setdefault(predecessors, []).append((job_id, job_id))
+    # Who waits for nobody any more is let go as one whose predecessors have ended.
+    await dependency.insert(tx, ((joined(jobs), each) for each, jobs in by_predecessors.items()))
+    return [(found, _told(steps, waiting[found.job_id])) for found, steps in moving]
+
+
+def _told(steps: Steps, predecessors: Predecessors) -> Steps:
+    if steps[-1].reason.code not in WAITS:
+        return steps
+    reason = waits(in_words(predecessors.all) if predecessors.all else "no other job")
+    return (*steps[:-1], msgspec.structs.replace(steps[-1], reason=reason))

@@ -1,0 +1,284 @@
+"""Jobs that start after others: taken with their submission, looked at until the others have ended, let go then.
+
+Nobody tells a dependency that a predecessor has ended: a loop looks at all that are pending, every second, at what is
+committed. So nothing is missed whatever dies when, and no pilot's report waits for the jobs of others.
+"""
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+
+import msgspec
+import structlog
+
+from wms.auth.policy import Action, Scope, no_such_job, scope
+from wms.auth.principal import Principal
+from wms.db import block, dependency, job, share
+from wms.db.block import Wanted
+from wms.db.database import GONE, RETRIED, Database, Transaction
+from wms.db.dependency import Dependency, Progress
+from wms.db.job import Move
+from wms.errors import Rejected
+from wms.ids import beyond, joined
+from wms.job.dependency import WAITS, failed, held, released, waits
+from wms.job.job import Steps
+from wms.job.reasons import Code, Reason
+from wms.job.state import State
+from wms.jobdesc.description import JobDescription
+from wms.jobdesc.predecessors import Predecessors, Ranges, count, in_words
+
+log = structlog.get_logger()
+
+PAGE = 500
+BATCH = 1_000
+"""Jobs with rows that move in one transaction."""
+BORN_LIMIT = 1_000_000
+"""Of a submission all move with it; those with rows are as many as its descriptions."""
+LOOK_SECONDS = 2.0
+"""A round that took longer goes on in the next."""
+JOBS_LIMIT, RANGES_LIMIT = 2_000_000, 20_000
+"""Predecessors that the jobs of one message may name, all together."""
+REST = 5
+"""It rests so many times as long as a look at all took."""
+SET_ASIDE_SECONDS = 60.0
+NEVER_DONE = frozenset({State.KILLED, State.DELETED})
+_SOURCE = "job_manager"
+_EVERYBODY = Scope(reach="all")
+
+_decoder = msgspec.json.Decoder(JobDescription)
+_encoder = msgspec.json.Encoder()
+
+Waiting = Mapping[Predecessors, Ranges]
+"""Jobs by what they wait for."""
+
+
+# --- taking -------------------------------------------------------------------------------------------------------
+
+
+async def check(tx: Transaction, principal: Principal, wanted: Iterable[Predecessors]) -> None:
+    """Raise Rejected for predecessors that are not there, never can be Done, or are none of the asker's business."""
+    distinct = set(wanted)
+    if not distinct:
+        return
+    _check_size(distinct)
+    principal = await share.acting(tx, principal)
+    await _check_visible(tx, principal, "see", joined(r for each in distinct for r in each.all))
+    await _check_visible(
+        tx, principal, "fetch_output", joined(r for each in distinct for r in each.outputs_of)
+    )
+    strict = joined(r for each in distinct for r in beyond(each.all, each.any_end))
+    for each in await dependency.unmet(tx, strict, (), dependency.WINDOW):
+        if each.state in NEVER_DONE:
+            raise Rejected(
+                "NEVER_DONE",
+                f"job {each.job_id} is {each.state}, and nothing can start after it",
+                "leave it out, or name it with --after-any",
+            )
+
+
+def _check_size(distinct: Iterable[Predecessors]) -> None:
+    jobs = sum(count(each.all) for each in distinct)
+    ranges = sum(len(each.all) for each in distinct)
+    if jobs > JOBS_LIMIT or ranges > RANGES_LIMIT:
+        raise Rejected(
+            "TOO_MANY_PREDECESSORS",
+            f"the jobs name {jobs:,} predecessors in {ranges:,} ranges, more than {JOBS_LIMIT:,} or {RANGES_LIMIT:,}",
+            "submit them in several parts",
+        )
+
+
+async def _check_visible(tx: Transaction, principal: Principal, action: Action, ranges: Ranges) -> None:
+    for (low, high), seen in zip(
+        ranges, await dependency.visible(tx, scope(principal, action), ranges), strict=True
+    ):
+        if seen == high - low + 1:
+            continue
+        if low == high:
+            raise no_such_job(low)
+        raise Rejected(
+            "NO_SUCH_JOB",
+            f"of the jobs {low}-{high}, which others are to start after, only {seen:,} are there",
+            "`wms jobs` lists yours",
+        )
+
+
+async def take(tx: Transaction, waiting: Waiting, *, is_held: bool) -> None:
+    """Let jobs that this transaction has taken wait for others, unless these have ended; `is_held`: their user holds them."""
+    made = [
+        Dependency(dependency_id=0, jobs=jobs, predecessors=each, pending=each.all)
+        for each, jobs in waiting.items()
+    ]
+    told = zip(made, await _progress(tx, made), strict=True)
+    unmet = [(each, now) for each, now in told if not now.is_met or each.predecessors.outputs_of]
+    await dependency.insert(tx, ((each.jobs, each.predecessors) for each, _ in unmet))
+    if unmet and not is_held:
+        reasons = await _reasons(tx, [(each, now.failed) for each, now in unmet])
+        moving = [
+            (each.jobs, held(State.WAITING, why)) for (each, _), why in zip(unmet, reasons, strict=True)
+        ]
+        await _move(tx, moving, State.WAITING, None, BORN_LIMIT)
+
+
+async def _progress(tx: Transaction, asked: Iterable[Dependency]) -> list[Progress]:
+    return await dependency.progress(tx, [(each.pending, each.predecessors.any_end) for each in asked])
+
+
+async def reasons_of(tx: Transaction, asked: Sequence[Dependency]) -> list[Reason]:
+    """Return why the jobs of these dependencies wait, or would."""
+    told = zip(asked, await _progress(tx, asked), strict=True)
+    return await _reasons(tx, [(each, now.failed) for each, now in told])
+
+
+async def _reasons(tx: Transaction, told: Sequence[tuple[Dependency, int | None]]) -> list[Reason]:
+    """Return the same of dependencies with the predecessor of each that failed, if one did."""
+    states = await dependency.states(tx, [each for _, each in told if each is not None])
+    words = [in_words(each.predecessors.all) for each, _ in told]
+    return [
+        waits(named) if each is None else failed(each, states[each], named)
+        for named, (_, each) in zip(words, told, strict=True)
+    ]
+
+
+# --- looking ------------------------------------------------------------------------------------------------------
+
+
+class Dependencies:
+    """Looks at all dependencies, page by page; any number of instances may. `monotonic` is a clock of seconds that nobody sets."""
+
+    def __init__(self, db: Database, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._db = db
+        self._monotonic = monotonic
+        self._after = self._idle_after = 0
+        self._not_before = self._took = 0.0
+        self._set_aside: dict[int, float] = {}
+        """Dependencies that could not be settled, and until when they are left alone."""
+
+    async def look(self) -> bool:
+        """Look at the next page, and settle what has news; return whether there may be more."""
+        began = self._monotonic()
+        if began < self._not_before:
+            return False
+        more = await self._look()
+        self._took += self._monotonic() - began
+        if not more:
+            self._not_before, self._took = self._monotonic() + REST * self._took, 0.0
+        return more
+
+    async def _look(self) -> bool:
+        async with self._db.transaction() as tx:
+            page = await dependency.page(tx, self._after, PAGE)
+            told = await _progress(tx, page)
+        began = self._monotonic()
+        for each, now in zip(page, told, strict=True):
+            self._after = each.dependency_id
+            if now.is_met or (now.pending, now.failed) != (each.pending, each.failed):
+                await self._settle_or_set_aside(each.dependency_id)
+            if self._monotonic() - began > LOOK_SECONDS:
+                return True
+        if len(page) < PAGE:
+            self._after = 0
+        return len(page) == PAGE
+
+    async def _settle_or_set_aside(self, number: int) -> None:
+        """Settle one; what is wrong with it keeps no other waiting."""
+        if self._set_aside.get(number, 0.0) > self._monotonic():
+            return
+        try:
+            async with self._db.transaction() as tx:
+                await settle(tx, number)
+        except (*GONE, *RETRIED):
+            raise
+        except Exception:
+            log.exception(
+                "a dependency could not be settled, and is set aside for a while", dependency=number
+            )
+            self._set_aside[number] = self._monotonic() + SET_ASIDE_SECONDS
+
+    async def forget_idle(self) -> bool:
+        """Forget dependencies whose jobs were killed or removed while they waited, a page; return whether there may be more."""
+        now = self._monotonic()
+        self._set_aside = {number: until for number, until in self._set_aside.items() if until > now}
+        async with self._db.transaction() as tx:
+            numbers = [each.dependency_id for each in await dependency.page(tx, self._idle_after, PAGE)]
+            await dependency.forget_idle(tx, numbers)
+        is_last = len(numbers) < PAGE
+        self._idle_after = 0 if is_last else numbers[-1]
+        return not is_last
+
+
+async def settle(tx: Transaction, number: int) -> None:
+    """Look at one dependency under its lock: let its jobs go, or tell them what has become of their predecessors."""
+    found = await dependency.lock(tx, number)
+    if found is None:
+        return
+    (now,) = await _progress(tx, [found])
+    if now.is_met:
+        await _let_go(tx, found)
+        return
+    told = found.failed
+    if (now.failed is None) == (told is None) or await _restate(tx, found, now.failed):
+        told = now.failed
+    await dependency.advance(tx, number, now.pending, told)
+
+
+async def _let_go(tx: Transaction, found: Dependency) -> None:
+    if found.predecessors.outputs_of:
+        await _give_inputs(tx, found)
+    if await _move(tx, [(found.jobs, released())], State.HELD, WAITS, BATCH) < BATCH:
+        await dependency.delete(tx, found.dependency_id)
+    else:
+        await dependency.advance(tx, found.dependency_id, (), None)
+
+
+async def _restate(tx: Transaction, found: Dependency, failed_id: int | None) -> bool:
+    """Tell the jobs that a predecessor has failed, or that none has any more; return whether all were told."""
+    before = Code.DEPENDENCY if failed_id is not None else Code.DEPENDENCY_FAILED
+    (reason,) = await _reasons(tx, [(found, failed_id)])
+    return await _move(tx, [(found.jobs, held(State.HELD, reason))], State.HELD, [before], BATCH) < BATCH
+
+
+async def _give_inputs(tx: Transaction, found: Dependency) -> None:
+    """Add the outputs of predecessors to the inputs of the jobs that are still held."""
+    archives = await dependency.outputs(tx, found.predecessors.outputs_of)
+    directories = {each.directory for each in archives}
+    changed: dict[int, str] = {}
+    for description_id, body in (await dependency.bodies(tx, found.jobs)).items():
+        description = _decoder.decode(body)
+        # Of a job that is like an old one, these were given already.
+        others = (each for each in description.input_sandbox if each.directory not in directories)
+        after = msgspec.structs.replace(description, input_sandbox=(*others, *archives))
+        changed[description_id] = _encoder.encode(after).decode()
+    await dependency.rewrite_bodies(tx, changed)
+
+
+async def _move(
+    tx: Transaction,
+    moving: Sequence[tuple[Ranges, Steps]],
+    state: State,
+    codes: Iterable[Code] | None,
+    limit: int,
+) -> int:
+    """Move those of the jobs that are in this state for one of these reasons; return how many with rows, at most `limit`."""
+    wanted = None if codes is None else sorted(codes)
+    jobs = joined(each for ranges, _ in moving for each in ranges)
+    steps_of = _lookup(moving)
+    # Blocks first: what leaves them while their locks are waited for is found among the rows.
+    parts = await block.lock_selected(tx, Wanted(ranges=jobs, scope=_EVERYBODY, states=(state,)))
+    some = [(each, ranges) for each, ranges in parts if wanted is None or each.reason in wanted]
+    await block.move(tx, [(each, ranges, steps_of(each.first)) for each, ranges in some], _SOURCE)
+    ids = await dependency.lock_rows(tx, jobs, state, wanted, limit)
+    found = await job.lock(tx, ids) if ids else {}
+    moves = [
+        Move(job=each, steps=steps_of(each.job_id), attempts=each.attempts, unstarted=each.unstarted)
+        for each in found.values()
+    ]
+    await job.move(tx, moves, _SOURCE)
+    return len(ids)
+
+
+def _lookup(moving: Iterable[tuple[Ranges, Steps]]) -> Callable[[int], Steps]:
+    """Return what finds the steps of a job by its id: those of the last range that begins before it."""
+    ordered = sorted(((low, steps) for ranges, steps in moving for low, _ in ranges), key=itemgetter(0))
+    lows = [low for low, _ in ordered]
+    return lambda job_id: ordered[max(0, bisect_right(lows, job_id) - 1)][1]

@@ -1,0 +1,76 @@
+"""Predecessors: the jobs that must end before another starts, as its description names them."""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from wms.ids import joined
+from wms.jobdesc.description import JobDescription
+
+Ranges = tuple[tuple[int, int], ...]
+"""Ids in order, both ends of each range included."""
+
+FIELDS = ("after", "after_any", "input_from")
+"""The fields that name predecessors."""
+RANGES_LIMIT = 1_000
+PREDECESSORS_LIMIT = 1_000_000
+OUTPUTS_LIMIT = 100
+"""Jobs whose outputs one job gets: as many as it may have input sandboxes."""
+ID_LIMIT = 2**62
+_RANGE = re.compile(r"([1-9][0-9]{0,18})(?:-([1-9][0-9]{0,18}))?")
+
+
+class Predecessors(msgspec.Struct, frozen=True):
+    """Which jobs a job starts after."""
+
+    all: Ranges
+    any_end: Ranges = ()
+    """Those of them of which any end is enough; the others must be Done."""
+    outputs_of: Ranges = ()
+    """Those of them whose outputs it gets."""
+
+
+def predecessors_of(description: JobDescription) -> Predecessors | None:
+    """Return what a description, which was found right, says; None for a job that waits for no other."""
+    if not (description.after or description.after_any or description.input_from):
+        return None
+    any_end, outputs_of = ranges_of(description.after_any), ranges_of(description.input_from)
+    everyone = joined((*ranges_of(description.after), *any_end, *outputs_of))
+    return Predecessors(everyone, any_end, outputs_of)
+
+
+def ranges_of(entries: Iterable[int | str]) -> Ranges:
+    """Return the ids that the entries name; ValueError for one that names none."""
+    return joined(each for entry in entries for each in _ranges(entry))
+
+
+def count(ranges: Iterable[tuple[int, int]]) -> int:
+    """Return how many ids these are."""
+    return sum(high - low + 1 for low, high in ranges)
+
+
+def in_words(ranges: Ranges, shown: int = 10) -> str:
+    """Return the ids as people write them, `job 7` or `jobs 7,100-200`; of many ranges the first."""
+    parts = [str(low) if low == high else f"{low}-{high}" for low, high in ranges[:shown]]
+    more = ",..." if len(ranges) > shown else ""
+    total = count(ranges)
+    return f"job {parts[0]}" if total == 1 else f"jobs {','.join(parts)}{more}"
+
+
+def _ranges(entry: int | str) -> list[tuple[int, int]]:
+    if not isinstance(entry, str):
+        return [(entry, entry)]
+    return [_range(part.strip()) for part in entry.split(",")]
+
+
+def _range(part: str) -> tuple[int, int]:
+    found = _RANGE.fullmatch(part)
+    if found is None:
+        raise ValueError(f'"{part[:60]}" is neither a job\'s id nor a range of them')
+    low, high = int(found[1]), int(found[2] or found[1])
+    if low > high:
+        raise ValueError(f"the range {part} ends before it begins")
+    if high > ID_LIMIT:
+        raise ValueError(f"{high} is larger than any job's id")
+    return low, high
