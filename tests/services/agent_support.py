@@ -72,7 +72,7 @@ class Grid:
 
     async def agent(self, site: str, slots: int = 4, **settings: Any) -> "Agent":
         """Start the agent of a pilot that was sent there."""
-        agent = Agent(self, f"pilot-{next(_numbers)}", site, slots, settings)
+        agent = Agent(self, f"pilot-{os.getpid()}-{next(_numbers)}", site, slots, settings)
         self.agents.append(agent)
         await agent.start()
         return agent

@@ -20,6 +20,8 @@ from wms.dispatch.port import Order, Output, Sighting, last_line
 from wms.files import write_secret
 from wms.ids import PilotId
 
+JOBS_VARIABLE = "WMS_PILOT__DIRECTORY"
+
 
 class _Mark(msgspec.Struct, frozen=True):
     """Which process a pilot is."""
@@ -89,7 +91,7 @@ class LocalDispatcher:
             **environment(order.policy),
             "WMS_PILOT_ELEMENT": f"{order.site}/{order.ce}",
             "WMS_PILOT__TOKEN_FILE": str(place / "token"),
-            "WMS_PILOT__DIRECTORY": str(place / "jobs"),
+            JOBS_VARIABLE: str(place / "jobs"),
         }
         with self._places.log_of(order.pilot_id).open("ab") as log:
             return subprocess.Popen(
@@ -121,7 +123,7 @@ class LocalDispatcher:
         place = self._places.of(pilot_id)
         if place.is_dir() and not (place / "process").exists():
             # Whoever started it died before its number was written: a living pilot must not be taken for dead.
-            return _bearing(pilot_id)
+            return _bearing(pilot_id, place / "jobs")
         try:
             mark = msgspec.json.decode((place / "process").read_bytes(), type=_Mark)
             process = psutil.Process(mark.pid)
@@ -131,11 +133,12 @@ class LocalDispatcher:
             return None
 
 
-def _bearing(pilot_id: PilotId) -> psutil.Process | None:
-    """Return a living process that carries the pilot's id in its environment."""
+def _bearing(pilot_id: PilotId, jobs: Path) -> psutil.Process | None:
+    """Return a living process that carries the pilot's id and directory in its environment: another system may have such an id."""
     for process in psutil.process_iter():
         try:
-            named = process.environ().get("WMS_PILOT") == pilot_id
+            told = process.environ()
+            named = told.get("WMS_PILOT") == pilot_id and told.get(JOBS_VARIABLE) == str(jobs)
             if named and process.status() != psutil.STATUS_ZOMBIE:
                 return process
         except (OSError, psutil.Error):

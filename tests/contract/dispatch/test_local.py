@@ -82,6 +82,16 @@ async def test_another_dispatcher_finds_the_pilot_again(dispatcher: LocalDispatc
     assert await successor.alive() == [PilotId("p1")]
 
 
+async def test_a_pilot_whose_number_was_not_written_is_found_and_another_systems_is_not(
+    dispatcher: LocalDispatcher, tmp_path: Path
+) -> None:
+    await dispatcher.send([order("p1")])
+    (tmp_path / "p1" / "process").unlink()
+    assert await dispatcher.alive() == [PilotId("p1")]
+    (tmp_path / "another" / "p1").mkdir(parents=True)
+    assert await running(WAITS, tmp_path / "another").alive() == []
+
+
 async def test_a_pilot_never_sent_is_aborted(dispatcher: LocalDispatcher) -> None:
     sighting = await look(dispatcher, "never")
     assert (sighting.state, sighting.reason) == ("Aborted", "no such process")
