@@ -1,6 +1,7 @@
 """`docs/bounds.md`: how much each parser takes at most of what comes from outside, before it parses."""
 
 from docs.pages.structs import head, row
+from services.advertiser import lsf_output, pbs_output
 from wms.auth import token
 from wms.bus import expansion, reader
 from wms.classad import limits as classad
@@ -95,6 +96,16 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
     ("an address", "wms/discovery/address.py", [("characters", address.LENGTH_LIMIT)]),
     ("an answer of an ARC element", "wms/dispatch/arc_rest.py", [("bytes", arc_rest.ANSWER_LIMIT)]),
     ("what a batch system's command prints", "wms/dispatch/commands.py", [("bytes", commands.SIZE_LIMIT)]),
+    (
+        "queues and nodes as PBS's tools tell them",
+        "services/advertiser/pbs_output.py",
+        [("records each", pbs_output.RECORDS_LIMIT)],
+    ),
+    (
+        "queues and hosts as LSF's tools tell them",
+        "services/advertiser/lsf_output.py",
+        [("records each", lsf_output.RECORDS_LIMIT), ("hosts that a queue names", lsf_output.NAMES_LIMIT)],
+    ),
     (
         "a question to a site's mapping script",
         "wms/dispatch/mapping_script.py",
