@@ -150,7 +150,7 @@ async def _fresh_database(server: str, template: str) -> AsyncIterator[str]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def broker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Broker]:
-    """Yield the session's embedded broker; a test that kills it starts it again, at its port."""
+    """Yield the session's embedded broker; a test that stops or kills one starts its own."""
     async with Broker(tmp_path_factory.mktemp("with space") / "broker") as server:
         yield server
 

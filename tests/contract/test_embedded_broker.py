@@ -23,13 +23,27 @@ from wms.embedded.broker import Broker, cluster_id_at
 from wms.embedded.server import KafkaServer
 from wms.errors import Rejected
 
+BROKERS = [
+    pytest.param(Broker, id="embedded"),
+    pytest.param(ApacheKafka, id="apache", marks=pytest.mark.kafka),
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=BROKERS)
+async def shared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[KafkaServer]:
+    if request.param is ApacheKafka:
+        skip_without_apache_kafka()
+    async with request.param(tmp_path_factory.mktemp("with space") / "kafka") as server:
+        yield server
+
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def server(cluster: KafkaServer) -> AsyncIterator[KafkaServer]:
-    """Yield the session's; what a test left killed runs again before another begins."""
-    yield cluster
-    if not cluster.running:
-        await cluster.start()
+async def server(shared: KafkaServer) -> KafkaServer:
+    if not shared.running:
+        await shared.start()
+    return shared
 
 
 def make(kind: Any, data_dir: Path) -> KafkaServer:
