@@ -6,6 +6,7 @@ A code is HMAC-SHA256, in base64, over parts that a NUL separates. None but the 
 import base64
 import hmac
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -17,6 +18,9 @@ SECRETS_LIMIT: Final = 2
 """Secrets in use at a time."""
 ENVELOPE_BYTES: Final = 256
 """By how much signing makes a message longer, at most."""
+
+KEYS_KEPT: Final = 16_384
+"""Keys that need not be begun with anew, about 800 bytes each."""
 
 Macs: TypeAlias = Annotated[tuple[Word, ...], msgspec.Meta(max_length=SECRETS_LIMIT)]
 """One code for each secret in use, the newest first."""
@@ -53,7 +57,15 @@ def covered(*parts: bytes) -> bytes:
 
 def mac(key: bytes, content: bytes) -> bytes:
     """Return the code of what is covered."""
-    return base64.b64encode(hmac.digest(key, content, "sha256"))
+    keyed = _keyed(key).copy()
+    keyed.update(content)
+    return base64.b64encode(keyed.digest())
+
+
+@lru_cache(maxsize=KEYS_KEPT)
+def _keyed(key: bytes) -> hmac.HMAC:
+    # To begin with a key costs more than to hash an offer.
+    return hmac.new(key, digestmod="sha256")
 
 
 def is_among(good: bytes, macs: Sequence[str]) -> bool:
