@@ -12,6 +12,7 @@ from wms.dispatch.forwarding import Forwarded, Ways
 from wms.job.job import Job, StopOrder
 from wms.job.reasons import ADVICE, WAIT_ADVICE
 from wms.job.state import State
+from wms.jobdesc.predecessors import in_words
 from wms.messages import replies
 from wms.messages.queries import WhyJob
 from wms.provisioning.health import Health
@@ -64,7 +65,10 @@ async def _awaited(tx: Transaction, found: Job) -> str:
     for each in await dependency.of_jobs(tx, ((found.job_id, found.job_id),)):
         any_end = each.predecessors.any_end
         first = await dependency.unmet(tx, each.pending, any_end, AWAITED_SHOWN + 1)
-        named = [f"{one.job_id} ({one.state}: {one.reason})" for one in first[:AWAITED_SHOWN]]
+        named = [
+            f"{in_words(((one.job_id, one.last),))} ({one.state}: {one.reason})"
+            for one in first[:AWAITED_SHOWN]
+        ]
         more = ["..."] if len(first) > AWAITED_SHOWN else []
         words.append(f"; it waits for {', '.join([*named, *more])}" if named else "; these have ended now")
     return "".join(words)

@@ -67,7 +67,7 @@ async def test_a_job_starts_once_all_of_its_predecessors_are_done(the_world: Wor
     assert await the_world.match() == []
     await end(the_world, first)
     assert await shown(the_world, after) == ("Held", "DEPENDENCY")
-    assert f"it waits for {second[0]} (Running" in await why(the_world, after)
+    assert f"it waits for job {second[0]} (Running" in await why(the_world, after)
     await end(the_world, second)
     ((matched, _),) = await the_world.match()
     assert matched == after
@@ -190,6 +190,9 @@ async def test_parts_of_an_array_that_were_killed_hold_what_comes_after_it(the_w
     assert await shown(the_world, after) == ("Held", "DEPENDENCY_FAILED")
     assert f"job {sweep[0]} is Killed" in await why(the_world, after)
     assert await shown(the_world, whatever) == ("Held", "DEPENDENCY")
+    words = await why(the_world, after)
+    assert f"it waits for jobs {sweep[0]}-{sweep[9]} (Killed: KILLED_BY_USER)" in words
+    assert f", jobs {sweep[10]}-{sweep[-1]} (Waiting: QUEUED)" in words
 
 
 async def refused(the_world: World, *descriptions: Any, who: Any = None) -> replies.Refused:
@@ -361,7 +364,7 @@ async def test_jobs_submitted_held_wait_for_both(the_world: World) -> None:
     assert isinstance(reply, replies.Submitted)
     job_id = reply.ids[0][0]
     assert await shown(the_world, job_id) == ("Held", "HELD_BY_USER")
-    assert f"it waits for {held[0]} (Running" in await why(the_world, job_id)
+    assert f"it waits for job {held[0]} (Running" in await why(the_world, job_id)
     await the_world.order("release", job_id)
     assert await shown(the_world, job_id) == ("Held", "DEPENDENCY")
     await end(the_world, held)
@@ -518,7 +521,7 @@ async def test_many_jobs_of_one_message_with_predecessors_of_their_own_cost_few_
     assert len(said) < 40
     ((low, high),) = reply.ids
     assert await dependency_rows(the_world) == 200
-    assert f"it waits for {layer[-1]} " in await why(the_world, high)
+    assert f"it waits for job {layer[-1]} " in await why(the_world, high)
     assert f"starts after job {layer[0]};" in await why(the_world, low)
 
 

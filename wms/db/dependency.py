@@ -48,9 +48,10 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Unmet(msgspec.Struct, frozen=True):
-    """A predecessor that has not ended as it must; in a block it stands for those that follow."""
+    """Predecessors of one block, or one with a row, that have not ended as they must: the first id, and the last."""
 
     job_id: int
+    last: int
     state: State
     reason: str
 
@@ -98,7 +99,7 @@ def _progress(pending: Ranges, row: asyncpg.Record) -> Progress:
 async def unmet(tx: Transaction, pending: Ranges, any_end: Ranges, limit: int) -> list[Unmet]:
     """Return the first predecessors that have not ended as they must, those that never will as things stand before others."""
     rows = await tx.fetch(SQL["unmet"], _text(pending), _text(any_end), limit, WINDOW)
-    return [Unmet(row["job_id"], State(row["state"]), row["reason"]) for row in rows]
+    return [Unmet(row["job_id"], row["last"], State(row["state"]), row["reason"]) for row in rows]
 
 
 async def states(tx: Transaction, job_ids: Sequence[int]) -> dict[int, State]:

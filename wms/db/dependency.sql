@@ -59,18 +59,18 @@ with parts as (
     union all
     select ids, true from unnest($1::text::int8multirange * $2::text::int8multirange) as ids
 ), seen as (
-    select j.job_id, j.state, j.reason, r.is_any
+    select j.job_id, j.job_id as last, j.state, j.reason, r.is_any
     from parts r cross join lateral (
         select job_id, state, reason from job
         where job_id >= lower(r.ids) and job_id < upper(r.ids) and state <> 'Done' order by job_id limit $4
     ) j
     union all
-    select greatest(b.first, lower(r.ids)), b.state, b.reason, r.is_any
+    select greatest(b.first, lower(r.ids)), least(b.last, upper(r.ids) - 1), b.state, b.reason, r.is_any
     from parts r cross join lateral (
-        select first, state, reason from block where int8range(first, last, '[]') && r.ids order by first limit $4
+        select first, last, state, reason from block where int8range(first, last, '[]') && r.ids order by first limit $4
     ) b
 )
-select job_id, state, reason from seen
+select job_id, last, state, reason from seen
 where not (is_any and state in ('Failed', 'Killed', 'Deleted'))
   and not (state = 'Deleted' and exists (select from job_event e where e.job_id = seen.job_id and e.state = 'Done'))
 order by state in ('Failed', 'Killed', 'Deleted') desc, job_id limit $3;
