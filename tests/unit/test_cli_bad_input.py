@@ -290,6 +290,9 @@ SUBMIT_OPTIONS = {
     "--priority": "2",
     "--max-attempts": "2",
     "--success-exit-code": "0",
+    "--after": "7,10-12",
+    "--after-any": "8",
+    "--input-from": "9",
     "--id": "x",
 }
 
