@@ -21,11 +21,13 @@ from tests.chaos.victims import VICTIMS, Kill, NobodyThere, kill
 from tests.hostile import expensive
 from tests.hostile.target import attacked
 from wms.audit import Report, audit
+from wms.bus.handling import ENDED_PROCESS
 from wms.client import Client, JobDescription, Unavailable, select
 from wms.embedded.server import Server
 from wms.embedded.supervisor import Supervisor
 from wms.embedded.sweep import members
 from wms.embedded.system import System
+from wms.errors import Rejected
 
 LEASE_SECONDS, OFFER_SECONDS = 12.0, 6.0
 SLOTS = 16
@@ -70,6 +72,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     states: dict[str, int] = {}
     attempts: int = 0
     ran_again: int = 0
+    set_aside: int = 0
+    """Requests that were in hand alone when their process was killed, twice."""
     faults: list[str] = []
     beside: list[str] = []
     """What ran beside the kills, and what it saw."""
@@ -85,6 +89,7 @@ class Outcome(msgspec.Struct, kw_only=True):
         lines = [
             f"seed {self.seed}: {self.jobs:,} jobs, {len(self.kills)} kills, {self.seconds:.0f} s",
             f"ended: {self.states}; {self.attempts:,} attempts; {self.ran_again} ran to their end more than once",
+            f"requests set aside, since two kills in a row met them, and sent again: {self.set_aside}",
             *self._recoveries(),
             *self.beside,
             *(f"FAULT  {each}" for each in self.faults[:50]),
@@ -251,12 +256,20 @@ class Run:
             await asyncio.sleep(0.2)
 
     async def _patiently(self, call):
-        """Call again, under the same id, what had no answer in time."""
+        """Call again, under the same id, what had no answer in time, or changed nothing since it was set aside."""
+        last: Exception | None = None
         for _ in range(3):
             try:
                 return await call()
             except Unavailable as fault:
                 last = fault
+            except Rejected as fault:
+                if fault.code != ENDED_PROCESS.code:
+                    raise
+                # Two kills in a row met this message alone in hand. Its sender was told so, and asks again.
+                self._out.set_aside += 1
+                last = fault
+        assert last is not None
         raise last
 
     async def _all_ended(self, client: Client) -> None:
