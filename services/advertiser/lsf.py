@@ -1,10 +1,9 @@
 """LSF's queues as computing elements: one call of `bqueues` for all, one of `bhosts` for each set of hosts that queues name."""
 
 import asyncio
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
+from services.advertiser.batch_tools import INHERITED, BatchTools
 from services.advertiser.config import LsfSettings
 from services.advertiser.lsf_output import (
     HOST_FIELDS,
@@ -19,13 +18,10 @@ from services.advertiser.lsf_output import (
 )
 from services.advertiser.provider import Seen
 from services.advertiser.queues import STATUS, wanted
-from wms.dispatch.commands import Tools
 from wms.glue.glue1 import ComputingElement, Hosts
 from wms.glue.quantity import UNKNOWN
 
-_INHERITED = (
-    "PATH", "HOME", "TZ", "LD_LIBRARY_PATH", "LSF_ENVDIR", "LSF_BINDIR", "LSF_LIBDIR", "LSF_SERVERDIR",
-)  # fmt: skip
+_INHERITED = (*INHERITED, "LD_LIBRARY_PATH", "LSF_ENVDIR", "LSF_BINDIR", "LSF_LIBDIR", "LSF_SERVERDIR")
 
 
 class Lsf:
@@ -33,9 +29,8 @@ class Lsf:
 
     def __init__(self, settings: LsfSettings) -> None:
         self._settings = settings
-        own = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         configured = {"LSF_ENVDIR": settings.configuration} if settings.configuration else {}
-        self._tools = Tools(own | {"LC_ALL": "C"} | configured)
+        self._tools = BatchTools(settings.directory, configured, _INHERITED)
 
     async def read(self) -> list[Seen]:
         """Ask the cluster."""
@@ -50,8 +45,7 @@ class Lsf:
         return wanted(self._settings, found, dispatcher="lsf")
 
     async def _run(self, name: str, *arguments: str) -> bytes:
-        program = str(Path(self._settings.directory) / name) if self._settings.directory else name
-        return (await self._tools.ask(program, *arguments)).printed
+        return (await self._tools.ask(name, *arguments)).printed
 
 
 def element(site: str, queue: LsfQueue, machines: Sequence[LsfHost]) -> ComputingElement:

@@ -1,19 +1,15 @@
 """PBS queues as computing elements, from two calls for all of them: `qstat -Q -f` and `pbsnodes -a`."""
 
 import asyncio
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
+from services.advertiser.batch_tools import BatchTools
 from services.advertiser.config import PbsSettings
 from services.advertiser.pbs_output import PbsNode, PbsQueue, nodes, nodes_of, queues
 from services.advertiser.provider import Seen
 from services.advertiser.queues import STATUS, wanted
-from wms.dispatch.commands import Tools
 from wms.glue.glue1 import ComputingElement, Hosts
 from wms.glue.quantity import UNKNOWN
-
-_INHERITED = ("PATH", "HOME", "TZ")
 
 
 class Pbs:
@@ -21,10 +17,9 @@ class Pbs:
 
     def __init__(self, settings: PbsSettings) -> None:
         self._settings = settings
-        own = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         server = settings.server
         configured = {"PBS_DEFAULT": server, "PBS_SERVER": server} if server else {}
-        self._tools = Tools(own | {"LC_ALL": "C"} | configured)
+        self._tools = BatchTools(settings.directory, configured)
 
     async def read(self) -> list[Seen]:
         """Ask the server."""
@@ -36,8 +31,7 @@ class Pbs:
         return wanted(self._settings, found, dispatcher="pbs")
 
     async def _run(self, name: str, *arguments: str) -> str:
-        program = str(Path(self._settings.directory) / name) if self._settings.directory else name
-        return (await self._tools.ask(program, *arguments)).out
+        return (await self._tools.ask(name, *arguments)).out
 
 
 def elements(site: str, said: str, machines: str) -> list[ComputingElement]:

@@ -1,21 +1,17 @@
 """Slurm's partitions as computing elements, from three calls for all of them: `sinfo`, `scontrol` and `squeue`."""
 
 import asyncio
-import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from msgspec.structs import replace
 
+from services.advertiser.batch_tools import BatchTools
 from services.advertiser.config import SlurmSettings
 from services.advertiser.provider import Seen
 from services.advertiser.queues import wanted
 from services.advertiser.slurm_output import Load, Machines, Partition, loads, machines, partitions
-from wms.dispatch.commands import Tools
 from wms.glue.glue1 import ComputingElement, Hosts
 from wms.glue.quantity import UNKNOWN
-
-_INHERITED = ("PATH", "HOME", "TZ")
 
 STATUS = {"UP": "Production", "DOWN": "Queueing", "DRAIN": "Draining", "INACTIVE": "Closed"}
 """Of partitions: one that is down takes jobs and starts none, one that drains starts those it has and takes no more."""
@@ -27,9 +23,8 @@ class Slurm:
     def __init__(self, settings: SlurmSettings) -> None:
         self._settings = settings
         # All tasks of arrays are to be told, where Slurm by itself cuts their list off after 64 characters.
-        own = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         configured = {"SLURM_CONF": settings.configuration} if settings.configuration else {}
-        self._tools = Tools(own | {"SLURM_BITSTR_LEN": "0", "LC_ALL": "C"} | configured)
+        self._tools = BatchTools(settings.directory, {"SLURM_BITSTR_LEN": "0"} | configured)
 
     async def read(self) -> list[Seen]:
         """Ask the cluster."""
@@ -60,8 +55,7 @@ class Slurm:
         ]
 
     async def _run(self, name: str, *arguments: str) -> bytes:
-        program = str(Path(self._settings.directory) / name) if self._settings.directory else name
-        return (await self._tools.ask(program, *arguments)).printed
+        return (await self._tools.ask(name, *arguments)).printed
 
 
 def queue(site: str, partition: Partition, nodes: Sequence[Machines], load: Load) -> ComputingElement:

@@ -483,9 +483,8 @@ async def test_a_job_made_from_an_old_one_gets_each_output_once(the_world: World
 # --- costs --------------------------------------------------------------------------------------------------------
 
 
-async def test_jobs_without_predecessors_ask_nothing_of_dependencies(
-    the_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which each statement is added from now on."""
     said: list[str] = []
     for name in ("fetch", "fetchrow", "fetchval", "execute"):
         whole = getattr(Transaction, name)
@@ -495,6 +494,13 @@ async def test_jobs_without_predecessors_ask_nothing_of_dependencies(
             return await whole(tx, query, *args)
 
         monkeypatch.setattr(Transaction, name, listens)
+    return said
+
+
+async def test_jobs_without_predecessors_ask_nothing_of_dependencies(
+    the_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = statements(monkeypatch)
     held = await the_world.running(3)
     sweep = await the_world.swept(5)
     await the_world.report(finish=tuple(result(each) for each in held))
@@ -507,15 +513,7 @@ async def test_many_jobs_of_one_message_with_predecessors_of_their_own_cost_few_
     the_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layer = await the_world.submitted(200)
-    said: list[str] = []
-    for name in ("fetch", "fetchrow", "fetchval", "execute"):
-        whole = getattr(Transaction, name)
-
-        async def listens(tx: Transaction, query: str, *args: Any, whole: Any = whole) -> Any:
-            said.append(query)
-            return await whole(tx, query, *args)
-
-        monkeypatch.setattr(Transaction, name, listens)
+    said = statements(monkeypatch)
     reply = await the_world.submit(*({"after": [each]} for each in layer))
     monkeypatch.undo()
     assert len(said) < 40

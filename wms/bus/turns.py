@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from wms.bus.budget import Budget
 from wms.bus.delivery import Decoded
+from wms.fairness import levelled
 
 M = TypeVar("M")
 
@@ -67,10 +68,7 @@ class Turns:
         if not self._parked:
             self._used.clear()
             return None
-        owners = {owner for _, owner in self._parked}
-        # One that comes anew begins where the others are: what it did not use before is no claim.
-        floor = min((self._used[each] for each in owners if each in self._used), default=0.0)
-        self._used = {each: max(floor, self._used.get(each, floor)) for each in owners}
+        self._used = levelled(self._used, {owner for _, owner in self._parked}, 0.0)
         return min(self._parked, key=lambda whose: (self._used[whose[1]], whose))
 
     def parked_of(self, whose: Whose) -> int:

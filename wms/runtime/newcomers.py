@@ -11,6 +11,7 @@ from collections.abc import Collection
 import structlog
 
 from wms.bus.slices import Outcome, Slices, Work
+from wms.fairness import levelled
 from wms.ids import TaskQueueId
 from wms.taskqueue.conjuncts import TakenApart, is_long, preparation
 from wms.taskqueue.grouping import Requirements
@@ -96,9 +97,7 @@ class Newcomers:
         return Prepared(tq_id, requirements, outcome.value)
 
     def _next(self) -> tuple[TaskQueueId, Requirements]:
-        # One that comes anew begins where the others are: what it did not use before is no claim.
-        least = min((self._used[each] for each in self._by_owner if each in self._used), default=0.0)
-        self._used = {each: max(least, self._used.get(each, least)) for each in self._by_owner}
+        self._used = levelled(self._used, self._by_owner, 0.0)
         owner = min(self._used, key=lambda each: (self._used[each], each))
         queues = self._by_owner[owner]
         tq_id = next(iter(queues))
