@@ -67,7 +67,7 @@ async def measure(jobs: int, queues: int, seconds: int, rate: int, broker: str) 
 
 
 async def series(running: System, kafka: Kafka, seconds: int) -> dict[str, Figures]:
-    """Measure all. How long one waits first, before there is much to clean up behind; offers that nobody takes are few by then."""
+    """Measure all. How long one waits first, before there is much to clean up behind."""
     return {
         "rate_50": await rated(running, kafka, 50, seconds),
         "rate_5000": await rated(running, kafka, 5_000, seconds),

@@ -64,11 +64,15 @@ async def read_line(process: asyncio.subprocess.Process, fault: str) -> bytes:
 
 
 class _Trusting(Supervisor):
-    """Has a matcher that trusts its pilots: those of benchmarks take offers and accept none."""
+    """Has a matcher that trusts its pilots: those of benchmarks take offers and accept none.
+
+    No offer runs out meanwhile: what came back of one measurement would be work beside another.
+    """
 
     async def add(self, server: Server) -> None:
         if server.name == "matcher":
             server.environment["WMS_MATCHING__OFFERS_OPEN"] = str(10**9)
+            server.environment["WMS_LEASE__OFFER_SECONDS"] = "3600"
         await super().add(server)
 
 

@@ -117,8 +117,9 @@ class Matching:
         for claimed in await self._match(tx, fresh):
             offers.setdefault(claimed.request_id, []).append(claimed)
         for request in requests.values():
-            self._answer(tx, request, offers.get(request.request_id, []))
-            self._note(tx, request, len(offers.get(request.request_id, [])))
+            self._answer(tx, request, offers.get(request.request_id, ()))
+        if self._pilots is not None:
+            self._note(tx, self._pilots, fresh, offers)
 
     async def _trusted(
         self, tx: Transaction, pilots: AskingPilots, fresh: Sequence[Bound], requests: dict[RequestId, Bound]
@@ -127,15 +128,13 @@ class Matching:
         await pilots.look(tx, [(each.pilot_id, each.slots) for each in fresh])
         trusted: list[Bound] = []
         for request in fresh:
-            refusal = pilots.refusal(request.pilot_id)
-            room = 0 if refusal else pilots.room(request.pilot_id)
-            if room:
-                slots = min(request.slots, room)
-                trusted.append(
-                    request if slots == request.slots else msgspec.structs.replace(request, slots=slots)
-                )
+            room = pilots.room(request.pilot_id)
+            if room >= request.slots:
+                trusted.append(request)
+            elif room:
+                trusted.append(msgspec.structs.replace(request, slots=room))
             else:
-                self._deny(tx, requests.pop(request.request_id), refusal)
+                self._deny(tx, requests.pop(request.request_id), pilots.refusal(request.pilot_id))
         return trusted
 
     def _deny(self, tx: Transaction, request: Bound, refusal: str) -> None:
@@ -151,10 +150,18 @@ class Matching:
         )
         tx.reply(inbox(request.resource.site), request.pilot_id, answer)
 
-    def _note(self, tx: Transaction, request: Bound, jobs: int) -> None:
-        if self._pilots is not None and jobs and not request.again:
-            self._pilots.offered(request.pilot_id, jobs)
-            tx.on_failure(partial(self._pilots.offered, request.pilot_id, -jobs))
+    @staticmethod
+    def _note(
+        tx: Transaction,
+        pilots: AskingPilots,
+        fresh: Sequence[Bound],
+        offers: Mapping[RequestId, Sequence[Claimed]],
+    ) -> None:
+        given = Counter[PilotId]()
+        for request in fresh:
+            given[request.pilot_id] += len(offers.get(request.request_id, ()))
+        pilots.offered(given)
+        tx.on_failure(partial(pilots.take_back, given))
 
     @staticmethod
     async def _offered(

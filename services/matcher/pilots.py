@@ -7,7 +7,7 @@ kept in memory: only a pilot that is new here, or at its bound, is looked up whi
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -28,6 +28,8 @@ LOOK_AGAIN_SECONDS = 0.5
 class _Known(msgspec.Struct):
     standing: Standing | None
     """None: there is no such pilot."""
+    room: int
+    """Jobs that it may be offered now; below 0 where others gave it jobs meanwhile."""
     looked_at: float
     given: int = 0
     """Jobs offered since then."""
@@ -55,10 +57,11 @@ class AskingPilots:
         for pilot_id, standing in alive.items():
             known = self._known.get(pilot_id)
             if known is None:
-                self._known[pilot_id] = _Known(standing, self._clock(), counted=False)
+                self._known[pilot_id] = _Known(standing, self._bound(standing), self._clock(), counted=False)
             else:
                 # What it was offered meanwhile is counted only when it is at its bound.
                 known.standing = _as_counted(standing, known)
+                known.room = self._bound(known.standing) - known.given
 
     async def look(self, tx: Transaction, wanted: Iterable[tuple[PilotId, int]]) -> None:
         """Look up pilots that are unknown, or at their bounds with so many slots more."""
@@ -66,7 +69,9 @@ class AskingPilots:
         doubtful = [pilot_id for pilot_id, slots in wanted if self._is_doubtful(pilot_id, slots, now)]
         if doubtful:
             found = await pilot.standings(tx, doubtful)
-            self._known |= {each: _Known(found.get(each), now) for each in doubtful}
+            for each in doubtful:
+                standing = found.get(each)
+                self._known[each] = _Known(standing, self._bound(standing), now)
 
     def refusal(self, pilot_id: PilotId) -> str:
         """Return why the pilot gets nothing at all, or an empty text."""
@@ -80,28 +85,36 @@ class AskingPilots:
         return ""
 
     def room(self, pilot_id: PilotId) -> int:
-        """Return how many more jobs it may be offered now."""
+        """Return how many more jobs it may be offered now: none if it is refused."""
         known = self._known.get(pilot_id)
-        if known is None or known.standing is None:
+        return max(0, known.room) if known is not None else 0
+
+    def offered(self, jobs: Mapping[PilotId, int]) -> None:
+        """Note how many jobs each was offered."""
+        for pilot_id, count in jobs.items():
+            if (known := self._known.get(pilot_id)) is not None:
+                known.given += count
+                known.room -= count
+
+    def take_back(self, jobs: Mapping[PilotId, int]) -> None:
+        """Note that these offers came to nothing."""
+        self.offered({pilot_id: -count for pilot_id, count in jobs.items()})
+
+    def _bound(self, standing: Standing | None) -> int:
+        """Return how many jobs more than it was offered or has a pilot may be offered."""
+        if standing is None or standing.ended:
             return 0
-        standing = known.standing
         ahead = self._extra + min(AHEAD_PER_JOB * standing.done, SLOTS_LIMIT)
         offers = standing.slots + ahead - standing.offered
         leases = LEASES_PER_SLOT * standing.slots + ahead - standing.leases
-        return max(0, min(offers, leases) - known.given)
-
-    def offered(self, pilot_id: PilotId, jobs: int) -> None:
-        """Note that it was offered jobs; a negative number takes back what came to nothing."""
-        if (known := self._known.get(pilot_id)) is not None:
-            known.given += jobs
+        return min(offers, leases)
 
     def _is_doubtful(self, pilot_id: PilotId, slots: int, now: float) -> bool:
         known = self._known.get(pilot_id)
         if known is None or not known.counted:
             return True
-        doubtful = known.standing is None or known.standing.ended or self.room(pilot_id) < slots
         # Where nothing was given since, there can hardly be news: whoever asks in vain costs little.
-        return doubtful and (known.given > 0 or now - known.looked_at >= LOOK_AGAIN_SECONDS)
+        return known.room < slots and (known.given > 0 or now - known.looked_at >= LOOK_AGAIN_SECONDS)
 
 
 def _as_counted(standing: Standing, known: _Known) -> Standing:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wms.auth.envelope import ENVELOPE_BYTES, SECRETS_LIMIT, Envelopes, covered, is_among, mac
+from wms.auth.envelope import ENVELOPE_BYTES, SECRETS_LIMIT, Envelopes, begin, is_among, mac
 from wms.auth.notices import SignedNotice
 from wms.auth.orders import SignedOrder
 from wms.errors import Rejected
@@ -39,14 +39,14 @@ def test_an_envelope_is_read_within_its_bounds_and_refused_by_its_readers_code(c
 
 
 def test_a_code_is_good_for_its_parts_and_its_key_alone() -> None:
-    good = mac(b"k" * 32, covered(b"topic", b"p-1", b"{}"))
+    good = mac(begin(b"k" * 32, b"topic", b"p-1"), b"{}")
     assert is_among(good, (good.decode(),))
     assert is_among(good, ("é", good.decode()))
     assert not is_among(good, ())
     assert not is_among(good, ("é", "", good.decode()[:-1]))
     others = [
-        mac(b"l" * 32, covered(b"topic", b"p-1", b"{}")),
-        mac(b"k" * 32, covered(b"topic", b"p-2", b"{}")),
-        mac(b"k" * 32, covered(b"topicp-1", b"{}")),
+        mac(begin(b"l" * 32, b"topic", b"p-1"), b"{}"),
+        mac(begin(b"k" * 32, b"topic", b"p-2"), b"{}"),
+        mac(begin(b"k" * 32, b"topicp-1"), b"{}"),
     ]
     assert not any(is_among(good, (each.decode(),)) for each in others)

@@ -3,10 +3,9 @@
 A code is HMAC-SHA256, in base64, over parts that a NUL separates. None but the last part may hold a NUL.
 """
 
-import base64
 import hmac
+from binascii import b2a_base64
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Annotated, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -18,9 +17,6 @@ SECRETS_LIMIT: Final = 2
 """Secrets in use at a time."""
 ENVELOPE_BYTES: Final = 256
 """By how much signing makes a message longer, at most."""
-
-KEYS_KEPT: Final = 16_384
-"""Keys that need not be begun with anew, about 800 bytes each."""
 
 Macs: TypeAlias = Annotated[tuple[Word, ...], msgspec.Meta(max_length=SECRETS_LIMIT)]
 """One code for each secret in use, the newest first."""
@@ -50,22 +46,16 @@ class Envelopes(Generic[E]):
         return Rejected(self._code, why)
 
 
-def covered(*parts: bytes) -> bytes:
-    """Return what a code covers."""
-    return b"\0".join(parts)
+def begin(key: bytes, *parts: bytes) -> hmac.HMAC:
+    """Return a code that covers the parts with which many messages begin; to begin costs more than to hash an offer."""
+    return hmac.new(key, b"".join(part + b"\0" for part in parts), "sha256")
 
 
-def mac(key: bytes, content: bytes) -> bytes:
-    """Return the code of what is covered."""
-    keyed = _keyed(key).copy()
-    keyed.update(content)
-    return base64.b64encode(keyed.digest())
-
-
-@lru_cache(maxsize=KEYS_KEPT)
-def _keyed(key: bytes) -> hmac.HMAC:
-    # To begin with a key costs more than to hash an offer.
-    return hmac.new(key, digestmod="sha256")
+def mac(begun: hmac.HMAC, content: bytes) -> bytes:
+    """Return the code over what `begun` covers and the content."""
+    code = begun.copy()
+    code.update(content)
+    return b2a_base64(code.digest(), newline=False)
 
 
 def is_among(good: bytes, macs: Sequence[str]) -> bool:

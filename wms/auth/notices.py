@@ -3,12 +3,13 @@
 A notice is believed once and for a few minutes: whoever can write to the broker can make none, and cannot send an old one again.
 """
 
+import hmac
 from collections.abc import Callable
 from typing import Annotated, Final
 
 import msgspec
 
-from wms.auth.envelope import Envelopes, Macs, covered, is_among, mac
+from wms.auth.envelope import Envelopes, Macs, begin, is_among, mac
 from wms.auth.orders import OrderKeys
 from wms.errors import Rejected
 
@@ -44,9 +45,8 @@ class Notices:
     def sign(self, topic: str, notice: bytes) -> bytes:
         """Return the signed form of a notice, a JSON document."""
         at = int(self._now() * 1_000)
-        content = _covered(topic, at, notice)
-        macs = b'","'.join(mac(key, content) for key in self._keys)
-        return b'{"macs":["' + macs + b'"],"at":' + str(at).encode() + b',"notice":' + notice + b"}"
+        macs = b'","'.join([mac(each, notice) for each in self._begun(topic, at)])
+        return b'{"macs":["%b"],"at":%d,"notice":%b}' % (macs, at, notice)
 
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
         """Return the notice, of at most `limit` bytes, in a signed message.
@@ -64,9 +64,8 @@ class Notices:
 
     def _good(self, signed: SignedNotice, topic: str) -> bytes:
         """Return the newest code of ours that the notice has."""
-        content = _covered(topic, signed.at, bytes(signed.notice))
-        for key in self._keys:
-            if is_among(good := mac(key, content), signed.macs):
+        for each in self._begun(topic, signed.at):
+            if is_among(good := mac(each, bytes(signed.notice)), signed.macs):
                 return good
         raise _ENVELOPES.forged("no service has signed it")
 
@@ -79,6 +78,5 @@ class Notices:
             self._seen, self._seen_before, self._turned_at = set(), self._seen, now
         self._seen.add(good)
 
-
-def _covered(topic: str, at: int, notice: bytes) -> bytes:
-    return covered(topic.encode(), str(at).encode(), notice)
+    def _begun(self, topic: str, at: int) -> list[hmac.HMAC]:
+        return [begin(key, topic.encode(), b"%d" % at) for key in self._keys]

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from wms.auth.envelope import SECRETS_LIMIT, Envelopes, Macs, covered, is_among, mac
+from wms.auth.envelope import SECRETS_LIMIT, Envelopes, Macs, begin, is_among, mac
 from wms.errors import Rejected
 
 ORDERS_KEY: Final = "orders.key"
@@ -26,6 +26,8 @@ _NONCE_BYTES = 12
 _SERVICES = "\0services"
 """What is derived for the services themselves; no pilot has such a name."""
 _FILE_LIMIT = 4_096
+PILOTS_KEPT: Final = 16_384
+"""Pilots whose codes need not be begun anew, about 1 KiB each."""
 
 
 def read_secret(path: Path, limit: int) -> bytes:
@@ -67,7 +69,9 @@ class OrderKeys:
                 f"orders are signed with one or {SECRETS_LIMIT} secrets of {SECRET_BYTES} bytes each",
             )
         self._secrets = tuple(secrets_)
-        self._of_pilot = lru_cache(maxsize=65_536)(self._derived)
+        self._of_pilot = lru_cache(PILOTS_KEPT)(self._derived)
+        self._begun = lru_cache(PILOTS_KEPT)(self._begin)
+        self._tickets = [begin(each, b"ticket") for each in self._secrets]
 
     @classmethod
     def from_file(cls, path: Path) -> "OrderKeys":
@@ -95,9 +99,8 @@ class OrderKeys:
 
     def sign(self, topic: str, key: bytes, order: bytes) -> bytes:
         """Return the signed form of an order, a JSON document, to the pilot that `key` names."""
-        content = covered(topic.encode(), key, order)
-        macs = b'","'.join(mac(each, content) for each in self._of_pilot(key.decode()))
-        return b'{"macs":["' + macs + b'"],"order":' + order + b"}"
+        macs = b'","'.join([mac(each, order) for each in self._begun(topic, key)])
+        return b'{"macs":["%b"],"order":%b}' % (macs, order)
 
     def seal(self, pilot_id: str, text: str) -> tuple[str, ...]:
         """Return a text that only the pilot can read, sealed with each key that it may have."""
@@ -111,12 +114,15 @@ class OrderKeys:
 
     def ticket(self, *parts: str | int) -> str:
         """Return a proof that the services themselves put these words together, which others may carry but not make."""
-        return mac(self._secrets[0], _words(parts)).decode()
+        return mac(self._tickets[0], msgspec.json.encode(parts)).decode()
 
     def is_ticket(self, ticket: str, *parts: str | int) -> bool:
         """Tell whether a ticket is for these words."""
-        words, given = _words(parts), ticket.encode()
-        return any(hmac.compare_digest(mac(each, words), given) for each in self._secrets)
+        words, given = msgspec.json.encode(parts), ticket.encode()
+        return any(hmac.compare_digest(mac(each, words), given) for each in self._tickets)
+
+    def _begin(self, topic: str, key: bytes) -> tuple[hmac.HMAC, ...]:
+        return tuple(begin(each, topic.encode(), key) for each in self._of_pilot(key.decode()))
 
     def _derived(self, pilot_id: str) -> tuple[bytes, ...]:
         return tuple(hmac.digest(each, pilot_id.encode(), "sha256") for each in self._secrets)
@@ -141,8 +147,8 @@ class PilotKey:
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
         """Return the order, of at most `limit` bytes, in a signed message, or raise Rejected: ORDER_FORGED."""
         signed = _ENVELOPES.read(payload, limit)
-        content = covered(topic.encode(), self._pilot_id.encode(), bytes(signed.order))
-        if not is_among(mac(self._key, content), signed.macs):
+        begun = begin(self._key, topic.encode(), self._pilot_id.encode())
+        if not is_among(mac(begun, bytes(signed.order)), signed.macs):
             raise _ENVELOPES.forged("it is signed with another key, or for somebody else")
         return signed.order
 
@@ -197,7 +203,3 @@ def claimed_end(token: str) -> float:
 
 class _End(msgspec.Struct, frozen=True):
     exp: float
-
-
-def _words(parts: Sequence[str | int]) -> bytes:
-    return covered(b"ticket", msgspec.json.encode(parts))

@@ -177,7 +177,8 @@ class Verifier:
 
         """
         principal, not_before = self._known(token)
-        _check_time(principal.expires_at, not_before, now)
+        if not not_before - SKEW_SECONDS <= now < principal.expires_at:
+            raise _untimely(is_over=now >= principal.expires_at)
         return principal
 
     def subject(self, token: str | bytes) -> str:
@@ -273,13 +274,12 @@ def _text(token: str | bytes) -> str:
     return text
 
 
-def _check_time(expires_at: float, not_before: float, now: float) -> None:
-    if now >= expires_at:
-        raise Rejected("TOKEN_EXPIRED", "the token has expired", "get a new one")
-    if now < not_before - SKEW_SECONDS:
-        raise Rejected(
-            "TOKEN_NOT_YET_VALID", "the token is not valid yet", "compare the clocks of the two machines"
-        )
+def _untimely(*, is_over: bool) -> Rejected:
+    if is_over:
+        return Rejected("TOKEN_EXPIRED", "the token has expired", "get a new one")
+    return Rejected(
+        "TOKEN_NOT_YET_VALID", "the token is not valid yet", "compare the clocks of the two machines"
+    )
 
 
 def _principal(claims: _Token) -> Principal:

@@ -263,6 +263,9 @@ class Consumer(Generic[M]):
 
     def _parts(self, records: Sequence[Message]) -> Iterator[Sequence[Message]]:
         """Yield the records in batches: those that a predecessor may have died of one by one, the others as many as fit."""
+        if not self._suspects:
+            yield from self._size.parts(records)
+            return
         for is_suspect, those in groupby(records, self._is_suspect):
             found = list(those)
             yield from ([each] for each in found) if is_suspect else self._size.parts(found)
