@@ -57,6 +57,10 @@ HOT = {
     ("attempt", "finish"): "lease_pkey",
     ("offset", "advance"): "consumer_offset_pkey",
     ("selection", "of_ranges"): "job_pkey",
+    ("pilot", "standings"): "lease_by_pilot",
+    ("pilot", "over"): "lease_by_pilot",
+    ("pilot", "hurry_leases"): "lease_by_pilot",
+    ("attempt", "of_pilots"): "lease_by_pilot",
 }
 
 
