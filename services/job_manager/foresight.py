@@ -12,11 +12,12 @@ from wms.db.database import Transaction
 from wms.job.reasons import Wait
 from wms.messages.replies import Foreseen
 from wms.provisioning.demand import Wanted
+from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import AdvertisedElement, ComputingElement, folded
 from wms.taskqueue.ads import combined
 from wms.taskqueue.grouping import Requirements
 from wms.why.relaxation import openings, told
-from wms.why.survey import Known, fixed
+from wms.why.survey import fixed
 from wms.why.tier import contradiction, judge, standing
 from wms.why.verdict import Place, verdicts
 
@@ -37,7 +38,7 @@ class Foresight:
         self._clock = clock
         self._looked_at = float("-inf")
         self._places: list[Place] = []
-        self._known: list[Known] = []
+        self._known: list[KnownElement] = []
         self._at_site: dict[str, list[ComputingElement]] = {}
         self._steady: set[tuple[Steady, bool]] = set()
         self._runs: dict[Requirements, bool] = {}
@@ -60,19 +61,19 @@ class Foresight:
         self._looked_at = now
         return True
 
-    def learn(self, elements: Iterable[Known]) -> None:
+    def learn(self, elements: Iterable[KnownElement]) -> None:
         """Take the computing elements as they are now. Not while another thread foresees."""
-        known = [Known(fixed(each.element), each.fresh) for each in elements]
+        known = [KnownElement(fixed(each.element), each.fresh) for each in elements]
         if known != self._known:
             self._known = known
-            self._places = [Place(element=each.element, fresh=each.fresh) for each in known]
+            self._places = [Place.of(each, PilotCounts()) for each in known]
             self._at_site = {}
             for each in known:
                 if each.fresh:
                     self._at_site.setdefault(each.element.site.casefold(), []).append(each.element)
             self._forget(known)
 
-    def _forget(self, known: Iterable[Known]) -> None:
+    def _forget(self, known: Iterable[KnownElement]) -> None:
         """Forget what was found out: of jobs without requirements only what more than numbers in ads has changed."""
         steady = {(_steady(each.element), each.fresh) for each in known}
         if steady != self._steady:

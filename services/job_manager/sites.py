@@ -17,7 +17,8 @@ from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.commands import RuleSite
 from wms.provisioning.health import Event, Health, Move, Place, Terms
-from wms.why.notices import Fate, Since, notices
+from wms.provisioning.known_elements import PilotLosses
+from wms.why.notices import Since, notices
 
 HISTORY = 100
 AD_BYTES, WHOLE_AD_BYTES, SHORT_BYTES = 65_536, 500_000, 1_024
@@ -158,11 +159,11 @@ async def _reader(
     tx: Transaction, ad_bytes: int, place: Place = ("", "")
 ) -> Callable[[int, int], Awaitable[list[replies.SiteLine]]]:
     """Return what reads lines of elements, of a site or of all: at most so many from a number on."""
-    known, fates = await ce_state.read(tx), await view.fates(tx)
+    known, losses = await ce_state.read(tx), await view.losses(tx)
 
     async def read(after: int, limit: int) -> list[replies.SiteLine]:
         return [
-            _line(row, ce_state.of(known, *there), fates.get(there, Fate()), ad_bytes)
+            _line(row, ce_state.of(known, *there), losses.get(there, PilotLosses()), ad_bytes)
             for row in await view.sites(tx, after, limit, *place)
             for there in [(row["site"], row["ce"])]
         ]
@@ -194,12 +195,12 @@ def _jobs_there(row: asyncpg.Record, said: dict[str, Any]) -> replies.JobsThere:
     )
 
 
-def _line(row: asyncpg.Record, health: Health, fate: Fate, ad_bytes: int) -> replies.SiteLine:
+def _line(row: asyncpg.Record, health: Health, losses: PilotLosses, ad_bytes: int) -> replies.SiteLine:
     element = ad.element_of(row["element"])
     said = _said(row["element"], ad_bytes) if element else {}
     since = Since(row["allowed"], row["matched"], row["sent"], row["idle"])
     said_of = (
-        [each.text() for each in notices(element, since, health, fate, fresh=row["fresh"])]
+        [each.text() for each in notices(element, since, health, losses, fresh=row["fresh"])]
         if element
         else [UNREADABLE]
     )

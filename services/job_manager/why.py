@@ -16,6 +16,7 @@ from wms.jobdesc.predecessors import in_words
 from wms.messages import replies
 from wms.messages.queries import WhyJob
 from wms.provisioning.health import Health
+from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement, Resource
 from wms.taskqueue.allowance import notice
 from wms.taskqueue.canary import is_canary
@@ -24,7 +25,7 @@ from wms.taskqueue.limits import Count, Counts, Held, Limits, all_jobs, held
 from wms.taskqueue.selection import Mismatch, Negative
 from wms.taskqueue.wants import job_rank
 from wms.why.forecast import Forecast, forecast
-from wms.why.notices import Fate, avoidance, shut_out, why_shut
+from wms.why.notices import avoidance, shut_out, why_shut
 from wms.why.relaxation import openings, told
 from wms.why.tier import judge, judge_private, standing
 from wms.why.verdict import AVOIDED, Place, Verdict, failures, verdicts
@@ -33,7 +34,7 @@ CES_LIMIT = 200
 AWAITED_SHOWN = 10
 """Predecessors that are named."""
 
-Fates: TypeAlias = Mapping[tuple[str, str], Fate]
+Losses: TypeAlias = Mapping[tuple[str, str], PilotLosses]
 """By site and computing element."""
 States: TypeAlias = Mapping[tuple[str, str], Health]
 """Likewise; with no element of sites as a whole."""
@@ -106,8 +107,8 @@ async def _explain_waiting(
     tx: Transaction, found: Job, query: WhyJob, segments: tuple[int, ...]
 ) -> replies.JobWhy:
     requirements = (await task_queue.read(tx, [found.tq_id]))[found.tq_id]
-    places = await view.places(tx, requirements.vo)
-    known, fates = await ce_state.read(tx), await view.fates(tx)
+    places = [Place.of(*each) for each in await view.places(tx, requirements.vo)]
+    known, losses = await ce_state.read(tx), await view.losses(tx)
     against = (*_avoided(known), *await _limits(tx, requirements, places))
     said = verdicts(requirements, places, against)
     now = await queue.read(tx, found.tq_id)
@@ -122,7 +123,7 @@ async def _explain_waiting(
         summary=text,
         advice=WAIT_ADVICE.get(code, ""),
         ahead=max(0, now.waiting - 1) if now else None,
-        elements=_elements(requirements, said, known, fates, Ways(await ce_door.terms(tx))),
+        elements=_elements(requirements, said, known, losses, Ways(await ce_door.terms(tx))),
         elements_total=len(said),
         elements_fitting=face.fitting,
         failing=failures(each for each in said if each.place.fresh),
@@ -178,7 +179,7 @@ def _forecast(found: Job, now: QueueNow | None) -> Forecast | None:
 
 
 def _elements(
-    requirements: Requirements, said: Sequence[Verdict], known: States, fates: Fates, ways: Ways
+    requirements: Requirements, said: Sequence[Verdict], known: States, losses: Losses, ways: Ways
 ) -> tuple[replies.CeVerdict, ...]:
     """Return the verdicts of the nearest elements; of those that fit the job's own rank goes before their free slots."""
     ranks = {id(each): _rank(requirements, each) for each in said} if requirements.rank else {}
@@ -189,7 +190,7 @@ def _elements(
 
     nearest = sorted(said, key=nearness)[:CES_LIMIT]
     return tuple(
-        _told(each, ranks.get(id(each)), known, fates, _forwarded(requirements, each, ways))
+        _told(each, ranks.get(id(each)), known, losses, _forwarded(requirements, each, ways))
         for each in nearest
     )
 
@@ -206,12 +207,12 @@ def _rank(requirements: Requirements, verdict: Verdict) -> float | None:
 
 
 def _told(
-    verdict: Verdict, rank: float | None, known: States, fates: Fates, forwarded: Forwarded | None
+    verdict: Verdict, rank: float | None, known: States, losses: Losses, forwarded: Forwarded | None
 ) -> replies.CeVerdict:
     place = verdict.place
     name = place.element.site, place.element.ce
     hosts = forwarded and forwarded.hosts
-    avoid = avoidance(ce_state.of(known, *name), fates.get(name, Fate()))
+    avoid = avoidance(ce_state.of(known, *name), losses.get(name, PilotLosses()))
     return replies.CeVerdict(
         site=place.element.site,
         ce=place.element.ce,

@@ -9,7 +9,7 @@ from wms.db.queue import QueueState
 from wms.ids import TaskQueueId
 from wms.taskqueue.draw import Law
 from wms.taskqueue.index import QueueIndex
-from wms.why.forecast import Level
+from wms.taskqueue.queue_stats import Level
 
 SHARE_OF_TIME = 50
 """A look rests for so many times the processor time that it took: that of the wall would let a busy machine delay pilots."""

@@ -16,12 +16,13 @@ from tests.unit.taskqueue_strategies import asks, new_index, offers
 from wms.classad.expression import Expression
 from wms.classad.match import numbers, satisfied, satisfied_by
 from wms.provisioning.demand import Waiting, gather
+from wms.provisioning.known_elements import KnownElement
 from wms.site import AdvertisedElement, as_it_is, with_ad
 from wms.taskqueue import demands, wishes
 from wms.taskqueue.ads import advertised
 from wms.taskqueue.node import wish
 from wms.taskqueue.selection import fits
-from wms.why.survey import Known, Survey
+from wms.why.survey import Survey
 
 PLACE = ("A", "c")
 
@@ -131,7 +132,7 @@ def surveyed(asked: list[Any], seen: Any) -> list[bool]:
         forwards=seen.forwards or (),
     )
     ones = np.ones(len(asked))
-    standings = survey.standings(ones.astype(np.int64), ones, [Known(element, fresh=True)], {}, {})
+    standings = survey.standings(ones.astype(np.int64), ones, [KnownElement(element, fresh=True)], {}, {})
     return [each.fitting == 1 for each in standings]
 
 

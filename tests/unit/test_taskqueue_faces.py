@@ -12,12 +12,13 @@ from tests.unit.taskqueue_strategies import asks, new_index, offers
 from tests.unit.test_taskqueue_ads import canonical, fitting, surveyed
 from wms.classad import match
 from wms.classad.expression import Expression
+from wms.provisioning.known_elements import KnownElement
 from wms.site import AdvertisedElement, Resource, with_ad
 from wms.taskqueue import conjuncts, wishes
 from wms.taskqueue.ads import advertised
 from wms.taskqueue.faces import Faces
 from wms.taskqueue.selection import fits
-from wms.why.survey import Known, Survey
+from wms.why.survey import Survey
 
 NAMES = ["a", "b", "missing", "freedisk", "maxram", "open"]
 REQUIREMENTS = [
@@ -150,7 +151,7 @@ def reached(survey: Survey, resource: Any, count: int) -> list[bool]:
         forwards=resource.forwards or (),
     )
     ones = np.ones(count)
-    found = survey.standings(ones.astype(np.int64), ones, [Known(element, fresh=True)], {}, {})
+    found = survey.standings(ones.astype(np.int64), ones, [KnownElement(element, fresh=True)], {}, {})
     return [each.fitting == 1 for each in found]
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.unit.taskqueue_strategies import asks, new_index, offers
 from wms.taskqueue.draw import Law
 from wms.taskqueue.index import QueueIndex
-from wms.why.forecast import Level, Served, draws_of_level, forecast, level_chance, older
+from wms.taskqueue.queue_stats import Level, Served
+from wms.why.forecast import draws_of_level, forecast, level_chance, older
 
 FADING = 600.0
 RUNS = 4_000

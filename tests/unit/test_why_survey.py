@@ -10,29 +10,30 @@ from hypothesis import strategies as st
 
 from tests.unit.taskqueue_strategies import asks, requirements
 from tests.unit.test_why_relaxation import element, elements
+from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import Resource
 from wms.taskqueue.closed import Pair, pairs
 from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.selection import Mismatch
 from wms.why.notices import why_shut
-from wms.why.survey import Crew, Known, Survey
+from wms.why.survey import Survey
 from wms.why.tier import Judgement, Standing, judge, standing
 from wms.why.verdict import AVOIDED, Place, verdicts
 
 Closed = Mapping[tuple[str, str], set[Pair]]
 
 
-def known() -> st.SearchStrategy[list[Known]]:
-    one = st.builds(Known, elements(), st.booleans())
+def known() -> st.SearchStrategy[list[KnownElement]]:
+    one = st.builds(KnownElement, elements(), st.booleans())
     return st.lists(one, max_size=6, unique_by=lambda each: (each.element.site, each.element.ce))
 
 
-def crews() -> st.SearchStrategy[dict[tuple[str, str, str], Crew]]:
+def crews() -> st.SearchStrategy[dict[tuple[str, str, str], PilotCounts]]:
     place = st.tuples(
         st.sampled_from(["A", "B"]), st.sampled_from(["A", "B", "C"]), st.sampled_from(["v", "w"])
     )
     number = st.integers(0, 3)
-    return st.dictionaries(place, st.builds(Crew, number, number, number, number), max_size=6)
+    return st.dictionaries(place, st.builds(PilotCounts, number, number, number, number), max_size=6)
 
 
 def closed() -> st.SearchStrategy[dict[tuple[str, str], set[Pair]]]:
@@ -66,14 +67,14 @@ def kept_out(by: Closed) -> Callable[[Requirements, Resource], Mismatch | None]:
 
 def alone(
     wanted: Requirements,
-    there: list[Known],
-    of: dict[tuple[str, str, str], Crew],
+    there: list[KnownElement],
+    of: dict[tuple[str, str, str], PilotCounts],
     by: Closed,
     closed_to_work: dict[tuple[str, str], str],
 ) -> Standing:
     places = []
     for each in there:
-        crew = of.get((each.element.site, each.element.ce, wanted.vo), Crew())
+        crew = of.get((each.element.site, each.element.ce, wanted.vo), PilotCounts())
         places.append(
             Place(
                 element=each.element,
@@ -111,8 +112,8 @@ def chances(free: int, *queues: tuple[Requirements, int, float]) -> list[float]:
     found = survey.standings(
         np.array([jobs for _, jobs, _ in queues]),
         np.array([weight for _, _, weight in queues]),
-        [Known(element(), fresh=True)],
-        {("A", "ce", "v"): Crew(running=1, slots=10, free_slots=free)},
+        [KnownElement(element(), fresh=True)],
+        {("A", "ce", "v"): PilotCounts(running=1, slots=10, free_slots=free)},
         {},
     )
     return [each.chance for each in found]
@@ -143,7 +144,7 @@ def test_a_limit_is_named_with_what_it_keeps_out() -> None:
     (said,) = survey.standings(
         np.ones(1, dtype=np.int64),
         np.ones(1),
-        [Known(element(), fresh=True)],
+        [KnownElement(element(), fresh=True)],
         {},
         {("A", ""): {("owner", "o")}},
     )
@@ -154,7 +155,7 @@ def test_a_limit_is_named_with_what_it_keeps_out() -> None:
 def test_what_a_limit_holds_is_told_from_what_only_avoided_elements_could_run() -> None:
     survey = Survey()
     survey.append(asks())
-    here = [Known(element(), fresh=True), Known(element("other"), fresh=True)]
+    here = [KnownElement(element(), fresh=True), KnownElement(element("other"), fresh=True)]
     full = {("A", "ce"): {("owner", "o")}}
 
     def look(closed: Any, away: dict[tuple[str, str], str]) -> Judgement:

@@ -12,7 +12,7 @@ from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import TaskQueueId
 from wms.taskqueue.draw import Law
-from wms.why.forecast import Level, Served
+from wms.taskqueue.queue_stats import Level, Served
 
 SQL = load(__file__)
 

@@ -8,8 +8,7 @@ from wms.db import ad
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId
-from wms.why.notices import Fate
-from wms.why.verdict import Place
+from wms.provisioning.known_elements import KnownElement, PilotCounts, PilotLosses
 
 SQL = load(__file__)
 
@@ -43,27 +42,24 @@ async def queues(tx: Transaction, scope: Scope, limit: int, *, watched: bool) ->
     return await tx.fetch(query, scope.owner, scope.group, scope.vo, limit)
 
 
-async def places(tx: Transaction, vo: str) -> list[Place]:
+async def places(tx: Transaction, vo: str) -> list[tuple[KnownElement, PilotCounts]]:
     """Return every computing element within memory, with the pilots that a VO has there."""
     rows = await tx.fetch(SQL["places"], vo)
     elements = await ad.elements(tx, rows)
     return [
-        Place(
-            element=elements[row["site"], row["ce"]],
-            fresh=row["fresh"],
-            running=row["running"],
-            coming=row["coming"],
-            slots=row["slots"],
-            free_slots=row["free_slots"],
+        (
+            KnownElement(elements[row["site"], row["ce"]], row["fresh"]),
+            PilotCounts(row["running"], row["coming"], row["slots"], row["free_slots"]),
         )
         for row in rows
         if (row["site"], row["ce"]) in elements
     ]
 
 
-async def fates(tx: Transaction) -> dict[tuple[str, str], Fate]:
+async def losses(tx: Transaction) -> dict[tuple[str, str], PilotLosses]:
     """Return what became of the pilots that ended of late, by site and element."""
-    return {(row["site"], row["ce"]): Fate(row["ended"], row["lost"]) for row in await tx.fetch(SQL["fates"])}
+    rows = await tx.fetch(SQL["losses"])
+    return {(row["site"], row["ce"]): PilotLosses(row["ended"], row["lost"]) for row in rows}
 
 
 async def sites(

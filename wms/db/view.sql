@@ -65,7 +65,7 @@ left join pilot p on p.site = a.site and p.ce = a.ce and p.ended_at is null
 left join limit_counter c on c.site = a.site and c.ce = a.ce and c.attribute = 'any' and c.value = ''
 group by a.site, a.ce, a.element, a.advertised_at, a.expires_at, a.attributes order by a.site, a.ce;
 
--- name: fates
+-- name: losses
 -- What became of the pilots that ended within the last hour: how many, and how many of them died before they were seen.
 select site, ce, count(*) as ended, count(*) filter (where state in ('Failed', 'Aborted') and seen_at is null) as lost
 from pilot where ended_at > now() - interval '1 h' group by site, ce;

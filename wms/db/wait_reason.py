@@ -10,7 +10,7 @@ from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, TaskQueueId
 from wms.job.reasons import Wait
-from wms.why.survey import Crew, Known
+from wms.provisioning.known_elements import KnownElement, PilotCounts
 
 SQL = load(__file__)
 
@@ -38,17 +38,17 @@ async def may_look(tx: Transaction) -> bool:
     return bool(await tx.fetchval(SQL["may_look"]))
 
 
-async def known(tx: Transaction) -> list[Known]:
+async def known(tx: Transaction) -> list[KnownElement]:
     """Return every computing element within memory."""
     rows = {(row["site"], row["ce"]): row for row in await tx.fetch(SQL["known"])}
     found = await ad.elements(tx, list(rows.values()))
-    return [Known(element, rows[place]["fresh"]) for place, element in found.items()]
+    return [KnownElement(element, rows[place]["fresh"]) for place, element in found.items()]
 
 
-async def crews(tx: Transaction) -> dict[tuple[str, str, str], Crew]:
+async def crews(tx: Transaction) -> dict[tuple[str, str, str], PilotCounts]:
     """Return the pilots by site, computing element and VO."""
     return {
-        (row["site"], row["ce"], row["vo"]): Crew(
+        (row["site"], row["ce"], row["vo"]): PilotCounts(
             row["running"], row["coming"], row["slots"], row["free_slots"]
         )
         for row in await tx.fetch(SQL["crews"])

@@ -17,30 +17,13 @@ from msgspec import Struct
 
 from wms.bounds import Chance, Measure, Total
 from wms.taskqueue.draw import Law
+from wms.taskqueue.queue_stats import Level, Served
 from wms.taskqueue.shares import real_priority
 from wms.taskqueue.waiting import OLDEST
 
 LEAST_COUNTED = 0.5
 _STEPS = 400
 _NORMAL_90 = 1.2815515655446004
-
-
-class Level(Struct, frozen=True, kw_only=True):
-    """The waiting jobs of one user priority of a task queue; their ids lie between `oldest` and `newest`."""
-
-    user_priority: float
-    count: int
-    oldest: int
-    newest: int
-
-
-class Served(Struct, frozen=True, kw_only=True):
-    """How many jobs of a queue were matched lately: a count whose parts fade by 1/e every `fading_seconds`."""
-
-    faded_count: float
-    watched_seconds: float
-    """For how long there has been a look."""
-    fading_seconds: float
 
 
 class Forecast(Struct, frozen=True, kw_only=True):

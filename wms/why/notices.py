@@ -13,19 +13,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from wms.provisioning.health import Health, Place
+from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement
 from wms.taskqueue.allowance import Notice, notice
 
 FEW = 3
 """So many pilots may be lost before anything is said of it."""
-
-
-class Fate(NamedTuple):
-    """What became of an element's pilots that ended within the last hour."""
-
-    ended: int = 0
-    lost: int = 0
-    """Died before they were seen at work."""
 
 
 class Since(NamedTuple):
@@ -39,7 +32,7 @@ class Since(NamedTuple):
 
 
 def notices(
-    element: ComputingElement, since: Since, health: Health, fate: Fate, *, fresh: bool
+    element: ComputingElement, since: Since, health: Health, losses: PilotLosses, *, fresh: bool
 ) -> Iterator[Notice]:
     """Yield what is to be said of an element: by what its ad lets come, by how it was judged, by what became of its pilots."""
     if fresh:
@@ -53,17 +46,17 @@ def notices(
         yield from filter(None, (of_jobs, notice(element, since.allowed, since.sent, "pilots")))
     elif since.allowed is not None:
         yield Notice("suppress", "nothing comes before its next ad")
-    if found := avoidance(health, fate):
+    if found := avoidance(health, losses):
         yield found
 
 
-def avoidance(health: Health, fate: Fate) -> Notice | None:
+def avoidance(health: Health, losses: PilotLosses) -> Notice | None:
     """Return why an element is better avoided; None if it is not."""
     if health.state != "healthy":
         return Notice("avoid", health.text())
-    if fate.lost < FEW or 2 * fate.lost <= fate.ended:
+    if losses.lost < FEW or 2 * losses.lost <= losses.ended:
         return None
-    return Notice("avoid", f"{fate.lost:,} of {fate.ended:,} pilots died unseen within the hour")
+    return Notice("avoid", f"{losses.lost:,} of {losses.ended:,} pilots died unseen within the hour")
 
 
 def shut_out(known: Mapping[Place, Health]) -> dict[Place, str]:

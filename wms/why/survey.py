@@ -6,13 +6,14 @@ of an element are shared out as the draw would: to the highest CPU segment first
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wms.provisioning.demand import WAYS, Way, of_pilots_to_be, pilot_at
+from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import ComputingElement, Resource, plain
 from wms.taskqueue.closed import Closed, Pair
 from wms.taskqueue.columns import column_of
@@ -28,22 +29,6 @@ Floats = NDArray[np.float64]
 
 
 _NOWHERE: Mapping[tuple[str, str], str] = {}
-
-
-class Known(NamedTuple):
-    """A computing element that advertises itself (`fresh`) or did within memory."""
-
-    element: ComputingElement
-    fresh: bool
-
-
-class Crew(NamedTuple):
-    """The pilots of one VO on one element."""
-
-    running: int = 0
-    coming: int = 0
-    slots: int = 0
-    free_slots: int = 0
 
 
 class _Column:
@@ -167,8 +152,8 @@ class Survey:
         self,
         waiting: Ints,
         weights: Floats,
-        known: Sequence[Known],
-        crews: Mapping[tuple[str, str, str], Crew],
+        known: Sequence[KnownElement],
+        crews: Mapping[tuple[str, str, str], PilotCounts],
         closed: Mapping[tuple[str, str], Iterable[Pair]],
         avoided: Mapping[tuple[str, str], str] = _NOWHERE,
     ) -> list[Standing]:
@@ -192,10 +177,10 @@ class Survey:
     def _add(
         self,
         sums: "_Sums",
-        each: Known,
+        each: KnownElement,
         but_time: Mask,
         here: Mask,
-        crews: Mapping[tuple[str, str, str], Crew],
+        crews: Mapping[tuple[str, str, str], PilotCounts],
     ) -> None:
         sums.add_short(each.element.max_cpu_time, but_time & ~here)
         place = each.element.site, each.element.ce
@@ -218,7 +203,7 @@ class Survey:
     def _groups(self) -> tuple[_Group, ...]:
         return (self._ways, self._by_time, self._by_kind, *self._by_name)
 
-    def _all_reached(self, known: Sequence[Known]) -> list[tuple[Known, tuple[Mask, Mask]]]:
+    def _all_reached(self, known: Sequence[KnownElement]) -> list[tuple[KnownElement, tuple[Mask, Mask]]]:
         """Return of each element that can be judged which queues reach it but for its CPU time, and which do."""
         reached = []
         for each in known:
@@ -261,7 +246,7 @@ class _Sums:
         self._fitting = np.zeros(count, dtype=np.int64)
         self._held = np.zeros(count, dtype=np.int64)
         self._avoided = np.zeros(count, dtype=np.int64)
-        self._crew = np.zeros((len(Crew._fields), count), dtype=np.int64)
+        self._crew = np.zeros((len(PilotCounts._fields), count), dtype=np.int64)
         self._expected = np.zeros(count)
         self._held_at: dict[int, ComputingElement] = {}
         self._avoided_at: dict[int, ComputingElement] = {}
@@ -275,7 +260,7 @@ class _Sums:
         """Add an element's CPU time for those queues that ask for more, and for nothing else that it has not."""
         self._longest[short] = np.maximum(self._longest[short], seconds)
 
-    def add(self, known: Known, reached: Mask, closed: Mask | None, shut: Mask | None) -> None:
+    def add(self, known: KnownElement, reached: Mask, closed: Mask | None, shut: Mask | None) -> None:
         """Add what an element says; `closed` is what is kept back there, `shut` what of that since it is avoided."""
         self._could += reached
         if not known.fresh:
@@ -292,7 +277,7 @@ class _Sums:
                 for number in np.flatnonzero(mask).tolist():
                     at.setdefault(number, known.element)
 
-    def add_crew(self, vo: str, crew: Crew) -> None:
+    def add_crew(self, vo: str, crew: PilotCounts) -> None:
         """Add the pilots of a VO on the element added last."""
         numbers = self.vos[vo][self._open[self.vos[vo]]]
         self._crew[:, numbers] += np.array(crew, dtype=np.int64)[:, None]

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from msgspec import Struct
 
 from wms.provisioning.demand import Wanted, pilot_at
+from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import ComputingElement
 from wms.taskqueue.grouping import Requirements, slots_needed
 from wms.taskqueue.selection import Mismatch, Negative
@@ -27,6 +28,11 @@ class Place(Struct, frozen=True, kw_only=True):
     slots: int = 0
     """Of the pilots that run and take jobs."""
     free_slots: int = 0
+
+    @classmethod
+    def of(cls, known: KnownElement, pilots: PilotCounts) -> Self:
+        """Return an element with the pilots counted there."""
+        return cls(element=known.element, fresh=known.fresh, **pilots._asdict())
 
 
 class Verdict(NamedTuple):
