@@ -15,7 +15,7 @@ from wms.bus.slices import Slices
 from wms.db import share, wait_reason
 from wms.db.database import Database, Transaction
 from wms.errors import Rejected
-from wms.messages.commands import AddChunks, AddValues, Command, Control, Submit
+from wms.messages.commands import AddChunks, Command, Control, Submit
 
 
 class Commands:
@@ -39,7 +39,7 @@ class Commands:
 
     async def _control(self, tx: Transaction, principal: Principal, message: Command) -> None:
         assert not isinstance(message, Submit)
-        if isinstance(message, AddChunks | AddValues):
+        if isinstance(message, AddChunks):
             await lists.keep(tx, principal, message)
         elif principal.kind not in ("user", "service"):
             fault = Rejected("NOT_ALLOWED", "only users and services give orders")

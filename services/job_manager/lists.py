@@ -20,7 +20,7 @@ from wms.jobdesc.description import JobDescription
 from wms.jobdesc.problem import InvalidDescription
 from wms.jobdesc.validation import PARAMETERS_LIMIT, large_parameters, problems, validate
 from wms.messages import replies
-from wms.messages.commands import AddChunks, AddValues, LongLists, Submit
+from wms.messages.commands import AddChunks, LongLists, Submit
 
 UNUSED_PARTS = 1_000
 UNUSED_BYTES = 4 * PARAMETERS_LIMIT
@@ -44,7 +44,7 @@ class Part(msgspec.Struct, frozen=True):
 Parts = dict[CommandId, Part]
 
 
-async def keep(tx: Transaction, principal: Principal, message: AddChunks | AddValues) -> None:
+async def keep(tx: Transaction, principal: Principal, message: AddChunks) -> None:
     """Keep a part, or refuse it, and answer."""
     try:
         await _keep(tx, principal, message)
@@ -55,11 +55,9 @@ async def keep(tx: Transaction, principal: Principal, message: AddChunks | AddVa
     tx.send(replies.inbox(principal.owner), message.client, kept)
 
 
-async def _keep(tx: Transaction, principal: Principal, message: AddChunks | AddValues) -> None:
+async def _keep(tx: Transaction, principal: Principal, message: AddChunks) -> None:
     if not allowed(principal, "submit", principal.owner, principal.group, principal.vo):
         raise Rejected("NOT_ALLOWED", "this token may not submit jobs", "ask for one that may")
-    if isinstance(message, AddValues):
-        message = _in_chunks(message)
     chunks = _read(message)
     few = _checked(chunks)
     texts = [sweep.text({name: each.json for name, each in chunk.items()}) for chunk in chunks]
@@ -87,17 +85,6 @@ async def _check_room(tx: Transaction, owner: str, size: int) -> None:
         f"{parts:,} parts of your lists, {held:,} bytes, wait for the submissions that use them;"
         f" {UNUSED_PARTS:,} parts and {UNUSED_BYTES:,} bytes may",
         "submit what they are for, or wait: unused ones are forgotten after an hour",
-    )
-
-
-def _in_chunks(message: AddValues) -> AddChunks:
-    count = max(map(len, message.values.values()), default=0)
-    chunks = column.cut(message.values, count)
-    return AddChunks(
-        command_id=message.command_id,
-        chunks=tuple({name: msgspec.Raw(raw) for name, raw in chunk.items()} for chunk in chunks),
-        closely=True,
-        client=message.client,
     )
 
 

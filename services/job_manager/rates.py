@@ -7,7 +7,7 @@ from services.job_manager.config import SubmissionSettings
 from wms.bus.budget import Budget
 from wms.bus.delivery import Decoded
 from wms.errors import Rejected
-from wms.messages.commands import AddChunks, AddValues, Command, Submit
+from wms.messages.commands import AddChunks, Command, Submit
 
 
 class Rates:
@@ -23,7 +23,7 @@ class Rates:
     def admit(self, decoded: Decoded[Command]) -> Rejected | None:
         """Count a message against its owner's rate, or return why it is refused."""
         message = decoded.delivery.message if decoded.delivery is not None else None
-        if not isinstance(message, Submit | AddChunks | AddValues):
+        if not isinstance(message, Submit | AddChunks):
             return None
         now = self._monotonic()
         wait = self._budget.seconds_until(decoded.owner, decoded.size, now)

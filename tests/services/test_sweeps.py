@@ -21,7 +21,7 @@ from wms.ids import CommandId, JobId, PilotId, RequestId
 from wms.job.state import State
 from wms.jobdesc import JobDescription
 from wms.messages import replies
-from wms.messages.commands import AddChunks, AddValues, Control, LongLists, Selector, Submit
+from wms.messages.commands import AddChunks, Control, LongLists, Selector, Submit
 from wms.messages.queries import CountJobs, ListJobs, ListSweeps, ShowJob, WhyJob
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import Offer
@@ -495,25 +495,6 @@ async def test_values_come_back_as_they_were_given(the_world: World) -> None:
     for n in (*range(11), 1_099):
         shown = await the_world.ask(user(), ShowJob(query_id="q", job_id=first + n))
         assert shown.parameters["x"] == odd[n]
-
-
-async def test_older_tools_send_their_values_otherwise(the_world: World) -> None:
-    odd = {"x": ("a", "\u00e9\n", '"') * 400, "y": tuple(map(str, range(1_200)))}
-    fine = AddValues(command_id=CommandId("fine"), values=odd)
-    uneven = AddValues(command_id=CommandId("uneven"), values={**odd, "y": ("1",) * 1_100})
-    none = AddValues(command_id=CommandId("none"), values={})
-    kept, *refused = await the_world.command(user(), fine, uneven, none)
-    assert isinstance(kept, replies.ValuesKept)
-    assert [each.code for each in refused if isinstance(each, replies.Refused)] == [
-        "DESCRIPTION_INVALID",
-        "LISTS_UNEQUAL",
-    ]
-    job = msgspec.Raw(b'{"executable": "true", "arguments": ["{x}{y}"], "array": 1200}')
-    lists = (LongLists(job=0, parts=(CommandId("fine"),)),)
-    (reply,) = await the_world.command(user(), Submit(command_id=CommandId("c"), jobs=(job,), lists=lists))
-    assert isinstance(reply, replies.Submitted), reply
-    shown = await the_world.ask(user(), ShowJob(query_id="q", job_id=reply.ids[0][0] + 1_001))
-    assert shown.parameters == {"x": odd["x"][1_001], "y": "1001"}
 
 
 async def test_the_same_id_with_other_values_is_refused(the_world: World) -> None:

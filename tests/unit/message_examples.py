@@ -295,11 +295,6 @@ FULL: dict[str, msgspec.Struct] = {
         closely=True,
         client="cli-7",
     ),
-    "add-values": commands.AddValues(
-        command_id=CommandId("c-1/0/0"),
-        values={"file": ("a.txt", "b.txt"), "seed": ("1", "2")},
-        client="cli-7",
-    ),
     "control": commands.Control(
         command_id=CommandId("c-2"), action="hold", selector=SELECTOR, reason="new release", client="cli-7"
     ),
@@ -708,7 +703,6 @@ FULL: dict[str, msgspec.Struct] = {
 MINIMAL: dict[str, msgspec.Struct] = {
     "submit": commands.Submit(command_id=CommandId("c-1"), jobs=(msgspec.Raw(b'{"executable":"date"}'),)),
     "add-chunks": commands.AddChunks(command_id=CommandId("c-1/0/0"), chunks=()),
-    "add-values": commands.AddValues(command_id=CommandId("c-1/0/0"), values={}),
     "control": commands.Control(command_id=CommandId("c-2"), action="kill", selector=commands.Selector()),
     "list-jobs": queries.ListJobs(query_id="q-1", selector=commands.Selector()),
     "list-sweeps": queries.ListSweeps(query_id="q-1"),

@@ -18,7 +18,6 @@ from wms.bounds import (
     Name,
     Reason,
     ShareOfGroup,
-    TextOfJob,
 )
 from wms.ids import CommandId
 from wms.job.state import State
@@ -41,7 +40,6 @@ RawLists: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length
 CHANGES_LIMIT = 64
 Changes: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length=CHANGES_LIMIT)]
 """Fields of a job description with their new values, as JSON; read as those of a submission are."""
-Values: TypeAlias = Annotated[tuple[TextOfJob, ...], msgspec.Meta(max_length=1_000_000)]
 
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,15 +70,6 @@ class AddChunks(msgspec.Struct, frozen=True, kw_only=True, tag="add-chunks"):
     only in the last of all parts. Raw, so that not every value need be read."""
     closely: bool = False
     """Look at each value: the description asks more of them than to be printable and not too long."""
-    client: Client = ""
-
-
-class AddValues(msgspec.Struct, frozen=True, kw_only=True, tag="add-values"):
-    """As AddChunks with `closely`, which older tools do not know."""
-
-    command_id: CommandId
-    values: Annotated[dict[Name, Values], msgspec.Meta(max_length=LISTS_LIMIT)]
-    """By name, the values of the jobs that follow those of the part before; in all parts but the last whole thousands."""
     client: Client = ""
 
 
@@ -222,4 +211,4 @@ class StopPilots(msgspec.Struct, frozen=True, kw_only=True, tag="stop-pilots"):
 
 
 Rule = SetShare | ResetShare | SetLimit | DropLimit | RuleSite | StartPilots | StopPilots
-Command = Submit | AddChunks | AddValues | Control | Rule
+Command = Submit | AddChunks | Control | Rule
