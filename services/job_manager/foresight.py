@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from services.job_manager.relaxations import relaxations
 from wms.db import wait_reason
 from wms.db.database import Transaction
 from wms.job.reasons import Wait
@@ -16,7 +17,6 @@ from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import AdvertisedElement, ComputingElement, folded
 from wms.taskqueue.ads import combined
 from wms.taskqueue.grouping import Requirements
-from wms.why.relaxation import openings, told
 from wms.why.survey import fixed
 from wms.why.tier import contradiction, judge, standing
 from wms.why.verdict import Place, verdicts
@@ -132,8 +132,9 @@ class Foresight:
         if found is None:
             said = verdicts(wanted, self._places)
             code, text = judge(standing(wanted, said))
-            relaxations = tuple(told(wanted, each) for each in openings(wanted, said, self._segments))
-            found = Foreseen(code=code, text=text, jobs=0, relaxations=relaxations)
+            found = Foreseen(
+                code=code, text=text, jobs=0, relaxations=relaxations(wanted, said, self._segments)
+            )
             self._obstacles[wanted] = found
         return found
 

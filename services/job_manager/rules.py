@@ -25,7 +25,7 @@ from wms.messages.commands import (
     StartPilots,
     StopPilots,
 )
-from wms.taskqueue.limits import compared
+from wms.taskqueue.limits import Key, Limit, compared
 from wms.taskqueue.shares import GroupShare, VoGroup
 
 Said: TypeAlias = str
@@ -126,15 +126,16 @@ def _in_words(group: VoGroup, held: GroupShare) -> Said:
 
 async def _set_limit(tx: Transaction, principal: Principal, rule: SetLimit) -> Said:
     _check_operator(principal)
-    if fault := rule.limit.fault():
+    wanted = Limit(**msgspec.structs.asdict(rule.limit))
+    if fault := wanted.fault():
         raise Rejected("BAD_LIMIT", fault, "`wms limits --help` has examples")
-    await limit.set_limit(tx, rule.limit, principal.owner)
-    return rule.limit.text()
+    await limit.set_limit(tx, wanted, principal.owner)
+    return wanted.text()
 
 
 async def _drop_limit(tx: Transaction, principal: Principal, rule: DropLimit) -> Said:
     _check_operator(principal)
-    key = compared(rule.key)
+    key = compared(Key(*rule.key))
     named = f"{key.text()}: limit on {'rate' if rule.kind == 'rate' else f'{rule.kind} jobs'}"
     held = {(each.limit.kind, each.limit.key): each for each in await limit.said(tx)}.get((rule.kind, key))
     if held is None or (rule.reset and held.source != "set") or (not rule.reset and held.lifted):

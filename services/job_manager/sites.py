@@ -1,10 +1,12 @@
 """What operators order of sites and elements - ban, unban, drain, test - and what they are told of them."""
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any, NoReturn
 
 import asyncpg
 import msgspec
+from msgspec.structs import asdict
 
 from services.job_manager.canaries import Canaries
 from services.job_manager.paging import REPLY_BYTES, fitting, page, read_page
@@ -18,6 +20,7 @@ from wms.messages import replies
 from wms.messages.commands import RuleSite
 from wms.provisioning.health import Event, Health, Move, Place, Terms
 from wms.provisioning.known_elements import PilotLosses
+from wms.provisioning.plan import Decision
 from wms.why.notices import Since, notices
 
 HISTORY = 100
@@ -129,7 +132,7 @@ async def show_site(tx: Transaction, _: Principal, query: asked.ShowSite) -> rep
     moves = await ce_state.moves(tx, *place, HISTORY)
     if not elements and not moves:
         _no_such(place)
-    plans = [each for each in await ce_plan.read(tx, query.site) if _is_of(each.decision, place)]
+    plans = [_plan_line(*each) for each in await ce_plan.read(tx, query.site) if _is_of(each[1], place)]
     room = max(0, REPLY_BYTES - len(msgspec.json.encode((elements, moves))))
     return replies.SiteDetail(
         query_id=query.query_id,
@@ -151,8 +154,16 @@ def _is_of(each: Any, place: Place) -> bool:
 
 async def list_plans(tx: Transaction, _: Principal, query: asked.ListPlans) -> replies.Plans:
     """Return what the planner last decided of each element."""
-    plans, after = page(await ce_plan.read(tx), query.after, query.limit)
+    lines = [_plan_line(*each) for each in await ce_plan.read(tx)]
+    plans, after = page(lines, query.after, query.limit)
     return replies.Plans(query_id=query.query_id, client=query.client, plans=plans, after=after)
+
+
+def _plan_line(decided_at: datetime, decision: Decision) -> replies.PlanLine:
+    shares = tuple(replies.Share(**asdict(each)) for each in decision.shares)
+    return replies.PlanLine(
+        decided_at=decided_at, decision=replies.Decision(**{**asdict(decision), "shares": shares})
+    )
 
 
 async def _reader(

@@ -13,6 +13,7 @@ from wms.db.database import Transaction
 from wms.db.share import Said
 from wms.messages import queries as asked
 from wms.messages import replies
+from wms.messages.limits import Limit
 from wms.taskqueue.shares import VoGroup
 from wms.taskqueue.usage import Owner, factors
 
@@ -36,7 +37,12 @@ async def list_limits(tx: Transaction, principal: Principal, query: asked.ListLi
     """Return the limits, and how far the asker's jobs, or for operators everybody's, are."""
     everything = allowed(principal, "administer", "", "", "")
     limits = [
-        replies.LimitLine(limit=each.limit, lifted=each.lifted, source=each.source, said_by=each.said_by)
+        replies.LimitLine(
+            limit=Limit(**msgspec.structs.asdict(each.limit)),
+            lifted=each.lifted,
+            source=each.source,
+            said_by=each.said_by,
+        )
         for each in await limit.said(tx)
     ]
     counts = [

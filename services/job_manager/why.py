@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import asyncpg
+from msgspec.structs import asdict
 
+from services.job_manager.relaxations import relaxations
 from wms.db import ce_door, ce_state, dependency, limit, pilot, queue, task_queue, view, wait_reason
 from wms.db.database import Transaction
 from wms.db.queue import QueueNow
@@ -24,9 +26,8 @@ from wms.taskqueue.grouping import Requirements
 from wms.taskqueue.limits import Count, Counts, Held, Limits, all_jobs, held
 from wms.taskqueue.selection import Mismatch, Negative
 from wms.taskqueue.wants import job_rank
-from wms.why.forecast import Forecast, forecast
+from wms.why.forecast import forecast
 from wms.why.notices import avoidance, shut_out, why_shut
-from wms.why.relaxation import openings, told
 from wms.why.tier import judge, judge_private, standing
 from wms.why.verdict import AVOIDED, Place, Verdict, failures, verdicts
 
@@ -128,7 +129,7 @@ async def _explain_waiting(
         elements_fitting=face.fitting,
         failing=failures(each for each in said if each.place.fresh),
         forecast=_forecast(found, now) if face.fitting > face.held else None,
-        relaxations=tuple(told(requirements, each) for each in openings(requirements, said, segments)),
+        relaxations=relaxations(requirements, said, segments),
     )
 
 
@@ -172,10 +173,11 @@ def _said(found: Held, element: ComputingElement, counts: Counts) -> Mismatch:
     return Mismatch("CE_DELAYED" if of_ad.word == "delay" else "CE_SUPPRESSED", of_ad.text())
 
 
-def _forecast(found: Job, now: QueueNow | None) -> Forecast | None:
+def _forecast(found: Job, now: QueueNow | None) -> replies.Forecast | None:
     if now is None:
         return None
-    return forecast(found.job_id, found.user_priority, now.levels, now.served, now.law)
+    told = forecast(found.job_id, found.user_priority, now.levels, now.served, now.law)
+    return replies.Forecast(**asdict(told)) if told else None
 
 
 def _elements(

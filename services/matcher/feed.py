@@ -93,7 +93,7 @@ class Feed:
                 for first, last in change.ranges:
                     self._index.discard_range(JobId(first), JobId(last))
             case Opened():
-                self.on_opened(change.keys)
+                self.on_opened(Key(*key) for key in change.keys)
             case RulesChanged():
                 self.on_rules_changed()
 

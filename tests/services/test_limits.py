@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 import numpy as np
 import pytest
+from msgspec.structs import asdict
 
 from services.matcher.feed import Feed
 from services.matcher.gate import Gate
@@ -21,6 +22,7 @@ from wms.db.database import Transaction
 from wms.ids import CommandId, PilotId, RequestId
 from wms.lease import Terms
 from wms.messages import changes, replies
+from wms.messages import limits as sent
 from wms.messages.commands import DropLimit, SetLimit
 from wms.messages.queries import ListLimits
 from wms.messages.requests import MatchRequest
@@ -46,7 +48,7 @@ async def ruled(world: World, *limits: Limit) -> None:
 async def hear(world: World, *gates: Gate) -> list[Key]:
     """Hand the matchers what was told of limits that opened; return it."""
     told = [CHANGES.decode(each) for each in world.take(changes.TOPIC)]
-    opened = [key for each in told if isinstance(each, changes.Opened) for key in each.keys]
+    opened = [Key(*key) for each in told if isinstance(each, changes.Opened) for key in each.keys]
     for gate in (world.gate, *gates):
         gate.open(opened)
     return opened
@@ -72,13 +74,13 @@ async def test_a_limit_by_tag_or_type_is_not_evaded_by_another_spelling(the_worl
     await the_world.submitted(2, tags=["GPU"])
     await the_world.submitted(2, tags=["gpu"])
     (answer,) = await the_world.command(OPERATOR, SetLimit(
-        command_id=CommandId("set-gpu"), limit=most(1, attribute="tag", value="Gpu")
+        command_id=CommandId("set-gpu"), limit=sent.Limit(site="A", most=1, attribute="tag", value="Gpu")
     ))  # fmt: skip
     assert isinstance(answer, replies.Ruled), answer
     await the_world.rules.refresh()
     assert len(await the_world.match(slots=4, tags=("GPU",))) == 1
     assert await running(the_world) == {Key("A", "", "tag", "gpu"): 1}
-    drop = DropLimit(command_id=CommandId("drop-gpu"), kind="running", key=Key("A", "", "tag", "GPU"))
+    drop = DropLimit(command_id=CommandId("drop-gpu"), kind="running", key=sent.Key("A", "", "tag", "GPU"))
     (answer,) = await the_world.command(OPERATOR, drop)
     assert isinstance(answer, replies.Ruled), answer
 
@@ -234,11 +236,11 @@ ALICE = Key("A", "", "owner", "alice")
 
 
 def setting(n: int, limit: Limit) -> SetLimit:
-    return SetLimit(command_id=CommandId(f"set-{n}"), limit=limit)
+    return SetLimit(command_id=CommandId(f"set-{n}"), limit=sent.Limit(**asdict(limit)))
 
 
 def dropping(n: int, *, reset: bool = False, kind: Kind = "running") -> DropLimit:
-    return DropLimit(command_id=CommandId(f"drop-{n}"), kind=kind, key=ALICE, reset=reset)
+    return DropLimit(command_id=CommandId(f"drop-{n}"), kind=kind, key=sent.Key(*ALICE), reset=reset)
 
 
 async def test_a_limit_is_ordered_shown_and_lifted(the_world: World) -> None:

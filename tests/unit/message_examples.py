@@ -9,12 +9,9 @@ from wms.ids import CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQ
 from wms.job.reasons import Code
 from wms.job.state import Event, State
 from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
-from wms.provisioning.plan import Decision, Share
+from wms.messages.limits import Key, Limit
 from wms.site import ComputingElement, Resource
 from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.limits import Key, Limit
-from wms.why.forecast import Forecast
-from wms.why.relaxation import Relaxation
 
 AT = datetime(2026, 3, 1, 12, 30, 15, 250_000, UTC)
 LATER = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
@@ -139,7 +136,7 @@ FULL_LINE = replies.SiteLine(
 )
 PLAN_LINE = replies.PlanLine(
     decided_at=AT,
-    decision=Decision(
+    decision=replies.Decision(
         site="glasgow",
         ce="ce01",
         ordered=2,
@@ -151,7 +148,7 @@ PLAN_LINE = replies.PlanLine(
         ending=1,
         room=7,
         shares=(
-            Share(
+            replies.Share(
                 vo="lhcb",
                 cpu_segment=50_000,
                 processors=1,
@@ -1153,7 +1150,7 @@ GROWN: dict[str, msgspec.Struct] = {
                 text="no computing element known could ever run it",
                 jobs=3,
                 relaxations=(
-                    Relaxation(
+                    replies.Relaxation(
                         clauses=("tags",),
                         changes=("without tag gpu",),
                         slots=64,
@@ -1227,7 +1224,7 @@ GROWN: dict[str, msgspec.Struct] = {
         elements_fitting=1,
         failing={"memory": 2},
         relaxations=(
-            Relaxation(
+            replies.Relaxation(
                 clauses=("memory",),
                 changes=("memory 4000 MB instead of 8000",),
                 slots=312,
@@ -1237,7 +1234,7 @@ GROWN: dict[str, msgspec.Struct] = {
                 sites_total=2,
             ),
         ),
-        forecast=Forecast(
+        forecast=replies.Forecast(
             older_least=3,
             older_most=11,
             level_chance=0.75,

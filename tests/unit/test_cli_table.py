@@ -16,7 +16,7 @@ from wms.cli.table import ALWAYS, GAP, Column, column, fitted, length, wrapped
 from wms.cli.top_screen import HEAD, Pace, Section, View, pressed, screen
 from wms.errors import Rejected
 from wms.messages import replies
-from wms.taskqueue.limits import Limit
+from wms.messages.limits import Limit
 
 SITE, CE = "IN2P3-CC.example.org", "cccreamceli05.example.org"
 PILOT = replies.PilotLine(

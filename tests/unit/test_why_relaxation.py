@@ -7,13 +7,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from services.job_manager.relaxations import relaxation
 from tests.unit.taskqueue_strategies import asks, requirements
 from wms.job.reasons import Wait
 from wms.provisioning.demand import WAYS, Wanted, obstacles, reach
 from wms.site import ComputingElement, folded
 from wms.taskqueue.grouping import Requirements, processor_tags
 from wms.taskqueue.selection import Mismatch, explain
-from wms.why.relaxation import MOST, changes, openings, relaxed, told
+from wms.why.relaxation import MOST, changes, openings, relaxed
 from wms.why.tier import judge, standing
 from wms.why.verdict import Place, failures, verdicts
 
@@ -98,7 +99,7 @@ def test_what_is_told_to_do_does(wanted: Requirements, there: list[Place]) -> No
         # A job type may be refused by two clauses that look at it; else nothing that opens is left out.
         assert set(opening.places) <= set(opened)
         assert "job type" in str(opening.clauses) or set(opening.places) == set(opened)
-        said = told(wanted, opening)
+        said = relaxation(wanted, opening)
         assert said.changes
         assert said.elements == len(opening.places)
         assert said.sites_total == len({each.element.site for each in opening.places})
@@ -120,7 +121,7 @@ def test_no_smaller_change_is_passed_over(wanted: Requirements, there: list[Plac
 
 def opened_by(wanted: Requirements, *there: Place) -> list[tuple[list[str], int]]:
     found = openings(wanted, verdicts(wanted, there), SEGMENTS)
-    return [(list(told(wanted, each).changes), each.slots) for each in found]
+    return [(list(relaxation(wanted, each).changes), each.slots) for each in found]
 
 
 @pytest.mark.parametrize(

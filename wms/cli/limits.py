@@ -13,6 +13,7 @@ from wms.cli.table import ALWAYS, Column
 
 if TYPE_CHECKING:
     from wms.client import Client
+    from wms.messages.limits import Limit as ListedLimit
     from wms.messages.replies import LimitLine, LimitList
     from wms.taskqueue.limits import Key, Kind, Limit
 
@@ -152,11 +153,12 @@ def _drop(concerned: Concerned, kind: "Kind | None", common: Common, *, reset: b
 def only_kind(found: "LimitList", key: "Key", *, reset: bool) -> "Kind":
     """Return the kind of the one limit on these jobs that can be dropped; Rejected where there are several, or none."""
     from wms.errors import Rejected
+    from wms.taskqueue.limits import Key
 
     there = [
         each.limit.kind
         for each in found.limits
-        if each.limit.key == key and (each.source == "set" if reset else not each.lifted)
+        if Key(*each.limit.key) == key and (each.source == "set" if reset else not each.lifted)
     ]
     if len(there) == 1:
         return there[0]
@@ -271,7 +273,7 @@ def row(each: "LimitLine", found: "LimitList") -> tuple[object, ...]:
     )
 
 
-def _fullest(limit: "Limit", found: "LimitList") -> str:
+def _fullest(limit: "ListedLimit", found: "LimitList") -> str:
     """Return the highest of what a limit counts."""
     from wms.taskqueue.limits import EACH
 

@@ -27,6 +27,7 @@ from wms.job.state import ENDED, State
 from wms.jobdesc.changes import read_changes
 from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.messages import commands as ordered
+from wms.messages import limits as limited
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.commands import Control, Selector
@@ -497,13 +498,16 @@ class Client:
     async def set_limit(self, limit: Limit) -> str:
         """Set a limit, until it is lifted or reset; return it in words."""
         client = self._exchange.client
-        return await self._rule(ordered.SetLimit(command_id=CommandId(_id()), limit=limit, client=client))
+        said = limited.Limit(**msgspec.structs.asdict(limit))
+        return await self._rule(ordered.SetLimit(command_id=CommandId(_id()), limit=said, client=client))
 
     async def drop_limit(self, kind: Kind, key: Key, *, reset: bool = False) -> str:
         """Lift a limit, or let the file's word of it hold again; return what was done, in words."""
         client = self._exchange.client
         return await self._rule(
-            ordered.DropLimit(command_id=CommandId(_id()), kind=kind, key=key, reset=reset, client=client)
+            ordered.DropLimit(
+                command_id=CommandId(_id()), kind=kind, key=limited.Key(*key), reset=reset, client=client
+            )
         )
 
     async def rule_site(

@@ -1,12 +1,12 @@
 """What the planner last decided of each computing element, in the database: for people who ask why."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 import msgspec
 
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.messages.replies import PlanLine
 from wms.provisioning.health import Place
 from wms.provisioning.plan import Decision
 
@@ -26,9 +26,9 @@ async def keep_only(tx: Transaction, places: Collection[Place]) -> None:
     await tx.execute(SQL["keep_only"], [site for site, _ in places], [ce for _, ce in places])
 
 
-async def read(tx: Transaction, site: str = "") -> list[PlanLine]:
-    """Return what was last decided of each element, or of those of one site."""
+async def read(tx: Transaction, site: str = "") -> list[tuple[datetime, Decision]]:
+    """Return what was last decided of each element, or of those of one site, and since when."""
     return [
-        PlanLine(decided_at=row["decided_at"], decision=msgspec.json.decode(row["decision"], type=Decision))
+        (row["decided_at"], msgspec.json.decode(row["decision"], type=Decision))
         for row in await tx.fetch(SQL["read"], site)
     ]

@@ -19,6 +19,7 @@ from wms.db.share import tell_changed
 from wms.db.sql import load
 from wms.ids import Epoch, JobId, TaskQueueId
 from wms.messages import changes
+from wms.messages import limits as limited
 from wms.taskqueue.limits import Count, Counts, Key, Kind, Limit, all_jobs
 
 SQL = load(__file__)
@@ -187,7 +188,11 @@ async def give_back(tx: Transaction, counted: Iterable[int]) -> None:
         return
     rows = await tx.fetch(SQL["give_back"], list(ended), list(ended.values()))
     if rows:
-        tx.send(changes.TOPIC, "", changes.Opened(keys=tuple(_key(row) for row in rows)))
+        tx.send(changes.TOPIC, "", _opened(_key(row) for row in rows))
+
+
+def _opened(keys: Iterable[Key]) -> changes.Opened:
+    return changes.Opened(keys=tuple(limited.Key(*key) for key in keys))
 
 
 async def counts(tx: Transaction, keys: Collection[Key]) -> dict[Key, Count]:
@@ -222,7 +227,7 @@ async def advertise(tx: Transaction, ads: Mapping[Place, Allowed]) -> None:
     columns = dense([(*place, *ads[place]) for place in places], 7)
     rows = await tx.fetch(SQL["advertise"], *columns)
     if opened := tuple(all_jobs(row["site"], row["ce"]) for row in rows):
-        tx.send(changes.TOPIC, "", changes.Opened(keys=opened))
+        tx.send(changes.TOPIC, "", _opened(opened))
 
 
 async def end_ads(tx: Transaction, places: Collection[Place]) -> None:

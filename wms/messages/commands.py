@@ -21,7 +21,7 @@ from wms.bounds import (
 )
 from wms.ids import CommandId
 from wms.job.state import State
-from wms.taskqueue.limits import Key, Kind, Limit
+from wms.messages.limits import Key, Kind, Limit
 
 TOPIC = "wms.job.commands"
 

@@ -15,7 +15,6 @@ from math import exp, log, sqrt
 
 from msgspec import Struct
 
-from wms.bounds import Chance, Measure, Total
 from wms.taskqueue.draw import Law
 from wms.taskqueue.queue_stats import Level, Served
 from wms.taskqueue.shares import real_priority
@@ -29,16 +28,16 @@ _NORMAL_90 = 1.2815515655446004
 class Forecast(Struct, frozen=True, kw_only=True):
     """A job's place and the time until it is offered, if nothing changes: 80 in 100 lie between earliest and latest."""
 
-    older_least: Total
+    older_least: int
     """Jobs of the same user priority in the same task queue that are older, at least."""
-    older_most: Total
-    level_chance: Chance
+    older_most: int
+    level_chance: float
     """The part of the queue's draws that falls to the job's user priority."""
-    matched_per_minute: Measure | None = None
+    matched_per_minute: float | None = None
     """Jobs of the queue, lately; None when none was."""
-    earliest_seconds: Measure | None = None
-    likely_seconds: Measure | None = None
-    latest_seconds: Measure | None = None
+    earliest_seconds: float | None = None
+    likely_seconds: float | None = None
+    latest_seconds: float | None = None
     """None: nobody can say."""
 
 

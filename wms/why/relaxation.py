@@ -9,10 +9,8 @@ enough, else pairs, and so on.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from wms.bounds import Count, LongTexts, Texts, Total
 from wms.errors import shown
 from wms.provisioning.demand import Wanted
 from wms.site import ComputingElement
@@ -22,35 +20,9 @@ from wms.taskqueue.wants import terms_of, without_failing
 from wms.why.verdict import Place, Verdict, room
 
 MOST = 5
-_SITES = 8
-_NAMED = 3
 _CANDIDATES = 4
 
 Segments = tuple[int, ...]
-
-
-class Relaxation(Struct, frozen=True, kw_only=True):
-    """One way to ask for less, and what it would open beyond what is open already."""
-
-    clauses: Texts
-    """The clauses that fail and would be relaxed."""
-    changes: LongTexts
-    """The values that would do, in words."""
-    slots: Total
-    """Jobs of the kind that could run at once on the elements opened, were they empty."""
-    free_slots: Total
-    """Slots of pilots there that are free now."""
-    elements: Count
-    sites: Texts
-    """Where; at most eight of them."""
-    sites_total: Count
-
-    def text(self) -> str:
-        """Return it as a phrase: what to change, and what that opens."""
-        more = self.sites_total - _NAMED
-        sites = ", ".join(self.sites[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-        slots = "1 slot" if self.slots == 1 else f"{self.slots:,} slots"
-        return f"{' and '.join(self.changes)} ({slots} at {sites})"
 
 
 class Opening(NamedTuple):
@@ -242,20 +214,6 @@ _SETS = {
     "submit-pool": "submit_pools",
     "grid-middleware": "grid_middlewares",
 }
-
-
-def told(before: Requirements, opening: Opening) -> Relaxation:
-    """Return an opening as it is told to people and programs."""
-    sites = sorted({place.element.site for place in opening.places})
-    return Relaxation(
-        clauses=opening.clauses,
-        changes=tuple(changes(before, opening.requirements)),
-        slots=opening.slots,
-        free_slots=sum(place.free_slots for place in opening.places),
-        elements=len(opening.places),
-        sites=tuple(sites[:_SITES]),
-        sites_total=len(sites),
-    )
 
 
 def changes(before: Requirements, after: Requirements) -> list[str]:

@@ -1,0 +1,31 @@
+"""What jobs could ask for instead, as replies have it."""
+
+from collections.abc import Iterable
+
+from wms.messages import replies
+from wms.taskqueue.grouping import Requirements
+from wms.why.relaxation import Opening, Segments, changes, openings
+from wms.why.verdict import Verdict
+
+SITES_SHOWN = 8
+
+
+def relaxations(
+    wanted: Requirements, found: Iterable[Verdict], segments: Segments
+) -> tuple[replies.Relaxation, ...]:
+    """Return the smallest changes that would open computing elements, the widest first."""
+    return tuple(relaxation(wanted, each) for each in openings(wanted, found, segments))
+
+
+def relaxation(before: Requirements, opening: Opening) -> replies.Relaxation:
+    """Return one change, and what it would open."""
+    sites = sorted({place.element.site for place in opening.places})
+    return replies.Relaxation(
+        clauses=opening.clauses,
+        changes=tuple(changes(before, opening.requirements)),
+        slots=opening.slots,
+        free_slots=sum(place.free_slots for place in opening.places),
+        elements=len(opening.places),
+        sites=tuple(sites[:SITES_SHOWN]),
+        sites_total=len(sites),
+    )

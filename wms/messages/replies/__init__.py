@@ -1,0 +1,114 @@
+"""`wms.user.<owner>.inbox`: answers to one user's tools. Key: the tool (`client`), which passes over the others'."""
+
+from wms.ids import slug
+from wms.messages.replies.commands import Controlled, Refused, Ruled, Submitted, Unchanged, ValuesKept
+from wms.messages.replies.explanations import CeVerdict, Forecast, Foreseen, JobWhy, Relaxation
+from wms.messages.replies.jobs import (
+    Attempt,
+    HistoryLine,
+    HolderLine,
+    JobCounts,
+    JobDetail,
+    JobLine,
+    JobOutput,
+    JobPage,
+    LeaseLine,
+    SweepLine,
+    SweepPage,
+)
+from wms.messages.replies.pilots import PilotDetail, PilotLine, PilotOrderLine, PilotOrders, Pilots
+from wms.messages.replies.queues import QueueLine, Queues
+from wms.messages.replies.rules import CountLine, LimitLine, LimitList, ShareLine, Shares
+from wms.messages.replies.sites import (
+    CanaryLine,
+    Decision,
+    JobsThere,
+    PlanLine,
+    Plans,
+    Share,
+    SiteDetail,
+    SiteLine,
+    SiteMove,
+    Sites,
+)
+
+INBOX_PREFIX = "wms.user."
+
+
+def inbox(owner: str) -> str:
+    """Return the topic of the owner's inbox. The owner is the token's, so that no answer goes to another."""
+    return f"{INBOX_PREFIX}{slug(owner)}.inbox"
+
+
+Reply = (
+    Submitted
+    | ValuesKept
+    | Refused
+    | Controlled
+    | JobPage
+    | SweepPage
+    | JobCounts
+    | JobDetail
+    | JobWhy
+    | JobOutput
+    | Queues
+    | Sites
+    | Pilots
+    | PilotDetail
+    | Ruled
+    | Shares
+    | LimitList
+    | SiteDetail
+    | Plans
+    | PilotOrders
+)
+
+__all__ = [
+    "INBOX_PREFIX",
+    "Attempt",
+    "CanaryLine",
+    "CeVerdict",
+    "Controlled",
+    "CountLine",
+    "Decision",
+    "Forecast",
+    "Foreseen",
+    "HistoryLine",
+    "HolderLine",
+    "JobCounts",
+    "JobDetail",
+    "JobLine",
+    "JobOutput",
+    "JobPage",
+    "JobWhy",
+    "JobsThere",
+    "LeaseLine",
+    "LimitLine",
+    "LimitList",
+    "PilotDetail",
+    "PilotLine",
+    "PilotOrderLine",
+    "PilotOrders",
+    "Pilots",
+    "PlanLine",
+    "Plans",
+    "QueueLine",
+    "Queues",
+    "Refused",
+    "Relaxation",
+    "Reply",
+    "Ruled",
+    "Share",
+    "ShareLine",
+    "Shares",
+    "SiteDetail",
+    "SiteLine",
+    "SiteMove",
+    "Sites",
+    "Submitted",
+    "SweepLine",
+    "SweepPage",
+    "Unchanged",
+    "ValuesKept",
+    "inbox",
+]

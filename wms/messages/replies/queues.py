@@ -1,0 +1,30 @@
+"""Task queues."""
+
+from typing import Annotated
+
+import msgspec
+
+from wms.bounds import Client, Document, JobNumber, MessageId, StoredName, Total
+from wms.messages.replies.bounds import Many, Position
+
+
+class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A task queue as a list shows it."""
+
+    tq_id: JobNumber
+    owner: StoredName
+    owner_group: StoredName
+    vo: StoredName
+    cpu_segment: Total
+    waiting: Total
+    requirements: Document
+
+
+class Queues(msgspec.Struct, frozen=True, kw_only=True, tag="queues"):
+    """Answers ListQueues, fullest first."""
+
+    query_id: MessageId
+    client: Client
+    queues: Annotated[tuple[QueueLine, ...], Many]
+    after: Position | None = None
+    """Where the next page begins; None at the end."""
