@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 
@@ -13,12 +14,17 @@ from wms.db.database import Transaction
 from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.ids import CommandId
-from wms.jobdesc import column
 from wms.jobdesc.array import CHUNK
-from wms.jobdesc.column import Chunk
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.problem import InvalidDescription
-from wms.jobdesc.validation import PARAMETERS_LIMIT, large_parameters, problems, validate
+from wms.jobdesc.validation import (
+    PARAMETERS_LIMIT,
+    large_parameters,
+    problems,
+    samples,
+    size_of,
+    validate,
+)
 from wms.messages import replies
 from wms.messages.commands import AddChunks, LongLists, Submit
 
@@ -26,19 +32,18 @@ UNUSED_PARTS = 1_000
 UNUSED_BYTES = 4 * PARAMETERS_LIMIT
 """What one owner may have kept for submissions that are still to come: four of the largest."""
 
-Extremes = dict[str, tuple[str, ...]]
+_decoder = msgspec.json.Decoder(list[str])
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A part that is kept: where, of how many jobs, and the values that rules between fields may object to."""
+    """A part that is kept: where, and of how many jobs. Each of its values is right by itself."""
 
     kept: int
     count: int
-    extremes: Extremes
+    samples: dict[str, tuple[str, ...]]
+    """By name, few values: the rules of the description that will name this part are applied to them."""
     size: int = 0
     """Bytes of all values."""
-    closely: bool = True
-    """The values were looked at one by one, and those are among them; else others may stand for them."""
 
 
 Parts = dict[CommandId, Part]
@@ -58,20 +63,19 @@ async def keep(tx: Transaction, principal: Principal, message: AddChunks) -> Non
 async def _keep(tx: Transaction, principal: Principal, message: AddChunks) -> None:
     if not allowed(principal, "submit", principal.owner, principal.group, principal.vo):
         raise Rejected("NOT_ALLOWED", "this token may not submit jobs", "ask for one that may")
-    chunks = _read(message)
-    few = _checked(chunks)
-    texts = [sweep.text({name: each.json for name, each in chunk.items()}) for chunk in chunks]
-    digest = hashlib.sha256("\n".join(texts).encode()).digest()
+    lists = _read(message)
+    count = len(next(iter(lists.values())))
+    chunks = sweep.chunked(lists, count)
+    digest = hashlib.sha256("\n".join(chunks).encode()).digest()
     before = await submission.taken(tx, principal.owner, [message.command_id])
     if message.command_id in before:
         if before[message.command_id].digest != digest:
             raise Rejected("ID_REUSED", f"the id {message.command_id} was used before", "choose another id")
         return
-    count = sum(next(iter(chunk.values())).count for chunk in chunks)
-    size = sum(each.size for chunk in chunks for each in chunk.values())
+    size = size_of(lists)
     await _check_room(tx, principal.owner, size)
-    kept = await sweep.keep(tx, principal.owner, message.command_id, texts, size)
-    part = Part(kept, count, few, size, message.closely)
+    kept = await sweep.keep(tx, principal.owner, message.command_id, chunks, size)
+    part = Part(kept, count, {name: samples(values) for name, values in lists.items()}, size)
     answer = msgspec.json.encode(part).decode()
     await submission.take(tx, principal.owner, [Taken(message.command_id, digest, answer)])
 
@@ -88,25 +92,18 @@ async def _check_room(tx: Transaction, owner: str, size: int) -> None:
     )
 
 
-def _read(message: AddChunks) -> list[Chunk]:
+def _read(message: AddChunks) -> dict[str, tuple[str, ...]]:
+    """Return the values of all chunks by name; Rejected, with the places of all that is wrong, if they break a rule."""
     try:
-        return [
-            {name: column.read(bytes(raw), closely=message.closely) for name, raw in chunk.items()}
-            for chunk in message.chunks
-        ]
+        chunks = [{name: _decoder.decode(raw) for name, raw in chunk.items()} for chunk in message.chunks]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Rejected("MESSAGE_INVALID", str(error)) from None
-
-
-def _checked(chunks: Sequence[Chunk]) -> Extremes:
-    """Return the values that rules may object to; Rejected, with the places of all that is wrong, if they do."""
-    alike = len({frozenset(chunk) for chunk in chunks}) == 1
-    if alike and _are_regular([{each.count for each in chunk.values()} for chunk in chunks]):
-        few = column.small(chunks)
-        if not validate(JobDescription(executable="true", parameters=few)):
-            return few
-    if alike and (wrong := validate(JobDescription(executable="true", parameters=_whole(chunks)))):
-        raise InvalidDescription(wrong)
+    if len(set(map(frozenset, chunks))) == 1:
+        lists = {name: tuple(chain.from_iterable(chunk[name] for chunk in chunks)) for name in chunks[0]}
+        if wrong := validate(JobDescription(executable="true", parameters=lists)):
+            raise InvalidDescription(wrong)
+        if _are_regular([set(map(len, chunk.values())) for chunk in chunks]):
+            return lists
     raise Rejected(
         "LISTS_UNEQUAL",
         f"the chunks of its lists differ in names or are not of {CHUNK:,} jobs",
@@ -117,13 +114,6 @@ def _checked(chunks: Sequence[Chunk]) -> Extremes:
 def _are_regular(counts: Sequence[set[int]]) -> bool:
     *before, last = counts
     return all(each == {CHUNK} for each in before) and len(last) == 1 and 1 <= max(last) <= CHUNK
-
-
-def _whole(chunks: Sequence[Chunk]) -> dict[str, tuple[str, ...]]:
-    return {
-        name: tuple(text for chunk in chunks for text in msgspec.json.decode(chunk[name].json))
-        for name in chunks[0]
-    }
 
 
 async def find(tx: Transaction, owner: str, submits: Sequence[Submit]) -> Parts:
@@ -153,7 +143,7 @@ def joined(parts: Parts, lists: LongLists, description: JobDescription) -> tuple
     mine = tuple(parts[each] for each in lists.parts)
     count = sum(each.count for each in mine)
     uneven = any(each.count % CHUNK for each in mine[:-1])
-    names = {frozenset(each.extremes) for each in mine}
+    names = {frozenset(each.samples) for each in mine}
     if uneven or len(names) != 1 or count != description.array or description.parameters:
         raise Rejected(
             "LISTS_UNEQUAL",
@@ -162,20 +152,14 @@ def joined(parts: Parts, lists: LongLists, description: JobDescription) -> tuple
         )
     if large := problems(large_parameters(sum(each.size for each in mine))):
         raise InvalidDescription(large)
-    if wrong := validate(_with_extremes(description, mine)):
-        if all(each.closely for each in mine):
-            raise InvalidDescription(wrong)
-        raise Rejected(
-            "VALUES_UNREAD",
-            "more is asked of its values than to be printable and not too long, and they were not looked at for it",
-            "submit it again under another id, its values to be looked at closely",
-        )
+    if wrong := validate(_sampled(description, mine)):
+        raise InvalidDescription(wrong)
     return mine
 
 
-def _with_extremes(description: JobDescription, parts: Sequence[Part]) -> JobDescription:
-    """Return a small description that is as wrong as the whole one."""
+def _sampled(description: JobDescription, parts: Sequence[Part]) -> JobDescription:
+    """Return the description with the samples of its lists in place of the lists."""
     lists = {
-        name: tuple(value for each in parts for value in each.extremes[name]) for name in parts[0].extremes
+        name: tuple(value for each in parts for value in each.samples[name]) for name in parts[0].samples
     }
-    return msgspec.structs.replace(description, array=None, parameters=column.even(lists))
+    return msgspec.structs.replace(description, array=None, parameters=lists)

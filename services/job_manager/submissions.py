@@ -339,7 +339,7 @@ def _swept(
         name=read.name or kind.called,
         user_priority=float(read.priority),
         max_attempts=kind.description.max_attempts,
-        parameters=kind.description.parameters or dict.fromkeys(kept[0].extremes if kept else (), ()),
+        parameters=kind.description.parameters or dict.fromkeys(kept[0].samples if kept else (), ()),
         kept=tuple((each.kept, each.count) for each in kept),
         job_group=kind.description.job_group,
     )

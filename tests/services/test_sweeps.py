@@ -435,13 +435,16 @@ async def test_values_that_lead_out_are_refused_in_parts_as_in_one(the_world: Wo
     assert "no plain part of a file name" in str(reply.details)
 
 
-async def test_what_was_not_looked_at_is_used_for_nothing_that_asks_for_it(the_world: World) -> None:
-    sent = long_sweep(40_000, output_sandbox=("{file}",))
-    unread = [msgspec.structs.replace(each, closely=False) for each in sent.values]
-    assert {type(each) for each in await the_world.command(user(), *unread)} == {replies.ValuesKept}
+async def test_a_value_that_is_no_archive_is_refused_in_parts_as_in_one(the_world: World) -> None:
+    archive = f"{'a' * 64}:5"
+    description = JobDescription(
+        executable="true", input_parameters=("file",), parameters={"file": (archive,) * 8_000}
+    )
+    sent = messages([description], "long", "")
+    await the_world.command(user(), with_first(sent.values[0], "file", "none"))
     (reply,) = await the_world.command(user(), *sent.submits)
     assert isinstance(reply, replies.Refused)
-    assert reply.code == "VALUES_UNREAD"
+    assert "is no archive" in str(reply.details)
 
 
 FULL = msgspec.json.encode(["v"] * 1_000)
@@ -469,12 +472,11 @@ FULL = msgspec.json.encode(["v"] * 1_000)
         ("LISTS_UNEQUAL", [{"x": b'["a"]', "y": FULL}, {"x": FULL, "y": b'["a"]'}]),
     ],
 )
-@pytest.mark.parametrize("closely", [False, True])
 async def test_what_are_no_lists_of_texts_is_refused_and_the_rest_is_kept(
-    the_world: World, fault: str, chunks: list[dict[str, bytes]], *, closely: bool
+    the_world: World, fault: str, chunks: list[dict[str, bytes]]
 ) -> None:
     raw = [{name: msgspec.Raw(values) for name, values in chunk.items()} for chunk in chunks]
-    wrong = AddChunks(command_id=CommandId("wrong"), chunks=tuple(raw), closely=closely)
+    wrong = AddChunks(command_id=CommandId("wrong"), chunks=tuple(raw))
     fine = AddChunks(command_id=CommandId("fine"), chunks=({"x": msgspec.Raw(FULL)},))
     reply, kept = await the_world.command(user(), wrong, fine)
     assert isinstance(reply, replies.Refused), reply

@@ -289,7 +289,6 @@ FULL: dict[str, msgspec.Struct] = {
     "add-chunks": commands.AddChunks(
         command_id=CommandId("c-1/0/0"),
         chunks=({"file": msgspec.Raw(b'["a.txt","b.txt"]'), "seed": msgspec.Raw(b'["1","2"]')},),
-        closely=True,
         client="cli-7",
     ),
     "control": commands.Control(

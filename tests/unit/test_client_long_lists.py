@@ -1,4 +1,4 @@
-"""Long lists of parameters are judged by what can be told of them at once, and as strictly as if each value were looked at."""
+"""Long lists of parameters are checked value by value, and cut into messages."""
 
 import uuid
 from collections.abc import Iterator
@@ -94,16 +94,23 @@ def test_limits_hold_of_long_lists(count: int, value: str) -> None:
     assert told(description)[:1] == validate(description)[:1] != []
 
 
-@pytest.mark.parametrize(
-    ("closely", "more"),
-    [
-        (False, {"arguments": ("{x}",)}),
-        (False, {"environment": {"A": "{x}"}, "name": "{n}"}),
-        (True, {"output_sandbox": ("{x}",)}),
-        (True, {"arguments": ("{x}",) * 5_000}),
-    ],
-)
-def test_values_are_looked_at_if_more_is_asked_of_them(closely: bool, more: dict[str, Any]) -> None:  # noqa: FBT001
-    sent = messages([sweep(parameters={"x": ("short",) * 10_000}, **more)], "id", "")
-    assert {part.closely for part in sent.values} == {closely}
-    assert {len(msgspec.json.decode(chunk["x"])) for part in sent.values for chunk in part.chunks} == {1_000}
+def test_long_lists_travel_a_thousand_jobs_a_chunk() -> None:
+    values = tuple(map(str, range(10_500)))
+    sent = messages([sweep(arguments=("{x}",), parameters={"x": values})], "id", "")
+    (submit,) = sent.submits
+    assert msgspec.json.decode(submit.jobs[0]) == {
+        "executable": "true",
+        "arguments": ["{x}"],
+        "array": 10_500,
+    }
+    assert submit.lists[0].parts == tuple(part.command_id for part in sent.values)
+    chunks = [msgspec.json.decode(chunk["x"]) for part in sent.values for chunk in part.chunks]
+    assert tuple(value for chunk in chunks for value in chunk) == values
+    assert [*map(len, chunks)] == [1_000] * 10 + [500]
+
+
+def test_one_value_among_many_that_is_no_archive_is_told() -> None:
+    archives = (f"{'a' * 64}:5",) * 2_000
+    description = sweep(input_parameters=("x",), parameters={"x": (*archives, "none", *archives)})
+    (problem,) = told(description)
+    assert problem.place == "parameters.x[2000]"

@@ -1,7 +1,6 @@
 """How descriptions become messages: few enough and small enough for one, each with an id of its own made from the user's."""
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
 
 import msgspec
 
@@ -58,30 +57,23 @@ _decoder = msgspec.json.Decoder(JobDescription)
 _kinds = Kinds()
 
 
-Ready: TypeAlias = tuple[bytes, long_lists.LongLists | None]
-"""A description as it travels, and its lists, where these are too long to travel in it."""
-
-
-def _checked(descriptions: Sequence[JobDescription]) -> list[Ready]:
-    """Return the descriptions as they travel; InvalidDescription with every problem of every one, each with its place."""
+def _checked(descriptions: Sequence[JobDescription]) -> list[bytes]:
+    """Return the descriptions as JSON; InvalidDescription with every problem of every one, each with its place."""
     if not descriptions:
         raise Rejected("NO_JOBS", "there is nothing to submit", "give at least one description")
     many = len(descriptions) > 1
-    ready: list[Ready] = []
+    checked: list[bytes] = []
     problems: list[Problem] = []
     for n, description in enumerate(descriptions):
-        apart = long_lists.cut(description, f"jobs[{n}]" if many else "") if description.parameters else None
-        raw = _encoded(without_lists(description) if apart else description)
-        if apart is not None:
-            problems += apart.problems
-        elif not _kinds.knows(raw):
+        raw = _encoded(description)
+        if not _kinds.knows(raw):
             problems += _problems(description, raw, f"jobs[{n}]" if many else "")
         if len(problems) > PROBLEMS_LIMIT:
             break
-        ready.append((raw, apart))
+        checked.append(raw)
     if problems:
         raise InvalidDescription(problems[:PROBLEMS_LIMIT])
-    return ready
+    return checked
 
 
 def _encoded(description: JobDescription) -> bytes:
@@ -128,10 +120,8 @@ def messages(
     check_id(command_id)
     values: list[AddChunks] = []
     parts: list[_Part] = []
-    for place, (description, (raw, apart)) in enumerate(
-        zip(descriptions, _checked(descriptions), strict=True)
-    ):
-        brought = list(long_lists.apart(apart, f"{command_id}/{place}", client)) if apart else []
+    for place, (description, whole) in enumerate(zip(descriptions, _checked(descriptions), strict=True)):
+        raw, brought = _divided(description, whole, f"{command_id}/{place}", client)
         values += brought
         count = jobs_in(description)
         if not parts or not parts[-1].has_room(len(raw), count):
@@ -149,6 +139,15 @@ def messages(
         for n, part in enumerate(parts)
     ]
     return Messages(values, submits)
+
+
+def _divided(
+    description: JobDescription, whole: bytes, prefix: str, client: str
+) -> tuple[bytes, list[AddChunks]]:
+    """Return a description as it travels, and the messages that bring its lists if these are too long to travel in it."""
+    if not description.parameters or len(whole) <= long_lists.INLINE_BYTES:
+        return whole, []
+    return _encoder.encode(without_lists(description)), list(long_lists.apart(description, prefix, client))
 
 
 class _Part:

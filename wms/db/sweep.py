@@ -12,8 +12,7 @@ from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import CommandId, JobId, TaskQueueId
 from wms.job.state import State
-from wms.jobdesc import column
-from wms.jobdesc.array import CHUNK
+from wms.jobdesc.array import CHUNK, in_chunks
 
 SQL = load(__file__)
 
@@ -108,14 +107,10 @@ async def _adopt(tx: Transaction, sweep: Born) -> None:
 
 def chunked(lists: Mapping[str, Sequence[str]], count: int) -> list[str]:
     """Return the lists of so many jobs as they are kept, a text for each thousand: the same for the same lists."""
-    return [text(chunk) for chunk in column.cut(lists, count)]
+    return [_encoder.encode(chunk).decode() for chunk in in_chunks(lists, count)]
 
 
-def text(chunk: Mapping[str, bytes]) -> str:
-    """Return a chunk, of a JSON list a name, as it is kept: the same for the same values."""
-    return msgspec.json.encode({name: msgspec.Raw(chunk[name]) for name in sorted(chunk)}).decode()
-
-
+_encoder = msgspec.json.Encoder(order="deterministic")
 _lists = msgspec.json.Decoder(dict[str, list[str]])
 
 

@@ -6,7 +6,7 @@ the same for all: what differs goes into arguments, environment, name and output
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -95,6 +95,12 @@ def filler(index: int, own: Mapping[str, str]) -> Callable[[str], str]:
         return PLACEHOLDER.sub(replacement, text) if "{" in text else text
 
     return fill
+
+
+def in_chunks(lists: Mapping[str, Sequence[str]], count: int) -> Iterator[dict[str, Sequence[str]]]:
+    """Yield the lists of so many jobs in chunks of a thousand jobs."""
+    for start in range(0, count, CHUNK):
+        yield {name: values[start : start + CHUNK] for name, values in lists.items()}
 
 
 def without_lists(description: JobDescription) -> JobDescription:

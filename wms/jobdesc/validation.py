@@ -4,6 +4,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import filterfalse
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -313,7 +314,7 @@ def _unequal_lists(description: JobDescription) -> Iterator[Finding]:
 
 
 def _large_parameters(description: JobDescription) -> Iterator[Finding]:
-    return large_parameters(sum(byte_length("".join(values)) for values in description.parameters.values()))
+    return large_parameters(size_of(description.parameters))
 
 
 def large_parameters(size: int) -> Iterator[Finding]:
@@ -447,12 +448,31 @@ def _growth(texts: Iterable[str], description: JobDescription) -> int:
 def _width(name: str, description: JobDescription) -> int:
     if name == INDEX:
         return len(str(ARRAY_LIMIT))
-    values = description.parameters.get(name, ())
-    return max(map(len if "".join(values).isascii() else byte_length, values), default=0)
+    return byte_length(_longest(description.parameters.get(name, ())))
 
 
 def _names(text: str) -> list[str]:
     return [found[2] for found in PLACEHOLDER.finditer(text) if found[2]]
+
+
+def samples(values: Sequence[str]) -> tuple[str, ...]:
+    """Return four of a list's values: a rule between fields that objects to any value objects to one of these."""
+    longest = _longest(values)
+    return (longest, *(next(filterfalse(fits, values), longest) for fits in _ASKED_OF_VALUES))
+
+
+# By `_long_name`, `_climbing_values` and `_input_parameters`; what else is asked of values is their length.
+_ASKED_OF_VALUES: tuple[Callable[[str], object], ...] = (str.isprintable, PLAIN.fullmatch, ARCHIVE.fullmatch)
+
+
+def _longest(values: Sequence[str]) -> str:
+    """Return the value of most bytes."""
+    return max(values, key=len if "".join(values).isascii() else byte_length, default="")
+
+
+def size_of(lists: Mapping[str, Sequence[str]]) -> int:
+    """Return how many bytes the values of all lists are."""
+    return sum(byte_length("".join(values)) for values in lists.values())
 
 
 def byte_length(text: str) -> int:

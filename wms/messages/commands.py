@@ -67,9 +67,7 @@ class AddChunks(msgspec.Struct, frozen=True, kw_only=True, tag="add-chunks"):
     command_id: CommandId
     chunks: Annotated[tuple[RawLists, ...], msgspec.Meta(max_length=CHUNKS_LIMIT)]
     """By name, the values of the jobs that follow those of the part before, each list as JSON: of a thousand jobs a chunk, of fewer
-    only in the last of all parts. Raw, so that not every value need be read."""
-    closely: bool = False
-    """Look at each value: the description asks more of them than to be printable and not too long."""
+    only in the last of all parts. Raw, so that what is wrong with values can be answered with its place."""
     client: Client = ""
 
 
