@@ -15,6 +15,7 @@ from services.job_agent.asking import Asking
 from services.job_agent.holdings import Holding, Holdings
 from services.job_agent.link import KafkaLink
 from services.job_agent.node import Node
+from services.job_agent.offered import Offered
 from services.job_agent.pace import Pace
 from services.job_agent.payload import Payload, Workplace
 from services.job_agent.reporter import Reporter, Standing
@@ -33,7 +34,6 @@ from wms.messages.site_inbox import (
     Kill,
     NoMatch,
     Offer,
-    OfferedJob,
     Peek,
     ToAgent,
     TokenRenewal,
@@ -249,22 +249,22 @@ class Agent:
         taken, left = self._asking.sort(offer)
         if self._draining:
             taken, left = [], taken + left
-        taken = [job for job in taken if not self._is_unfit(job)]
+        taken = [each for each in taken if not self._is_unfit(each)]
         if taken:
-            self._reporter.accept([self._holdings.take(job).held for job in taken])
+            self._reporter.accept([self._holdings.take(each).held for each in taken])
         if left:
-            self._reporter.decline([_held(job) for job in left])
+            self._reporter.decline([each.held for each in left])
 
-    def _is_unfit(self, job: OfferedJob) -> bool:
+    def _is_unfit(self, offered: Offered) -> bool:
         """Give an offer back, and say why, if the node does not do what the job requires."""
         try:
-            fault = self._node.fault(job)
+            fault = self._node.fault(offered)
         except Exception as error:
-            log.exception("not judged", job=job.job_id)
+            log.exception("not judged", job=offered.job.job_id)
             fault = f"its requirements cannot be judged here: {type(error).__name__}"
         if fault:
-            log.info("unfit", job=job.job_id, epoch=job.epoch, reason=fault)
-            self._reporter.unfit(_held(job), fault)
+            log.info("unfit", job=offered.job.job_id, epoch=offered.job.epoch, reason=fault)
+            self._reporter.unfit(offered.held, fault)
         return bool(fault)
 
     def _take_answer(self, answer: Answer) -> None:
@@ -365,7 +365,3 @@ class Agent:
                 await asyncio.sleep(pause)
             else:
                 return
-
-
-def _held(job: OfferedJob) -> Held:
-    return job.job_id, job.epoch

@@ -7,16 +7,17 @@ from collections import deque
 import msgspec
 import structlog
 
-from services.job_agent.holdings import Holdings, processors_of
+from services.job_agent.holdings import Holdings
 from services.job_agent.link import KafkaLink
 from services.job_agent.node import Node
+from services.job_agent.offered import Offered, read
 from services.job_agent.pace import AHEAD_LIMIT, Pace
 from services.job_agent.resource import describe
 from services.job_agent.shepherd import now
 from wms.errors import Unavailable
 from wms.ids import PilotId, RequestId
 from wms.messages.requests import SLOTS_LIMIT, MatchRequest
-from wms.messages.site_inbox import NoMatch, Offer, OfferedJob
+from wms.messages.site_inbox import NoMatch, Offer
 from wms.runtime.pilot_config import PilotConfig
 
 log = structlog.get_logger()
@@ -100,7 +101,7 @@ class Asking:
         """Tell whether the offer is for a request of this pilot's, and not for one of long ago."""
         return offer.request_id in self._asked
 
-    def sort(self, offer: Offer) -> tuple[list[OfferedJob], list[OfferedJob]]:
+    def sort(self, offer: Offer) -> tuple[list[Offered], list[Offered]]:
         """Return what of an offer to take and what to decline; jobs that were taken before are in neither.
 
         Not only the last request's count: a large offer comes in parts, and its first part ends the wait. Nor is all of
@@ -112,12 +113,13 @@ class Asking:
         slots = self._config.pilot.slots
         # Twice what would be asked for now: what one job more or less taught is no reason to send others away.
         room = slots + min(2 * self.ahead, slots * AHEAD_LIMIT) - self._holdings.processors
-        taken: list[OfferedJob] = []
-        left: list[OfferedJob] = []
+        taken: list[Offered] = []
+        left: list[Offered] = []
         for job in offer.jobs:
             if not self._holdings.knows((job.job_id, job.epoch)):
-                (taken if room > 0 else left).append(job)
-                room -= processors_of(job, self._config.pilot.slots)
+                offered = read(job)
+                (taken if room > 0 else left).append(offered)
+                room -= offered.slots(slots)
         return taken, left
 
     def refused(self, answer: NoMatch) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from services.job_agent.offered import Offered
 from services.job_agent.payload import Payload
-from wms.jobdesc.array import expand
 from wms.jobdesc.description import JobDescription
-from wms.messages.site_inbox import Held, OfferedJob
+from wms.messages.site_inbox import Held
 
 PAST_LIMIT = 4_096
 
@@ -64,13 +64,14 @@ class Holdings:
         """Whether it is held, or was: an offer that comes twice."""
         return held in self._all or held in self._past
 
-    def take(self, job: OfferedJob) -> Holding:
+    def take(self, offered: Offered) -> Holding:
         """Hold an offered job."""
-        held = (job.job_id, job.epoch)
-        description, fault = _read(job)
-        width = _Width(description.processors, description.min_processors, description.whole_node)
+        held = offered.held
         holding = self._all[held] = Holding(
-            held=held, description=description, fault=fault, processors=width.slots(self._slots)
+            held=held,
+            description=offered.description,
+            fault=offered.fault,
+            processors=offered.slots(self._slots),
         )
         self._past[held] = None
         if len(self._past) > PAST_LIMIT:
@@ -171,29 +172,3 @@ class Holdings:
 def processors(holdings: Iterable[Holding]) -> int:
     """Return what these take together."""
     return sum(each.processors for each in holdings)
-
-
-class _Width(msgspec.Struct):
-    processors: int = 1
-    min_processors: int | None = None
-    whole_node: bool = False
-
-    def slots(self, all_: int) -> int:
-        """Return how many slots of so many a job takes at least."""
-        return all_ if self.whole_node else self.min_processors or self.processors
-
-
-def processors_of(job: OfferedJob, slots: int) -> int:
-    """Return how many of a pilot's slots an offered job would take."""
-    try:
-        return msgspec.json.decode(job.description, type=_Width).slots(slots)
-    except msgspec.DecodeError:
-        return 1
-
-
-def _read(job: OfferedJob) -> tuple[JobDescription, str]:
-    try:
-        description = msgspec.json.decode(job.description, type=JobDescription)
-        return expand(description, job.array_index or 0, job.parameters), ""
-    except Exception as error:  # noqa: BLE001 - a description's fault is its job's
-        return JobDescription(executable=""), f"this agent cannot read the job's description: {error}"

@@ -15,8 +15,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from services.job_agent.offered import Offered
 from services.job_agent.resource import describe
 from wms.errors import Rejected
 from wms.jobdesc.description import JobDescription
@@ -36,12 +35,6 @@ UNFIT_LIMIT = 100
 LISTED_LIMIT = 1_000
 """Names of one attribute that are told."""
 _REASON_LENGTH = 400
-
-
-class _Looked(msgspec.Struct):
-    """What of a description says whether more of it is to be read."""
-
-    requirements: str = ""
 
 
 class Node:
@@ -73,14 +66,12 @@ class Node:
             if not isinstance(value, tuple) or len(value) <= LISTED_LIMIT
         )
 
-    def fault(self, job: OfferedJob) -> str:
+    def fault(self, offered: Offered) -> str:
         """Return which term of a job's requirements is not true here, and the values it saw; nothing if the node will do."""
+        if offered.fault or not offered.description.requirements:
+            return ""  # who takes a faulty one says what is wrong with it
         try:
-            if not msgspec.json.decode(job.description, type=_Looked).requirements:
-                return ""
-            return self._judge(job, msgspec.json.decode(job.description, type=JobDescription))
-        except msgspec.DecodeError:
-            return ""  # whoever reads it whole says what is wrong
+            return self._judge(offered.job, offered.description)
         except Rejected as error:
             return f"its requirements cannot be judged here: {error}"[:_REASON_LENGTH]
 

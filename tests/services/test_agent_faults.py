@@ -15,6 +15,7 @@ import uvloop
 from services.job_agent.__main__ import crash_words
 from services.job_agent.holdings import Holding, Holdings
 from services.job_agent.limits import Limits
+from services.job_agent.offered import read
 from services.job_agent.pace import Pace
 from services.job_agent.payload import Workplace
 from services.job_agent.processes import Order, Processes
@@ -131,7 +132,7 @@ class Running:
         self.slots = Slots(workplace, self.holdings, self.heard, Pace(0.5), lambda: None)  # type: ignore[arg-type]
 
     def hold(self, number: int, *argv: str) -> Holding:
-        return self.holdings.take(offered(number, executable=argv[0], arguments=argv[1:]))
+        return self.holdings.take(read(offered(number, executable=argv[0], arguments=argv[1:])))
 
     def code(self, holding: Holding) -> Code | None:
         result = self.heard.results.get(holding.held)

@@ -12,6 +12,7 @@ from services.job_agent.asking import Asking
 from services.job_agent.holdings import Holding, Holdings
 from services.job_agent.limits import limits_of
 from services.job_agent.node import Node
+from services.job_agent.offered import read
 from services.job_agent.pace import AHEAD_LIMIT, Pace
 from services.job_agent.payload import Outcome
 from services.job_agent.reporter import Reporter, Standing
@@ -38,7 +39,7 @@ def offered(number: int, **description: object) -> OfferedJob:
 
 
 def in_line(holdings: Holdings, number: int, at: float = 0.0, **description: object) -> Holding:
-    holding = holdings.take(offered(number, **description))
+    holding = holdings.take(read(offered(number, **description)))
     holding.expires_at = 1e9
     holdings.make_ready(holding, at)
     return holding
@@ -194,7 +195,7 @@ def test_a_pilot_holds_no_more_than_its_slots_and_what_it_may_fetch_ahead() -> N
 
 def test_each_lease_is_taken_once() -> None:
     holdings = Holdings(slots=1, memory_mb=1)
-    holding = holdings.take(offered(1))
+    holding = holdings.take(read(offered(1)))
     holdings.drop(holding)
     assert holdings.knows(holding.held)
     assert not holdings.knows((JobId(1), Epoch(2)))
@@ -205,7 +206,7 @@ def test_each_lease_is_taken_once() -> None:
 )
 def test_a_description_of_tomorrow_is_a_fault_of_the_holding(description: bytes) -> None:
     job = msgspec.structs.replace(offered(1), description=msgspec.Raw(description))
-    assert "cannot read" in Holdings(slots=1, memory_mb=1).take(job).fault
+    assert "cannot read" in Holdings(slots=1, memory_mb=1).take(read(job)).fault
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from services.job_agent import node
 from services.job_agent.node import Node, clock_mhz, gpus, measure
+from services.job_agent.offered import Offered, read
 from wms.ids import Epoch, JobId
 from wms.messages.site_inbox import OfferedJob
 from wms.runtime.pilot_config import PilotConfig
@@ -38,12 +39,12 @@ def config(ad: str = TOLD, **resource: Any) -> PilotConfig:
     return msgspec.convert(said, PilotConfig)
 
 
-def job(requirements: str, **more: Any) -> OfferedJob:
+def job(requirements: str, **more: Any) -> Offered:
     description = {"executable": "true", "requirements": requirements, **more}
-    return OfferedJob(
+    return read(OfferedJob(
         job_id=JobId(1), epoch=Epoch(1), owner="ann", owner_group="g", vo="v",
         description=msgspec.Raw(msgspec.json.encode(description)),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def fault(requirements: str, **more: Any) -> str:
