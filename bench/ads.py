@@ -24,12 +24,12 @@ from wms.site import ComputingElement
 
 CODEC: Codec[ad_messages.Ad] = Codec(ad_messages.Ad)
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-USUAL = "(CurMatches < MaxJobs) && (JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs)"
 OWN = "CurMatches < MaxJobs && JobsMatchedSinceLastAdvertisement * 2 < MaxJobs - CurrentJobs"
 
 
-def statement(site: int, turn: int, rule: str, running: int) -> bytes:
-    """Return an ad as it is on the wire."""
+def statement(site: int, turn: int, rule: str | None, running: int) -> bytes:
+    """Return an ad as it is on the wire: without limits, or with a rule of the site's own, which may be empty."""
+    is_limited = rule is not None
     element = ComputingElement(
         site=f"site{site:04}.example.org",
         ce=f"ce{site:04}.example.org",
@@ -37,17 +37,18 @@ def statement(site: int, turn: int, rule: str, running: int) -> bytes:
         max_cpu_time=172_800,
         setup="default",
         tags=tuple(f"tag{n}" for n in range(8)),
-        max_jobs=100 if rule else 0,
-        max_submitting_jobs=50 if rule else 0,
-        current_jobs=running if rule else 0,
+        max_jobs=100 if is_limited else 0,
+        max_submitting_jobs=50 if is_limited else 0,
+        current_jobs=running if is_limited else 0,
+        rule=rule or "",
         load=float(running),
     )
     counts = {"MaxJobs": 100, "MaxSubmittingJobs": 50, "CurrentJobs": running, "CurrentSubmittingJobs": 0}
     message = Advertise(
         element=element,
         advertised_at=BEGIN + timedelta(seconds=300 * turn),
-        attributes=resource(site) | (counts if rule else {}),
-        requirements='(other.Owner != "mallory")' + (f" && {rule}" if rule else ""),
+        attributes=resource(site) | (counts if is_limited else {}),
+        requirements='other.Owner != "mallory"',
     )
     return encode(message)
 
@@ -80,18 +81,16 @@ async def spent(one: Store, payloads: Sequence[bytes], at_once: int, period: int
 async def check(one: Store, sites: int, allowed: int | None) -> None:
     """Hold what is stored against what was said."""
     async with one.db.transaction() as tx:
-        ads = await tx.fetchval(
-            "select count(*) from ad where expires_at > now() and requirements not like '%CurMatches%'"
-        )
+        ads = await tx.fetchval("select count(*) from ad where expires_at > now()")
         counted = await tx.fetchval("select count(*) from limit_counter where allowed = $1", allowed or 0)
     if (ads, counted) != (sites, sites if allowed is not None else 0):
         raise InvalidError(f"{ads} ads and {counted} counts of {allowed}, of {sites} sites")
 
 
 async def measure(*, sites: int, period: int, at_once: int) -> Figures:
-    kinds: dict[str, tuple[str, int | None]] = {
-        "no_limit": ("", None),
-        "usual_rule": (USUAL, 50),
+    kinds: dict[str, tuple[str | None, int | None]] = {
+        "no_limit": (None, None),
+        "usual_rule": ("", 50),
         "own_rule": (OWN, 50),
     }
     found: dict[str, Any] = {}

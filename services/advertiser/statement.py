@@ -1,8 +1,7 @@
 """What an ad says of an element: what was seen, and what its site says of it and demands; and what of it is news.
 
-A site's limits on jobs are a rule of SAM-Grid's, told as an expression: the matchmaker counts the matches since the ad
-(`CurMatches` starts at `CurrentJobs`), and stops when they reach the limit on jobs, or those not seen yet that on jobs being
-submitted.
+A site's limits on jobs are SAM-Grid's, and numbers of the ad: how many jobs may be there, and how many of them may not run
+yet. What its requirements say of counts besides is a rule of its own (`services.advertiser.site_rule`).
 """
 
 from collections.abc import Callable, Mapping
@@ -14,12 +13,11 @@ from msgspec.structs import replace
 
 from services.advertiser.config import Offered
 from services.advertiser.provider import Seen
+from services.advertiser.site_rule import with_limits, with_rule
 from wms.glue import ad, glue1, quantity
 from wms.glue.quantity import known
 from wms.site import ComputingElement
 
-JOBS_RULE = "CurMatches < MaxJobs"
-SUBMITTING_RULE = "JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs"
 MATCHED = "CurMatches - CurrentJobs"
 BENCHMARKS = {"HEPSPEC06": "hepspec06", "SI00": "si00", "SF00": "sf00"}
 """What benchmarks are called in the configuration, and in GLUE 1.x."""
@@ -50,28 +48,23 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 def state(seen: Seen, settings: Offered) -> Statement:
     """Return what an ad says of an element."""
     glue = _completed(seen.glue, seen.offer, settings)
-    return Statement(
-        element=seen.offer,
-        attributes=ad.matchable(glue)
+    attributes = (
+        ad.matchable(glue)
         | _limits(seen.offer)
         | _stations(settings)
         | _ways_in(glue, settings)
-        | settings.attributes,
+        | settings.attributes
+    )
+    required = with_limits(seen.offer, settings.requirements)
+    element, requirements = with_rule(seen.offer, attributes, required)
+    return Statement(
+        element=element,
+        attributes=attributes,
         expressions=ad.EXPRESSIONS | {"JobsMatchedSinceLastAdvertisement": MATCHED},
-        requirements=requirements(seen.offer, settings.requirements),
+        requirements=requirements,
         rank=settings.rank,
         observed_at=seen.observed_at,
     )
-
-
-def requirements(offer: ComputingElement, own: str) -> str:
-    """Return what must be true of a job: the site's own expression, and that of each limit on jobs that it set."""
-    rules = [
-        f"({own})" if own else "",
-        f"({JOBS_RULE})" if offer.max_jobs else "",
-        f"({SUBMITTING_RULE})" if offer.max_submitting_jobs else "",
-    ]
-    return " && ".join(filter(None, rules))
 
 
 def _completed(
@@ -113,7 +106,7 @@ def _hosts(hosts: glue1.Hosts, settings: Offered) -> glue1.Hosts:
 
 
 def _limits(offer: ComputingElement) -> dict[str, int]:
-    """Return what the rule of the limits looks at."""
+    """Return what a rule of the site's own, or a job, may look at of its limits."""
     limits = {"MaxJobs": offer.max_jobs, "MaxSubmittingJobs": offer.max_submitting_jobs}
     return {
         "CurrentJobs": offer.current_jobs,

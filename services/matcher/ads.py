@@ -20,7 +20,7 @@ from wms.messages.ads import Ad, Advertise, Withdraw
 from wms.messages.replies import Refused, inbox
 from wms.site import ad_of
 from wms.taskqueue.ads import advertised as ad_text
-from wms.taskqueue.allowance import allowance, with_rule
+from wms.taskqueue.allowance import allowance, check_requirements
 from wms.taskqueue.index import QueueIndex
 
 log = structlog.get_logger()
@@ -92,12 +92,11 @@ def _heard(advertised: Advertise) -> Iterable[Heard]:
     return []
 
 
-def read(advertised: Advertise) -> Heard:
-    """Part what an ad says of its counts from what it demands of jobs. Raises Rejected for what cannot be read."""
-    element, requirements = with_rule(advertised.element, advertised.attributes, advertised.requirements)
-    said = msgspec.structs.replace(advertised, element=element, requirements=requirements)
+def read(said: Advertise) -> Heard:
+    """Read the expressions of an ad. Raises Rejected for what cannot be read."""
+    check_requirements(said.requirements)
     ad_text(said.attributes, said.expressions, said.requirements, said.rank)
-    return Heard(said, allowance(element, advertised.attributes))
+    return Heard(said, allowance(said.element, said.attributes))
 
 
 async def _store(tx: Transaction, heard: Iterable[Heard]) -> dict[Place, Allowed]:

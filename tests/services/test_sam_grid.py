@@ -11,7 +11,9 @@ from typing import Any
 
 import asyncpg
 import pytest
+from msgspec.structs import replace
 
+from services.advertiser.site_rule import with_rule
 from services.matcher import ads
 from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
 from services.pilot_submitter.doors import Doors
@@ -62,8 +64,9 @@ def advertiser(site: str = "A") -> Principal:
 
 def said(at: float, requirements: str = "", ce: str = "ce", lifetime: float = 900.0, **of: Any) -> Advertise:
     given: dict[str, Any] = {"setup": "default", "slots": 100, "max_cpu_time": 10**6, "memory_mb": 4_000}
+    element, requirements = with_rule(ComputingElement(site="A", ce=ce, **(given | of)), {}, requirements)
     return Advertise(
-        element=ComputingElement(site="A", ce=ce, **(given | of)),
+        element=element,
         advertised_at=BEGIN + timedelta(seconds=at),
         lifetime_seconds=lifetime,
         requirements=requirements,
@@ -227,7 +230,12 @@ async def test_with_an_operators_limit_both_hold(the_world: World) -> None:
 
 
 async def test_an_ad_whose_rule_cannot_be_read_is_refused(the_world: World) -> None:
-    await advertise(the_world, said(0, "CurMatches <", max_jobs=3))
+    await advertise(the_world, said(0, max_jobs=3, rule="CurMatches <"))
+    assert await the_world.sql("select 1 from ad") == []
+
+
+async def test_an_ad_whose_requirements_look_at_counts_is_refused(the_world: World) -> None:
+    await advertise(the_world, replace(said(0, max_jobs=3), requirements="CurMatches < MaxJobs"))
     assert await the_world.sql("select 1 from ad") == []
 
 

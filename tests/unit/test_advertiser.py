@@ -24,6 +24,7 @@ from wms.glue.glue1 import ComputingElement as Glue
 from wms.messages.ads import Advertise
 from wms.runtime.machine import Machine
 from wms.site import ComputingElement
+from wms.taskqueue.allowance import allowance
 
 GLUE_DATA = Path(__file__).parents[1] / "data" / "glue"
 OFFER = ComputingElement(site="glasgow", ce="main", slots=100, max_cpu_time=3_600, vos=("lhcb",))
@@ -99,24 +100,23 @@ def test_the_grids_entry_point_is_in_the_ad_as_configured_or_as_glue_tells():
     assert not matches(job_ad, resource(told[1]))
 
 
-def test_limits_on_jobs_are_an_expression_beside_the_sites_own():
+def test_limits_on_jobs_are_numbers_and_attributes_of_the_ad():
     settings = Offered(requirements='other.Owner != "mallory" || other.Urgent')
     statement = said(settings, max_jobs=64, max_submitting_jobs=10, current_jobs=3)
-    assert statement.requirements == (
-        '(other.Owner != "mallory" || other.Urgent) && (CurMatches < MaxJobs)'
-        " && (JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs)"
-    )
+    assert statement.requirements == settings.requirements
+    assert statement.element.rule == ""
+    assert (statement.element.max_jobs, statement.element.max_submitting_jobs) == (64, 10)
     assert statement.attributes["MaxJobs"] == 64
     assert statement.attributes["CurrentJobs"] == 3
     assert said().requirements == ""
     assert "MaxJobs" not in said().attributes
 
 
-def resource(statement: Statement, *, matched: int = 0) -> Ad:
-    """Return the ad that a matchmaker makes of a statement, which has matched so many jobs since."""
+def resource(statement: Statement) -> Ad:
+    """Return the ad that a matchmaker makes of a statement."""
     texts = {**statement.expressions, "Requirements": statement.requirements or "true"}
     said = {name: Expression.parse(text) for name, text in texts.items()}
-    return Ad.of({**statement.attributes, **said, "CurMatches": statement.element.current_jobs + matched})
+    return Ad.of({**statement.attributes, **said, "CurMatches": statement.element.current_jobs})
 
 
 def job(requirements: str = "true", **attributes: str) -> Ad:
@@ -134,11 +134,21 @@ def test_jobs_and_elements_match_by_what_ads_tell():
     assert not matches(job("other.GlueCEStateWaitingJobs < 10"), element), "it does not say how many wait"
 
 
-def test_the_limits_on_jobs_hold_in_the_language_of_ads():
-    statement = said(max_jobs=10, max_submitting_jobs=4, current_jobs=3, current_submitting_jobs=1)
-    assert [matches(job(), resource(statement, matched=n)) for n in (0, 2, 3)] == [True, True, False]
-    full = said(max_jobs=10, current_jobs=9)
-    assert [matches(job(), resource(full, matched=n)) for n in (0, 1)] == [True, False]
+def test_a_sites_own_rule_is_a_field_of_the_element_and_holds_with_the_limits():
+    own = Offered(requirements="other.Urgent && CurMatches * 2 < MaxJobs")
+    statement = said(own, max_jobs=10, max_submitting_jobs=4, current_jobs=3, current_submitting_jobs=1)
+    assert statement.requirements == "other.Urgent"
+    assert allowance(statement.element, statement.attributes) == 2, "the rule's, which is the strictest"
+    looser = said(Offered(requirements="CurMatches < 2 * MaxJobs"), max_jobs=10, current_jobs=9)
+    assert allowance(looser.element, looser.attributes) == 1, "the limit's"
+
+
+def test_the_usual_rule_by_hand_is_no_rule_of_the_sites_own():
+    by_hand = Offered(requirements="(CurMatches < MaxJobs)", attributes={"MaxJobs": 5_000})
+    statement = said(by_hand, current_jobs=3)
+    assert (statement.element.rule, statement.requirements) == ("", "")
+    assert allowance(statement.element) == 4_997
+    assert said(Offered(attributes={"MaxJobs": 7})).element.max_jobs == 7
 
 
 def test_a_full_ad_is_a_message_that_can_be_read():

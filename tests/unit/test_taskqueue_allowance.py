@@ -4,12 +4,13 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from services.advertiser.site_rule import USUAL, with_rule
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import evaluate
 from wms.errors import Rejected
 from wms.site import ComputingElement
-from wms.taskqueue.allowance import MOST, USUAL, allowance, notice, with_rule
+from wms.taskqueue.allowance import MOST, allowance, check_requirements, notice
 
 SIMPLE = "( CurrentJobs < MaxJobs )"
 CURRENT = "( CurMatches < MaxJobs ) && (JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs) < MaxSubmittingJobs"
@@ -132,3 +133,20 @@ def test_words_with_numbers() -> None:
     own = notice(element(rule="x"), 3, 3)
     assert own is not None
     assert own.text() == "suppress: 3 jobs since its ad, whose rule lets no more come"
+
+
+@pytest.mark.parametrize(
+    "requirements",
+    ["", 'other.Owner != "mallory"', 'other.Note != "CurMatches < MaxJobs"', "other.MaxJobs > 3"],
+)
+def test_requirements_of_an_ad_that_are_about_jobs_are_taken(requirements: str) -> None:
+    check_requirements(requirements)
+
+
+@pytest.mark.parametrize(
+    "requirements",
+    ["CurMatches < MaxJobs", "other.Urgent || my.CurrentJobs < 3", "jobsmatchedsincelastadvertisement < 3"],
+)
+def test_requirements_of_an_ad_that_look_at_counts_are_refused(requirements: str) -> None:
+    with pytest.raises(Rejected, match="counts of jobs"):
+        check_requirements(requirements)

@@ -26,7 +26,7 @@ class Advertise(msgspec.Struct, frozen=True, kw_only=True, tag="advertise"):
     expressions: Annotated[dict[GivenName, Expression], msgspec.Meta(max_length=100)] = {}
     """Attributes that are expressions, as text: `AuthorizationCheck`."""
     requirements: Expression = ""
-    """What the site demands of a job (`other`); empty: nothing."""
+    """What the site demands of a job (`other`); empty: nothing. What it demands of counts of jobs is the element's `rule`."""
     observed_at: Moment | None = None
     """When the source of its numbers counted jobs: what was sent later is not among them. None: when it was advertised."""
     rank: Expression = ""

@@ -10,8 +10,8 @@ A pilot that is *yet to be sent* is known in part only: what its site forwards t
 and what pilots measure and the ad lacks it will find out. Whether it *could* do for a job is what planning asks; whether it
 does is asked of its own ad, when it is there, in which what nobody says is undefined and meets nothing.
 
-What an ad demands of its own counts - `CurMatches`, `JobsMatchedSinceLastAdvertisement` - is parted from its requirements before it is
-stored (`wms.taskqueue.allowance`), and is no question of fit.
+What a site demands of its own counts - `CurMatches`, `JobsMatchedSinceLastAdvertisement` - is in no requirements: it is the rule of its
+element (`wms.taskqueue.allowance`), and no question of fit.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping

@@ -5,22 +5,21 @@ JobsMatchedSinceLastAdvertisement = CurMatches - CurrentJobs. SAM-Grid's rule is
 
     (CurMatches < MaxJobs) && (JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs)
 
-and a site may write another, with whatever else its ad says. As the count only grows, and stands still once the rule is not
+and a site may write another (`rule`), with whatever else its ad says. As the count only grows, and stands still once the rule is not
 true, any rule comes down to one number for each ad: how many matches it lets pass until it is not true for the first time. For
 SAM-Grid's that is arithmetic; another is evaluated by increasing counts, once for each ad. Pilots are counted likewise, by
 themselves.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
-
-from msgspec.structs import replace
 
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import evaluate
-from wms.classad.tree import Node, Scope, chain, references, split
+from wms.classad.tree import Node, Scope, references
+from wms.errors import Rejected
 from wms.site import ComputingElement
 
 MOST = 1_000
@@ -33,11 +32,6 @@ STATED = {
 }
 """Attributes of an ad, and the fields of the element that stand for them."""
 SINCE = "JobsMatchedSinceLastAdvertisement"
-USUAL = {
-    "CurMatches < MaxJobs": "max_jobs",
-    "JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs": "max_submitting_jobs",
-}
-"""The terms of SAM-Grid's rule, and the limits that they are about."""
 COUNTED = frozenset(name.lower() for name in ("CurMatches", SINCE, *STATED))
 
 Word = Literal["suppress", "delay", "avoid"]
@@ -55,52 +49,25 @@ class Notice(NamedTuple):
         return f"{self.word}: {self.detail}"
 
 
-def with_rule(
-    element: ComputingElement, attributes: Mapping[str, Any], requirements: str
-) -> tuple[ComputingElement, str]:
-    """Return the element with all that its ad says of SAM-Grid's counts, and the requirements without it.
-
-    Terms of the requirements that look at these counts are the element's rule; the others are about jobs. A term that looks at
-    both is of the rule, and takes all that jobs say for undefined. Raises Rejected if the requirements cannot be read.
-    """
-    said = {name.lower(): value for name, value in attributes.items()}
-    known = {
-        field: value
-        for name, field in STATED.items()
-        if not getattr(element, field) and type(value := said.get(name.lower())) is int and value > 0
-    }
-    if known:
-        element = replace(element, **known)
-    if not any(name in requirements.lower() for name in COUNTED):
-        return element, requirements
-    terms = _terms(requirements, "requirements")
-    counting = [each for each in terms if _counts(each)]
-    rest = _joined([each for each in terms if each not in counting])
-    own = _terms(element.rule, "rule") if element.rule else ()
-    return replace(element, rule=_unless_usual(element, [*own, *counting])), rest
+def mentions_counts(expression: str) -> bool:
+    """Tell whether a text names a count, be it in a string alone."""
+    folded = expression.lower()
+    return any(name in folded for name in COUNTED)
 
 
-def _terms(text: str, place: str) -> tuple[Node, ...]:
-    return split("&&", Expression.parse(text, place).tree)
-
-
-def _unless_usual(element: ComputingElement, terms: list[Node]) -> str:
-    """Return the rule; nothing if it is SAM-Grid's for the limits that the element states."""
-    usual = {text for text, field in _usual().items() if getattr(element, field)}
-    return "" if {Expression(each).text for each in terms} == usual else _joined(terms)
-
-
-@cache
-def _usual() -> Mapping[str, str]:
-    return {Expression.parse(term).text: field for term, field in USUAL.items()}
-
-
-def _counts(term: Node) -> bool:
+def counts(term: Node) -> bool:
+    """Tell whether a term looks at a count."""
     return not COUNTED.isdisjoint(references(term, Scope.BARE) | references(term, Scope.OWN))
 
 
-def _joined(terms: list[Node]) -> str:
-    return str(Expression(chain("&&", terms))) if terms else ""
+def check_requirements(requirements: str) -> None:
+    """Raise Rejected if what an ad requires of jobs looks at counts: these stand still while jobs are compared."""
+    if mentions_counts(requirements) and counts(Expression.parse(requirements, "requirements").tree):
+        raise Rejected(
+            "COUNTS_IN_REQUIREMENTS",
+            "the requirements of an ad look at counts of jobs",
+            "say in `rule` of its element how many may come",
+        )
 
 
 def allowance(element: ComputingElement, attributes: Mapping[str, Any] | None = None) -> int | None:
