@@ -21,8 +21,8 @@ from services.job_manager.submissions import Submission, Submissions
 from wms.auth.principal import Principal
 from wms.db import offset
 from wms.ids import CommandId
+from wms.matching.grouping import DEFAULT_SEGMENTS
 from wms.messages.commands import TOPIC, Submit
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS
 
 Sent = tuple[Principal, Submit]
 

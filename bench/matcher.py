@@ -27,13 +27,13 @@ from wms.db import offset
 from wms.db.database import Database, Transaction
 from wms.ids import PilotId, RequestId
 from wms.lease import Terms
+from wms.matching.shares import GroupShare
 from wms.messages.requests import TOPIC, MatchRequest
 from wms.messages.site_inbox import PREFIX, NoMatch, Offer, ToAgent
+from wms.queue_index.index import QueueIndex
 from wms.runtime import clock
 from wms.runtime.host import COLLECT_AFTER
 from wms.site import Resource
-from wms.taskqueue.index import QueueIndex
-from wms.taskqueue.shares import GroupShare
 
 RUN_SECONDS = 30.0
 """A run that is not done by then counts as far as it went."""

@@ -15,8 +15,8 @@ from wms.db.database import Database
 from wms.db.migrate import migrate
 from wms.embedded.postgres import Postgres
 from wms.jobdesc.description import JobDescription
-from wms.taskqueue.grouping import Requirements, key
-from wms.taskqueue.intake import requirements_of
+from wms.matching.grouping import Requirements, key
+from wms.matching.requirements import requirements_of
 
 LOADING = """
     create temporary table loading (

@@ -30,9 +30,9 @@ from wms.db.wait_reason import SQL as WAIT_SQL
 from wms.embedded.identity import VO
 from wms.ids import JobId
 from wms.job.job import Job
+from wms.matching.grouping import DEFAULT_SEGMENTS
 from wms.messages.queries import WhyJob
 from wms.site import ComputingElement
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS
 
 GOAL_SECONDS = 0.1
 MEMORY_MB = (2_000, 4_000, 8_000)

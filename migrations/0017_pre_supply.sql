@@ -7,7 +7,7 @@ alter table pilot
     add column free_memory_mb integer check (free_memory_mb >= 0);
 comment on column pilot.resource is 'What it was sent to offer, as JSON of wms.site.Resource; empty: as its element''s ad says.';
 comment on column pilot.asks is 'The class of hosts that it asked its element for; empty: none in particular.';
-comment on column pilot.unfit is 'Requirements that it found its node not to do for, as wms.taskqueue.node names them.';
+comment on column pilot.unfit is 'Requirements that it found its node not to do for, as wms.matching.node_facts names them.';
 comment on column pilot.free_memory_mb is 'What it has left for jobs, as it said last; null: it never said.';
 
 -- Rises whenever an element begins to state a limit in its ad. Whoever gives jobs or pilots to elements holds the lock shared until

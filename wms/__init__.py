@@ -6,7 +6,9 @@ The map, from the ground up (each layer imports only what stands below it):
 * `job`, `lease`, `site`: what a job's life is, who holds one, what sites offer.
 * `classad`: ads and expressions over them: matches, ranks, what is left, why not.
 * `jobdesc`, `auth`: what users write, and who they are.
-* `taskqueue`, `provisioning`: which job goes where, and how many pilots are sent. Pure decisions.
+* `matching`: the rules by which a job and a resource fit. Pure decisions.
+* `queue_index`: the engine that holds all waiting jobs and draws one that fits, behind one class.
+* `provisioning`: how many pilots are sent where. Pure decisions.
 * `why`: why a job waits, what would do instead, and when it may start, by the same decisions.
 * `messages`: what travels, one module a topic.
 * `telemetry`, `web`: logs; calls to other people's servers.

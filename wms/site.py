@@ -138,7 +138,7 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
     owner_group: Name = ""
     job_sharing: bool = False
     unfit: Names = ()
-    """Requirements that the pilot found its node not to do for, by `wms.taskqueue.node.wish`."""
+    """Requirements that the pilot found its node not to do for, by `wms.matching.node_facts.wish`."""
     node: Told = ()
     """What the pilot knows of its own node, above what its element's ad says of all hosts; names in lower case, in order."""
 
@@ -180,7 +180,7 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
     processors, `memory_mb` MB and `disk_mb` MB of disk. `max_*` 0: no such limit is stated. `vos` empty: open to all.
     `max_jobs` and `max_submitting_jobs` with the `current_*` counts are the SAM-Grid limits on jobs; `rule` is a ClassAd
     expression of the site's own in their place, over CurMatches, JobsMatchedSinceLastAdvertisement and whatever its ad says
-    (`wms.taskqueue.allowance`).
+    (`wms.matching.ad_limits`).
     """
 
     site: Name

@@ -1,6 +1,6 @@
 """A site's own rule of how many jobs may come: parted from its requirements, as an ad has it in a field of its own.
 
-Terms of the requirements that look at the counts of `wms.taskqueue.allowance` are the rule; the others are about jobs. A term
+Terms of the requirements that look at the counts of `wms.matching.ad_limits` are the rule; the others are about jobs. A term
 that looks at both is of the rule, and takes all that jobs say for undefined. SAM-Grid's rule for the limits that the element
 states needs no text: the limits are numbers of the ad.
 """
@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from wms.classad.expression import Expression
 from wms.classad.tree import Node, chain, split
+from wms.matching.ad_limits import STATED, counts, mentions_counts
 from wms.site import ComputingElement
-from wms.taskqueue.allowance import STATED, counts, mentions_counts
 
 USUAL = {
     "CurMatches < MaxJobs": "max_jobs",

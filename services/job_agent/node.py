@@ -19,16 +19,16 @@ from services.job_agent.offered import Offered
 from services.job_agent.resource import describe
 from wms.errors import Rejected
 from wms.jobdesc.description import JobDescription
+from wms.matching.node_facts import NOTHING_EVALUATED, wish
 from wms.messages.site_inbox import OfferedJob
 from wms.runtime.machine import look
 from wms.runtime.pilot_config import PilotConfig
 from wms.site import Told, Value, with_ad
-from wms.taskqueue.node import NOTHING_EVALUATED, wish
 
 if TYPE_CHECKING:
     from wms.classad.ad import Ad
     from wms.classad.tree import Node as NodeOfTree
-    from wms.taskqueue.ads import Words
+    from wms.matching.ads import Words
 
 UNFIT_LIMIT = 100
 """Kinds of requirements that a pilot remembers to have found its node not to do for."""
@@ -77,8 +77,8 @@ class Node:
 
     def _judge(self, job: OfferedJob, description: JobDescription) -> str:
         # Most pilots never see requirements: what evaluates them is not loaded before one comes.
-        from wms.taskqueue.ads import words
-        from wms.taskqueue.intake import requirements_of
+        from wms.matching.ads import words
+        from wms.matching.requirements import requirements_of
 
         # Its segment is the job manager's to know; what is asked for is as much as is known here.
         segments = (description.cpu_time,)
@@ -94,8 +94,8 @@ class Node:
 
     def _failing(self, requirements: str, job: "Words") -> str:
         from wms.classad.expression import Expression
-        from wms.taskqueue.ads import job_ad
-        from wms.taskqueue.wants import unmet
+        from wms.matching.ads import job_ad
+        from wms.matching.two_sided import unmet
 
         ad, told = self._described
         own = job_ad(job)
@@ -111,7 +111,7 @@ class Node:
     @cached_property
     def _described(self) -> "tuple[Ad, frozenset[str]]":
         """Return the node's ad, and the names in it that are told here or reckoned, in lower case."""
-        from wms.taskqueue.ads import resource_ad
+        from wms.matching.ads import resource_ad
 
         config = self._config
         resource = describe(
@@ -134,7 +134,7 @@ class Node:
 def _looks_at_credentials(term: "NodeOfTree") -> bool:
     """Tell whether a term looks at what the job's token says, which is told to no pilot: the matcher alone judges it."""
     from wms.classad.expression import Expression
-    from wms.taskqueue.ads import CREDENTIALS
+    from wms.matching.ads import CREDENTIALS
 
     expression = Expression(term)
     return not CREDENTIALS.isdisjoint(expression.own | expression.bare)

@@ -15,9 +15,9 @@ from wms.db import canary
 from wms.db.database import Database, Transaction
 from wms.ids import CommandId, JobId
 from wms.jobdesc.description import JobDescription
+from wms.matching.canary import GROUP, OWNER
 from wms.messages.commands import Submit
 from wms.site import ComputingElement
-from wms.taskqueue.canary import GROUP, OWNER
 
 log = structlog.get_logger()
 

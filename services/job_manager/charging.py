@@ -7,8 +7,8 @@ from wms.db.attempt import Ended
 from wms.db.database import Transaction
 from wms.ids import TaskQueueId
 from wms.job.job import Job
-from wms.taskqueue.grouping import processors_needed
-from wms.taskqueue.usage import Owner
+from wms.matching.grouping import processors_needed
+from wms.matching.usage import Owner
 
 HOUR = 3_600.0
 _REMEMBERED = 100_000

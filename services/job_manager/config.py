@@ -7,8 +7,8 @@ from msgspec import Meta
 
 from wms.bounds import CpuTime, Line
 from wms.lease import Terms
+from wms.matching.grouping import DEFAULT_SEGMENTS, checked_segments
 from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS, checked_segments
 
 
 class QueueSettings(Section, frozen=True, kw_only=True):

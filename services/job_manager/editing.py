@@ -18,9 +18,9 @@ from wms.jobdesc.changes import Changes, changed, in_words, read_changes
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.predecessors import FIELDS, Predecessors, predecessors_of
 from wms.jobdesc.problem import InvalidDescription
+from wms.matching.grouping import Requirements
+from wms.matching.requirements import Credentials, key_of, requirements_of
 from wms.messages.commands import Control
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.intake import Credentials, key_of, requirements_of
 
 Moving = list[tuple[Job, Steps]]
 """Locked jobs, and the steps that were decided for them."""

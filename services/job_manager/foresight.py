@@ -11,12 +11,12 @@ from services.job_manager.relaxations import relaxations
 from wms.db import wait_reason
 from wms.db.database import Transaction
 from wms.job.reasons import Wait
+from wms.matching.ads import combined
+from wms.matching.grouping import Requirements
 from wms.messages.replies import Foreseen
 from wms.provisioning.demand import Wanted
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import AdvertisedElement, ComputingElement, folded
-from wms.taskqueue.ads import combined
-from wms.taskqueue.grouping import Requirements
 from wms.why.survey import fixed
 from wms.why.tier import contradiction, judge, standing
 from wms.why.verdict import Place, verdicts

@@ -12,10 +12,10 @@ from wms.db.queue import Waiting
 from wms.db.wait_reason import Told, WaitReason
 from wms.ids import TaskQueueId
 from wms.job.reasons import Wait
+from wms.matching.grouping import Requirements
+from wms.matching.limits import Limits
 from wms.messages import events
 from wms.runtime.newcomers import Newcomers
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.limits import Limits
 from wms.why.notices import shut_out
 from wms.why.survey import Survey
 from wms.why.tier import Judgement, Standing, judge, judge_private

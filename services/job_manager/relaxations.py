@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from wms.matching.grouping import Requirements
 from wms.messages import replies
-from wms.taskqueue.grouping import Requirements
 from wms.why.relaxation import Opening, Segments, changes, openings
 from wms.why.verdict import Verdict
 

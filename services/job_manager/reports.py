@@ -20,10 +20,10 @@ from wms.job.job import ended, lost, started
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
 from wms.lease import Terms
+from wms.matching.node_facts import wish
 from wms.messages import replies
 from wms.messages.reports import FromAgent, Peeked, Report, Result
 from wms.messages.site_inbox import Answer, inbox
-from wms.taskqueue.node import wish
 
 log = structlog.get_logger()
 

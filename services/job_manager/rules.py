@@ -14,6 +14,8 @@ from wms.db import limit, share, submission
 from wms.db.database import Transaction
 from wms.db.submission import Taken
 from wms.errors import Rejected
+from wms.matching.limits import Key, Limit, compared
+from wms.matching.shares import GroupShare, VoGroup
 from wms.messages import replies
 from wms.messages.commands import (
     DropLimit,
@@ -25,8 +27,6 @@ from wms.messages.commands import (
     StartPilots,
     StopPilots,
 )
-from wms.taskqueue.limits import Key, Limit, compared
-from wms.taskqueue.shares import GroupShare, VoGroup
 
 Said: TypeAlias = str
 """What holds from now on, in words."""

@@ -11,11 +11,11 @@ from wms.auth.principal import Principal
 from wms.db import limit, share, usage
 from wms.db.database import Transaction
 from wms.db.share import Said
+from wms.matching.shares import VoGroup
+from wms.matching.usage import Owner, factors
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.limits import Limit
-from wms.taskqueue.shares import VoGroup
-from wms.taskqueue.usage import Owner, factors
 
 HOUR = 3_600.0
 

@@ -23,11 +23,11 @@ from wms.errors import Rejected
 from wms.ids import CommandId, JobId, TaskQueueId, joined
 from wms.jobdesc.kind import Kind, Read
 from wms.jobdesc.predecessors import Predecessors, predecessors_of
+from wms.matching import canary
+from wms.matching.grouping import Requirements
+from wms.matching.requirements import Credentials, key_of, requirements_of
 from wms.messages import replies
 from wms.messages.commands import Submit
-from wms.taskqueue import canary
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.intake import Credentials, key_of, requirements_of
 
 Identity = tuple[str, str, str]
 """Owner, group, VO."""

@@ -15,17 +15,17 @@ from wms.job.job import Job, StopOrder
 from wms.job.reasons import ADVICE, WAIT_ADVICE
 from wms.job.state import State
 from wms.jobdesc.predecessors import in_words
+from wms.matching.ad_limits import notice
+from wms.matching.canary import is_canary
+from wms.matching.clauses import Mismatch, Negative
+from wms.matching.grouping import Requirements
+from wms.matching.limits import Count, Counts, Held, Limits, all_jobs, held
+from wms.matching.two_sided import job_rank
 from wms.messages import replies
 from wms.messages.queries import WhyJob
 from wms.provisioning.health import Health
 from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement, Resource
-from wms.taskqueue.allowance import notice
-from wms.taskqueue.canary import is_canary
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.limits import Count, Counts, Held, Limits, all_jobs, held
-from wms.taskqueue.selection import Mismatch, Negative
-from wms.taskqueue.wants import job_rank
 from wms.why.forecast import forecast
 from wms.why.notices import avoidance, shut_out, why_shut
 from wms.why.tier import judge, judge_private, standing

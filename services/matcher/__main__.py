@@ -21,10 +21,10 @@ from services.matcher.watch import Watch
 from wms.bus.consumer import Policy
 from wms.messages import ads as ad_messages
 from wms.messages import requests
+from wms.queue_index.index import QueueIndex
 from wms.runtime.every import Every
 from wms.runtime.host import Host, serve
 from wms.runtime.newcomers import Newcomers
-from wms.taskqueue.index import QueueIndex
 
 ADS_SECONDS = 2.0
 """How late what an element advertises anew is matched by at most."""

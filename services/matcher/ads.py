@@ -16,12 +16,12 @@ from wms.db import ad, limit
 from wms.db.database import Database, Transaction
 from wms.db.limit import Allowed, Place
 from wms.errors import Rejected
+from wms.matching.ad_limits import allowance, check_requirements
+from wms.matching.ads import advertised as ad_text
 from wms.messages.ads import Ad, Advertise, Withdraw
 from wms.messages.replies import Refused, inbox
+from wms.queue_index.index import QueueIndex
 from wms.site import ad_of
-from wms.taskqueue.ads import advertised as ad_text
-from wms.taskqueue.allowance import allowance, check_requirements
-from wms.taskqueue.index import QueueIndex
 
 log = structlog.get_logger()
 

@@ -6,10 +6,10 @@ from msgspec import Meta
 
 from wms.bounds import Name
 from wms.lease import Terms
+from wms.matching.draw_law import Law
+from wms.matching.limits import Limit
+from wms.matching.shares import GroupShare
 from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
-from wms.taskqueue.draw import Law
-from wms.taskqueue.limits import Limit
-from wms.taskqueue.shares import GroupShare
 
 
 class LimitSettings(Limit, frozen=True, kw_only=True, forbid_unknown_fields=True):

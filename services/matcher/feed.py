@@ -22,11 +22,11 @@ from wms.bus.topics import SHARED
 from wms.db import block, job, task_queue
 from wms.db.database import GONE, RETRIED, Database
 from wms.ids import JobId, TaskQueueId, beyond, joined
+from wms.matching.grouping import Requirements
+from wms.matching.limits import Key
 from wms.messages.changes import TOPIC, Change, Entered, JobsEntered, Left, Opened, RulesChanged
+from wms.queue_index.index import QueueIndex
 from wms.runtime.newcomers import Newcomers
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.index import QueueIndex
-from wms.taskqueue.limits import Key
 
 log = structlog.get_logger()
 

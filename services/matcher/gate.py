@@ -16,8 +16,7 @@ from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
 from wms.db.limit import Advertising, Locked
 from wms.ids import JobId
-from wms.taskqueue.index import Pick, QueueIndex
-from wms.taskqueue.limits import (
+from wms.matching.limits import (
     Bound,
     Bounds,
     Count,
@@ -31,6 +30,7 @@ from wms.taskqueue.limits import (
     room,
     seconds_until_token,
 )
+from wms.queue_index.index import Pick, QueueIndex
 
 BUSY_SECONDS = 0.05
 """For how long a key is passed over that another matcher has its hands on, or whose leases are not all counted yet."""

@@ -19,12 +19,12 @@ from wms.errors import Rejected
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.jobdesc.offering import OFFER_LIMIT
 from wms.lease import Terms
+from wms.matching.clauses import left_over
+from wms.matching.shares import VoGroup
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer, inbox
+from wms.queue_index.index import Pick, QueueIndex
 from wms.site import Resource
-from wms.taskqueue.index import Pick, QueueIndex
-from wms.taskqueue.selection import left_over
-from wms.taskqueue.shares import VoGroup
 
 log = structlog.get_logger()
 

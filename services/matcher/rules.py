@@ -8,10 +8,10 @@ from services.matcher.gate import Gate
 from wms.db import limit, share, task_queue, usage
 from wms.db.database import Database, Transaction
 from wms.db.limit import Leased
-from wms.taskqueue.index import QueueIndex
-from wms.taskqueue.limits import Key, Limit, Limits
-from wms.taskqueue.shares import GroupShare, VoGroup
-from wms.taskqueue.usage import factors
+from wms.matching.limits import Key, Limit, Limits
+from wms.matching.shares import GroupShare, VoGroup
+from wms.matching.usage import factors
+from wms.queue_index.index import QueueIndex
 
 log = structlog.get_logger()
 

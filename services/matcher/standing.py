@@ -5,7 +5,7 @@ import structlog
 from wms.db import ce_state
 from wms.db.database import Database
 from wms.provisioning.health import Place
-from wms.taskqueue.index import QueueIndex
+from wms.queue_index.index import QueueIndex
 
 log = structlog.get_logger()
 

@@ -7,9 +7,9 @@ from wms.db import queue
 from wms.db.database import Database
 from wms.db.queue import QueueState
 from wms.ids import TaskQueueId
-from wms.taskqueue.draw import Law
-from wms.taskqueue.index import QueueIndex
-from wms.taskqueue.queue_stats import Level
+from wms.matching.draw_law import Law
+from wms.matching.queue_stats import Level
+from wms.queue_index.index import QueueIndex
 
 SHARE_OF_TIME = 50
 """A look rests for so many times the processor time that it took: that of the wall would let a busy machine delay pilots."""

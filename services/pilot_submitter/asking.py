@@ -16,10 +16,10 @@ from wms.dispatch.forwarding import Forwarded, forward
 from wms.dispatch.mapping_script import why_avoided
 from wms.dispatch.port import Request
 from wms.errors import Rejected
+from wms.matching.grouping import Requirements
 from wms.provisioning.demand import Avoided
 from wms.provisioning.hosts import Hosts
 from wms.site import ComputingElement
-from wms.taskqueue.grouping import Requirements
 
 log = structlog.get_logger()
 

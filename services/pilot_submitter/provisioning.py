@@ -40,6 +40,9 @@ from wms.db.pilot import Sent, Supply
 from wms.db.share import Said
 from wms.dispatch.port import Sighting
 from wms.ids import PilotId, TaskQueueId
+from wms.matching.grouping import Requirements
+from wms.matching.limits import Limits
+from wms.matching.shares import VoGroup
 from wms.provisioning.demand import Avoided, Waiting
 from wms.provisioning.health import State
 from wms.provisioning.in_turn import InTurn
@@ -49,9 +52,6 @@ from wms.provisioning.private import Allocation, OrderedPilot, allocate
 from wms.provisioning.private_groups import PrivateGroups
 from wms.provisioning.purpose import Purpose
 from wms.site import ComputingElement, Resource, as_it_is, lasting, private, without_ad
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.limits import Limits
-from wms.taskqueue.shares import VoGroup
 
 log = structlog.get_logger()
 

@@ -19,10 +19,10 @@ from wms.db import block, ce_state, limit
 from wms.db.limit import Allowed
 from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import Code
+from wms.matching.limits import Limit
 from wms.messages.events import Fact
 from wms.messages.wire import encode
 from wms.provisioning.health import Event, Move, Terms
-from wms.taskqueue.limits import Limit
 
 
 async def live(one: World) -> None:

@@ -13,10 +13,10 @@ from tests.services.world import World, pilot, user
 from wms.bus.consumer import Delivery
 from wms.db import limit
 from wms.ids import CommandId
+from wms.matching.grouping import DEFAULT_SEGMENTS
+from wms.matching.limits import Limit
 from wms.messages import replies
 from wms.messages.commands import Command, Submit
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS
-from wms.taskqueue.limits import Limit
 
 
 async def ruled(world: World, most: int, attribute: Any = "owner", value: str = "*") -> None:

@@ -13,9 +13,9 @@ from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.glue.ad import EXPRESSIONS
 from wms.ids import CommandId
+from wms.matching.grouping import DEFAULT_SEGMENTS
 from wms.messages import replies
 from wms.messages.commands import Command, Submit
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

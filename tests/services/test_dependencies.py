@@ -14,10 +14,10 @@ from wms.db import dependency, job, sandbox, share
 from wms.db.database import Transaction
 from wms.ids import CommandId
 from wms.job.reasons import Code
+from wms.matching.shares import GroupShare
 from wms.messages import replies
 from wms.messages.commands import Selector, Submit
 from wms.messages.queries import ListJobs, ShowJob, WhyJob
-from wms.taskqueue.shares import GroupShare
 
 SHA = "0f" * 32
 OTHER_SHA = "1e" * 32

@@ -11,9 +11,9 @@ from tests.services.world import World, ids
 from wms.db.database import Database
 from wms.ids import TaskQueueId
 from wms.job.job import Job
-from wms.taskqueue.closed import Closed
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.index import QueueIndex
+from wms.matching.closures import Closed
+from wms.matching.grouping import Requirements
+from wms.queue_index.index import QueueIndex
 
 
 async def test_a_job_whose_lease_cannot_be_taken_back_keeps_no_other_from_coming_back(

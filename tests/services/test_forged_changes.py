@@ -13,11 +13,11 @@ from wms.bus.kafka import Kafka
 from wms.bus.topics import find
 from wms.embedded.broker import Broker
 from wms.ids import JobId, TaskQueueId
+from wms.matching.grouping import Requirements
 from wms.messages.changes import TOPIC, Entered, Left, RulesChanged
 from wms.messages.wire import encode
+from wms.queue_index.index import QueueIndex
 from wms.runtime import clock
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.index import QueueIndex
 
 STRANGER = Notices(OrderKeys([b"?" * 32]), clock.timestamp)
 ELSE = Requirements(owner="eve", owner_group="g", vo="v", setup="default", cpu_segment=500)

@@ -21,15 +21,15 @@ from wms.db import limit
 from wms.db.database import Transaction
 from wms.ids import CommandId, PilotId, RequestId
 from wms.lease import Terms
+from wms.matching.limits import Key, Kind, Limit
 from wms.messages import changes, replies
 from wms.messages import limits as sent
 from wms.messages.commands import DropLimit, SetLimit
 from wms.messages.queries import ListLimits
 from wms.messages.requests import MatchRequest
 from wms.messages.wire import Codec
+from wms.queue_index.index import QueueIndex
 from wms.site import Resource
-from wms.taskqueue.index import QueueIndex
-from wms.taskqueue.limits import Key, Kind, Limit
 
 CHANGES: Codec[changes.Change] = Codec(changes.Change)
 

@@ -19,8 +19,8 @@ from wms.ids import JobId, PilotId, RequestId
 from wms.lease import Terms
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
+from wms.queue_index.index import QueueIndex
 from wms.site import Resource
-from wms.taskqueue.index import QueueIndex
 
 
 def request(

@@ -17,12 +17,12 @@ from wms.bus.slices import Slices
 from wms.classad import expression
 from wms.classad.expression import Expression
 from wms.ids import JobId, TaskQueueId
+from wms.matching import conjuncts
+from wms.matching.conjuncts import LONG
+from wms.matching.grouping import Requirements
 from wms.messages.changes import Entered, Left
+from wms.queue_index.index import QueueIndex
 from wms.runtime.newcomers import Newcomers
-from wms.taskqueue import conjuncts
-from wms.taskqueue.conjuncts import LONG
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.index import QueueIndex
 
 SECONDS = 60.0
 """More than any of this takes."""

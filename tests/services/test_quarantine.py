@@ -16,12 +16,12 @@ from wms.auth.principal import Principal
 from wms.dispatch.local import LocalDispatcher
 from wms.ids import CommandId, JobId
 from wms.job.reasons import Code
+from wms.matching.canary import OWNER
 from wms.messages import events, replies
 from wms.messages.commands import RuleSite
 from wms.messages.queries import ListSites, ShowSite, WhyJob
 from wms.provisioning.health import Terms
 from wms.site import ComputingElement
-from wms.taskqueue.canary import OWNER
 
 NUMBERS = itertools.count(1)
 OPS = user("oz", "operator")

@@ -32,13 +32,13 @@ from wms.db import job, limit
 from wms.db.job import Claim
 from wms.dispatch.port import Order, Sighting
 from wms.ids import PilotId, RequestId
+from wms.matching.limits import Key, Limit
 from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
 from wms.messages.queries import ListSites, WhyJob
 from wms.provisioning.plan import Caps
 from wms.runtime.config import AuthSettings
 from wms.site import ComputingElement
-from wms.taskqueue.limits import Key, Limit
 
 SIMPLE = "( CurrentJobs < MaxJobs )"
 CURRENT = "( CurMatches < MaxJobs ) && (JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs) < MaxSubmittingJobs"

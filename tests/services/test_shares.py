@@ -5,10 +5,10 @@ from typing import Any
 from services.matcher.rules import Rules
 from tests.services.world import World, user
 from wms.ids import CommandId
+from wms.matching.shares import GroupShare
 from wms.messages import changes, replies
 from wms.messages.commands import ResetShare, SetShare
 from wms.messages.queries import ListShares
-from wms.taskqueue.shares import GroupShare
 
 ADMIN = user("ada", "job_administrator")
 OPERATOR = user("oz", "operator", vo="ops", group="ops")

@@ -25,8 +25,8 @@ from wms.messages.commands import AddChunks, Control, LongLists, Selector, Submi
 from wms.messages.queries import CountJobs, ListJobs, ListSweeps, ShowJob, WhyJob
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import Offer
+from wms.queue_index.index import QueueIndex
 from wms.site import Resource
-from wms.taskqueue.index import QueueIndex
 
 
 @pytest.fixture(autouse=True)

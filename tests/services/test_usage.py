@@ -13,10 +13,10 @@ from tests.services.world import World, pilot, result, user
 from wms.bus.consumer import Delivery
 from wms.db import usage
 from wms.job.reasons import Code
+from wms.matching.grouping import DEFAULT_SEGMENTS
+from wms.matching.usage import Owner
 from wms.messages.queries import ListShares
 from wms.messages.reports import Usage
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS
-from wms.taskqueue.usage import Owner
 
 HOUR = 3_600.0
 ANN, BOB = ("lhcb", "physics", "ann"), ("lhcb", "physics", "bob")

@@ -14,14 +14,14 @@ from tests.services.world import World, pilot, user
 from wms.bus.consumer import Delivery
 from wms.db import ad, limit
 from wms.ids import CommandId, JobId, PilotId, RequestId
+from wms.matching.limits import Limit
 from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
 from wms.messages.commands import Selector, Submit
 from wms.messages.queries import ListJobs, ListQueues, ShowJob, WhyJob
 from wms.messages.requests import MatchRequest
+from wms.queue_index.index import QueueIndex
 from wms.site import ComputingElement, Resource
-from wms.taskqueue.index import QueueIndex
-from wms.taskqueue.limits import Limit
 
 _NUMBERS = itertools.count(1)
 

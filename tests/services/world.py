@@ -37,14 +37,14 @@ from wms.db.database import Database, Parcel
 from wms.ids import CommandId, Epoch, JobId, PilotId, ReportId, RequestId
 from wms.job.reasons import Code
 from wms.lease import Terms
+from wms.matching.grouping import DEFAULT_SEGMENTS
 from wms.messages import events, replies, site_inbox
 from wms.messages.commands import Command, Control, Selector, Submit
 from wms.messages.reports import Report, Result, Usage
 from wms.messages.requests import MatchRequest
+from wms.queue_index.index import QueueIndex
 from wms.runtime import clock
 from wms.site import Resource, Told
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS
-from wms.taskqueue.index import QueueIndex
 
 Held = tuple[JobId, Epoch]
 ORDERS = OrderKeys([b"w" * 32])

@@ -18,7 +18,7 @@ from tests.waiting import eventually
 from wms.audit import audit
 from wms.client import Client, JobDescription, select
 from wms.embedded.system import System
-from wms.taskqueue.limits import Limit
+from wms.matching.limits import Limit
 
 pytestmark = [pytest.mark.testbed, pytest.mark.timeout(600)]
 

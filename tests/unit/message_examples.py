@@ -8,10 +8,10 @@ import msgspec
 from wms.ids import CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
 from wms.job.reasons import Code
 from wms.job.state import Event, State
+from wms.matching.grouping import Requirements
 from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
 from wms.messages.limits import Key, Limit
 from wms.site import ComputingElement, Resource
-from wms.taskqueue.grouping import Requirements
 
 AT = datetime(2026, 3, 1, 12, 30, 15, 250_000, UTC)
 LATER = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import classad2
 
+from wms.matching.grouping import Requirements
 from wms.site import Resource
-from wms.taskqueue.grouping import Requirements
 
 WHERE = ("sites", "banned_sites", "min_ram_mb", "max_ram_mb", "min_disk_mb")
 FIELDS = (

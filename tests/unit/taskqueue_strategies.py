@@ -4,9 +4,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from wms.matching.grouping import Requirements
+from wms.queue_index.index import QueueIndex
 from wms.site import Resource
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.index import QueueIndex
 
 
 def asks(**fields: Any) -> Requirements:

@@ -21,10 +21,10 @@ from wms.classad.expression import Expression
 from wms.classad.match import matches
 from wms.errors import Rejected, Unavailable
 from wms.glue.glue1 import ComputingElement as Glue
+from wms.matching.ad_limits import allowance
 from wms.messages.ads import Advertise
 from wms.runtime.machine import Machine
 from wms.site import ComputingElement
-from wms.taskqueue.allowance import allowance
 
 GLUE_DATA = Path(__file__).parents[1] / "data" / "glue"
 OFFER = ComputingElement(site="glasgow", ce="main", slots=100, max_cpu_time=3_600, vos=("lhcb",))

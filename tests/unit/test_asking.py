@@ -13,13 +13,13 @@ from wms.dispatch.forwarding import DoorTerms, forward
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Request
 from wms.ids import PilotId
+from wms.matching.ads import advertised
+from wms.matching.clauses import fits
+from wms.matching.grouping import Requirements
 from wms.provisioning.demand import Avoided, Waiting
 from wms.provisioning.hosts import Hosts
 from wms.provisioning.plan import Order, Pilots, plan
 from wms.site import AdvertisedElement, as_it_is, without_ad
-from wms.taskqueue.ads import advertised
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.selection import fits
 
 SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"
 TOLD: dict[str, Any] = {

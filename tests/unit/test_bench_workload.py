@@ -10,12 +10,12 @@ from bench.two_ads import Judge
 from bench.validity import InvalidError, Match, check, check_best, mismatch
 from bench.workload import SHARING, VO, Jobs, Pilot, Queue, Shape, make_jobs, make_pilots, make_queues
 from wms.jobdesc.validation import validate
+from wms.matching.ads import advertised
+from wms.matching.clauses import fits
+from wms.matching.grouping import DEFAULT_SEGMENTS
+from wms.matching.requirements import requirements_of
+from wms.matching.two_sided import site_rank
 from wms.site import Resource, with_ad
-from wms.taskqueue.ads import advertised
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS
-from wms.taskqueue.intake import requirements_of
-from wms.taskqueue.selection import fits
-from wms.taskqueue.wants import site_rank
 
 SHAPE = Shape(queues=200, waiting=5_000)
 QUEUE = Queue(owner="user00", group="lhcb_mc", cpu_time=5_000, priority=1.0, job_types=("type00",))

@@ -15,9 +15,9 @@ from cyclopts import App
 from wms.cli.__main__ import run
 from wms.cli.limits import only_kind
 from wms.errors import Rejected
+from wms.matching.limits import Key
 from wms.messages.limits import Limit
 from wms.messages.replies import LimitLine, LimitList
-from wms.taskqueue.limits import Key
 
 Captured = pytest.CaptureFixture[str]
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wms.dispatch.policy import COMMENT_LIMIT, VALUE_LIMIT, Policy, attributes, comment, environment, of_ad
+from wms.matching.grouping import Requirements
 from wms.provisioning.purpose import GROUPS, Purpose
-from wms.taskqueue.grouping import Requirements
 
 POLICY = Policy(
     vo="lhcb",

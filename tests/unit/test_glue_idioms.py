@@ -9,9 +9,9 @@ from wms.errors import Rejected
 from wms.glue import ad, glue1
 from wms.glue.offer import offered
 from wms.glue.quantity import UNKNOWN
+from wms.matching.ads import resource_sketch
 from wms.site import ComputingElement as Offer
 from wms.site import with_ad
-from wms.taskqueue.ads import resource_sketch
 
 IDIOMS = (
     "other.GlueCEPolicyMaxCPUTime >= 720 || other.GlueCEPolicyMaxCPUTime == 0",

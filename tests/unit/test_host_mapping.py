@@ -10,8 +10,8 @@ from wms.classad.expression import Expression
 from wms.dispatch.mapping import BUILT_IN, WORD, Asked, HostMapping, Kind
 from wms.dispatch.port import Request
 from wms.errors import Rejected
+from wms.matching.node_facts import POLICIES
 from wms.provisioning.host_requirements import Bound
-from wms.taskqueue.node import POLICIES
 
 KINDS: tuple[Kind, ...] = ("slurm", "arc", "htcondor", "pbs", "pbspro", "lsf")
 SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"

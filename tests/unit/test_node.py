@@ -10,13 +10,13 @@ from services.job_agent import node
 from services.job_agent.node import Node, clock_mhz, gpus, measure
 from services.job_agent.offered import Offered, read
 from wms.ids import Epoch, JobId
+from wms.matching.ads import advertised
+from wms.matching.clauses import fits
+from wms.matching.grouping import Requirements
+from wms.matching.node_facts import NOTHING_EVALUATED, wish
 from wms.messages.site_inbox import OfferedJob
 from wms.runtime.pilot_config import PilotConfig
 from wms.site import Resource, Value, with_ad
-from wms.taskqueue.ads import advertised
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.node import NOTHING_EVALUATED, wish
-from wms.taskqueue.selection import fits
 
 MEASURED: dict[str, Value] = {
     "GlueHostMainMemoryRAMSize": 900,

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
 from tests.unit.taskqueue_strategies import asks
+from wms.matching.ads import advertised
+from wms.matching.canary import OWNER as CANARY
+from wms.matching.grouping import Requirements, processor_tags
+from wms.matching.limits import Count, Key, Limit, Limits
+from wms.matching.node_facts import wish
 from wms.provisioning.demand import Avoided, Waiting, gather, reach
 from wms.provisioning.hosts import Hosts
 from wms.provisioning.leeway import ARRIVAL_SECONDS, Leeway
 from wms.provisioning.plan import Caps, Pilots, Plan, plan
 from wms.site import AdvertisedElement, ComputingElement, Resource
-from wms.taskqueue.ads import advertised
-from wms.taskqueue.canary import OWNER as CANARY
-from wms.taskqueue.grouping import Requirements, processor_tags
-from wms.taskqueue.limits import Count, Key, Limit, Limits
-from wms.taskqueue.node import wish
 
 
 def element(ce: str = "ce0", **fields: Any) -> ComputingElement:

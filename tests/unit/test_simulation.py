@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.unit import reference_matching as reference
+from wms.matching.clauses import fits
+from wms.matching.grouping import Requirements, processor_tags, segment
+from wms.matching.shares import GroupShare
 from wms.simulation.comparison import compare, judge
 from wms.simulation.fairness import entitled, fairness, jain, spent
 from wms.simulation.figures import figures
@@ -17,9 +20,6 @@ from wms.simulation.record import NEVER
 from wms.simulation.scenario import LimitRules, PilotRules, Scenario, SiteRules
 from wms.simulation.simulation import Simulation
 from wms.simulation.workload import Arrival, Workload, by_time
-from wms.taskqueue.grouping import Requirements, processor_tags, segment
-from wms.taskqueue.selection import fits
-from wms.taskqueue.shares import GroupShare
 
 PROMPT = PilotRules(plan_every_seconds=1, latency_seconds=60, idle_seconds=300)
 

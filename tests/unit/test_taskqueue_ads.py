@@ -15,13 +15,13 @@ from tests.unit import reference_matching as reference
 from tests.unit.taskqueue_strategies import asks, new_index, offers
 from wms.classad.expression import Expression
 from wms.classad.match import numbers, satisfied, satisfied_by
+from wms.matching.ads import advertised
+from wms.matching.clauses import fits
+from wms.matching.node_facts import wish
 from wms.provisioning.demand import Waiting, gather
 from wms.provisioning.known_elements import KnownElement
+from wms.queue_index import job_expressions, site_expressions
 from wms.site import AdvertisedElement, as_it_is, with_ad
-from wms.taskqueue import demands, wishes
-from wms.taskqueue.ads import advertised
-from wms.taskqueue.node import wish
-from wms.taskqueue.selection import fits
 from wms.why.survey import Survey
 
 PLACE = ("A", "c")
@@ -210,9 +210,9 @@ def pairs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
         return several
 
-    monkeypatch.setattr(wishes, "satisfied", one)
-    monkeypatch.setattr(demands, "satisfied_by", counting(satisfied_by))
-    monkeypatch.setattr(demands, "numbers", counting(numbers))
+    monkeypatch.setattr(job_expressions, "satisfied", one)
+    monkeypatch.setattr(site_expressions, "satisfied_by", counting(satisfied_by))
+    monkeypatch.setattr(site_expressions, "numbers", counting(numbers))
     return seen
 
 

@@ -9,8 +9,8 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import evaluate
 from wms.errors import Rejected
+from wms.matching.ad_limits import MOST, allowance, check_requirements, notice
 from wms.site import ComputingElement
-from wms.taskqueue.allowance import MOST, allowance, check_requirements, notice
 
 SIMPLE = "( CurrentJobs < MaxJobs )"
 CURRENT = "( CurMatches < MaxJobs ) && (JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs) < MaxSubmittingJobs"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit import reference_matching as reference
 from tests.unit.taskqueue_strategies import asks, new_index, offers
-from wms.taskqueue.closed import has, pairs
+from wms.matching.closures import has, pairs
 
 SHARP = 1e-4
 

@@ -11,8 +11,8 @@ import pytest
 from tests.unit import reference_matching as reference
 from tests.unit.reference_matching import first_of, goodness, homogeneity
 from tests.unit.taskqueue_strategies import asks, new_index, offers
-from wms.taskqueue.draw import smallest
-from wms.taskqueue.shares import GroupShare
+from wms.matching.draw_law import smallest
+from wms.matching.shares import GroupShare
 
 SHARP = 1e-4
 KNOWN = {(2, 1): (0.75, 0.25), (10, 1): (0.95, 0.05), (3, 2, 1): (0.5741, 0.2963, 0.1296)}

@@ -12,12 +12,13 @@ from tests.unit.taskqueue_strategies import asks, new_index, offers
 from tests.unit.test_taskqueue_ads import canonical, fitting, surveyed
 from wms.classad import match
 from wms.classad.expression import Expression
+from wms.matching import conjuncts
+from wms.matching.ads import advertised
+from wms.matching.clauses import fits
 from wms.provisioning.known_elements import KnownElement
+from wms.queue_index import job_expressions
+from wms.queue_index.significant_attributes import Faces
 from wms.site import AdvertisedElement, Resource, with_ad
-from wms.taskqueue import conjuncts, wishes
-from wms.taskqueue.ads import advertised
-from wms.taskqueue.faces import Faces
-from wms.taskqueue.selection import fits
 from wms.why.survey import Survey
 
 NAMES = ["a", "b", "missing", "freedisk", "maxram", "open"]
@@ -227,7 +228,7 @@ def test_what_no_resource_has_is_evaluated_once_however_many_resources_there_are
 
     judge = match.satisfied
     monkeypatch.setattr(conjuncts, "satisfied", satisfied)
-    monkeypatch.setattr(wishes, "satisfied", satisfied)
+    monkeypatch.setattr(job_expressions, "satisfied", satisfied)
     index = new_index()
     index.add_queue(0, asks(requirements="other.a >= 0"))
     for n in range(1, 21):
@@ -241,7 +242,7 @@ def test_what_no_resource_has_is_evaluated_once_however_many_resources_there_are
 def test_names_that_were_present_are_bounded_and_what_they_tell_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("wms.taskqueue.faces._KEPT_NAMES", 50)
+    monkeypatch.setattr("wms.queue_index.significant_attributes._KEPT_NAMES", 50)
     index = new_index()
     index.add_queue(0, asks(requirements="other.a == 1 && other.x7 =?= undefined"))
     for n in range(200):
@@ -257,7 +258,7 @@ def test_names_that_were_present_are_bounded_and_what_they_tell_is_kept(
 def test_what_is_parsed_is_kept_when_an_index_numbers_its_queues_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("wms.taskqueue.index._FEW_SLOTS", 8)
+    monkeypatch.setattr("wms.queue_index.index._FEW_SLOTS", 8)
     index = new_index()
     for n in range(20):
         index.add_queue(n, asks(requirements=long(n)))

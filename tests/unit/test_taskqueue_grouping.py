@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.taskqueue_strategies import asks, requirements
-from wms.site import offered_tags
-from wms.taskqueue.grouping import (
+from wms.matching.grouping import (
     DEFAULT_SEGMENTS,
     DIRAC_V9,
     NAMED_SETS,
@@ -19,7 +18,8 @@ from wms.taskqueue.grouping import (
     segment,
     without_case,
 )
-from wms.taskqueue.shares import share_class
+from wms.matching.shares import share_class
+from wms.site import offered_tags
 
 
 def test_key_takes_sets_as_sets():

@@ -14,9 +14,9 @@ from services.matcher.matching import FEW_SLOTS, leeway_for
 from tests.unit import reference_matching as reference
 from tests.unit.taskqueue_strategies import asks, new_index, offers, requirements, resources
 from wms.ids import JobId
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.index import UnknownQueueError
-from wms.taskqueue.waiting import OLDEST, Part, Waiting
+from wms.matching.grouping import Requirements
+from wms.queue_index.index import UnknownQueueError
+from wms.queue_index.waiting_jobs import OLDEST, Part, Waiting
 
 IDS = st.integers(1, 120)
 QUEUES = st.integers(1, 6)

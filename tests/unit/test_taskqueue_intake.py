@@ -6,8 +6,8 @@ import pytest
 
 from wms.jobdesc import JobDescription
 from wms.jobdesc.validation import validate
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS, Requirements
-from wms.taskqueue.intake import Credentials, requirements_of
+from wms.matching.grouping import DEFAULT_SEGMENTS, Requirements
+from wms.matching.requirements import Credentials, requirements_of
 
 
 def required(credentials: Credentials | None = None, **fields: Any) -> Requirements:

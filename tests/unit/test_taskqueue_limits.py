@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.unit import reference_matching as reference
 from tests.unit.taskqueue_strategies import asks
-from wms.taskqueue.closed import pairs
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.limits import (
+from wms.matching.closures import pairs
+from wms.matching.grouping import Requirements
+from wms.matching.limits import (
     Bound,
     Count,
     Held,

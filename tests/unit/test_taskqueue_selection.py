@@ -5,8 +5,8 @@ from hypothesis import given, settings
 
 from tests.unit import reference_matching as reference
 from tests.unit.taskqueue_strategies import asks, offers, requirements, resources
-from wms.taskqueue.grouping import processor_tags
-from wms.taskqueue.selection import Mismatch, explain, fits, left_over, refusal
+from wms.matching.clauses import Mismatch, explain, fits, left_over, refusal
+from wms.matching.grouping import processor_tags
 
 FITTING = [
     (asks(), offers()),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.unit.taskqueue_strategies import asks, new_index, offers
-from wms.taskqueue.shares import GroupShare, real_priority, share_class, weights
+from wms.matching.shares import GroupShare, real_priority, share_class, weights
 
 
 def weigh(group, owners, means):

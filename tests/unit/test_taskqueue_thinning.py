@@ -15,8 +15,8 @@ import pytest
 from tests.unit import reference_matching as reference
 from tests.unit.reference_matching import goodness, homogeneity
 from tests.unit.taskqueue_strategies import asks, new_index, offers
-from wms.taskqueue.draw import Chance
-from wms.taskqueue.shares import GroupShare
+from wms.matching.draw_law import Chance
+from wms.matching.shares import GroupShare
 
 SHARP = 1e-5
 DRAWS = 20_000

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.taskqueue_strategies import asks, new_index, offers
-from wms.taskqueue.shares import GroupShare
-from wms.taskqueue.usage import STRONGEST, factor, factors
+from wms.matching.shares import GroupShare
+from wms.matching.usage import STRONGEST, factor, factors
 
 G, H, W = ("v", "g"), ("v", "h"), ("w", "g")
 parts = st.floats(0, 1)

@@ -6,9 +6,9 @@ from tests.unit.test_swf import line
 from wms.cli import swf, trace_plan
 from wms.cli.trace_plan import TAG, Identity
 from wms.jobdesc.validation import validate
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS
-from wms.taskqueue.intake import requirements_of
-from wms.taskqueue.selection import fits
+from wms.matching.clauses import fits
+from wms.matching.grouping import DEFAULT_SEGMENTS
+from wms.matching.requirements import requirements_of
 
 HEAD = ["; Partition: 1 one.org", "; Partition: 2 two.org", "; Partition: 3 three.org"]
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.taskqueue_strategies import asks, new_index, offers
-from wms.taskqueue.draw import Law
-from wms.taskqueue.index import QueueIndex
-from wms.taskqueue.queue_stats import Level, Served
+from wms.matching.draw_law import Law
+from wms.matching.queue_stats import Level, Served
+from wms.queue_index.index import QueueIndex
 from wms.why.forecast import draws_of_level, forecast, level_chance, older
 
 FADING = 600.0

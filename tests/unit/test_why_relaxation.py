@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from services.job_manager.relaxations import relaxation
 from tests.unit.taskqueue_strategies import asks, requirements
 from wms.job.reasons import Wait
+from wms.matching.clauses import Mismatch, explain
+from wms.matching.grouping import Requirements, processor_tags
 from wms.provisioning.demand import WAYS, Wanted, obstacles, reach
 from wms.site import ComputingElement, folded
-from wms.taskqueue.grouping import Requirements, processor_tags
-from wms.taskqueue.selection import Mismatch, explain
 from wms.why.relaxation import MOST, changes, openings, relaxed
 from wms.why.tier import judge, standing
 from wms.why.verdict import Place, failures, verdicts

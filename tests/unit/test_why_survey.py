@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tests.unit.taskqueue_strategies import asks, requirements
 from tests.unit.test_why_relaxation import element, elements
+from wms.matching.clauses import Mismatch
+from wms.matching.closures import Pair, pairs
+from wms.matching.grouping import Requirements
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import Resource
-from wms.taskqueue.closed import Pair, pairs
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.selection import Mismatch
 from wms.why.notices import why_shut
 from wms.why.survey import Survey
 from wms.why.tier import Judgement, Standing, judge, standing

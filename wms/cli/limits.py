@@ -13,9 +13,9 @@ from wms.cli.table import ALWAYS, Column
 
 if TYPE_CHECKING:
     from wms.client import Client
+    from wms.matching.limits import Key, Kind, Limit
     from wms.messages.limits import Limit as ListedLimit
     from wms.messages.replies import LimitLine, LimitList
-    from wms.taskqueue.limits import Key, Kind, Limit
 
 LIMITS = (
     Column("KIND", ALWAYS),
@@ -153,7 +153,7 @@ def _drop(concerned: Concerned, kind: "Kind | None", common: Common, *, reset: b
 def only_kind(found: "LimitList", key: "Key", *, reset: bool) -> "Kind":
     """Return the kind of the one limit on these jobs that can be dropped; Rejected where there are several, or none."""
     from wms.errors import Rejected
-    from wms.taskqueue.limits import Key
+    from wms.matching.limits import Key
 
     there = [
         each.limit.kind
@@ -174,7 +174,7 @@ def only_kind(found: "LimitList", key: "Key", *, reset: bool) -> "Kind":
 
 async def _unknown_places(client: "Client", site: str, ce: str) -> list[str]:
     """Return what is odd about the places of a limit: nobody advertises them now."""
-    from wms.taskqueue.limits import EACH
+    from wms.matching.limits import EACH
 
     known = await client.sites()
     names = {each.site for each in known}
@@ -201,8 +201,8 @@ def _key(concerned: Concerned) -> "Key":
     from typing import get_args
 
     from wms.errors import Rejected
-    from wms.taskqueue.closed import Attribute
-    from wms.taskqueue.limits import Key
+    from wms.matching.closures import Attribute
+    from wms.matching.limits import Key
 
     attribute = concerned.attribute
     name, sign, value = attribute.partition("=")
@@ -238,7 +238,7 @@ def _checked(key: "Key", kind: "Kind", most: int | None, rate: float | None) -> 
     import msgspec
 
     from wms.errors import Rejected
-    from wms.taskqueue.limits import Limit
+    from wms.matching.limits import Limit
 
     try:
         limit = msgspec.convert({"kind": kind, **key._asdict(), "most": most, "per_second": rate}, Limit)
@@ -275,7 +275,7 @@ def row(each: "LimitLine", found: "LimitList") -> tuple[object, ...]:
 
 def _fullest(limit: "ListedLimit", found: "LimitList") -> str:
     """Return the highest of what a limit counts."""
-    from wms.taskqueue.limits import EACH
+    from wms.matching.limits import EACH
 
     counted = [
         (each.running, f"{each.site}{f'/{each.ce}' if each.ce else ''} {each.value}".strip())

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import msgspec
 
 from wms.errors import Rejected, shown
+from wms.matching.limits import EACH
 from wms.simulation.scenario import Scenario
 from wms.simulation.workload import Workload, elements_for
-from wms.taskqueue.limits import EACH
 
 DEFAULT = "default"
 SIZE_LIMIT = 1_000_000

@@ -6,10 +6,10 @@ from pathlib import Path
 from wms.cli.replay import read_lines, read_trace
 from wms.cli.swf import Trace, TraceJob
 from wms.cli.trace_plan import cpu_time_of, identity_of
+from wms.matching.grouping import Requirements, processor_tags, segment
 from wms.simulation import recording
 from wms.simulation.workload import Arrival, Workload, by_time
 from wms.site import MAX_PROCESSORS
-from wms.taskqueue.grouping import Requirements, processor_tags, segment
 
 
 def read(path: Path, most: int) -> Workload:

@@ -26,13 +26,13 @@ from wms.ids import CommandId, joined
 from wms.job.state import ENDED, State
 from wms.jobdesc.changes import read_changes
 from wms.jobdesc.description import JobDescription, SandboxRef
+from wms.matching.limits import Key, Kind, Limit
 from wms.messages import commands as ordered
 from wms.messages import limits as limited
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.commands import Control, Selector
 from wms.runtime import clock
-from wms.taskqueue.limits import Key, Kind, Limit
 from wms.transfer import SandboxStore, open_store, upload
 
 A = TypeVar("A", bound=msgspec.Struct)

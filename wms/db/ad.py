@@ -17,9 +17,9 @@ from wms.db.database import Transaction
 from wms.db.limit import Place
 from wms.db.sql import load
 from wms.errors import Rejected
+from wms.matching.ads import advertised
 from wms.messages.ads import Advertise, Withdraw
 from wms.site import AdvertisedElement, ComputingElement, forwarding, lasting
-from wms.taskqueue.ads import advertised
 
 SQL = load(__file__)
 

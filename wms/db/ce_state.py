@@ -7,10 +7,10 @@ import asyncpg
 from wms.db.database import Transaction
 from wms.db.share import tell_changed
 from wms.db.sql import load
+from wms.matching import canary
 from wms.messages import events
 from wms.messages.replies import SiteMove
 from wms.provisioning.health import Health, Move, Place, Terms, Tried, apply
-from wms.taskqueue import canary
 
 SQL = load(__file__)
 

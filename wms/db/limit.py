@@ -18,9 +18,9 @@ from wms.db.database import Transaction
 from wms.db.share import tell_changed
 from wms.db.sql import load
 from wms.ids import Epoch, JobId, TaskQueueId
+from wms.matching.limits import Count, Counts, Key, Kind, Limit, all_jobs
 from wms.messages import changes
 from wms.messages import limits as limited
-from wms.taskqueue.limits import Count, Counts, Key, Kind, Limit, all_jobs
 
 SQL = load(__file__)
 

@@ -248,7 +248,7 @@ async def hurry_leases(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
 
 
 async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> None:
-    """Remember what pilots found their nodes not to do for, by `wms.taskqueue.node.wish`."""
+    """Remember what pilots found their nodes not to do for, by `wms.matching.node_facts.wish`."""
     if found:
         pairs = sorted({(pilot_id, wish) for pilot_id, wishes in found.items() for wish in wishes})
         await tx.execute(SQL["unfit"], *dense(pairs))

@@ -11,8 +11,8 @@ import msgspec
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import TaskQueueId
-from wms.taskqueue.draw import Law
-from wms.taskqueue.queue_stats import Level, Served
+from wms.matching.draw_law import Law
+from wms.matching.queue_stats import Level, Served
 
 SQL = load(__file__)
 

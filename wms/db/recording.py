@@ -6,8 +6,8 @@ import msgspec
 
 from wms.db.database import Transaction
 from wms.db.sql import load
+from wms.matching.grouping import Requirements
 from wms.simulation.recording import RecordedJob
-from wms.taskqueue.grouping import Requirements
 
 SQL = load(__file__)
 

@@ -8,8 +8,8 @@ import msgspec
 from wms.auth.principal import Principal
 from wms.db.database import Transaction
 from wms.db.sql import load
+from wms.matching.shares import GroupShare, VoGroup
 from wms.messages import changes
-from wms.taskqueue.shares import GroupShare, VoGroup
 
 SQL = load(__file__)
 

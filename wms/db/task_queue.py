@@ -8,8 +8,8 @@ from wms.db import waiting_room
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, TaskQueueId
+from wms.matching.grouping import Requirements
 from wms.messages import changes
-from wms.taskqueue.grouping import Requirements
 
 SQL = load(__file__)
 

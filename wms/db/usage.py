@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.taskqueue.usage import Owner
+from wms.matching.usage import Owner
 
 SQL = load(__file__)
 

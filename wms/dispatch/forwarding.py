@@ -22,11 +22,11 @@ from wms.dispatch.mapping import Asked, HostMapping, Kind
 from wms.dispatch.mapping_script import ANSWERS_TOLD, WAITS, MappingScript, Outcome, ScriptedMapping
 from wms.dispatch.port import Request
 from wms.errors import Rejected
+from wms.matching.ads import job_ad, resource_ad, resource_sketch, words
+from wms.matching.grouping import Requirements
 from wms.provisioning.host_requirements import Bound, Plain, Unasked, host_requirements_of
 from wms.provisioning.hosts import Hosts, do
 from wms.site import ComputingElement, Told, Value
-from wms.taskqueue.ads import job_ad, resource_ad, resource_sketch, words
-from wms.taskqueue.grouping import Requirements
 
 _LONGEST, _LARGEST = 255, 2**53
 

@@ -10,8 +10,8 @@ import msgspec
 
 from wms.bounds import JobRange, Priority
 from wms.ids import JobId, TaskQueueId
+from wms.matching.grouping import Requirements
 from wms.messages.limits import Key
-from wms.taskqueue.grouping import Requirements
 
 TOPIC = "wms.queue.changes"
 

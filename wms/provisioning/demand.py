@@ -12,18 +12,18 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wms.matching.ads import CREDENTIALS, site_ad, without_unseen
+from wms.matching.canary import is_canary
+from wms.matching.clauses import OF_ADS, OF_NAMES, Mismatch, failing_parts, fits, parts, refusal
+from wms.matching.grouping import Requirements, slots_needed
+from wms.matching.limits import Key
+from wms.matching.two_sided import job_rank
 from wms.provisioning.health import Place
 from wms.provisioning.hosts import Hosts
 from wms.provisioning.leeway import Leeway
 from wms.provisioning.private_groups import NOBODY, PrivateGroups
 from wms.provisioning.purpose import GROUPS
 from wms.site import PRIVATE, ComputingElement, PilotOwner, Resource, ad_of, folded, plain, private
-from wms.taskqueue.ads import CREDENTIALS, site_ad, without_unseen
-from wms.taskqueue.canary import is_canary
-from wms.taskqueue.grouping import Requirements, slots_needed
-from wms.taskqueue.limits import Key
-from wms.taskqueue.selection import OF_ADS, OF_NAMES, Mismatch, failing_parts, fits, parts, refusal
-from wms.taskqueue.wants import job_rank
 
 _EXAMPLES = 3
 _OF_PLACE = OF_NAMES.keys() | OF_ADS

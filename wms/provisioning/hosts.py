@@ -9,9 +9,9 @@ from hashlib import sha256
 
 from msgspec import Struct, json
 
+from wms.matching.grouping import Requirements
+from wms.matching.two_sided import asked, job_wants
 from wms.site import ComputingElement, Told, as_it_is
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.wants import asked, job_wants
 
 _KEPT = 16_384
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from wms.fairness import levelled
 from wms.ids import TaskQueueId
-from wms.taskqueue.conjuncts import is_long, length
-from wms.taskqueue.grouping import Requirements
+from wms.matching.conjuncts import is_long, length
+from wms.matching.grouping import Requirements
 
 CHARACTERS = 30_000
 """Of long expressions that one plan looks at: each thousand takes some milliseconds, in every plan."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterable
 
+from wms.matching.canary import is_canary
+from wms.matching.grouping import Requirements
+from wms.matching.limits import Bound, Count, Counts, Key, Limits, room, tokens
 from wms.site import ComputingElement
-from wms.taskqueue.canary import is_canary
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.limits import Bound, Count, Counts, Key, Limits, room, tokens
 
 ARRIVAL_SECONDS = 30.0
 """A pilot that is sent now asks for work later: a rate will have let more through by then."""

@@ -21,6 +21,8 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from wms.bounds import Count, CpuTime, LongText, LongTexts, StoredName, Total
+from wms.matching.clauses import fits, serves_whom
+from wms.matching.grouping import Requirements
 from wms.provisioning.demand import (
     Avoided,
     Demand,
@@ -37,8 +39,6 @@ from wms.provisioning.leeway import Leeway
 from wms.provisioning.private_groups import NOBODY, PrivateGroups
 from wms.provisioning.purpose import Purpose
 from wms.site import ComputingElement, PilotOwner, Resource, ad_of, as_it_is, with_ad
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.selection import fits, serves_whom
 
 SHARES = 50
 """Classes of work that a decision tells of, those with the most jobs."""

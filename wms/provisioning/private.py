@@ -11,11 +11,11 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from wms.matching.shares import VoGroup
 from wms.provisioning.demand import Avoided
 from wms.provisioning.health import Place
 from wms.provisioning.plan import Caps, Pilots, room_of
 from wms.site import ComputingElement, PilotOwner, private
-from wms.taskqueue.shares import VoGroup
 
 Whose: TypeAlias = tuple[str, str, str]
 """VO, group and owner."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from wms.matching.grouping import Requirements
+from wms.matching.shares import VoGroup
 from wms.site import GENERIC, PRIVATE, PilotOwner, folded
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.shares import VoGroup
 
 
 class PrivateGroups(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from wms.taskqueue.grouping import Requirements
+from wms.matching.grouping import Requirements
 
 GROUPS = 8
 """Groups of owners that are told by name."""

@@ -13,8 +13,8 @@ import structlog
 from wms.bus.slices import Outcome, Slices, Work
 from wms.fairness import levelled
 from wms.ids import TaskQueueId
-from wms.taskqueue.conjuncts import TakenApart, is_long, preparation
-from wms.taskqueue.grouping import Requirements
+from wms.matching.conjuncts import TakenApart, is_long, preparation
+from wms.matching.grouping import Requirements
 
 log = structlog.get_logger()
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+from wms.matching.grouping import Requirements, slots_needed
 from wms.provisioning.demand import (
     Kind,
     Unservable,
@@ -13,7 +14,6 @@ from wms.provisioning.demand import (
     required_of_jobs,
 )
 from wms.site import ComputingElement
-from wms.taskqueue.grouping import Requirements, slots_needed
 
 
 class Queue:

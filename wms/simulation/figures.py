@@ -9,11 +9,11 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from wms.matching.grouping import Requirements, processors_needed
+from wms.matching.shares import GroupShare
 from wms.simulation.fairness import Fairness, Floats, fairness, spent
 from wms.simulation.record import NEVER, Record
 from wms.simulation.scenario import Scenario
-from wms.taskqueue.grouping import Requirements, processors_needed
-from wms.taskqueue.shares import GroupShare
 
 Numbers: TypeAlias = NDArray[np.intp]
 

@@ -3,10 +3,8 @@
 from collections.abc import Iterable
 from math import inf
 
-from wms.site import ComputingElement
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.index import QueueIndex
-from wms.taskqueue.limits import (
+from wms.matching.grouping import Requirements
+from wms.matching.limits import (
     Bounds,
     Count,
     Key,
@@ -17,6 +15,8 @@ from wms.taskqueue.limits import (
     room,
     seconds_until_token,
 )
+from wms.queue_index.index import QueueIndex
+from wms.site import ComputingElement
 
 _AFTER_TOKEN_SECONDS = 1e-6
 """What is added up in floats may fall short of a whole token at the very moment."""

@@ -2,11 +2,11 @@
 
 from msgspec.structs import replace
 
+from wms.matching.clauses import beside_others
 from wms.provisioning.plan import Pilots
 from wms.simulation.backlog import Queue
 from wms.simulation.scenario import Place
 from wms.site import Resource
-from wms.taskqueue.selection import beside_others
 
 
 class Pilot:

@@ -4,9 +4,9 @@ from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from wms.matching.grouping import Requirements
 from wms.simulation.scenario import Place
 from wms.simulation.workload import Arrival
-from wms.taskqueue.grouping import Requirements
 
 NEVER = -1.0
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import msgspec
 
 from wms.errors import Rejected
+from wms.matching.grouping import Requirements
 from wms.simulation.workload import Arrival, Workload, by_time
 from wms.site import ComputingElement
-from wms.taskqueue.grouping import Requirements
 
 LINE_LIMIT = 1_000_000
 

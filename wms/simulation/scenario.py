@@ -6,13 +6,13 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from wms.matching.draw_law import Law
+from wms.matching.grouping import Requirements
+from wms.matching.limits import Limit
+from wms.matching.shares import GroupShare, VoGroup
 from wms.provisioning.plan import Caps
 from wms.simulation.workload import CE, DAY_SECONDS, Workload, element_of, elements_for
 from wms.site import ComputingElement
-from wms.taskqueue.draw import Law
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.limits import Limit
-from wms.taskqueue.shares import GroupShare, VoGroup
 
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
 Period: TypeAlias = Annotated[float, Meta(gt=0, le=1e9)]

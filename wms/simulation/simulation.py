@@ -19,6 +19,7 @@ from wms.job.reasons import Code, Reason
 from wms.job.state import State
 from wms.provisioning.demand import Demand
 from wms.provisioning.plan import Order, Pilots, orders
+from wms.queue_index.index import Pick, QueueIndex
 from wms.simulation.agenda import Agenda
 from wms.simulation.backlog import Backlog, Queue
 from wms.simulation.limiting import Limiting
@@ -27,7 +28,6 @@ from wms.simulation.record import NEVER, Record, Stuck
 from wms.simulation.scenario import Scenario, places
 from wms.simulation.workload import Workload
 from wms.site import Resource
-from wms.taskqueue.index import Pick, QueueIndex
 
 LOST = Reason(Code.AGENT_ERROR, "the site lost it")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from wms.matching.grouping import DEFAULT_SEGMENTS, Requirements, processors_needed
 from wms.site import ComputingElement
-from wms.taskqueue.grouping import DEFAULT_SEGMENTS, Requirements, processors_needed
 
 CE = "ce"
 DAY_SECONDS = 86_400.0

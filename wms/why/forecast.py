@@ -15,10 +15,10 @@ from math import exp, log, sqrt
 
 from msgspec import Struct
 
-from wms.taskqueue.draw import Law
-from wms.taskqueue.queue_stats import Level, Served
-from wms.taskqueue.shares import real_priority
-from wms.taskqueue.waiting import OLDEST
+from wms.matching.draw_law import Law
+from wms.matching.queue_stats import Level, Served
+from wms.matching.shares import real_priority
+from wms.queue_index.waiting_jobs import OLDEST
 
 LEAST_COUNTED = 0.5
 _STEPS = 400

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from wms.matching.ad_limits import Notice, notice
 from wms.provisioning.health import Health, Place
 from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement
-from wms.taskqueue.allowance import Notice, notice
 
 FEW = 3
 """So many pilots may be lost before anything is said of it."""

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from wms.errors import shown
+from wms.matching.clauses import OF_JOBS_AD
+from wms.matching.grouping import Requirements, processor_tags, processors_needed
+from wms.matching.two_sided import terms_of, without_failing
 from wms.provisioning.demand import Wanted
 from wms.site import ComputingElement
-from wms.taskqueue.grouping import Requirements, processor_tags, processors_needed
-from wms.taskqueue.selection import OF_JOBS_AD
-from wms.taskqueue.wants import terms_of, without_failing
 from wms.why.verdict import Place, Verdict, room
 
 MOST = 5

@@ -12,15 +12,15 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from wms.matching.clauses import CLAUSES, CPU_TIME, OF_ADS, OF_NAMES, Clause
+from wms.matching.closures import Closed, Pair
+from wms.matching.grouping import Requirements
 from wms.provisioning.demand import WAYS, Way, of_pilots_to_be, pilot_at
 from wms.provisioning.known_elements import KnownElement, PilotCounts
+from wms.queue_index.clause_columns import column_of
+from wms.queue_index.growable_array import Growing
+from wms.queue_index.significant_attributes import Faces
 from wms.site import ComputingElement, Resource, plain
-from wms.taskqueue.closed import Closed, Pair
-from wms.taskqueue.columns import column_of
-from wms.taskqueue.faces import Faces
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.growing import Growing
-from wms.taskqueue.selection import CLAUSES, CPU_TIME, OF_ADS, OF_NAMES, Clause
 from wms.why.tier import Standing, contradiction
 
 Mask = NDArray[np.bool_]

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from wms.job.reasons import Wait
+from wms.matching.clauses import CPU_TIME, takes_private_alone
+from wms.matching.grouping import Requirements
 from wms.site import folded
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.selection import CPU_TIME, takes_private_alone
 from wms.why.verdict import Verdict
 
 

@@ -6,11 +6,11 @@ from typing import NamedTuple, Self
 
 from msgspec import Struct
 
+from wms.matching.clauses import Mismatch, Negative
+from wms.matching.grouping import Requirements, slots_needed
 from wms.provisioning.demand import Wanted, pilot_at
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import ComputingElement
-from wms.taskqueue.grouping import Requirements, slots_needed
-from wms.taskqueue.selection import Mismatch, Negative
 
 AVOIDED = "CE_AVOIDED"
 """The clause of those elements that get no work, whatever limits there are."""

@@ -7,8 +7,8 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.stations import required_text
+from wms.matching.grouping import Requirements, key, node_tags, processor_tags, segment
 from wms.site import folded
-from wms.taskqueue.grouping import Requirements, key, node_tags, processor_tags, segment
 
 Names = tuple[str, ...]
 

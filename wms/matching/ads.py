@@ -11,7 +11,7 @@ and what pilots measure and the ad lacks it will find out. Whether it *could* do
 does is asked of its own ad, when it is there, in which what nobody says is undefined and meets nothing.
 
 What a site demands of its own counts - `CurMatches`, `JobsMatchedSinceLastAdvertisement` - is in no requirements: it is the rule of its
-element (`wms.taskqueue.allowance`), and no question of fit.
+element (`wms.matching.ad_limits`), and no question of fit.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -28,9 +28,9 @@ from wms.classad.reduce import Sketch, own_part, sketch
 from wms.classad.tree import Literal
 from wms.classad.value import ERROR
 from wms.errors import Rejected
+from wms.matching.grouping import Requirements, processors_needed
+from wms.matching.node_facts import IN_OWN_WORDS, MEASURED, PLACEHOLDER, POLICIES
 from wms.site import Resource, ad_of, forwards_of
-from wms.taskqueue.grouping import Requirements, processors_needed
-from wms.taskqueue.node import IN_OWN_WORDS, MEASURED, PLACEHOLDER, POLICIES
 
 _KEPT = 4_096
 

@@ -12,10 +12,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from wms.taskqueue import shares
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.growing import Growing, Slots
-from wms.taskqueue.shares import Floats, GroupShare, Ints, VoGroup
+from wms.matching import shares
+from wms.matching.grouping import Requirements
+from wms.matching.shares import Floats, GroupShare, Ints, VoGroup
+from wms.queue_index.growable_array import Growing, Slots
 
 Place = tuple[int, int, int]
 """A slot, its byte and its bit in a view."""

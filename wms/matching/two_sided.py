@@ -12,8 +12,7 @@ from wms.classad.expression import Expression
 from wms.classad.match import evaluate, satisfied
 from wms.classad.reduce import Sketch, could, could_want, own_part
 from wms.classad.tree import Node, chain, split
-from wms.site import Resource, ad_of, forwards_of
-from wms.taskqueue.ads import (
+from wms.matching.ads import (
     KEPT_LONG,
     LONG_TEXT,
     Words,
@@ -25,7 +24,8 @@ from wms.taskqueue.ads import (
     wish,
     words,
 )
-from wms.taskqueue.grouping import Requirements
+from wms.matching.grouping import Requirements
+from wms.site import Resource, ad_of, forwards_of
 
 Asked: TypeAlias = tuple[str, Words] | None
 """A job's requirements and what they may look at in its own ad; None where it has none."""

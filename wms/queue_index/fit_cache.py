@@ -12,15 +12,15 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from wms.classad.expression import Expression
+from wms.matching.clauses import CLAUSES, CPU_TIME, refusal
+from wms.matching.grouping import Requirements
+from wms.queue_index.clause_columns import Column, DemandColumn, Mask, WishColumn, column_of
+from wms.queue_index.draw_pool import Market, Pools
+from wms.queue_index.growable_array import Growing
+from wms.queue_index.named_values import Mentioned
+from wms.queue_index.resource_view import Sight
+from wms.queue_index.significant_attributes import Face, Faces, Place
 from wms.site import Resource
-from wms.taskqueue.columns import Column, DemandColumn, Mask, WishColumn, column_of
-from wms.taskqueue.faces import Face, Faces, Place
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.growing import Growing
-from wms.taskqueue.mentioned import Mentioned
-from wms.taskqueue.pool import Market, Pools
-from wms.taskqueue.selection import CLAUSES, CPU_TIME, refusal
-from wms.taskqueue.sight import Sight
 
 _KEPT_NAMES = 65_536
 _REFUSED = -1

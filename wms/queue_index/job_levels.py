@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wms.ids import JobId
-from wms.taskqueue.waiting import Block
+from wms.queue_index.waiting_jobs import Block
 
 _BITS = 6
 _PAGE = 1 << _BITS

@@ -19,13 +19,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from wms.matching.draw_law import Chance, Law
+from wms.matching.grouping import Requirements
+from wms.queue_index.growable_array import Growing
+from wms.queue_index.rejection_sampling import Thinning
+from wms.queue_index.resource_view import Sight
+from wms.queue_index.weights import Tier, Weighing
 from wms.site import Resource
-from wms.taskqueue.draw import Chance, Law
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.growing import Growing
-from wms.taskqueue.sight import Sight
-from wms.taskqueue.thinning import Thinning
-from wms.taskqueue.weighing import Tier, Weighing
 
 Proposals = Iterator[tuple[int, int, int, float, float]]
 """Slot, its byte and its bit in a view, the time since the one before, and a uniform number."""

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from wms.classad.expression import Expression
 from wms.classad.reduce import could_want
+from wms.matching.ads import Seen, Words, job_ad, told
+from wms.matching.clauses import OF_JOBS_AD, OF_SITES_AD, Clause
+from wms.matching.grouping import Requirements
+from wms.queue_index.growable_array import Growing
+from wms.queue_index.job_expressions import Wishes
+from wms.queue_index.significant_attributes import Face, Faces
+from wms.queue_index.site_expressions import Demands
 from wms.site import Resource, folded, offered_tags
-from wms.taskqueue.ads import Seen, Words, job_ad, told
-from wms.taskqueue.demands import Demands
-from wms.taskqueue.faces import Face, Faces
-from wms.taskqueue.grouping import Requirements
-from wms.taskqueue.growing import Growing
-from wms.taskqueue.selection import OF_JOBS_AD, OF_SITES_AD, Clause
-from wms.taskqueue.wishes import Wishes
 
 Mask: TypeAlias = NDArray[np.bool_]
 Bits: TypeAlias = NDArray[np.uint8]

@@ -1,6 +1,6 @@
 """What jobs require of resources, over many queues at once: each conjunct is evaluated once for what it sees.
 
-The requirements of queues are taken apart into conjuncts (`wms.taskqueue.conjuncts`), of which there are few:
+The requirements of queues are taken apart into conjuncts (`wms.matching.conjuncts`), of which there are few:
 `other.GlueCEStateStatus == "Production"` may be in all of them. A conjunct's verdict is kept by what it sees of an ad, so that ads
 which differ elsewhere share it. Over all ads that have none of its names it is evaluated once.
 """
@@ -13,11 +13,11 @@ from wms.classad.expression import Expression
 from wms.classad.match import NOTHING, satisfied
 from wms.classad.reduce import Sketch, could
 from wms.classad.tree import Scope, references
-from wms.taskqueue.ads import Seen, Words, job_ad, told
-from wms.taskqueue.conjuncts import TakenApart, Term, taken_apart
-from wms.taskqueue.faces import Face
-from wms.taskqueue.growing import Growing
-from wms.taskqueue.wants import Asked
+from wms.matching.ads import Seen, Words, job_ad, told
+from wms.matching.conjuncts import TakenApart, Term, taken_apart
+from wms.matching.two_sided import Asked
+from wms.queue_index.growable_array import Growing
+from wms.queue_index.significant_attributes import Face
 
 Mask = NDArray[np.bool_]
 

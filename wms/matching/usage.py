@@ -13,7 +13,7 @@ are; an entity alone has both parts whole, and its share as it is.
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
-from wms.taskqueue.shares import GroupShare, VoGroup
+from wms.matching.shares import GroupShare, VoGroup
 
 Owner: TypeAlias = tuple[str, str, str]
 """VO, group, owner."""

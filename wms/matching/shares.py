@@ -25,7 +25,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from wms.taskqueue.grouping import Requirements, without_case
+from wms.matching.grouping import Requirements, without_case
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import numbers, satisfied_by
-from wms.taskqueue.ads import Words, answer, job_ad
-from wms.taskqueue.growing import Growing
+from wms.matching.ads import Words, answer, job_ad
+from wms.queue_index.growable_array import Growing
 
 Mask = NDArray[np.bool_]
 Ints = NDArray[np.int32]

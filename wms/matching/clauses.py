@@ -11,6 +11,10 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wms.matching.ads import words
+from wms.matching.grouping import Requirements, processors_needed, wants_whole_node
+from wms.matching.node_facts import refuses
+from wms.matching.two_sided import asked, job_says, job_wants, site_says, site_wants
 from wms.site import (
     GENERIC,
     PRIVATE,
@@ -22,10 +26,6 @@ from wms.site import (
     is_wild,
     private,
 )
-from wms.taskqueue.ads import words
-from wms.taskqueue.grouping import Requirements, processors_needed, wants_whole_node
-from wms.taskqueue.node import refuses
-from wms.taskqueue.wants import asked, job_says, job_wants, site_says, site_wants
 
 
 class Mismatch(Struct, frozen=True):

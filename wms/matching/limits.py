@@ -16,9 +16,9 @@ from msgspec.structs import force_setattr
 
 from wms.bounds import Count as Quantity
 from wms.bounds import Name
+from wms.matching.closures import NAMED, Attribute, Pair, values
+from wms.matching.grouping import Requirements
 from wms.site import is_wild
-from wms.taskqueue.closed import NAMED, Attribute, Pair, values
-from wms.taskqueue.grouping import Requirements
 
 EACH = "*"
 Kind: TypeAlias = Literal["running", "rate", "waiting"]

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from wms.matching.canary import is_canary
+from wms.matching.grouping import Requirements
 from wms.site import Resource, folded
-from wms.taskqueue.canary import is_canary
-from wms.taskqueue.grouping import Requirements
 
 Attribute = Literal["owner", "owner_group", "vo", "setup", "job_type", "tag", "any"]
 Pair = tuple[Attribute | Literal["work"], str]

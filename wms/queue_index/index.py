@@ -16,19 +16,19 @@ from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from wms.ids import JobId, TaskQueueId
+from wms.matching import shares
+from wms.matching.clauses import refusal
+from wms.matching.closures import Closed, Pair
+from wms.matching.draw_law import Chance, Law, smallest
+from wms.matching.grouping import Requirements, without_case
+from wms.matching.shares import GroupShare, VoGroup
+from wms.queue_index.draw_pool import Pools
+from wms.queue_index.fit_cache import Fitting, NoMatch, View
+from wms.queue_index.job_levels import Whereabouts
+from wms.queue_index.significant_attributes import Faces
+from wms.queue_index.waiting_jobs import UNROLLED, Block, Part, Waiting
+from wms.queue_index.weights import Weighing
 from wms.site import Resource
-from wms.taskqueue import shares
-from wms.taskqueue.closed import Closed, Pair
-from wms.taskqueue.draw import Chance, Law, smallest
-from wms.taskqueue.faces import Faces
-from wms.taskqueue.fitting import Fitting, NoMatch, View
-from wms.taskqueue.grouping import Requirements, without_case
-from wms.taskqueue.pool import Pools
-from wms.taskqueue.selection import refusal
-from wms.taskqueue.shares import GroupShare, VoGroup
-from wms.taskqueue.waiting import UNROLLED, Block, Part, Waiting
-from wms.taskqueue.weighing import Weighing
-from wms.taskqueue.whereabouts import Whereabouts
 
 _FEW_SLOTS = 1024
 _FIRST = attrgetter("first")

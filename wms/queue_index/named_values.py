@@ -7,8 +7,8 @@ import re
 from bisect import bisect_right, insort
 from collections.abc import Hashable
 
+from wms.matching.grouping import Requirements
 from wms.site import WILDCARD, Resource, folded, is_wild
-from wms.taskqueue.grouping import Requirements
 
 _PROCESSORS = re.compile(r"([0-9]{1,4})processors")
 _UNMENTIONED = "\0"

@@ -12,8 +12,8 @@ from wms.classad.folding import is_truth
 from wms.classad.match import NOTHING, satisfied
 from wms.classad.reduce import Sketch, could
 from wms.classad.tree import Chain, Literal, chain, split
-from wms.taskqueue.ads import LONG_TEXT, Seen, Words, bound_to_job, told, words
-from wms.taskqueue.grouping import Requirements
+from wms.matching.ads import LONG_TEXT, Seen, Words, bound_to_job, told, words
+from wms.matching.grouping import Requirements
 
 MOST_TERMS = 32
 """Requirements of more conjuncts are kept as one: hardly any other queue has the same ones, and each takes memory and time."""

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wms.taskqueue import shares
-from wms.taskqueue.draw import Chance, smallest
-from wms.taskqueue.thinning import Thinning
+from wms.matching import shares
+from wms.matching.draw_law import Chance, smallest
+from wms.queue_index.rejection_sampling import Thinning
 
 if TYPE_CHECKING:
-    from wms.taskqueue.pool import Pool
+    from wms.queue_index.draw_pool import Pool
 
 _FEW = 12
 

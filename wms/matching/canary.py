@@ -5,7 +5,7 @@ They are told by their owner, whose name tokens of users never carry: what is cl
 
 from typing import Final
 
-from wms.taskqueue.grouping import Requirements
+from wms.matching.grouping import Requirements
 
 OWNER: Final = "wms:canary"
 """A colon stands in no name that users have."""

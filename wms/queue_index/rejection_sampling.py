@@ -12,7 +12,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from wms.taskqueue.draw import Law
+from wms.matching.draw_law import Law
 
 Proposals = Iterator[tuple[int, float, float]]
 """The place of a weight, the time since the one before, and a uniform number."""

@@ -17,8 +17,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.folding import constant
 from wms.classad.reduce import Sketch
-from wms.site import Resource, ad_of, forwards_of, with_ad
-from wms.taskqueue.ads import (
+from wms.matching.ads import (
     RESOURCE,
     Described,
     Seen,
@@ -28,7 +27,8 @@ from wms.taskqueue.ads import (
     site_ad,
     sketched,
 )
-from wms.taskqueue.node import MEASURED, POLICIES
+from wms.matching.node_facts import MEASURED, POLICIES
+from wms.site import Resource, ad_of, forwards_of, with_ad
 
 _KEPT = 4_096
 _KEPT_NAMES = 65_536
