@@ -23,9 +23,9 @@ from services.job_manager.why import explain_job
 from wms.client import Client, JobDescription
 from wms.db import block, job
 from wms.db.database import Database, Transaction
-from wms.db.queue import FADING_SECONDS, SILENT_SECONDS
-from wms.db.queue import SQL as QUEUE_SQL
-from wms.db.view import SQL as VIEW_SQL
+from wms.db.queue_stats import FADING_SECONDS, SILENT_SECONDS
+from wms.db.queue_stats import SQL as QUEUE_SQL
+from wms.db.read_model import SQL as VIEW_SQL
 from wms.db.wait_reason import SQL as WAIT_SQL
 from wms.embedded.identity import VO
 from wms.ids import JobId

@@ -1,6 +1,6 @@
 """Wires the advertiser."""
 
-from services import lean
+from services import fast_start
 from services.advertiser.advertising import Advertising, Looking, Publisher
 from services.advertiser.config import Config
 from services.advertiser.sources import sources
@@ -19,5 +19,5 @@ async def build(host: Host, config: Config) -> None:
 
 
 if __name__ == "__main__":
-    lean.started()
+    fast_start.started()
     serve("advertiser", Config, build)

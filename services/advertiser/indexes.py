@@ -25,7 +25,7 @@ from wms.discovery.file import File
 from wms.discovery.http import Web
 from wms.discovery.memory import Terms
 from wms.discovery.port import Source
-from wms.discovery.told import Element
+from wms.discovery.server_answers import Element
 from wms.discovery.walk import Bounds, Found
 from wms.errors import Rejected, Unavailable
 from wms.runtime import clock

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import uvloop
 
-from services import lean
+from services import fast_start
 from services.job_agent import shepherd
 from services.job_agent.agent import Agent
 from services.job_agent.isolation import Isolation
@@ -30,7 +30,7 @@ PR_SET_DUMPABLE = 4
 def main() -> None:
     """Run one pilot's agent to its end."""
     path = _config_file(sys.argv[1:])
-    lean.started()
+    fast_start.started()
     try:
         config = read(path, PilotConfig, os.environ)
         logs.configure("job_agent", config.log.level, as_json=config.log.json)

@@ -3,7 +3,7 @@
 import time
 from functools import partial
 
-from services import lean
+from services import fast_start
 from services.job_manager.admission import Admission
 from services.job_manager.commands import Commands, Reading, on_refused
 from services.job_manager.config import Config
@@ -70,5 +70,5 @@ async def build(host: Host, config: Config) -> None:
 
 
 if __name__ == "__main__":
-    lean.started()
+    fast_start.started()
     serve("job_manager", Config, build)

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from wms.db import limit, waiting_room
+from wms.db import limit, waiting_limits
 from wms.db.database import Database, Transaction
-from wms.db.waiting_room import Locked, Room, Whose
+from wms.db.waiting_limits import Locked, Room, Whose
 from wms.errors import Rejected
 from wms.ids import CommandId
 
@@ -48,11 +48,11 @@ class Admission:
         rules = dict(self._concerning(identity))
         if not rules or not sizes:
             return {}
-        desk = _Desk(rules, await waiting_room.lock(tx, rules))
+        desk = _Desk(rules, await waiting_limits.lock(tx, rules))
         refused = {
             command_id: fault for command_id, size in sizes.items() if (fault := await desk.admit(tx, size))
         }
-        await waiting_room.settle(tx, desk.rooms)
+        await waiting_limits.settle(tx, desk.rooms)
         return refused
 
     def _concerning(self, identity: tuple[str, str, str]) -> Iterable[tuple[Whose, _Rule]]:
@@ -79,7 +79,7 @@ class _Desk:
         """Take the room of so many jobs, or return why there is none."""
         for whose, rule in self._rules.items():
             if self._doubtful(whose, rule, size):
-                left = rule.most - await waiting_room.waiting(tx, whose) - self._admitted
+                left = rule.most - await waiting_limits.waiting(tx, whose) - self._admitted
                 self.rooms[whose] = Room(left, self._at)
                 self._counted.add(whose)
             left = self.rooms[whose].left

@@ -18,8 +18,8 @@ from wms.provisioning.demand import Wanted
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import AdvertisedElement, ComputingElement, folded
 from wms.why.survey import fixed
-from wms.why.tier import contradiction, judge, standing
 from wms.why.verdict import Place, verdicts
+from wms.why.wait_tiers import contradiction, judge, standing
 
 FRESH_SECONDS = 1.0
 REMEMBERED, REMEMBERED_BYTES = 100_000, 16 * 1024 * 1024

@@ -14,7 +14,7 @@ from wms.auth.orders import OrderKeys
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import block, job, pilot, queue, selection, share, sweep, view, wait_reason
+from wms.db import block, job, pilot, queue_stats, read_model, selection, share, sweep, wait_reason
 from wms.db.database import Transaction
 from wms.db.selection import Page
 from wms.errors import Rejected
@@ -137,7 +137,7 @@ async def _show_job(tx: Transaction, principal: Principal, query: asked.ShowJob)
     found = await _own(tx, principal, query.job_id, "see_detail")
     (line,) = await selection.lines(tx, [found.job_id])
     reasons = await wait_reason.of_jobs(tx, [found.job_id])
-    index, parameters, body = await view.description(tx, found.job_id)
+    index, parameters, body = await read_model.description(tx, found.job_id)
     return replies.JobDetail(
         query_id=query.query_id,
         client=query.client,
@@ -145,8 +145,8 @@ async def _show_job(tx: Transaction, principal: Principal, query: asked.ShowJob)
         array_index=index,
         parameters=parameters,
         description=msgspec.json.decode(body),
-        attempts=tuple(replies.Attempt(**row) for row in await view.attempts(tx, found.job_id)),
-        history=tuple(replies.HistoryLine(**row) for row in await view.history(tx, found.job_id)),
+        attempts=tuple(replies.Attempt(**row) for row in await read_model.attempts(tx, found.job_id)),
+        history=tuple(replies.HistoryLine(**row) for row in await read_model.history(tx, found.job_id)),
         reason_text=reasons[found.job_id]["text"] if reasons else "",
         holders=tuple(replies.HolderLine(**row) for row in await pilot.of_job(tx, found.job_id)),
         lease=_lease(found.lease),
@@ -180,7 +180,7 @@ async def _peek_job(
         ticket = orders.ticket(*peeking(peek)) if orders else ""
         tx.send(inbox(found.site), found.lease.pilot_id, msgspec.structs.replace(peek, ticket=ticket))
         return None
-    text = (await view.tails(tx, found.job_id))[query.stream == "stderr"]
+    text = (await read_model.tails(tx, found.job_id))[query.stream == "stderr"]
     return replies.JobOutput(
         query_id=query.query_id,
         client=query.client,
@@ -195,7 +195,9 @@ async def _peek_job(
 
 async def _list_queues(tx: Transaction, principal: Principal, query: asked.ListQueues) -> replies.Queues:
     most = min(query.after + query.limit + 1, QUEUES_LIMIT)
-    rows = await view.queues(tx, scope(principal, "see"), most, watched=await queue.is_watched(tx))
+    rows = await read_model.queues(
+        tx, scope(principal, "see"), most, watched=await queue_stats.is_watched(tx)
+    )
     queues, after = page([_queue(row) for row in rows[query.after :]], 0, query.limit)
     following = None if after is None else query.after + after
     return replies.Queues(query_id=query.query_id, client=query.client, queues=queues, after=following)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import numpy as np
 import structlog
 
-from wms.db import ce_state, limit, pilot, queue, task_queue, wait_reason
+from wms.db import ce_state, limit, pilot, queue_stats, task_queue, wait_reason
 from wms.db.database import Database, Transaction
-from wms.db.queue import Waiting
+from wms.db.queue_stats import Waiting
 from wms.db.wait_reason import Told, WaitReason
 from wms.ids import TaskQueueId
 from wms.job.reasons import Wait
@@ -18,7 +18,7 @@ from wms.messages import events
 from wms.runtime.newcomers import Newcomers
 from wms.why.notices import shut_out
 from wms.why.survey import Survey
-from wms.why.tier import Judgement, Standing, judge, judge_private
+from wms.why.wait_tiers import Judgement, Standing, judge, judge_private
 
 log = structlog.get_logger()
 
@@ -63,7 +63,7 @@ class Reasons:
             log.info("reasons changed", queues=changed, seconds=round(took, 3))
 
     async def _look(self, tx: Transaction) -> int:
-        waiting = await queue.waiting(tx)
+        waiting = await queue_stats.waiting(tx)
         if waiting is None:
             return 0
         told = await wait_reason.read(tx)

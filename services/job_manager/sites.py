@@ -12,7 +12,7 @@ from services.job_manager.canaries import Canaries
 from services.job_manager.paging import REPLY_BYTES, fitting, page, read_page
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
-from wms.db import ad, canary, ce_plan, ce_state, limit, operator_order, view
+from wms.db import ad, canary, ce_plan, ce_state, limit, operator_order, read_model
 from wms.db.database import Transaction
 from wms.errors import Rejected
 from wms.messages import queries as asked
@@ -170,12 +170,12 @@ async def _reader(
     tx: Transaction, ad_bytes: int, place: Place = ("", "")
 ) -> Callable[[int, int], Awaitable[list[replies.SiteLine]]]:
     """Return what reads lines of elements, of a site or of all: at most so many from a number on."""
-    known, losses = await ce_state.read(tx), await view.losses(tx)
+    known, losses = await ce_state.read(tx), await read_model.losses(tx)
 
     async def read(after: int, limit: int) -> list[replies.SiteLine]:
         return [
             _line(row, ce_state.of(known, *there), losses.get(there, PilotLosses()), ad_bytes)
-            for row in await view.sites(tx, after, limit, *place)
+            for row in await read_model.sites(tx, after, limit, *place)
             for there in [(row["site"], row["ce"])]
         ]
 

@@ -7,9 +7,19 @@ import asyncpg
 from msgspec.structs import asdict
 
 from services.job_manager.relaxations import relaxations
-from wms.db import ce_door, ce_state, dependency, limit, pilot, queue, task_queue, view, wait_reason
+from wms.db import (
+    ce_door,
+    ce_state,
+    dependency,
+    limit,
+    pilot,
+    queue_stats,
+    read_model,
+    task_queue,
+    wait_reason,
+)
 from wms.db.database import Transaction
-from wms.db.queue import QueueNow
+from wms.db.queue_stats import QueueNow
 from wms.dispatch.forwarding import Forwarded, Ways
 from wms.job.job import Job, StopOrder
 from wms.job.reasons import ADVICE, WAIT_ADVICE
@@ -28,8 +38,8 @@ from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement, Resource
 from wms.why.forecast import forecast
 from wms.why.notices import avoidance, shut_out, why_shut
-from wms.why.tier import judge, judge_private, standing
 from wms.why.verdict import AVOIDED, Place, Verdict, failures, verdicts
+from wms.why.wait_tiers import judge, judge_private, standing
 
 CES_LIMIT = 200
 AWAITED_SHOWN = 10
@@ -47,7 +57,7 @@ async def explain_job(
     """Return the sentence and its evidence."""
     if found.state is State.WAITING:
         return await _explain_waiting(tx, found, query, segments)
-    last = (await view.history(tx, found.job_id))[-1]
+    last = (await read_model.history(tx, found.job_id))[-1]
     code = last["reason"]
     awaited = await _awaited(tx, found) if found.state is State.HELD else ""
     return replies.JobWhy(
@@ -108,11 +118,11 @@ async def _explain_waiting(
     tx: Transaction, found: Job, query: WhyJob, segments: tuple[int, ...]
 ) -> replies.JobWhy:
     requirements = (await task_queue.read(tx, [found.tq_id]))[found.tq_id]
-    places = [Place.of(*each) for each in await view.places(tx, requirements.vo)]
-    known, losses = await ce_state.read(tx), await view.losses(tx)
+    places = [Place.of(*each) for each in await read_model.places(tx, requirements.vo)]
+    known, losses = await ce_state.read(tx), await read_model.losses(tx)
     against = (*_avoided(known), *await _limits(tx, requirements, places))
     said = verdicts(requirements, places, against)
-    now = await queue.read(tx, found.tq_id)
+    now = await queue_stats.read(tx, found.tq_id)
     face = standing(requirements, said, chance=await wait_reason.chance(tx, found.tq_id))
     code, text = judge_private(judge(face), requirements, await pilot.private(tx))
     return replies.JobWhy(

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from services import lean
+from services import fast_start
 from services.matcher import ads
 from services.matcher.config import Config
 from services.matcher.feed import Feed
@@ -95,5 +95,5 @@ async def _take_part(host: Host, index: QueueIndex, matching: Matching) -> None:
 
 
 if __name__ == "__main__":
-    lean.started()
+    fast_start.started()
     serve("matcher", Config, build)

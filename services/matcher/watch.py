@@ -3,9 +3,9 @@
 import time
 from collections import Counter
 
-from wms.db import queue
+from wms.db import queue_stats
 from wms.db.database import Database
-from wms.db.queue import QueueState
+from wms.db.queue_stats import QueueState
 from wms.ids import TaskQueueId
 from wms.matching.draw_law import Law
 from wms.matching.queue_stats import Level
@@ -51,15 +51,15 @@ class Watch:
         changed = [tq_id for tq_id, said in now.items() if self._is_news(tq_id, *said)]
         states = [self._state(tq_id, *now[tq_id]) for tq_id in changed]
         async with self._db.transaction() as tx:
-            await queue.serve(tx, matched)
-            watching = await queue.watch(tx, self._name, self._law)
+            await queue_stats.serve(tx, matched)
+            watching = await queue_stats.watch(tx, self._name, self._law)
             if watching:
                 if self._written is None:
-                    await queue.keep_only(tx, sorted(now))
+                    await queue_stats.keep_only(tx, sorted(now))
                     states = [self._state(tq_id, *said) for tq_id, said in now.items()]
                 else:
-                    await queue.forget(tx, sorted(self._written.keys() - now.keys()))
-                await queue.write(tx, states)
+                    await queue_stats.forget(tx, sorted(self._written.keys() - now.keys()))
+                await queue_stats.write(tx, states)
         self._matched.subtract(matched)
         for tq_id in [each for each, count in self._matched.items() if not count]:
             del self._matched[tq_id]

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from services import lean
+from services import fast_start
 from services.pilot_submitter.clearing import Clearing
 from services.pilot_submitter.config import Config
 from services.pilot_submitter.following import Following
@@ -49,5 +49,5 @@ async def build(host: Host, config: Config) -> None:
 
 
 if __name__ == "__main__":
-    lean.started()
+    fast_start.started()
     serve("pilot_submitter", Config, build)

@@ -18,7 +18,7 @@ from wms.dispatch.port import Request
 from wms.errors import Rejected
 from wms.matching.grouping import Requirements
 from wms.provisioning.demand import Avoided
-from wms.provisioning.hosts import Hosts
+from wms.provisioning.pilot_class import Hosts
 from wms.site import ComputingElement
 
 log = structlog.get_logger()

@@ -30,7 +30,7 @@ from wms.db import (
     limit,
     pilot,
     pilot_order,
-    queue,
+    queue_stats,
     share,
     task_queue,
 )
@@ -45,9 +45,9 @@ from wms.matching.limits import Limits
 from wms.matching.shares import VoGroup
 from wms.provisioning.demand import Avoided, Waiting
 from wms.provisioning.health import State
-from wms.provisioning.in_turn import InTurn
-from wms.provisioning.leeway import Leeway, concerned
+from wms.provisioning.limit_headroom import Leeway, concerned
 from wms.provisioning.plan import Caps, Choice, Decision, Order, Pilots, Plan, plan
+from wms.provisioning.planning_turns import InTurn
 from wms.provisioning.private import Allocation, OrderedPilot, allocate
 from wms.provisioning.private_groups import PrivateGroups
 from wms.provisioning.purpose import Purpose
@@ -270,7 +270,7 @@ class Provisioning:
         self._written = None
 
     async def _waiting(self, tx: Transaction) -> list[Waiting]:
-        watched = await queue.waiting(tx)
+        watched = await queue_stats.waiting(tx)
         counts = (
             await job.count_waiting(tx)
             if watched is None

@@ -17,7 +17,7 @@ from wms.matching.ads import advertised
 from wms.matching.clauses import fits
 from wms.matching.grouping import Requirements
 from wms.provisioning.demand import Avoided, Waiting
-from wms.provisioning.hosts import Hosts
+from wms.provisioning.pilot_class import Hosts
 from wms.provisioning.plan import Order, Pilots, plan
 from wms.site import AdvertisedElement, as_it_is, without_ad
 

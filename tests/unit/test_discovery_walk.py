@@ -13,7 +13,7 @@ from wms.discovery.address import Address, address, near, refusal
 from wms.discovery.admission import Asker, admits
 from wms.discovery.document import LEADS_LIMIT, SIZE_LIMIT, read_element, read_index
 from wms.discovery.memory import Memory, Terms
-from wms.discovery.told import Element, Told
+from wms.discovery.server_answers import Element, Told
 from wms.discovery.walk import Bounds, Found, Walk
 from wms.errors import Rejected
 from wms.glue.glue1 import ComputingElement

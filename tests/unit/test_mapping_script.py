@@ -30,7 +30,7 @@ from wms.dispatch.port import Request
 from wms.errors import Rejected, Unavailable
 from wms.provisioning.demand import Avoided
 from wms.provisioning.host_requirements import Bound
-from wms.provisioning.hosts import Hosts
+from wms.provisioning.pilot_class import Hosts
 from wms.site import AdvertisedElement
 
 NAMED: dict[Kind, tuple[str, ...]] = {

@@ -16,8 +16,8 @@ from wms.matching.grouping import Requirements, processor_tags
 from wms.matching.limits import Count, Key, Limit, Limits
 from wms.matching.node_facts import wish
 from wms.provisioning.demand import Avoided, Waiting, gather, reach
-from wms.provisioning.hosts import Hosts
-from wms.provisioning.leeway import ARRIVAL_SECONDS, Leeway
+from wms.provisioning.limit_headroom import ARRIVAL_SECONDS, Leeway
+from wms.provisioning.pilot_class import Hosts
 from wms.provisioning.plan import Caps, Pilots, Plan, plan
 from wms.site import AdvertisedElement, ComputingElement, Resource
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.unit.taskqueue_strategies import asks
 from wms.ids import TaskQueueId
-from wms.provisioning.in_turn import CHARACTERS, InTurn
+from wms.provisioning.planning_turns import CHARACTERS, InTurn
 
 LARGEST = 20_000
 

@@ -15,8 +15,8 @@ from wms.matching.grouping import Requirements, processor_tags
 from wms.provisioning.demand import WAYS, Wanted, obstacles, reach
 from wms.site import ComputingElement, folded
 from wms.why.relaxation import MOST, changes, openings, relaxed
-from wms.why.tier import judge, standing
 from wms.why.verdict import Place, failures, verdicts
+from wms.why.wait_tiers import judge, standing
 
 SEGMENTS = (500, 5_000, 50_000)
 

@@ -17,8 +17,8 @@ from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import Resource
 from wms.why.notices import why_shut
 from wms.why.survey import Survey
-from wms.why.tier import Judgement, Standing, judge, standing
 from wms.why.verdict import AVOIDED, Place, verdicts
+from wms.why.wait_tiers import Judgement, Standing, judge, standing
 
 Closed = Mapping[tuple[str, str], set[Pair]]
 

@@ -18,7 +18,7 @@ from wms.bus.kafka import Kafka, Message, Settings
 from wms.bus.reader import Reader
 from wms.bus.topics import find
 from wms.discovery.address import Address
-from wms.discovery.told import Element, Told
+from wms.discovery.server_answers import Element, Told
 from wms.errors import Rejected
 from wms.glue.ad import element_of
 from wms.glue.glue1 import ComputingElement

@@ -14,9 +14,9 @@ from wms.cli.options import Flag, Slots
 from wms.cli.session import OK, SOME_FAILED, quiet, run_async
 
 if TYPE_CHECKING:
-    from wms.cli.board import Board
     from wms.cli.figures import Phases
     from wms.cli.library_map import Unit
+    from wms.cli.progress import Board
     from wms.cli.token_count import Counts
     from wms.client import Client, Submission
     from wms.embedded.system import System
@@ -67,10 +67,10 @@ def demo(
 
 
 async def _demo(data: Path | None, slots: int | None, kafka: str) -> dict[str, Any]:
-    from wms.cli.board import Board
     from wms.cli.figures import Phases
     from wms.cli.own_system import own_system
     from wms.cli.printing import note
+    from wms.cli.progress import Board
 
     quiet()
     phases = Phases()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wms.bus.ad_topic import AdTopic
     from wms.discovery.address import Address
     from wms.discovery.admission import Asker
-    from wms.discovery.told import Element
+    from wms.discovery.server_answers import Element
     from wms.discovery.walk import Found, Visit
     from wms.glue.quantity import Quantity
 

@@ -146,7 +146,7 @@ async def _settings(common: Common, *, fresh: bool) -> "AsyncIterator[Settings]"
 
 
 async def _run(settings: "Settings", plan: "Plan") -> dict[str, Any]:
-    from wms.cli.board import Board
+    from wms.cli.progress import Board
     from wms.cli.trace_report import report
     from wms.cli.trace_run import Feeding, Keys, Owners, advertised
     from wms.runtime import clock

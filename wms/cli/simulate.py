@@ -86,7 +86,7 @@ def _check(jobs: int | None, seeds: int) -> None:
 
 
 def _compared(workload: "Workload", scenarios: "list[Scenario]", seeds: int) -> "list[Result]":
-    from wms.cli.board import Board
+    from wms.cli.progress import Board
     from wms.simulation.comparison import compare
 
     with Board() as board:

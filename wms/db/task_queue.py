@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from wms.db import waiting_room
+from wms.db import waiting_limits
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, TaskQueueId
@@ -46,7 +46,7 @@ async def keep(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
     removed = [row["tq_id"] for row in rows if row["removed"]]
     if removed:
         await tx.execute(SQL["revive"], removed)
-    await waiting_room.forget(tx, ids)
+    await waiting_limits.forget(tx, ids)
 
 
 async def read(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> dict[TaskQueueId, Requirements]:

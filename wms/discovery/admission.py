@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from wms.discovery.told import Element
+from wms.discovery.server_answers import Element
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):

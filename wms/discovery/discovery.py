@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple, Self
 import msgspec
 
 from wms.discovery.address import Address
-from wms.discovery.lanes import Lanes
 from wms.discovery.memory import Memory, Recalled, Terms
+from wms.discovery.parallelism import Lanes
 from wms.discovery.port import Source
-from wms.discovery.told import Told
+from wms.discovery.server_answers import Told
 from wms.discovery.walk import Bounds, Found, Walk
 from wms.errors import Rejected, Unavailable
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from wms.discovery.address import Address, Kind, address
-from wms.discovery.told import Element, Told
+from wms.discovery.server_answers import Element, Told
 from wms.errors import Rejected, shown
 from wms.glue import ldif, versions
 from wms.glue.arc_json import tree_of_json

@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 from wms.discovery.address import Address
 from wms.discovery.document import SIZE_LIMIT, read_index
-from wms.discovery.told import Told
+from wms.discovery.server_answers import Told
 from wms.errors import Unavailable
 
 

@@ -14,7 +14,7 @@ import aiohttp
 
 from wms.discovery.address import Address
 from wms.discovery.document import SIZE_LIMIT, read_element, read_index
-from wms.discovery.told import Told
+from wms.discovery.server_answers import Told
 from wms.errors import Unavailable
 from wms.web import Credential, body
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from wms.backoff import delays
-from wms.discovery.told import Told
+from wms.discovery.server_answers import Told
 
 State: TypeAlias = Literal["unknown", "fresh", "stale", "resting"]
 

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from wms.discovery.address import Address
-from wms.discovery.told import Told
+from wms.discovery.server_answers import Told
 
 
 class Source(Protocol):

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from wms.discovery.address import Address, Kind, refusal
-from wms.discovery.told import Element, Told
+from wms.discovery.server_answers import Element, Told
 
 Outcome: TypeAlias = Literal["answered", "remembered", "stale", "late", "failed", "resting", "refused"]
 UNHEARD: frozenset[Outcome] = frozenset({"late", "failed", "resting"})

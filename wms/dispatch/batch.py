@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from wms.dispatch.commands import Tools
-from wms.dispatch.place import Places
+from wms.dispatch.pilot_directories import Places
 from wms.dispatch.port import Order, Output, Sighting, batches, last_line, settled
 from wms.dispatch.script import pilot_script
 from wms.errors import Unavailable

@@ -25,7 +25,7 @@ from wms.errors import Rejected
 from wms.matching.ads import job_ad, resource_ad, resource_sketch, words
 from wms.matching.grouping import Requirements
 from wms.provisioning.host_requirements import Bound, Plain, Unasked, host_requirements_of
-from wms.provisioning.hosts import Hosts, do
+from wms.provisioning.pilot_class import Hosts, do
 from wms.site import ComputingElement, Told, Value
 
 _LONGEST, _LARGEST = 255, 2**53

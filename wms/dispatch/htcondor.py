@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from wms.dispatch.commands import Tools
-from wms.dispatch.place import Places
+from wms.dispatch.pilot_directories import Places
 from wms.dispatch.policy import of_ad
 from wms.dispatch.port import Order, Output, Request, Sighting, batches, last_line
 from wms.dispatch.script import pilot_script

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from wms.dispatch.place import Places
+from wms.dispatch.pilot_directories import Places
 from wms.dispatch.policy import environment
 from wms.dispatch.port import Order, Output, Sighting, last_line
 from wms.files import write_secret

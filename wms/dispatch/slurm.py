@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import structlog
 
 from wms.dispatch.commands import Tools
-from wms.dispatch.place import Places
+from wms.dispatch.pilot_directories import Places
 from wms.dispatch.policy import comment
 from wms.dispatch.port import Order, Output, Request, Sighting, batches, last_line, settled
 from wms.dispatch.script import pilot_script

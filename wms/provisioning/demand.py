@@ -19,8 +19,8 @@ from wms.matching.grouping import Requirements, slots_needed
 from wms.matching.limits import Key
 from wms.matching.two_sided import job_rank
 from wms.provisioning.health import Place
-from wms.provisioning.hosts import Hosts
-from wms.provisioning.leeway import Leeway
+from wms.provisioning.limit_headroom import Leeway
+from wms.provisioning.pilot_class import Hosts
 from wms.provisioning.private_groups import NOBODY, PrivateGroups
 from wms.provisioning.purpose import GROUPS
 from wms.site import PRIVATE, ComputingElement, PilotOwner, Resource, ad_of, folded, plain, private

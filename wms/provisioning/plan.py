@@ -34,8 +34,8 @@ from wms.provisioning.demand import (
     pilot_at,
 )
 from wms.provisioning.health import Place
-from wms.provisioning.hosts import Hosts
-from wms.provisioning.leeway import Leeway
+from wms.provisioning.limit_headroom import Leeway
+from wms.provisioning.pilot_class import Hosts
 from wms.provisioning.private_groups import NOBODY, PrivateGroups
 from wms.provisioning.purpose import Purpose
 from wms.site import ComputingElement, PilotOwner, Resource, ad_of, as_it_is, with_ad

@@ -1,6 +1,6 @@
 """The standing of all task queues at once: the same clauses, each distinct part judged once for each computing element.
 
-What `wms.why.tier.standing` adds up for one queue is gathered here over arrays; a test holds the two equal. The free slots
+What `wms.why.wait_tiers.standing` adds up for one queue is gathered here over arrays; a test holds the two equal. The free slots
 of an element are shared out as the draw would: to the highest CPU segment first, among its queues by weight.
 """
 
@@ -21,7 +21,7 @@ from wms.queue_index.clause_columns import column_of
 from wms.queue_index.growable_array import Growing
 from wms.queue_index.significant_attributes import Faces
 from wms.site import ComputingElement, Resource, plain
-from wms.why.tier import Standing, contradiction
+from wms.why.wait_tiers import Standing, contradiction
 
 Mask = NDArray[np.bool_]
 Ints = NDArray[np.int64]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.waiting import eventually
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.place import KEPT_DIRECTORIES
+from wms.dispatch.pilot_directories import KEPT_DIRECTORIES
 from wms.dispatch.port import Order, Sighting
 from wms.ids import PilotId
 
