@@ -14,8 +14,8 @@ import numpy as np
 from bench.validity import InvalidError, Match
 from bench.workload import POPULATION, SHARING, VO, Pilot
 from services.matcher.ads import Elements
-from services.matcher.feed import Feed
-from services.matcher.gate import Gate
+from services.matcher.index_sync import Feed
+from services.matcher.limit_gate import Gate
 from services.matcher.matching import Matching, leeway_for
 from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys, SignedOrder

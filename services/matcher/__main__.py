@@ -9,15 +9,15 @@ import numpy as np
 
 from services import fast_start
 from services.matcher import ads
+from services.matcher.avoided_elements import Standing
 from services.matcher.config import Config
-from services.matcher.feed import Feed
-from services.matcher.gate import Gate
-from services.matcher.learning import Learning
+from services.matcher.index_sync import Feed
+from services.matcher.limit_gate import Gate
 from services.matcher.matching import Matching
-from services.matcher.pilots import AskingPilots
-from services.matcher.rules import Rules
-from services.matcher.standing import Standing
-from services.matcher.watch import Watch
+from services.matcher.pilot_allowance import AskingPilots
+from services.matcher.policy_refresh import Rules
+from services.matcher.queue_parsing import Learning
+from services.matcher.queue_stats import Watch
 from wms.bus.consumer import Policy
 from wms.messages import ads as ad_messages
 from wms.messages import requests

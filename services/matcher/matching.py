@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import structlog
 
-from services.matcher.gate import Gate
-from services.matcher.pilots import AskingPilots
+from services.matcher.limit_gate import Gate
+from services.matcher.pilot_allowance import AskingPilots
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import block, job, task_queue
@@ -104,7 +104,7 @@ class Matching:
         """Whether other matchers are to be told which jobs wait no more."""
         self.matched = 0
         self.by_queue: Counter[TaskQueueId] = Counter()
-        """Jobs matched since someone took them off (`services.matcher.watch`)."""
+        """Jobs matched since someone took them off (`services.matcher.queue_stats`)."""
 
     async def handle(self, tx: Transaction, batch: Sequence[Delivery[MatchRequest]]) -> None:
         """Answer each request."""

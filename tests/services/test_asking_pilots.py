@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from services.matcher.matching import Matching
-from services.matcher.pilots import AHEAD_PER_JOB, LEASES_PER_SLOT, AskingPilots
+from services.matcher.pilot_allowance import AHEAD_PER_JOB, LEASES_PER_SLOT, AskingPilots
 from tests.services.world import World, pilot, result
 from wms.audit import audit
 from wms.bus.consumer import Delivery

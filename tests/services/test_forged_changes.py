@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from services.matcher.feed import Feed
-from services.matcher.watch import Watch
+from services.matcher.index_sync import Feed
+from services.matcher.queue_stats import Watch
 from tests.contract.bus import settings_for
 from tests.services.world import NOTICES, World
 from tests.waiting import eventually

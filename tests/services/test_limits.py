@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from msgspec.structs import asdict
 
-from services.matcher.feed import Feed
-from services.matcher.gate import Gate
+from services.matcher.index_sync import Feed
+from services.matcher.limit_gate import Gate
 from services.matcher.matching import Matching
-from services.matcher.rules import Rules
+from services.matcher.policy_refresh import Rules
 from tests.services.world import NOTICES, Held, World, pilot, result, user
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, Settings

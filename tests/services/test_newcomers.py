@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from services.job_manager.reasons import Reasons
-from services.matcher.feed import Feed
-from services.matcher.learning import Learning
+from services.matcher.index_sync import Feed
+from services.matcher.queue_parsing import Learning
 from tests.hostile.expensive import requirements as expensive
 from tests.services.test_why import advertise
 from tests.services.world import NOTICES, World

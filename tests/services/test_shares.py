@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from services.matcher.rules import Rules
+from services.matcher.policy_refresh import Rules
 from tests.services.world import World, user
 from wms.ids import CommandId
 from wms.matching.shares import GroupShare

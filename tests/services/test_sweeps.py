@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from services.matcher.feed import Feed
-from services.matcher.gate import Gate
+from services.matcher.index_sync import Feed
+from services.matcher.limit_gate import Gate
 from services.matcher.matching import Matching
 from tests.services.world import NOTICES, World, pilot, result, user
 from wms.audit import audit

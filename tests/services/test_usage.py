@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from services.job_manager.queries import Queries
 from services.job_manager.reports import Reports
-from services.matcher.rules import Rules
+from services.matcher.policy_refresh import Rules
 from tests.services.world import World, pilot, result, user
 from wms.bus.consumer import Delivery
 from wms.db import usage

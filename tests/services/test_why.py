@@ -9,7 +9,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from services.matcher.watch import Watch
+from services.matcher.queue_stats import Watch
 from tests.services.world import World, pilot, user
 from wms.bus.consumer import Delivery
 from wms.db import ad, limit

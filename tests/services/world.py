@@ -22,12 +22,12 @@ from services.job_manager.leases import Leases
 from services.job_manager.queries import Queries
 from services.job_manager.reasons import Reasons
 from services.job_manager.reports import Reports
-from services.matcher.feed import Feed
-from services.matcher.gate import Gate
+from services.matcher.avoided_elements import Standing
+from services.matcher.index_sync import Feed
+from services.matcher.limit_gate import Gate
 from services.matcher.matching import Matching
-from services.matcher.rules import Rules
-from services.matcher.standing import Standing
-from services.matcher.watch import Watch
+from services.matcher.policy_refresh import Rules
+from services.matcher.queue_stats import Watch
 from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
-from services.matcher.gate import Gate
+from services.matcher.limit_gate import Gate
 from wms.db import limit, share, task_queue, usage
 from wms.db.database import Database, Transaction
 from wms.db.limit import Leased

@@ -4,7 +4,7 @@ The feed is opened before the load, so that a job that began to wait during it i
 still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue. Changes that no
 service signed are passed over.
 
-A new queue whose requirements take long to parse is prepared first (`services.matcher.learning`). Until it is in the index, changes
+A new queue whose requirements take long to parse is prepared first (`services.matcher.queue_parsing`). Until it is in the index, changes
 of its jobs are passed over; then they are read from the database.
 """
 

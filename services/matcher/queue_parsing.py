@@ -4,7 +4,7 @@ import time
 
 import structlog
 
-from services.matcher.feed import Feed
+from services.matcher.index_sync import Feed
 from wms.db.database import GONE, RETRIED
 from wms.ids import TaskQueueId
 from wms.runtime.newcomers import Newcomers
