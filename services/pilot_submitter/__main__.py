@@ -4,14 +4,14 @@ import os
 from pathlib import Path
 
 from services import fast_start
-from services.pilot_submitter.clearing import Clearing
+from services.pilot_submitter.ce_health import Watch
 from services.pilot_submitter.config import Config
-from services.pilot_submitter.following import Following
-from services.pilot_submitter.health import Watch
-from services.pilot_submitter.making import PilotMaker
+from services.pilot_submitter.configured_endpoints import doors_of
+from services.pilot_submitter.pilot_factory import PilotMaker
+from services.pilot_submitter.pilot_tracking import Following
 from services.pilot_submitter.provisioning import Provisioning
-from services.pilot_submitter.renewing import TokenRenewing
-from services.pilot_submitter.wiring import doors_of
+from services.pilot_submitter.stray_pilots import Clearing
+from services.pilot_submitter.token_renewal import TokenRenewing
 from wms.auth.keys import load_key
 from wms.provisioning.plan import Caps
 from wms.runtime.host import Host, serve

@@ -16,10 +16,10 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from services.pilot_submitter.asking import Asking
-from services.pilot_submitter.doors import Door, Doors, Place
-from services.pilot_submitter.following import Following
-from services.pilot_submitter.making import PilotMaker
+from services.pilot_submitter.ce_endpoints import Door, Doors, Place
+from services.pilot_submitter.host_requests import Asking
+from services.pilot_submitter.pilot_factory import PilotMaker
+from services.pilot_submitter.pilot_tracking import Following
 from wms.db import (
     ad,
     canary,

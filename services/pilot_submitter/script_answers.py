@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 import structlog
 
-from services.pilot_submitter.wanted_questions import Owner, WantedQuestions
+from services.pilot_submitter.script_questions import Owner, WantedQuestions
 from wms.dispatch.mapping_script import ANSWERS_TOLD, Outcome, ScriptAnswer, ScriptedMapping
 from wms.dispatch.sandbox import Sandbox
 from wms.errors import Unavailable

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from services.pilot_submitter.clearing import CANCEL_PAUSE_SECONDS, LOOK_SECONDS, Clearing
-from services.pilot_submitter.doors import Door, Doors, Terms
-from services.pilot_submitter.following import GIVEN_UP_SECONDS, Following
+from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
+from services.pilot_submitter.pilot_tracking import GIVEN_UP_SECONDS, Following
+from services.pilot_submitter.stray_pilots import CANCEL_PAUSE_SECONDS, LOOK_SECONDS, Clearing
 from tests.services.world import World
 from tests.waiting import eventually
 from wms.db import pilot

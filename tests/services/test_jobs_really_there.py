@@ -32,10 +32,10 @@ from services.advertiser.queues import wanted
 from services.advertiser.slurm import Slurm
 from services.advertiser.statement import state
 from services.matcher import ads
+from services.pilot_submitter.ce_endpoints import Doors
 from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
-from services.pilot_submitter.doors import Doors
-from services.pilot_submitter.following import Following
-from services.pilot_submitter.making import PilotMaker
+from services.pilot_submitter.pilot_factory import PilotMaker
+from services.pilot_submitter.pilot_tracking import Following
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services import fake_batch_tools
 from tests.services.world import World, pilot, user

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from services.pilot_submitter.doors import Door, Doors, Terms
-from services.pilot_submitter.following import Following
+from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
+from services.pilot_submitter.pilot_tracking import Following
 from tests.services.world import Held, World, user
 from wms.cli.timeline import told
 from wms.dispatch.port import Sighting

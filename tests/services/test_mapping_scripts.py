@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from services.pilot_submitter.ce_endpoints import Doors
 from services.pilot_submitter.config import Config
-from services.pilot_submitter.doors import Doors
-from services.pilot_submitter.following import Following
-from services.pilot_submitter.making import PilotMaker
+from services.pilot_submitter.configured_endpoints import doors_of
+from services.pilot_submitter.pilot_factory import PilotMaker
+from services.pilot_submitter.pilot_tracking import Following
 from services.pilot_submitter.provisioning import Provisioning
-from services.pilot_submitter.wiring import doors_of
 from tests.contract.test_sandbox import LONG, program, skip_without_sandbox
 from tests.services.test_why import why
 from tests.services.world import World

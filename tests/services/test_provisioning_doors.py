@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from services.matcher.ads import Elements
+from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
 from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
-from services.pilot_submitter.doors import Door, Doors, Terms
-from services.pilot_submitter.following import Following
-from services.pilot_submitter.making import PilotMaker
+from services.pilot_submitter.pilot_factory import PilotMaker
+from services.pilot_submitter.pilot_tracking import Following
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services.test_why import why
 from tests.services.world import World

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from services.pilot_submitter.ce_endpoints import Doors
 from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
-from services.pilot_submitter.doors import Doors
-from services.pilot_submitter.following import Following
-from services.pilot_submitter.making import PilotMaker
+from services.pilot_submitter.pilot_factory import PilotMaker
+from services.pilot_submitter.pilot_tracking import Following
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services.world import World
 from tests.waiting import eventually

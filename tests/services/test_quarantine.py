@@ -8,8 +8,8 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from services.pilot_submitter.doors import Doors
-from services.pilot_submitter.health import Watch
+from services.pilot_submitter.ce_endpoints import Doors
+from services.pilot_submitter.ce_health import Watch
 from tests.services.world import Held, World, ids, pilot, result, user
 from wms.audit.auditor import audit
 from wms.auth.principal import Principal

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from services.advertiser.site_rule import with_rule
 from services.matcher import ads
+from services.pilot_submitter.ce_endpoints import Doors
 from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
-from services.pilot_submitter.doors import Doors
-from services.pilot_submitter.following import Following
-from services.pilot_submitter.making import PilotMaker
+from services.pilot_submitter.pilot_factory import PilotMaker
+from services.pilot_submitter.pilot_tracking import Following
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services.test_limits import Matcher, asked, hear, patient
 from tests.services.world import World, pilot, user

@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 
 from deploy.testbed.testbed import Testbed
-from services.pilot_submitter.clearing import Clearing
-from services.pilot_submitter.doors import Door, Doors, Terms
+from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
+from services.pilot_submitter.stray_pilots import Clearing
 from tests.contract.dispatch.grounds import WAITS, order
 from tests.middleware import Sites
 from tests.services.world import World, world

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from services.pilot_submitter.asking import Asking
-from services.pilot_submitter.doors import Door, Doors, Terms
+from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
+from services.pilot_submitter.host_requests import Asking
 from wms.db.pilot import Sent, Supply
 from wms.dispatch.forwarding import DoorTerms, forward
 from wms.dispatch.local import LocalDispatcher

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.pilot_submitter.doors import FIRST_PAUSE, LONGEST_PAUSE, Door, Doors, Terms
+from services.pilot_submitter.ce_endpoints import FIRST_PAUSE, LONGEST_PAUSE, Door, Doors, Terms
 from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Request

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.pilot_submitter.asking import Asking
-from services.pilot_submitter.doors import Door, Doors, Terms
+from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
+from services.pilot_submitter.host_requests import Asking
 from services.pilot_submitter.script_answers import RETRY_SECONDS, ScriptAnswers, Version
-from services.pilot_submitter.wanted_questions import WANTED_LIMIT, WantedQuestions
+from services.pilot_submitter.script_questions import WANTED_LIMIT, WantedQuestions
 from tests.unit.test_asking import asks, element
 from wms.dispatch.forwarding import DoorTerms, Ways, forward
 from wms.dispatch.local import LocalDispatcher

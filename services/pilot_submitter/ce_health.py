@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import structlog
 
-from services.pilot_submitter.doors import Door, Doors
+from services.pilot_submitter.ce_endpoints import Door, Doors
 from wms.db import canary, ce_state, pilot
 from wms.db.canary import Canary
 from wms.db.database import Database, Transaction

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import structlog
 from msgspec.structs import replace
 
-from services.pilot_submitter.doors import Door, Doors
+from services.pilot_submitter.ce_endpoints import Door, Doors
 from wms.db import pilot
 from wms.db.database import Database
 from wms.db.pilot import Ended, Followed, Pilot

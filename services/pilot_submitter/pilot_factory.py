@@ -2,8 +2,8 @@
 
 import msgspec
 
+from services.pilot_submitter.ce_endpoints import Door
 from services.pilot_submitter.config import Config, PilotSettings
-from services.pilot_submitter.doors import Door
 from wms.auth.keys import SigningKey
 from wms.auth.orders import OrderKeys, PilotCredential
 from wms.auth.principal import Right

@@ -3,7 +3,7 @@
 A pilot that waited in a batch system until its token had ended finds a new one within seconds of its start.
 """
 
-from services.pilot_submitter.making import PilotMaker
+from services.pilot_submitter.pilot_factory import PilotMaker
 from wms.db import pilot
 from wms.db.database import Database
 from wms.messages.site_inbox import inbox

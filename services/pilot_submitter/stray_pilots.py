@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 
 import structlog
 
-from services.pilot_submitter.doors import Door, Doors, Patience
-from services.pilot_submitter.following import LINGERING_SECONDS
+from services.pilot_submitter.ce_endpoints import Door, Doors, Patience
+from services.pilot_submitter.pilot_tracking import LINGERING_SECONDS
 from wms.db import pilot
 from wms.db.database import Database
 from wms.db.pilot import Listed

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from services.pilot_submitter.ce_endpoints import Door, Doors, Place, Terms
 from services.pilot_submitter.config import (
     ArcSettings,
     Config,
@@ -14,7 +15,6 @@ from services.pilot_submitter.config import (
     PbsSettings,
     SlurmSettings,
 )
-from services.pilot_submitter.doors import Door, Doors, Place, Terms
 from services.pilot_submitter.script_answers import SandboxedScript, ScriptAnswers
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import Element

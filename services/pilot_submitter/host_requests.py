@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import structlog
 
-from services.pilot_submitter.doors import Door, Doors, Patience, Place
+from services.pilot_submitter.ce_endpoints import Door, Doors, Patience, Place
 from services.pilot_submitter.script_answers import ScriptAnswers, Version
 from wms.db.pilot import Sent, Supply
 from wms.dispatch.forwarding import Forwarded, forward
