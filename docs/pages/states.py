@@ -3,7 +3,7 @@
 from textwrap import fill
 
 from docs.pages.structs import head, row
-from services.job_agent.results import LOST_CODES
+from services.job_agent.payload.outcome import LOST_CODES
 from wms.job.reasons import ADVICE, UNCOUNTED, Code
 from wms.job.state import AT_A_PILOT, ENDED, FIRST, TRANSITIONS, Event, State, sources
 

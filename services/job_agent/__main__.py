@@ -10,11 +10,11 @@ from pathlib import Path
 import uvloop
 
 from services import fast_start
-from services.job_agent import shepherd
 from services.job_agent.agent import Agent
-from services.job_agent.isolation import Isolation
-from services.job_agent.link import KafkaLink
-from services.job_agent.payload import Workplace
+from services.job_agent.kafka_link import KafkaLink
+from services.job_agent.payload import shepherd
+from services.job_agent.payload.isolation import Isolation
+from services.job_agent.payload.run import Workplace
 from wms.auth.orders import PilotCredential
 from wms.embedded.lifeline import Lifeline
 from wms.errors import Rejected, Unavailable

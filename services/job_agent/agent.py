@@ -11,16 +11,16 @@ import random
 
 import structlog
 
-from services.job_agent.asking import Asking
-from services.job_agent.holdings import Holding, Holdings
-from services.job_agent.link import KafkaLink
+from services.job_agent.kafka_link import KafkaLink
+from services.job_agent.leased_jobs import Holding, Holdings
+from services.job_agent.match_requests import Asking
 from services.job_agent.node import Node
 from services.job_agent.offered import Offered
-from services.job_agent.pace import Pace
-from services.job_agent.payload import Payload, Workplace
+from services.job_agent.payload.run import Payload, Workplace
+from services.job_agent.payload.shepherd import now
+from services.job_agent.prefetch import Pace
 from services.job_agent.reporter import Reporter, Standing
 from services.job_agent.resource import memory_mb
-from services.job_agent.shepherd import now
 from services.job_agent.slots import Slots
 from wms.backoff import delays
 from wms.errors import Unavailable

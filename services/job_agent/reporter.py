@@ -8,9 +8,9 @@ from typing import Literal
 import msgspec
 import structlog
 
-from services.job_agent.link import KafkaLink
-from services.job_agent.results import storable
-from services.job_agent.shepherd import now
+from services.job_agent.kafka_link import KafkaLink
+from services.job_agent.payload.outcome import storable
+from services.job_agent.payload.shepherd import now
 from wms.errors import Rejected, Unavailable
 from wms.ids import PilotId, ReportId
 from wms.messages.reports import REFUSED_LIMIT, Report, Result, Unfit

@@ -7,12 +7,12 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from services.job_agent.holdings import Holding, Holdings
-from services.job_agent.pace import Pace
-from services.job_agent.payload import GRACE_SECONDS, Outcome, Payload, Workplace
+from services.job_agent.leased_jobs import Holding, Holdings
+from services.job_agent.payload.outcome import agent_fault, not_begun, result_of
+from services.job_agent.payload.run import GRACE_SECONDS, Outcome, Payload, Workplace
+from services.job_agent.payload.shepherd import now
+from services.job_agent.prefetch import Pace
 from services.job_agent.reporter import Reporter
-from services.job_agent.results import agent_fault, not_begun, result_of
-from services.job_agent.shepherd import now
 from wms.ids import Epoch, JobId
 from wms.job.reasons import Code, Reason
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from services.job_agent.isolation import Isolation, fault_here
-from services.job_agent.payload import Payload
+from services.job_agent.payload.isolation import Isolation, fault_here
+from services.job_agent.payload.run import Payload
 from tests.waiting import eventually
 
 _tags = itertools.count(1)

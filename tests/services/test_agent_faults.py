@@ -13,16 +13,16 @@ import pytest_asyncio
 import uvloop
 
 from services.job_agent.__main__ import crash_words
-from services.job_agent.holdings import Holding, Holdings
-from services.job_agent.limits import Limits
+from services.job_agent.leased_jobs import Holding, Holdings
 from services.job_agent.offered import read
-from services.job_agent.pace import Pace
-from services.job_agent.payload import Workplace
-from services.job_agent.processes import Order, Processes
+from services.job_agent.payload.limits import Limits
+from services.job_agent.payload.outcome import not_begun
+from services.job_agent.payload.processes import Order, Processes
+from services.job_agent.payload.run import Workplace
+from services.job_agent.payload.shepherd import now
+from services.job_agent.payload.usage_sampling import Watched
+from services.job_agent.prefetch import Pace
 from services.job_agent.reporter import RESULTS_SECONDS, Reporter, Standing
-from services.job_agent.results import not_begun
-from services.job_agent.sampling import Watched
-from services.job_agent.shepherd import now
 from services.job_agent.slots import Slots
 from tests.services.payload_support import until
 from tests.services.test_agent_parts import Nobody, offered

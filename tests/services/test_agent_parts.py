@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.job_agent.asking import Asking
-from services.job_agent.holdings import Holding, Holdings
-from services.job_agent.limits import limits_of
+from services.job_agent.leased_jobs import Holding, Holdings
+from services.job_agent.match_requests import Asking
 from services.job_agent.node import Node
 from services.job_agent.offered import read
-from services.job_agent.pace import AHEAD_LIMIT, Pace
-from services.job_agent.payload import Outcome
+from services.job_agent.payload.limits import limits_of
+from services.job_agent.payload.outcome import not_begun, result_of
+from services.job_agent.payload.run import Outcome
+from services.job_agent.prefetch import AHEAD_LIMIT, Pace
 from services.job_agent.reporter import Reporter, Standing
 from services.job_agent.resource import describe
-from services.job_agent.results import not_begun, result_of
 from wms.errors import Unavailable
 from wms.ids import Epoch, JobId, PilotId, RequestId
 from wms.job.reasons import Code, Reason

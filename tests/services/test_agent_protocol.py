@@ -12,10 +12,11 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from services.job_agent import reporter, sampling, shepherd
+from services.job_agent import reporter
 from services.job_agent.agent import Agent
-from services.job_agent.link import KafkaLink
-from services.job_agent.payload import Workplace
+from services.job_agent.kafka_link import KafkaLink
+from services.job_agent.payload import shepherd, usage_sampling
+from services.job_agent.payload.run import Workplace
 from tests.services.payload_support import alive, new_tag
 from tests.waiting import eventually
 from wms.auth.orders import OrderKeys, PilotCredential
@@ -252,8 +253,8 @@ async def test_a_report_is_sent_again_until_it_is_answered(scene: Scene) -> None
 async def test_a_question_that_was_lost_is_asked_again_under_its_id(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.job_agent.asking.AGAIN_SECONDS", 0.3)
-    monkeypatch.setattr("services.job_agent.asking.LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("services.job_agent.match_requests.AGAIN_SECONDS", 0.3)
+    monkeypatch.setattr("services.job_agent.match_requests.LOOK_SECONDS", 0.1)
     first, second = (await scene.played.said(lambda each: isinstance(each, MatchRequest), times=2))[:2]
     assert second == msgspec.structs.replace(first, again=True)
 
@@ -264,8 +265,8 @@ async def test_results_that_follow_each_other_go_in_few_reports(
     monkeypatch.setattr(reporter, "RESULTS_SECONDS", 0.5)
     monkeypatch.setattr(reporter, "START_SECONDS", 0.5)
     # However long they take on a busy machine, all are taken.
-    monkeypatch.setattr("services.job_agent.pace.Pace.ahead", lambda *_: 20)
-    monkeypatch.setattr("services.job_agent.asking.AHEAD_LIMIT", 20)
+    monkeypatch.setattr("services.job_agent.prefetch.Pace.ahead", lambda *_: 20)
+    monkeypatch.setattr("services.job_agent.match_requests.AHEAD_LIMIT", 20)
     played, many = scene.played, [job("true") for _ in range(20)]
     began = shepherd.now()
     await played.offer(await played.asked(), *many)
@@ -416,7 +417,7 @@ async def test_an_agent_that_cannot_watch_its_payloads_ends_with_them(
     def blind(_: object) -> None:
         raise RuntimeError("no /proc here")
 
-    monkeypatch.setattr(sampling, "look", blind)
+    monkeypatch.setattr(usage_sampling, "look", blind)
     await played.offer(await played.asked(), job("sleep", tag))
     with pytest.raises(BaseExceptionGroup) as caught:
         await asyncio.wait_for(scene.running, 10)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from services.job_agent.capture import Chunk
-from services.job_agent.limits import Limits
-from services.job_agent.payload import Outcome, Payload, Workplace
-from services.job_agent.results import result_of
+from services.job_agent.payload.limits import Limits
+from services.job_agent.payload.outcome import result_of
+from services.job_agent.payload.output_capture import Chunk
+from services.job_agent.payload.run import Outcome, Payload, Workplace
 from tests.services.payload_support import ISOLATIONS
 from tests.waiting import eventually
 from wms.ids import Epoch, JobId, PilotId, SiteName

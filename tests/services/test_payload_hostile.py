@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from services.job_agent import shepherd
-from services.job_agent.container import COUNTS_TASKS, TASKS_LEAST
-from services.job_agent.isolation import Isolation
-from services.job_agent.limits import Limits
-from services.job_agent.payload import NAMESPACES, Outcome, Payload, Workplace
+from services.job_agent.payload import shepherd
+from services.job_agent.payload.container import COUNTS_TASKS, TASKS_LEAST
+from services.job_agent.payload.isolation import Isolation
+from services.job_agent.payload.limits import Limits
+from services.job_agent.payload.run import NAMESPACES, Outcome, Payload, Workplace
 from tests.services.payload_support import CAN_ISOLATE, a_line, alive, new_tag, until
 from wms.errors import Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from services.job_agent import shepherd
-from services.job_agent.limits import Limits
-from services.job_agent.payload import Payload, Workplace
+from services.job_agent.payload import shepherd
+from services.job_agent.payload.limits import Limits
+from services.job_agent.payload.run import Payload, Workplace
 from tests.services.payload_support import DAEMON, ISOLATIONS, STAY, a_line, alive, new_tag
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason

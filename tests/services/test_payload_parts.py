@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from services.job_agent import shepherd
-from services.job_agent.capture import Captured
-from services.job_agent.environment import environment_of
-from services.job_agent.limits import Limits, Usage, limits_of, nearness, size, struck
-from services.job_agent.sampling import Tree, disk_bytes, look, proportional_bytes, unlinked_bytes
-from services.job_agent.spares import Spares
+from services.job_agent.payload import shepherd
+from services.job_agent.payload.environment import environment_of
+from services.job_agent.payload.limits import Limits, Usage, limits_of, nearness, size, struck
+from services.job_agent.payload.output_capture import Captured
+from services.job_agent.payload.spare_workdirs import Spares
+from services.job_agent.payload.usage_sampling import (
+    Tree,
+    disk_bytes,
+    look,
+    proportional_bytes,
+    unlinked_bytes,
+)
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code
 from wms.jobdesc.description import JobDescription

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from services.job_agent import shepherd
-from services.job_agent.limits import Limits
-from services.job_agent.payload import Workplace
-from services.job_agent.processes import NotStarted, Order
+from services.job_agent.payload import shepherd
+from services.job_agent.payload.limits import Limits
+from services.job_agent.payload.processes import NotStarted, Order
+from services.job_agent.payload.run import Workplace
 from tests.services.payload_support import ISOLATIONS
 from wms.errors import Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName

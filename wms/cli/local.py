@@ -92,7 +92,7 @@ def _isolation_fault(mode: str) -> str:
     """Return why payloads are not isolated on this machine; "" if they are. Judged by the agent's own code."""
     if mode == "none":
         return "as asked for"
-    argv = [sys.executable, "-m", "services.job_agent.isolation"]
+    argv = [sys.executable, "-m", "services.job_agent.payload.isolation"]
     try:
         judged = subprocess.run(argv, capture_output=True, check=True, timeout=ISOLATION_SECONDS, text=True)
     except (OSError, subprocess.SubprocessError) as error:

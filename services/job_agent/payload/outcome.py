@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Literal
 
-from services.job_agent.payload import Outcome
+from services.job_agent.payload.run import Outcome
 from wms.job.reasons import Code, Reason
 from wms.messages.reports import Result
 from wms.messages.site_inbox import Held

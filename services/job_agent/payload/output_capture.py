@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from services.job_agent.shepherd import SEGMENTS_KEPT, head_bytes, segment_bytes, segment_path
+from services.job_agent.payload.shepherd import SEGMENTS_KEPT, head_bytes, segment_bytes, segment_path
 
 COPY_BYTES = 1024 * 1024
 BLOCK = 4_096

@@ -16,9 +16,9 @@ from typing import Self
 import msgspec
 import structlog
 
-from services.job_agent import shepherd
-from services.job_agent.limits import Limits, Usage, nearness
-from services.job_agent.processes import Process
+from services.job_agent.payload import shepherd
+from services.job_agent.payload.limits import Limits, Usage, nearness
+from services.job_agent.payload.processes import Process
 from services.job_agent.threads import Threads
 
 log = structlog.get_logger()

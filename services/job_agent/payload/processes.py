@@ -20,7 +20,7 @@ from typing import Self, cast
 
 import msgspec
 
-from services.job_agent import shepherd
+from services.job_agent.payload import shepherd
 from services.job_agent.threads import Threads
 from wms.errors import Unavailable
 

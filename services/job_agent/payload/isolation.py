@@ -1,6 +1,6 @@
 """What payloads are kept apart by: namespaces of their own where the kernel lets the pilot make them.
 
-`python -m services.job_agent.isolation` says in one line whether it does on this machine.
+`python -m services.job_agent.payload.isolation` says in one line whether it does on this machine.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from services.job_agent.processes import Processes
+from services.job_agent.payload.processes import Processes
 from wms.runtime.machine import look
 from wms.runtime.pilot_config import PilotConfig
 

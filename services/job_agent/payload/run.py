@@ -11,14 +11,14 @@ from typing import Literal, Self
 import msgspec
 import structlog
 
-from services.job_agent.capture import Chunk
-from services.job_agent.environment import environment_of
-from services.job_agent.isolation import Isolation, payload_owner
-from services.job_agent.limits import Limits, limits_of, size, struck, wall_struck
-from services.job_agent.place import SCRATCH, WORK, Harvest, Place
-from services.job_agent.processes import Ended, NotStarted, Order, Process, Processes
-from services.job_agent.sampling import Sampler, Watched
-from services.job_agent.spares import Spares
+from services.job_agent.payload.environment import environment_of
+from services.job_agent.payload.isolation import Isolation, payload_owner
+from services.job_agent.payload.limits import Limits, limits_of, size, struck, wall_struck
+from services.job_agent.payload.output_capture import Chunk
+from services.job_agent.payload.processes import Ended, NotStarted, Order, Process, Processes
+from services.job_agent.payload.spare_workdirs import Spares
+from services.job_agent.payload.usage_sampling import Sampler, Watched
+from services.job_agent.payload.workdir import SCRATCH, WORK, Harvest, Place
 from services.job_agent.threads import Threads
 from wms.errors import Rejected, Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName

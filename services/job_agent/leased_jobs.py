@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from services.job_agent.offered import Offered
-from services.job_agent.payload import Payload
+from services.job_agent.payload.run import Payload
 from wms.jobdesc.description import JobDescription
 from wms.messages.site_inbox import Held
 

@@ -7,13 +7,13 @@ from collections import deque
 import msgspec
 import structlog
 
-from services.job_agent.holdings import Holdings
-from services.job_agent.link import KafkaLink
+from services.job_agent.kafka_link import KafkaLink
+from services.job_agent.leased_jobs import Holdings
 from services.job_agent.node import Node
 from services.job_agent.offered import Offered, read
-from services.job_agent.pace import AHEAD_LIMIT, Pace
+from services.job_agent.payload.shepherd import now
+from services.job_agent.prefetch import AHEAD_LIMIT, Pace
 from services.job_agent.resource import describe
-from services.job_agent.shepherd import now
 from wms.errors import Unavailable
 from wms.ids import PilotId, RequestId
 from wms.messages.requests import SLOTS_LIMIT, MatchRequest

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from services.job_agent.capture import Captured
-from services.job_agent.sampling import disk_bytes
-from services.job_agent.spares import Spares
+from services.job_agent.payload.output_capture import Captured
+from services.job_agent.payload.spare_workdirs import Spares
+from services.job_agent.payload.usage_sampling import disk_bytes
 from wms.errors import Rejected
 from wms.ids import Epoch, JobId
 from wms.jobdesc.description import JobDescription
