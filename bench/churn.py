@@ -24,9 +24,9 @@ from bench.store import Store, store
 from bench.validity import InvalidError
 from bench.workload import VO, Queue, Shape, make_queues
 from services.job_manager.config import RetentionSettings
+from services.job_manager.maintenance.retention import Retention
 from services.job_manager.reports import Reports
-from services.job_manager.retention import Retention
-from services.job_manager.submissions import Submission
+from services.job_manager.submission.accept import Submission
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.bus.relay import Relay

@@ -15,9 +15,9 @@ from bench.measuring import Figures, machine, median, percentile, run
 from bench.store import Store, describe, store
 from bench.validity import InvalidError
 from bench.workload import VO, Queue, Shape, make_queues
-from services.job_manager.admission import Admission
-from services.job_manager.foresight import Foresight
-from services.job_manager.submissions import Submission, Submissions
+from services.job_manager.submission.accept import Submission, Submissions
+from services.job_manager.submission.submit_check import Foresight
+from services.job_manager.submission.waiting_limits import Admission
 from wms.auth.principal import Principal
 from wms.db import offset
 from wms.ids import CommandId

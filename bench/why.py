@@ -19,7 +19,7 @@ from bench.measuring import Cpu, Figures, machine, percentile, postgres_version,
 from bench.validity import InvalidError
 from bench.workload import VO as WORKLOAD_VO
 from bench.workload import Shape
-from services.job_manager.why import explain_job
+from services.job_manager.queries.why import explain_job
 from wms.client import Client, JobDescription
 from wms.db import block, job
 from wms.db.database import Database, Transaction

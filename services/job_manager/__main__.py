@@ -4,19 +4,19 @@ import time
 from functools import partial
 
 from services import fast_start
-from services.job_manager.admission import Admission
 from services.job_manager.commands import Commands, Reading, on_refused
 from services.job_manager.config import Config
 from services.job_manager.dependencies import Dependencies
-from services.job_manager.foresight import Foresight
-from services.job_manager.leases import Leases
-from services.job_manager.queries import Queries
-from services.job_manager.queries import on_refused as on_query_refused
-from services.job_manager.rates import Rates
-from services.job_manager.reasons import Reasons
+from services.job_manager.maintenance.housekeeping import Upkeep
+from services.job_manager.maintenance.lease_sweeper import Leases
+from services.job_manager.maintenance.retention import Retention
+from services.job_manager.maintenance.wait_reasons import Reasons
+from services.job_manager.queries.answer import Queries
+from services.job_manager.queries.answer import on_refused as on_query_refused
 from services.job_manager.reports import Reports
-from services.job_manager.retention import Retention
-from services.job_manager.upkeep import Upkeep
+from services.job_manager.submission.rates import Rates
+from services.job_manager.submission.submit_check import Foresight
+from services.job_manager.submission.waiting_limits import Admission
 from wms.bus.consumer import Policy
 from wms.messages import commands, reports
 from wms.messages import queries as asked

@@ -3,12 +3,13 @@
 from functools import partial
 from itertools import groupby
 
-from services.job_manager import control, lists, rules
-from services.job_manager.admission import Admission
+from services.job_manager import admin_orders, job_orders
 from services.job_manager.answers import refuse
-from services.job_manager.canaries import Canaries
-from services.job_manager.foresight import Foresight
-from services.job_manager.submissions import Submission, Submissions
+from services.job_manager.maintenance.canaries import Canaries
+from services.job_manager.submission import parameter_lists
+from services.job_manager.submission.accept import Submission, Submissions
+from services.job_manager.submission.submit_check import Foresight
+from services.job_manager.submission.waiting_limits import Admission
 from wms.auth.principal import Principal
 from wms.bus.delivery import Delivery, Steps
 from wms.bus.slices import Slices
@@ -40,14 +41,14 @@ class Commands:
     async def _control(self, tx: Transaction, principal: Principal, message: Command) -> None:
         assert not isinstance(message, Submit)
         if isinstance(message, AddChunks):
-            await lists.keep(tx, principal, message)
+            await parameter_lists.keep(tx, principal, message)
         elif principal.kind not in ("user", "service"):
             fault = Rejected("NOT_ALLOWED", "only users and services give orders")
             refuse(tx, principal.owner, message.command_id, message.client, fault)
         elif isinstance(message, Control):
-            await control.carry_out(tx, await share.acting(tx, principal), message, self._segments)
+            await job_orders.carry_out(tx, await share.acting(tx, principal), message, self._segments)
         else:
-            await rules.carry_out(tx, await share.acting(tx, principal), message, self.canaries)
+            await admin_orders.carry_out(tx, await share.acting(tx, principal), message, self.canaries)
 
 
 class Reading:

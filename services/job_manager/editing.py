@@ -6,7 +6,7 @@ from typing import Self
 import msgspec
 
 from services.job_manager import dependants, dependencies
-from services.job_manager.ledger import Ledger
+from services.job_manager.job_batch import Ledger
 from wms.auth.principal import Principal
 from wms.db import description, task_queue
 from wms.db.database import Transaction

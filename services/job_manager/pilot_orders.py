@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from services.job_manager.paging import read_page
+from services.job_manager.queries.paging import read_page
 from wms.auth.policy import scope
 from wms.auth.principal import Principal
 from wms.db import ad, canary, pilot_order

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import structlog
 
-from services.job_manager.charging import Charging
-from services.job_manager.ledger import PAYLOADS, Held, Ledger
-from services.job_manager.peeking import peeking
+from services.job_manager.job_batch import PAYLOADS, Held, Ledger
+from services.job_manager.queries.peek import peeking
+from services.job_manager.usage_accounting import Charging
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery

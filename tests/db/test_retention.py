@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from services.job_manager.config import DAY, RetentionSettings
-from services.job_manager.retention import BATCH, Retention
+from services.job_manager.maintenance.retention import BATCH, Retention
 from tests.services.world import World, result, user, world
 from wms.audit.auditor import audit
 from wms.db import ce_state
@@ -374,7 +374,7 @@ async def test_lists_whose_submission_never_came_go_with_the_commands_that_broug
 async def test_an_owner_has_no_more_unused_lists_than_there_is_room_for(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.job_manager.lists.UNUSED_PARTS", 2)
+    monkeypatch.setattr("services.job_manager.submission.parameter_lists.UNUSED_PARTS", 2)
     async with world(database) as place:
         chunk = {"seed": msgspec.Raw(msgspec.json.encode(list(map(str, range(5)))))}
 
@@ -395,7 +395,7 @@ async def test_an_owner_has_no_more_unused_lists_than_there_is_room_for(
         await place.sql("update unused_part set kept_at = kept_at - interval '2 h'")
         await forget(place)
         assert isinstance(await add("three"), replies.ValuesKept)
-        monkeypatch.setattr("services.job_manager.lists.UNUSED_BYTES", 9)
+        monkeypatch.setattr("services.job_manager.submission.parameter_lists.UNUSED_BYTES", 9)
         assert isinstance(await add("four"), replies.Refused)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from services.job_manager.admission import Admission
 from services.job_manager.commands import Commands
-from services.job_manager.foresight import Foresight
+from services.job_manager.submission.submit_check import Foresight
+from services.job_manager.submission.waiting_limits import Admission
 from tests.services.world import World, pilot, user
 from wms.bus.consumer import Delivery
 from wms.db import limit

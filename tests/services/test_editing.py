@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.job_manager import control as ordering
+from services.job_manager import job_orders as ordering
 from tests.services.world import World, pilot, result, user
 from wms.audit import audit
 from wms.db import job, limit

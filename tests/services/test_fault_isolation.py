@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from services.job_manager import leases
+from services.job_manager.maintenance import lease_sweeper
 from services.matcher.ads import Elements
 from tests.services.world import World, ids
 from wms.db.database import Database
@@ -20,14 +20,14 @@ async def test_a_job_whose_lease_cannot_be_taken_back_keeps_no_other_from_coming
     the_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = await the_world.running(5)
-    faulty, take_one = held[2][0], leases._take_one
+    faulty, take_one = held[2][0], lease_sweeper._take_one
 
     def take_or_fail(ledger: Any, found: Job, *more: Any) -> None:
         if found.job_id == faulty:
             raise OverflowError("a number of this job")
         take_one(ledger, found, *more)
 
-    monkeypatch.setattr(leases, "_take_one", take_or_fail)
+    monkeypatch.setattr(lease_sweeper, "_take_one", take_or_fail)
     await the_world.expire(*ids(held))
     await the_world._leases.sweep()
     states = [await the_world.state(each) for each in ids(held)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from services.job_manager.reasons import Reasons
+from services.job_manager.maintenance.wait_reasons import Reasons
 from services.matcher.index_sync import Feed
 from services.matcher.queue_parsing import Learning
 from tests.hostile.expensive import requirements as expensive

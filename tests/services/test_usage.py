@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from services.job_manager.queries import Queries
+from services.job_manager.queries.answer import Queries
 from services.job_manager.reports import Reports
 from services.matcher.policy_refresh import Rules
 from tests.services.world import World, pilot, result, user

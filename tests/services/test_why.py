@@ -294,7 +294,7 @@ async def test_queues_come_and_go_and_come_again(the_world: World) -> None:
         await the_world.order("kill", job_id)
     assert len(the_world._reasons._numbers) == 4
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("services.job_manager.reasons.DEAD_QUEUES", 0)
+        patch.setattr("services.job_manager.maintenance.wait_reasons.DEAD_QUEUES", 0)
         await the_world.submitted(memory_mb=3)
         assert [each.code for each in await the_world.look()] == ["IMPOSSIBLE_NOW"]
         assert len(the_world._reasons._numbers) == 1

@@ -14,14 +14,14 @@ import asyncpg
 import msgspec
 import numpy as np
 
-from services.job_manager.admission import Admission
 from services.job_manager.commands import Commands
 from services.job_manager.dependencies import Dependencies
-from services.job_manager.foresight import Foresight
-from services.job_manager.leases import Leases
-from services.job_manager.queries import Queries
-from services.job_manager.reasons import Reasons
+from services.job_manager.maintenance.lease_sweeper import Leases
+from services.job_manager.maintenance.wait_reasons import Reasons
+from services.job_manager.queries.answer import Queries
 from services.job_manager.reports import Reports
+from services.job_manager.submission.submit_check import Foresight
+from services.job_manager.submission.waiting_limits import Admission
 from services.matcher.avoided_elements import Standing
 from services.matcher.index_sync import Feed
 from services.matcher.limit_gate import Gate

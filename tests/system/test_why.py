@@ -7,7 +7,7 @@ import asyncpg
 import msgspec
 import pytest_asyncio
 
-from services.job_manager.reasons import LONGEST_REST_SECONDS
+from services.job_manager.maintenance.wait_reasons import LONGEST_REST_SECONDS
 from tests.conftest import eventually
 from tests.system.test_cli import Shell
 from wms.embedded.system import System

@@ -1,6 +1,6 @@
 """A page holds as many entries as fit into a message; all pages together hold each entry once."""
 
-from services.job_manager.paging import fitting, page, read_page
+from services.job_manager.queries.paging import fitting, page, read_page
 
 
 def test_what_fits_is_taken_and_the_first_in_any_case() -> None:

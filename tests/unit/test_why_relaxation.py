@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from services.job_manager.relaxations import relaxation
+from services.job_manager.queries.relaxations import relaxation
 from tests.unit.taskqueue_strategies import asks, requirements
 from wms.job.reasons import Wait
 from wms.matching.clauses import Mismatch, explain

@@ -6,10 +6,11 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from services.job_manager import pilot_orders, sites, standing, why
+from services.job_manager import pilot_orders, site_orders
 from services.job_manager.answers import refuse
-from services.job_manager.paging import fitting, page, read_page
-from services.job_manager.peeking import peeking
+from services.job_manager.queries import shares, why
+from services.job_manager.queries.paging import fitting, page, read_page
+from services.job_manager.queries.peek import peeking
 from wms.auth.orders import OrderKeys
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
@@ -60,7 +61,7 @@ class Queries:
             found = await _own(tx, principal, query.job_id, "see_detail")
             return await why.explain_job(tx, found, query, self._segments)
         if isinstance(query, asked.ListShares):
-            return await standing.list_shares(tx, principal, query, self._half_life_hours)
+            return await shares.list_shares(tx, principal, query, self._half_life_hours)
         if isinstance(query, asked.PeekJob):
             return await _peek_job(tx, principal, query, self._orders)
         answer: Callable[[Transaction, Principal, Any], Awaitable[msgspec.Struct | None]]
@@ -254,10 +255,10 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.CountJobs: _count_jobs,
     asked.ShowJob: _show_job,
     asked.ListQueues: _list_queues,
-    asked.ListSites: sites.list_sites,
-    asked.ShowSite: sites.show_site,
-    asked.ListPlans: sites.list_plans,
+    asked.ListSites: site_orders.list_sites,
+    asked.ShowSite: site_orders.show_site,
+    asked.ListPlans: site_orders.list_plans,
     asked.ListPilots: _list_pilots,
     asked.ShowPilot: _show_pilot,
-    asked.ListLimits: standing.list_limits,
+    asked.ListLimits: shares.list_limits,
 }

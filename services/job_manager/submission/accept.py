@@ -9,11 +9,12 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from services.job_manager import control, dependencies, lists
-from services.job_manager.admission import Admission
+from services.job_manager import dependencies, job_orders
 from services.job_manager.answers import refuse
-from services.job_manager.foresight import Foresight, in_words
-from services.job_manager.reading import AT_A_GLANCE, Reader
+from services.job_manager.submission import parameter_lists
+from services.job_manager.submission.parse import AT_A_GLANCE, Reader
+from services.job_manager.submission.submit_check import Foresight, in_words
+from services.job_manager.submission.waiting_limits import Admission
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import job, submission, sweep, task_queue
@@ -79,7 +80,7 @@ class _Order(msgspec.Struct, frozen=True):
 
     command: Submit
     prepared: Prepared
-    kept: dict[int, tuple[lists.Part, ...]]
+    kept: dict[int, tuple[parameter_lists.Part, ...]]
     """The parts of the long lists of descriptions, by their places."""
 
 
@@ -126,7 +127,7 @@ class Submissions:
     ) -> None:
         owner = identity[0]
         submits = [each.command for each in submissions]
-        parts = await lists.find(tx, owner, submits)
+        parts = await parameter_lists.find(tx, owner, submits)
         before = await submission.taken(tx, owner, [submit.command_id for submit in submits])
         orders: dict[CommandId, _Order] = {}
         repeated: list[Submit] = []
@@ -207,17 +208,22 @@ def _found(prepared: Prepared | Rejected) -> Prepared:
     return prepared
 
 
-def _order(parts: lists.Parts, submit: Submit, prepared: Prepared) -> _Order:
+def _order(parts: parameter_lists.Parts, submit: Submit, prepared: Prepared) -> _Order:
     return _Order(submit, prepared, _kept(parts, submit, prepared.jobs))
 
 
-def _kept(parts: lists.Parts, submit: Submit, jobs: Sequence[Read]) -> dict[int, tuple[lists.Part, ...]]:
+def _kept(
+    parts: parameter_lists.Parts, submit: Submit, jobs: Sequence[Read]
+) -> dict[int, tuple[parameter_lists.Part, ...]]:
     places = [each.job for each in submit.lists]
     if len(set(places)) < len(places) or any(not 0 <= place < len(jobs) for place in places):
         raise Rejected(
             "LISTS_MISSING", "its lists are for no description or twice for one", "submit it again"
         )
-    return {each.job: lists.joined(parts, each, jobs[each.job].kind.description) for each in submit.lists}
+    return {
+        each.job: parameter_lists.joined(parts, each, jobs[each.job].kind.description)
+        for each in submit.lists
+    }
 
 
 def _known(
@@ -301,7 +307,7 @@ async def _hold(
 ) -> None:
     held = [name for name, order in orders.items() if order.command.hold]
     if held:
-        await control.hold_new(tx, owner, [each for name in held for each in ids[name]])
+        await job_orders.hold_new(tx, owner, [each for name in held for each in ids[name]])
     for name, order in orders.items():
         if order.prepared.predecessors:
             waiting = _waiting(order.prepared, ids[name][0][0])
@@ -323,12 +329,12 @@ def _waiting(prepared: Prepared, first: int) -> dict[Predecessors, Ranges]:
     return {each: joined(jobs) for each, jobs in waiting.items()}
 
 
-def _parts(order: _Order) -> Iterable[tuple[lists.Part, ...]]:
+def _parts(order: _Order) -> Iterable[tuple[parameter_lists.Part, ...]]:
     return (order.kept.get(place, ()) for place in range(len(order.prepared.jobs)))
 
 
 def _swept(
-    read: Read, first: JobId, kept: tuple[lists.Part, ...], tq_ids: Mapping[Kind, TaskQueueId]
+    read: Read, first: JobId, kept: tuple[parameter_lists.Part, ...], tq_ids: Mapping[Kind, TaskQueueId]
 ) -> sweep.Born:
     kind = read.kind
     return sweep.Born(

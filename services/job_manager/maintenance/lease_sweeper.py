@@ -5,7 +5,7 @@ from datetime import datetime
 
 import structlog
 
-from services.job_manager.ledger import Ledger
+from services.job_manager.job_batch import Ledger
 from wms.db import attempt, job, pilot
 from wms.db.attempt import Ended
 from wms.db.database import GONE, RETRIED, Database, Transaction

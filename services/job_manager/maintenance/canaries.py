@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import msgspec
 import structlog
 
-from services.job_manager import control
-from services.job_manager.submissions import Submissions
+from services.job_manager import job_orders
+from services.job_manager.submission.accept import Submissions
 from wms.db import canary
 from wms.db.database import Database, Transaction
 from wms.ids import CommandId, JobId
@@ -64,7 +64,7 @@ class Canaries:
                 return
             for each in await canary.wanted(tx):
                 await self.send(tx, await canary.elements(tx, each.site, each.ce), each.vo, "")
-            await control.kill(tx, await canary.overdue(tx), "the canary did not come back in time")
+            await job_orders.kill(tx, await canary.overdue(tx), "the canary did not come back in time")
 
     async def send(
         self, tx: Transaction, elements: Iterable[ComputingElement], vo: str, asked_by: str

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import asyncpg
 from msgspec.structs import asdict
 
-from services.job_manager.relaxations import relaxations
+from services.job_manager.queries.relaxations import relaxations
 from wms.db import (
     ce_door,
     ce_state,

@@ -5,9 +5,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from services.job_manager import pilot_orders, sites
+from services.job_manager import pilot_orders, site_orders
 from services.job_manager.answers import refuse
-from services.job_manager.canaries import Canaries
+from services.job_manager.maintenance.canaries import Canaries
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import limit, share, submission
@@ -74,7 +74,7 @@ def _decoded(answer: str) -> Ruled:
 
 async def _rule(tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries) -> Ruled:
     if isinstance(rule, RuleSite):
-        return Ruled(*await sites.carry_out(tx, principal, rule, canaries))
+        return Ruled(*await site_orders.carry_out(tx, principal, rule, canaries))
     carry_out: Callable[[Transaction, Principal, Any], Awaitable[Said]] = _RULES[type(rule)]
     return Ruled(await carry_out(tx, principal, rule))
 

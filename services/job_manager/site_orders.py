@@ -8,8 +8,8 @@ import asyncpg
 import msgspec
 from msgspec.structs import asdict
 
-from services.job_manager.canaries import Canaries
-from services.job_manager.paging import REPLY_BYTES, fitting, page, read_page
+from services.job_manager.maintenance.canaries import Canaries
+from services.job_manager.queries.paging import REPLY_BYTES, fitting, page, read_page
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import ad, canary, ce_plan, ce_state, limit, operator_order, read_model

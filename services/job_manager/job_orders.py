@@ -9,7 +9,7 @@ import msgspec
 from services.job_manager.answers import refuse
 from services.job_manager.dependants import Dependants
 from services.job_manager.editing import Editing, Moving
-from services.job_manager.ledger import Ledger
+from services.job_manager.job_batch import Ledger
 from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
 from wms.db import block, job, selection, submission

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from services.job_manager.relaxations import relaxations
+from services.job_manager.queries.relaxations import relaxations
 from wms.db import wait_reason
 from wms.db.database import Transaction
 from wms.job.reasons import Wait

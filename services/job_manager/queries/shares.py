@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 import asyncpg
 import msgspec
 
-from services.job_manager.paging import page
+from services.job_manager.queries.paging import page
 from wms.auth.policy import allowed, scope
 from wms.auth.principal import Principal
 from wms.db import limit, share, usage

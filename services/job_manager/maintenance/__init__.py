@@ -1,0 +1,1 @@
+"""Loops that keep the tables right: leases taken back, reasons kept, canaries sent, old history forgotten."""

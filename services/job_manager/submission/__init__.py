@@ -1,0 +1,1 @@
+"""Submissions: read whole, checked against limits and against what sites offer, stored and answered."""
