@@ -5,8 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import filterfalse
-from operator import attrgetter
-from typing import TypeAlias
 
 import msgspec
 
@@ -122,16 +120,6 @@ _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(JobDe
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """A part of a file name that leads nowhere."""
 
-# Jobs come by the thousand that differ in what they are told, not in what they require: the rest is looked at once a kind.
-_OWN = ("arguments", "environment", "name", "priority")
-_SHARED = attrgetter(*(name for name in RULES if name not in {*_OWN, "array", "parameters", "attributes"}))
-PLAIN_LIMIT = 8_192
-Kind: TypeAlias = tuple[tuple[object, ...], tuple[type, ...]]
-_good_kinds: set[Kind | None] = set()
-KINDS_LIMIT = 20_000
-KIND_LIMIT = 2_048
-"""Characters; the few that are larger are looked at each time."""
-
 # What other systems call the same thing, lowered and without punctuation.
 _OTHER_NAMES = {
     "args": "arguments", "argument": "arguments", "env": "environment", "jobname": "name", "cpu": "cpu_time",
@@ -154,53 +142,13 @@ def validate(description: JobDescription, place: str = "") -> list[Problem]:
 
     `place` is put before the place of each problem, as `jobs[3]`.
     """
-    kind = _kind(description)
-    if kind in _good_kinds and _is_plain(description):
-        return []
     findings = [
         (f".{name}{sub}", message, remedy)
         for name, rule in RULES.items()
         if (value := getattr(description, name)) is not _DEFAULTS[name]
         for sub, message, remedy in rule(value)
     ]
-    findings = findings or across(description)
-    if not findings and not is_array(description) and len(str(kind)) <= KIND_LIMIT:
-        _remember(kind)
-    return problems(findings, place)
-
-
-def _kind(description: JobDescription) -> Kind | None:
-    """Return what a description has in common with others of its kind, with the types: 1 equals True, but is none."""
-    if type(description.environment) is not dict or description.attributes:
-        return None
-    values = (*_SHARED(description), tuple(description.environment))
-    kind = (values, tuple(map(type, values)))
-    try:
-        hash(kind)
-    except TypeError:
-        return None  # a list where a tuple belongs: the rules take it
-    return kind
-
-
-def _is_plain(description: JobDescription) -> bool:
-    """Tell whether what is a description's own is right beyond doubt: one job, its texts short and printable."""
-    if description.array is not None or description.parameters != {}:
-        return False
-    if type(description.arguments) is not tuple or RULES["priority"](description.priority):
-        return False
-    try:
-        texts = "".join((description.name, *description.arguments, *description.environment.values()))
-    except TypeError:
-        return False
-    short = max(len(texts), len(description.arguments)) <= PLAIN_LIMIT and len(description.name) <= NAME_LIMIT
-    return short and texts.isprintable()
-
-
-def _remember(kind: Kind | None) -> None:
-    if kind is not None and kind not in _good_kinds:
-        if len(_good_kinds) >= KINDS_LIMIT:
-            _good_kinds.clear()
-        _good_kinds.add(kind)
+    return problems(findings or across(description), place)
 
 
 def check_fields(fields: Mapping[str, object]) -> list[Finding]:

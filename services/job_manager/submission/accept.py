@@ -289,12 +289,12 @@ async def _store_alone(
     tq_ids: Mapping[Kind, TaskQueueId],
 ) -> None:
     given = {
-        kind: (tq_id, kind.description.max_attempts, kind.description.job_group)
-        for kind, tq_id in tq_ids.items()
+        kind: (kind.description.priority, kind.description.max_attempts, kind.description.job_group)
+        for kind in tq_ids
         if not kind.is_array
     }
     born = [
-        job.Born(job_id, given[kind][0], read.name or kind.called, read.priority, *given[kind][1:])
+        job.Born(job_id, tq_ids[kind], read.name or kind.called, *given[kind])
         for read, job_id in jobs
         if (kind := read.kind) in given
     ]
@@ -343,7 +343,7 @@ def _swept(
         description_id=first,
         tq_id=tq_ids[kind],
         name=read.name or kind.called,
-        user_priority=float(read.priority),
+        user_priority=float(kind.description.priority),
         max_attempts=kind.description.max_attempts,
         parameters=kind.description.parameters or dict.fromkeys(kept[0].samples if kept else (), ()),
         kept=tuple((each.kept, each.count) for each in kept),

@@ -55,7 +55,7 @@ class Reader:
         description, raw = _checked(raw)
         kind = self._kinds.remember(description)
         stored = _encoder.encode(without_lists(description)) if is_array(description) else raw
-        return Read(kind, description.name, description.priority, stored.decode())
+        return Read(kind, description.name, stored.decode())
 
 
 def _checked(raw: bytes) -> tuple[JobDescription, bytes]:
