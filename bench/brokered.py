@@ -16,7 +16,7 @@ from wms.bus.kafka import Kafka
 from wms.client import Client, JobDescription, read_settings
 from wms.db import pilot
 from wms.db.database import Database
-from wms.db.pilot import Sent
+from wms.db.pilot import NewPilot
 from wms.embedded.identity import VO
 from wms.embedded.system import System
 
@@ -115,7 +115,7 @@ async def _write_down(running: System, load: Load, *, site: str, slots: int) -> 
     assert running.facts is not None
     db = await Database.connect(running.facts.postgres_url, size=1, application="bench")
     pilots = [
-        Sent(pilot_id=each, site=site, ce="bench", vo=VO, dispatcher="none", slots=slots)
+        NewPilot(pilot_id=each, site=site, ce="bench", vo=VO, dispatcher="none", slots=slots)
         for each in load.pilot_ids
     ]
     async with db.transaction() as tx:

@@ -26,7 +26,7 @@ from bench.workload import VO, Queue, Shape, make_queues
 from services.job_manager.config import RetentionSettings
 from services.job_manager.maintenance.retention import Retention
 from services.job_manager.reports import Reports
-from services.job_manager.submission.accept import Submission
+from services.job_manager.submission.accept import ReceivedSubmission
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.bus.relay import Relay
@@ -35,7 +35,7 @@ from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
 from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
 from wms.job.reasons import Code
-from wms.lease import Terms
+from wms.lease import LeaseTerms
 from wms.messages.reports import Report, Result
 
 BATCH = 512
@@ -113,7 +113,7 @@ class Churn:
         self._queue_of: dict[JobId, TaskQueueId] = {}
         self._held: list[Held] = []
         self._numbers = itertools.count()
-        self._reports = Reports(Terms())
+        self._reports = Reports(LeaseTerms())
         self._submissions = taking(at)
         self._pilot = Principal(
             kind="pilot", owner="bench", group="pilot", vo=VO, rights=frozenset({"generic_pilot"}),
@@ -124,7 +124,7 @@ class Churn:
         for count in _parts(jobs, BULK):
             sent = submit_of(self._rng, self._rng.choice(self._owners), count)
             async with self._at.db.transaction() as tx:
-                await self._submissions.take(tx, [Submission(*sent)])
+                await self._submissions.take(tx, [ReceivedSubmission(*sent)])
                 ranges = await tx.fetchval(
                     "select ids::text from submission where command_id = $1", sent[1].command_id
                 )

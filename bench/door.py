@@ -11,10 +11,10 @@ import psutil
 
 from bench.measuring import Figures, run
 from bench.validity import InvalidError
-from wms.bus.kafka import Kafka, Reader, Settings
+from wms.bus.kafka import BrokerSettings, Kafka, Reader
 from wms.bus.topics import Topic
 from wms.embedded.broker import Broker
-from wms.embedded.isolation import Isolation, isolation
+from wms.embedded.isolation import NetworkIsolation, isolation
 
 BATCH, BYTES, TURN = 256, 500, 8
 """Messages of a batch, bytes of a message, batches of a turn."""
@@ -49,11 +49,13 @@ class Way:
 
 
 @contextlib.asynccontextmanager
-async def way(isolate: Isolation | None) -> AsyncIterator[Way]:
+async def way(isolate: NetworkIsolation | None) -> AsyncIterator[Way]:
     """Start a broker, and connect to it."""
     with tempfile.TemporaryDirectory(prefix="wms-bench-") as place:
         async with Broker(Path(place), isolate=isolate) as broker:
-            kafka = Kafka(Settings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0), "bench")
+            kafka = Kafka(
+                BrokerSettings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0), "bench"
+            )
             await kafka.start([TOPIC])
             reader = await kafka.reader(TOPIC.name)
             reader.assign({0: 0})

@@ -15,7 +15,7 @@ from bench.measuring import Figures, machine, median, percentile, run
 from bench.store import Store, describe, store
 from bench.validity import InvalidError
 from bench.workload import VO, Queue, Shape, make_queues
-from services.job_manager.submission.accept import Submission, Submissions
+from services.job_manager.submission.accept import ReceivedSubmission, Submissions
 from services.job_manager.submission.submit_check import Foresight
 from services.job_manager.submission.waiting_limits import Admission
 from wms.auth.principal import Principal
@@ -123,7 +123,7 @@ async def _follow(
         before = time.perf_counter()
         async with at.db.transaction() as tx:
             await offset.advance(tx, feed, {partition: (place, place + len(batch))})
-            await submissions.take(tx, [Submission(*each) for each in batch])
+            await submissions.take(tx, [ReceivedSubmission(*each) for each in batch])
         place += len(batch)
         seconds.append(time.perf_counter() - before)
 

@@ -14,19 +14,19 @@ import numpy as np
 from bench.validity import InvalidError, Match
 from bench.workload import POPULATION, SHARING, VO, Pilot
 from services.matcher.ads import Elements
-from services.matcher.index_sync import Feed
+from services.matcher.index_sync import IndexSync
 from services.matcher.limit_gate import Gate
 from services.matcher.matching import Matching, leeway_for
 from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys, SignedOrder
 from wms.auth.principal import Principal, Right
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import Headers, Kafka, Settings
+from wms.bus.kafka import BrokerSettings, Headers, Kafka
 from wms.bus.relay import Relay
 from wms.db import offset
 from wms.db.database import Database, Transaction
 from wms.ids import PilotId, RequestId
-from wms.lease import Terms
+from wms.lease import LeaseTerms
 from wms.matching.shares import GroupShare
 from wms.messages.requests import TOPIC, MatchRequest
 from wms.messages.site_inbox import PREFIX, NoMatch, Offer, ToAgent
@@ -50,7 +50,7 @@ class Nowhere(Kafka):
     """A broker that takes everything at once, and keeps what agents are told."""
 
     def __init__(self) -> None:
-        super().__init__(Settings(), "bench")
+        super().__init__(BrokerSettings(), "bench")
         self.told: list[bytes] = []
 
     async def exists(self, topic: str) -> bool:
@@ -90,13 +90,13 @@ class Matcher:
         shares = {(VO, group): GroupShare(job_sharing=True) for group in SHARING}
         self.index = QueueIndex(groups=shares)
         self.index.set_part(*part)
-        self._feed = Feed(db, self.nowhere, self.index, NOTICES)
+        self._feed = IndexSync(db, self.nowhere, self.index, NOTICES)
         self.elements = Elements(db, self.index)
         gate = Gate(self.index, time.monotonic)
         self._matching = Matching(
             self.index,
             gate,
-            Terms(offer_seconds=3_600),
+            LeaseTerms(offer_seconds=3_600),
             1.0,
             np.random.default_rng(seed),
             leeway=(lambda _: 0) if exact else leeway_for,

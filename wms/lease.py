@@ -31,7 +31,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The counters of limits that it is counted by."""
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long leases are, in seconds."""
 
     offer_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 30.0

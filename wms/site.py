@@ -80,7 +80,7 @@ WHOLE_NODE = "WholeNode"
 _OF_NODES = re.compile(r"[1-9][0-9]{0,3}processors|multiprocessor|wholenode", re.IGNORECASE)
 
 
-class Offered(NamedTuple):
+class OfferedTags(NamedTuple):
     """The tags that a resource has; "any" among those that it names stands for all but the ones that tell its processors."""
 
     tags: frozenset[str]
@@ -93,10 +93,10 @@ class Offered(NamedTuple):
 
 
 @lru_cache(maxsize=16_384)
-def offered_tags(tags: tuple[str, ...], processors: int) -> Offered:
+def offered_tags(tags: tuple[str, ...], processors: int) -> OfferedTags:
     """Return the tags of a resource that names these: 1Processors .. nProcessors with them, MultiProcessor if n > 1."""
     own = folded(tags)
-    return Offered(_processor_tags(processors).union(own), WILDCARD in own)
+    return OfferedTags(_processor_tags(processors).union(own), WILDCARD in own)
 
 
 @lru_cache(maxsize=MAX_PROCESSORS)

@@ -14,7 +14,7 @@ from wms.errors import Unavailable
 _PIECE = 1 << 16
 
 
-class Credential(msgspec.Struct, frozen=True, kw_only=True):
+class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """Who we are and whom we believe. The files are read anew for each connection, since others renew them."""
 
     proxy_file: str = ""

@@ -23,7 +23,7 @@ Whatever comes from outside is measured before it is parsed, and refused if it i
 the parsers. How large each field of a message or a file may be is in [messages.md](messages.md) and
 [configuration.md](configuration.md): those bounds are checked while it is decoded ([`wms/bounds.py`](../wms/bounds.py)).
 """
-_ARCHIVE = archive.Limits()
+_ARCHIVE = archive.ArchiveLimits()
 
 Cap = tuple[str, int]
 PARSERS: list[tuple[str, str, list[Cap]]] = [

@@ -1,7 +1,7 @@
 """Wires the advertiser."""
 
 from services import fast_start
-from services.advertiser.advertising import Advertising, Looking, Publisher
+from services.advertiser.advertising import AdPublisher, Looking, Publisher
 from services.advertiser.config import Config
 from services.advertiser.sources import sources
 from wms.runtime import clock
@@ -13,7 +13,7 @@ async def build(host: Host, config: Config) -> None:
     """Put its loops together: one a source, so that none waits for another."""
     publisher = Publisher(host.kafka, config.advertising.token_file)
     for source in sources(config):
-        advertising = Advertising(publisher, source, now=clock.now)
+        advertising = AdPublisher(publisher, source, now=clock.now)
         every = Every(f"advertise-{source.name}", source.look_seconds, advertising.look_and_say)
         host.add(Looking(every, source))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import structlog
 from msgspec.structs import replace
 
-from services.advertiser.sources import Source
+from services.advertiser.sources import AdvertisedSource
 from services.advertiser.statement import Statement, news, state
 from wms.bus.kafka import Kafka
 from wms.errors import Rejected, Unavailable
@@ -51,7 +51,7 @@ class Publisher:
 class Looking:
     """Has one loop look and say, and lets go of what the source holds when it ends."""
 
-    def __init__(self, every: Every, source: Source) -> None:
+    def __init__(self, every: Every, source: AdvertisedSource) -> None:
         self.name = every.name
         self._every = every
         self._source = source
@@ -65,10 +65,12 @@ class Looking:
                 await self._source.close()
 
 
-class Advertising:
+class AdPublisher:
     """Publishes the ads of one provider."""
 
-    def __init__(self, publisher: Publisher, source: Source, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, publisher: Publisher, source: AdvertisedSource, *, now: Callable[[], datetime]
+    ) -> None:
         self._publisher = publisher
         self._source = source
         self._now = now

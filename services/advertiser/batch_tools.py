@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from wms.dispatch.commands import Said, Tools
+from wms.dispatch.commands import ToolOutput, Tools
 
 INHERITED = ("PATH", "HOME", "TZ")
 """Variables that all such tools have from this process."""
@@ -20,7 +20,7 @@ class BatchTools:
         own = {name: os.environ[name] for name in inherited if name in os.environ}
         self._tools = Tools(own | {"LC_ALL": "C"} | dict(environment))
 
-    async def ask(self, name: str, *arguments: str) -> Said:
+    async def ask(self, name: str, *arguments: str) -> ToolOutput:
         """Run a tool that must not fail; raises Unavailable."""
         program = str(Path(self._directory) / name) if self._directory else name
         return await self._tools.ask(program, *arguments)

@@ -11,7 +11,7 @@ from wms.runtime.config import Seconds, Section, ServiceConfig
 Lifetime: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
 
-class Offered(Section, frozen=True, kw_only=True):
+class SiteStatement(Section, frozen=True, kw_only=True):
     """What whoever runs a site says of its elements; it goes before what is read there."""
 
     setup: Line = "default"
@@ -65,7 +65,7 @@ class Offered(Section, frozen=True, kw_only=True):
     """The greater it is, the rather the site has the job."""
 
 
-class ElementSettings(Offered, frozen=True, kw_only=True):
+class LocalElement(SiteStatement, frozen=True, kw_only=True):
     """One computing element of this machine: what is not said is read from the machine."""
 
     site: Line
@@ -75,7 +75,7 @@ class ElementSettings(Offered, frozen=True, kw_only=True):
     """Count jobs by the processes here, as `ps` does, for the ad's CurrentJobs."""
 
 
-class BatchSettings(Offered, frozen=True, kw_only=True):
+class BatchSettings(SiteStatement, frozen=True, kw_only=True):
     """The queues of a batch or information system: one element each, of the queue's name."""
 
     site: Line
@@ -93,7 +93,7 @@ class BatchSettings(Offered, frozen=True, kw_only=True):
     lifetime_seconds: Lifetime = 900.0
 
 
-class SlurmSettings(BatchSettings, frozen=True, kw_only=True):
+class SlurmQueues(BatchSettings, frozen=True, kw_only=True):
     """The partitions of a Slurm cluster."""
 
     configuration: Line = ""
@@ -104,7 +104,7 @@ class SlurmSettings(BatchSettings, frozen=True, kw_only=True):
     """Whose jobs the ad's CurrentJobs counts; empty: everybody's."""
 
 
-class PbsSettings(BatchSettings, frozen=True, kw_only=True):
+class PbsQueues(BatchSettings, frozen=True, kw_only=True):
     """The execution queues of a PBS server, Torque's or PBS Pro's."""
 
     server: Line = ""
@@ -113,7 +113,7 @@ class PbsSettings(BatchSettings, frozen=True, kw_only=True):
     """Where its tools are; empty: on the PATH."""
 
 
-class LsfSettings(BatchSettings, frozen=True, kw_only=True):
+class LsfQueues(BatchSettings, frozen=True, kw_only=True):
     """The queues of an LSF cluster, 10.1 or later."""
 
     configuration: Line = ""
@@ -122,7 +122,7 @@ class LsfSettings(BatchSettings, frozen=True, kw_only=True):
     """Where its tools are; empty: on the PATH."""
 
 
-class ArcSettings(BatchSettings, frozen=True, kw_only=True):
+class ArcQueues(BatchSettings, frozen=True, kw_only=True):
     """The queues of an ARC computing element, told by its REST interface."""
 
     url: Line
@@ -201,10 +201,10 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
     advertising: AdvertisingSettings
-    elements: Annotated[list[ElementSettings], msgspec.Meta(max_length=10_000)] = []
-    slurm: Annotated[list[SlurmSettings], msgspec.Meta(max_length=10_000)] = []
-    pbs: Annotated[list[PbsSettings], msgspec.Meta(max_length=10_000)] = []
-    lsf: Annotated[list[LsfSettings], msgspec.Meta(max_length=10_000)] = []
-    arc: Annotated[list[ArcSettings], msgspec.Meta(max_length=10_000)] = []
+    elements: Annotated[list[LocalElement], msgspec.Meta(max_length=10_000)] = []
+    slurm: Annotated[list[SlurmQueues], msgspec.Meta(max_length=10_000)] = []
+    pbs: Annotated[list[PbsQueues], msgspec.Meta(max_length=10_000)] = []
+    lsf: Annotated[list[LsfQueues], msgspec.Meta(max_length=10_000)] = []
+    arc: Annotated[list[ArcQueues], msgspec.Meta(max_length=10_000)] = []
     files: Annotated[list[FileSettings], msgspec.Meta(max_length=10_000)] = []
     indexes: Annotated[list[IndexSettings], msgspec.Meta(max_length=10_000)] = []

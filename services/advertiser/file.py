@@ -10,14 +10,14 @@ import structlog
 from msgspec.structs import replace
 
 from services.advertiser.config import FileSettings
-from services.advertiser.provider import Seen
+from services.advertiser.provider import SeenElement
 from services.advertiser.queues import wanted
 from wms.errors import Rejected, Unavailable
 from wms.glue import ldif, versions
 from wms.glue.arc_json import read_arc_json
 from wms.glue.classad import read_classad
 from wms.glue.entity import SIZE_LIMIT
-from wms.glue.glue1 import ComputingElement
+from wms.glue.glue1 import GlueComputingElement
 from wms.glue.glue2_xml import read_xml
 
 log = structlog.get_logger()
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 FAULTS_TOLD = 20
 
 
-class File:
+class FileProvider:
     """One file; read anew each time, so that it may change."""
 
     def __init__(self, settings: FileSettings) -> None:
@@ -34,14 +34,14 @@ class File:
         if self._path.suffix not in READERS:
             raise Rejected("CONFIG_INVALID", f"files: {settings.path} is none of {', '.join(READERS)}")
 
-    async def read(self) -> list[Seen]:
+    async def read(self) -> list[SeenElement]:
         """Read the file."""
         queues, written_at = await asyncio.to_thread(self._queues)
         seen = wanted(self._settings, queues, dispatcher=self._settings.dispatcher)
         # Jobs were counted before it was written, whenever it is read.
         return [replace(each, observed_at=written_at) for each in seen]
 
-    def _queues(self) -> tuple[list[ComputingElement], datetime]:
+    def _queues(self) -> tuple[list[GlueComputingElement], datetime]:
         try:
             with self._path.open("rb") as file:
                 written_at = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
@@ -51,7 +51,7 @@ class File:
         return READERS[self._path.suffix](data), written_at
 
 
-def _of_ldif(data: bytes) -> list[ComputingElement]:
+def _of_ldif(data: bytes) -> list[GlueComputingElement]:
     """Return the elements of either version, of GLUE 1.x if the document has both: they would be the same ones."""
     entries, faults = ldif.read_ldif(data)
     if faults:
@@ -61,19 +61,19 @@ def _of_ldif(data: bytes) -> list[ComputingElement]:
     ]
 
 
-def _of_xml(data: bytes) -> list[ComputingElement]:
+def _of_xml(data: bytes) -> list[GlueComputingElement]:
     return [each for service in read_xml(data) for each in versions.elements(service)]
 
 
-def _of_json(data: bytes) -> list[ComputingElement]:
+def _of_json(data: bytes) -> list[GlueComputingElement]:
     return [each for service in read_arc_json(data) for each in versions.elements(service)]
 
 
-def _of_ad(data: bytes) -> list[ComputingElement]:
+def _of_ad(data: bytes) -> list[GlueComputingElement]:
     return [read_classad(data.decode("utf-8", "replace")).element]
 
 
-READERS: dict[str, Callable[[bytes], list[ComputingElement]]] = {
+READERS: dict[str, Callable[[bytes], list[GlueComputingElement]]] = {
     ".ad": _of_ad,
     ".ldif": _of_ldif,
     ".xml": _of_xml,

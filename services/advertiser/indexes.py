@@ -11,26 +11,26 @@ import structlog
 from msgspec.structs import replace
 
 from services.advertiser.config import IndexSettings
-from services.advertiser.provider import Seen
+from services.advertiser.provider import SeenElement
 from services.advertiser.queues import wanted
 from wms.auth.policy import may_advertise
 from wms.auth.principal import Principal
 from wms.auth.token import Verifier
 from wms.bus.ad_topic import DISCOVERED, AdTopic
-from wms.bus.kafka import Settings as KafkaSettings
+from wms.bus.kafka import BrokerSettings
 from wms.discovery.address import Address, address, near
 from wms.discovery.admission import Asker, admits
-from wms.discovery.discovery import Discovery, Pace
-from wms.discovery.file import File
+from wms.discovery.discovery import Discovery, DiscoveryLimits
+from wms.discovery.file import FileSource
 from wms.discovery.http import Web
-from wms.discovery.memory import Terms
+from wms.discovery.memory import CacheLifetimes
 from wms.discovery.port import Source
-from wms.discovery.server_answers import Element
+from wms.discovery.server_answers import FoundElement
 from wms.discovery.walk import Bounds, Found
 from wms.errors import Rejected, Unavailable
 from wms.runtime import clock
 from wms.site import ComputingElement
-from wms.web import Credential
+from wms.web import WebIdentity
 
 log = structlog.get_logger()
 
@@ -56,7 +56,9 @@ class Voice:
 class Indexes:
     """The hierarchies below some index servers."""
 
-    def __init__(self, settings: IndexSettings, kafka: KafkaSettings, voice: Callable[[], Principal]) -> None:
+    def __init__(
+        self, settings: IndexSettings, kafka: BrokerSettings, voice: Callable[[], Principal]
+    ) -> None:
         if not settings.urls:
             raise Rejected("CONFIG_INVALID", "indexes: no urls are said")
         through = {DISCOVERED: settings.urls[0].partition("?")[0]}
@@ -67,25 +69,25 @@ class Indexes:
         self._topics = _topics(settings, kafka)
         self._discovery = Discovery(
             _sources(settings, self._topics),
-            pace=Pace(
+            pace=DiscoveryLimits(
                 server_seconds=settings.server_seconds,
                 whole_seconds=settings.whole_seconds,
                 patience_seconds=settings.patience_seconds,
                 servers_at_once=settings.servers_at_once,
             ),
             bounds=Bounds(hosts=tuple(settings.hosts or near(settings.urls))),
-            terms=Terms(fresh_seconds=settings.fresh_seconds),
+            terms=CacheLifetimes(fresh_seconds=settings.fresh_seconds),
         )
         self._known = _Known()
         self._told_of: set[str] = set()
 
-    async def read(self) -> list[Seen]:
+    async def read(self) -> list[SeenElement]:
         """Discover; raises Unavailable if no server answers."""
         found = await self._discovery.find(self._roots)
         if found.unheard and len(found.unheard) == len(found.visits):
             raise Unavailable(f"no index answers: {found.unheard[0].url}: {found.unheard[0].why or 'late'}")
         voice = self._voice()
-        told: dict[tuple[str, str], tuple[str, Seen]] = {}
+        told: dict[tuple[str, str], tuple[str, SeenElement]] = {}
         troubles = [f"{each.url}: {each.outcome} {each.why}".strip() for each in found.unheard]
         troubles += [_twice(each.element) for each in found.doubles]
         for each in found.sightings:
@@ -110,17 +112,17 @@ class Indexes:
         if self._topics is not None:
             await self._topics.close()
 
-    def _site(self, element: Element) -> str:
+    def _site(self, element: FoundElement) -> str:
         return self.settings.site or self.settings.sites.get(element.site, element.site)
 
-    def _seen(self, element: Element, site: str) -> list[Seen]:
+    def _seen(self, element: FoundElement, site: str) -> list[SeenElement]:
         """Return the element as it is advertised; an ad's word for word but for what the configuration says."""
         settings = replace(self.settings, site=site)
         if element.offer is None:
             return wanted(settings, [element.glue], dispatcher="arc")
         if settings.queues and element.name not in settings.queues:
             return []
-        return [Seen(offer=_restated(element.offer, settings), glue=replace(element.glue, site=site))]
+        return [SeenElement(offer=_restated(element.offer, settings), glue=replace(element.glue, site=site))]
 
     def _tell(self, troubles: set[str]) -> None:
         """Log who was not heard and what is not believed, when that is not what was logged last."""
@@ -152,7 +154,7 @@ class _Known:
         return by in self._unheard or self._index_unheard
 
 
-def _twice(element: Element) -> str:
+def _twice(element: FoundElement) -> str:
     return f"{element.site}/{element.name}: told of twice; `sites` and `names` can tell them apart"
 
 
@@ -167,7 +169,7 @@ def _restated(offer: ComputingElement, settings: IndexSettings) -> ComputingElem
     )
 
 
-def _topics(settings: IndexSettings, kafka: KafkaSettings) -> AdTopic | None:
+def _topics(settings: IndexSettings, kafka: BrokerSettings) -> AdTopic | None:
     if settings.jwks:
         return AdTopic(kafka, Verifier.from_file(Path(settings.jwks)), clock.now)
     if any(url.startswith("kafka:") for url in settings.urls):
@@ -177,12 +179,12 @@ def _topics(settings: IndexSettings, kafka: KafkaSettings) -> AdTopic | None:
 
 def _sources(settings: IndexSettings, topics: AdTopic | None) -> dict[str, Source]:
     web = Web(
-        Credential(
+        WebIdentity(
             proxy_file=settings.proxy_file,
             token_file=settings.token_file,
             authorities=settings.authorities,
         ),
         settings.token_hosts,
     )
-    sources: dict[str, Source] = {"https": web, "http": web, "file": File()}
+    sources: dict[str, Source] = {"https": web, "http": web, "file": FileSource()}
     return sources if topics is None else {**sources, "kafka": topics}

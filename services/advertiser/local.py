@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from services.advertiser.config import ElementSettings
+from services.advertiser.config import LocalElement
 from services.advertiser.processes import Jobs, jobs_of
-from services.advertiser.provider import Seen
+from services.advertiser.provider import SeenElement
 from services.advertiser.queues import SLOTS_PER_PILOT
-from wms.glue.glue1 import ComputingElement as Glue
+from wms.glue.glue1 import GlueComputingElement as Glue
 from wms.glue.offer import described
 from wms.runtime.machine import Machine
 from wms.site import ComputingElement
@@ -20,7 +20,7 @@ class Local:
 
     def __init__(
         self,
-        elements: Sequence[ElementSettings],
+        elements: Sequence[LocalElement],
         *,
         look: Callable[[], Machine],
         processes: Callable[[], Sequence[Mapping[str, str]]],
@@ -29,7 +29,7 @@ class Local:
         self._look = look
         self._processes = processes
 
-    async def read(self) -> list[Seen]:
+    async def read(self) -> list[SeenElement]:
         """Look at the machine and its processes."""
         machine = self._look()
         counts = any(each.count_jobs for each in self._elements)
@@ -44,7 +44,7 @@ class Local:
         ]
 
 
-def element(settings: ElementSettings, machine: Machine) -> ComputingElement:
+def element(settings: LocalElement, machine: Machine) -> ComputingElement:
     """Return what one element on this machine offers."""
     slots = settings.slots or machine.cores
     per_pilot = min(settings.slots_per_pilot or SLOTS_PER_PILOT, slots)
@@ -75,7 +75,7 @@ def element(settings: ElementSettings, machine: Machine) -> ComputingElement:
     )
 
 
-def _seen(offer: ComputingElement, jobs: Jobs) -> Seen:
+def _seen(offer: ComputingElement, jobs: Jobs) -> SeenElement:
     there = jobs.running + jobs.submitting
     offer = replace(offer, current_jobs=there, current_submitting_jobs=jobs.submitting)
     glue: Glue = replace(
@@ -85,4 +85,4 @@ def _seen(offer: ComputingElement, jobs: Jobs) -> Seen:
         waiting_jobs=jobs.submitting,
         total_jobs=there,
     )
-    return Seen(offer=offer, glue=glue)
+    return SeenElement(offer=offer, glue=glue)

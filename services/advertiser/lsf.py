@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from services.advertiser.batch_tools import INHERITED, BatchTools
-from services.advertiser.config import LsfSettings
+from services.advertiser.config import LsfQueues
 from services.advertiser.lsf_output import (
     HOST_FIELDS,
     QUEUE_FIELDS,
@@ -16,9 +16,9 @@ from services.advertiser.lsf_output import (
     queues,
     without_twins,
 )
-from services.advertiser.provider import Seen
+from services.advertiser.provider import SeenElement
 from services.advertiser.queues import STATUS, wanted
-from wms.glue.glue1 import ComputingElement, Hosts
+from wms.glue.glue1 import GlueComputingElement, GlueHosts
 from wms.glue.quantity import UNKNOWN
 
 _INHERITED = (*INHERITED, "LD_LIBRARY_PATH", "LSF_ENVDIR", "LSF_BINDIR", "LSF_LIBDIR", "LSF_SERVERDIR")
@@ -27,12 +27,12 @@ _INHERITED = (*INHERITED, "LD_LIBRARY_PATH", "LSF_ENVDIR", "LSF_BINDIR", "LSF_LI
 class Lsf:
     """One cluster."""
 
-    def __init__(self, settings: LsfSettings) -> None:
+    def __init__(self, settings: LsfQueues) -> None:
         self._settings = settings
         configured = {"LSF_ENVDIR": settings.configuration} if settings.configuration else {}
         self._tools = BatchTools(settings.directory, configured, _INHERITED)
 
-    async def read(self) -> list[Seen]:
+    async def read(self) -> list[SeenElement]:
         """Ask the cluster."""
         known = queues(await self._run("bqueues", "-o", QUEUE_FIELDS, "-json", *self._settings.queues))
         named = {each.queue_name: names_of(each.hosts) for each in known}
@@ -48,7 +48,7 @@ class Lsf:
         return (await self._tools.ask(name, *arguments)).printed
 
 
-def element(site: str, queue: LsfQueue, machines: Sequence[LsfHost]) -> ComputingElement:
+def element(site: str, queue: LsfQueue, machines: Sequence[LsfHost]) -> GlueComputingElement:
     """Return what GLUE says of a queue; its slots are those of its hosts that are at work or could be, within its own limit."""
     usable = [each for each in machines if each.usable]
     slots, free = sum(each.slots for each in usable), sum(each.free for each in usable)
@@ -56,7 +56,7 @@ def element(site: str, queue: LsfQueue, machines: Sequence[LsfHost]) -> Computin
     if most:
         slots, free = min(slots, most), min(free, max(0, most - queue.taken))
     running, waiting = number(queue.run) + number(queue.susp), number(queue.pend)
-    return ComputingElement(
+    return GlueComputingElement(
         id=f"{site}/lsf-{queue.queue_name}",
         name=queue.queue_name,
         site=site,
@@ -74,7 +74,7 @@ def element(site: str, queue: LsfQueue, machines: Sequence[LsfHost]) -> Computin
     )
 
 
-def _hosts(usable: Sequence[LsfHost]) -> Hosts:
+def _hosts(usable: Sequence[LsfHost]) -> GlueHosts:
     if not usable:
-        return Hosts()
-    return Hosts(smp_size=min(each.slots for each in usable) or UNKNOWN)
+        return GlueHosts()
+    return GlueHosts(smp_size=min(each.slots for each in usable) or UNKNOWN)

@@ -4,24 +4,24 @@ import asyncio
 from collections.abc import Sequence
 
 from services.advertiser.batch_tools import BatchTools
-from services.advertiser.config import PbsSettings
+from services.advertiser.config import PbsQueues
 from services.advertiser.pbs_output import PbsNode, PbsQueue, nodes, nodes_of, queues
-from services.advertiser.provider import Seen
+from services.advertiser.provider import SeenElement
 from services.advertiser.queues import STATUS, wanted
-from wms.glue.glue1 import ComputingElement, Hosts
+from wms.glue.glue1 import GlueComputingElement, GlueHosts
 from wms.glue.quantity import UNKNOWN
 
 
 class Pbs:
     """One server, Torque's or PBS Pro's."""
 
-    def __init__(self, settings: PbsSettings) -> None:
+    def __init__(self, settings: PbsQueues) -> None:
         self._settings = settings
         server = settings.server
         configured = {"PBS_DEFAULT": server, "PBS_SERVER": server} if server else {}
         self._tools = BatchTools(settings.directory, configured)
 
-    async def read(self) -> list[Seen]:
+    async def read(self) -> list[SeenElement]:
         """Ask the server."""
         server = ("-s", self._settings.server) if self._settings.server else ()
         said, machines = await asyncio.gather(
@@ -34,18 +34,18 @@ class Pbs:
         return (await self._tools.ask(name, *arguments)).out
 
 
-def elements(site: str, said: str, machines: str) -> list[ComputingElement]:
+def elements(site: str, said: str, machines: str) -> list[GlueComputingElement]:
     """Return the queues that `qstat -Q -f` tells of, with the nodes that `pbsnodes -a` does."""
     known = nodes(machines)
     return [element(site, each, nodes_of(each, known)) for each in queues(said)]
 
 
-def element(site: str, queue: PbsQueue, of_queue: Sequence[PbsNode]) -> ComputingElement:
+def element(site: str, queue: PbsQueue, of_queue: Sequence[PbsNode]) -> GlueComputingElement:
     """Return what GLUE says of a queue; its slots are those of the nodes that are in use or could be."""
     usable = [each for each in of_queue if each.usable]
     is_full = 0 < queue.max_running <= queue.running
     free = 0 if is_full else sum(each.free for each in usable)
-    return ComputingElement(
+    return GlueComputingElement(
         id=f"{site}/pbs-{queue.name}",
         name=queue.name,
         site=site,
@@ -63,10 +63,10 @@ def element(site: str, queue: PbsQueue, of_queue: Sequence[PbsNode]) -> Computin
     )
 
 
-def _hosts(usable: Sequence[PbsNode]) -> Hosts:
+def _hosts(usable: Sequence[PbsNode]) -> GlueHosts:
     if not usable:
-        return Hosts()
-    return Hosts(
+        return GlueHosts()
+    return GlueHosts(
         logical_cpus=sum(each.slots for each in usable) or UNKNOWN,
         smp_size=min(each.slots for each in usable) or UNKNOWN,
         memory_mb=min(each.memory_mb for each in usable) or UNKNOWN,

@@ -9,11 +9,11 @@ from wms.glue import glue1
 from wms.site import ComputingElement
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class SeenElement(msgspec.Struct, frozen=True, kw_only=True):
     """An element as it is now: what it offers, and all that GLUE has names for."""
 
     offer: ComputingElement
-    glue: glue1.ComputingElement
+    glue: glue1.GlueComputingElement
     observed_at: datetime | None = None
     """When the source counted jobs there, if that was not just now."""
 
@@ -21,7 +21,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 class Provider(Protocol):
     """One source. What it gives are all the elements there are: one that is not among them any more is gone."""
 
-    async def read(self) -> list[Seen]:
+    async def read(self) -> list[SeenElement]:
         """Look, and return the elements.
 
         Raises Unavailable when the source cannot be reached now, Rejected when what it says cannot be understood.

@@ -6,7 +6,7 @@ import structlog
 from msgspec.structs import replace
 
 from services.advertiser.config import BatchSettings
-from services.advertiser.provider import Seen
+from services.advertiser.provider import SeenElement
 from wms.errors import Rejected
 from wms.glue import glue1
 from wms.glue.offer import offered
@@ -26,8 +26,8 @@ STATUS = {
 
 
 def wanted(
-    settings: BatchSettings, queues: Iterable[glue1.ComputingElement], *, dispatcher: str
-) -> list[Seen]:
+    settings: BatchSettings, queues: Iterable[glue1.GlueComputingElement], *, dispatcher: str
+) -> list[SeenElement]:
     """Return the queues that are to be advertised; one that says too little is left out, and the log says what it lacks."""
     seen = []
     for queue in queues:
@@ -40,15 +40,15 @@ def wanted(
     return seen
 
 
-def _seen(settings: BatchSettings, queue: glue1.ComputingElement, dispatcher: str) -> Seen:
+def _seen(settings: BatchSettings, queue: glue1.GlueComputingElement, dispatcher: str) -> SeenElement:
     offer = offered(queue, stated(settings, queue, dispatcher))
     # More than it has would never start.
     per_pilot = max(1, min(offer.slots_per_pilot, offer.slots or 1))
     offer = replace(offer, slots_per_pilot=per_pilot, cores_per_pilot=per_pilot)
-    return Seen(offer=offer, glue=replace(queue, site=queue.site or settings.site))
+    return SeenElement(offer=offer, glue=replace(queue, site=queue.site or settings.site))
 
 
-def stated(settings: BatchSettings, queue: glue1.ComputingElement, dispatcher: str) -> ComputingElement:
+def stated(settings: BatchSettings, queue: glue1.GlueComputingElement, dispatcher: str) -> ComputingElement:
     """Return the offer of a queue as far as the configuration says it."""
     per_pilot = settings.slots_per_pilot or SLOTS_PER_PILOT
     name = queue.name or queue.id

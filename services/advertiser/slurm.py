@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from services.advertiser.batch_tools import BatchTools
-from services.advertiser.config import SlurmSettings
-from services.advertiser.provider import Seen
+from services.advertiser.config import SlurmQueues
+from services.advertiser.provider import SeenElement
 from services.advertiser.queues import wanted
 from services.advertiser.slurm_output import Load, Machines, Partition, loads, machines, partitions
-from wms.glue.glue1 import ComputingElement, Hosts
+from wms.glue.glue1 import GlueComputingElement, GlueHosts
 from wms.glue.quantity import UNKNOWN
 
 STATUS = {"UP": "Production", "DOWN": "Queueing", "DRAIN": "Draining", "INACTIVE": "Closed"}
@@ -20,13 +20,13 @@ STATUS = {"UP": "Production", "DOWN": "Queueing", "DRAIN": "Draining", "INACTIVE
 class Slurm:
     """One cluster."""
 
-    def __init__(self, settings: SlurmSettings) -> None:
+    def __init__(self, settings: SlurmQueues) -> None:
         self._settings = settings
         # All tasks of arrays are to be told, where Slurm by itself cuts their list off after 64 characters.
         configured = {"SLURM_CONF": settings.configuration} if settings.configuration else {}
         self._tools = BatchTools(settings.directory, {"SLURM_BITSTR_LEN": "0"} | configured)
 
-    async def read(self) -> list[Seen]:
+    async def read(self) -> list[SeenElement]:
         """Ask the cluster."""
         nodes, limits, jobs = await asyncio.gather(
             self._run("sinfo", "--json"),
@@ -39,7 +39,7 @@ class Slurm:
         seen = wanted(self._settings, [queue for queue, _ in queues], dispatcher="slurm")
         return [_with_jobs(each, by_name[each.glue.name]) for each in seen]
 
-    def _queues(self, nodes: bytes, limits: bytes, jobs: bytes) -> list[tuple[ComputingElement, Load]]:
+    def _queues(self, nodes: bytes, limits: bytes, jobs: bytes) -> list[tuple[GlueComputingElement, Load]]:
         of_partition: dict[str, list[Machines]] = {}
         for each in machines(nodes):
             of_partition.setdefault(each.partition, []).append(each)
@@ -58,11 +58,11 @@ class Slurm:
         return (await self._tools.ask(name, *arguments)).printed
 
 
-def queue(site: str, partition: Partition, nodes: Sequence[Machines], load: Load) -> ComputingElement:
+def queue(site: str, partition: Partition, nodes: Sequence[Machines], load: Load) -> GlueComputingElement:
     """Return what GLUE says of a partition; its slots are the processors of the nodes that start jobs now."""
     usable = [each for each in nodes if each.usable]
     free = sum(each.idle_cpus for each in usable)
-    return ComputingElement(
+    return GlueComputingElement(
         id=f"{site}/slurm-{partition.name}",
         name=partition.name,
         site=site,
@@ -80,11 +80,11 @@ def queue(site: str, partition: Partition, nodes: Sequence[Machines], load: Load
     )
 
 
-def _hosts(nodes: Sequence[Machines]) -> Hosts:
+def _hosts(nodes: Sequence[Machines]) -> GlueHosts:
     if not nodes:
-        return Hosts()
+        return GlueHosts()
     architectures = {each.architecture for each in nodes}
-    return Hosts(
+    return GlueHosts(
         logical_cpus=sum(each.cpus for each in nodes) or UNKNOWN,
         smp_size=min(each.cpus_each for each in nodes) or UNKNOWN,
         memory_mb=min(each.memory_mb_each for each in nodes) or UNKNOWN,
@@ -98,7 +98,7 @@ def _common(nodes: Iterable[Machines]) -> frozenset[str]:
     return frozenset.intersection(*(each.features for each in nodes))
 
 
-def _with_jobs(seen: Seen, load: Load) -> Seen:
+def _with_jobs(seen: SeenElement, load: Load) -> SeenElement:
     offer = replace(
         seen.offer,
         current_jobs=load.running_of_users + load.waiting_of_users,

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from services.advertiser.arc import Arc
-from services.advertiser.config import BatchSettings, Config, Offered
-from services.advertiser.file import File
+from services.advertiser.config import BatchSettings, Config, SiteStatement
+from services.advertiser.file import FileProvider
 from services.advertiser.indexes import Indexes, Voice
 from services.advertiser.local import Local
 from services.advertiser.lsf import Lsf
@@ -28,12 +28,12 @@ Place: TypeAlias = tuple[str, str]
 """Site and computing element."""
 
 
-class Source(NamedTuple):
+class AdvertisedSource(NamedTuple):
     """A provider, what is told of each of its elements, and how often it is looked at, advertised, and forgotten."""
 
     name: str
     provider: Provider
-    settings: Callable[[ComputingElement], Offered]
+    settings: Callable[[ComputingElement], SiteStatement]
     look_seconds: float
     period_seconds: float
     lifetime_seconds: float
@@ -45,7 +45,7 @@ class Source(NamedTuple):
     """Lets go of what the provider holds."""
 
 
-def sources(config: Config) -> Iterator[Source]:
+def sources(config: Config) -> Iterator[AdvertisedSource]:
     """Give this machine, if it has elements, and each batch or information system.
 
     Raises Rejected for what of the configuration cannot be, expressions that are none among it.
@@ -64,7 +64,7 @@ def sources(config: Config) -> Iterator[Source]:
     for number, arc in enumerate(config.arc):
         yield _queues(f"arc-{number}", Arc(arc), arc)._replace(lag_seconds=ARC_LAG_SECONDS)
     for number, file in enumerate(config.files):
-        yield _queues(f"file-{number}", File(file), file)
+        yield _queues(f"file-{number}", FileProvider(file), file)
     for number, settings in enumerate(config.indexes):
         voice = Voice(Path(config.auth.jwks), Path(config.advertising.token_file))
         indexes = Indexes(settings, config.kafka, voice.principal)
@@ -75,16 +75,16 @@ def sources(config: Config) -> Iterator[Source]:
         )
 
 
-def _parse(settings: Offered) -> None:
+def _parse(settings: SiteStatement) -> None:
     """See whether the expressions are expressions, while the one who wrote them looks on."""
     for name, text in (("requirements", settings.requirements), ("rank", settings.rank)):
         if text:
             Expression.parse(text, name)
 
 
-def _machine(config: Config) -> Source:
+def _machine(config: Config) -> AdvertisedSource:
     own = {(each.site, each.ce): each for each in config.elements}
-    return Source(
+    return AdvertisedSource(
         "machine",
         Local(config.elements, look=look, processes=environments),
         lambda offer: own[offer.site, offer.ce],
@@ -94,8 +94,8 @@ def _machine(config: Config) -> Source:
     )
 
 
-def _queues(name: str, provider: Provider, settings: BatchSettings) -> Source:
-    return Source(
+def _queues(name: str, provider: Provider, settings: BatchSettings) -> AdvertisedSource:
+    return AdvertisedSource(
         name,
         provider,
         lambda _: settings,

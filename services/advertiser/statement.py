@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from services.advertiser.config import Offered
-from services.advertiser.provider import Seen
+from services.advertiser.config import SiteStatement
+from services.advertiser.provider import SeenElement
 from services.advertiser.site_rule import with_limits, with_rule
 from wms.glue import ad, glue1, quantity
 from wms.glue.quantity import known
@@ -45,7 +45,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
         return self.element.site, self.element.ce
 
 
-def state(seen: Seen, settings: Offered) -> Statement:
+def state(seen: SeenElement, settings: SiteStatement) -> Statement:
     """Return what an ad says of an element."""
     glue = _completed(seen.glue, seen.offer, settings)
     attributes = (
@@ -68,8 +68,8 @@ def state(seen: Seen, settings: Offered) -> Statement:
 
 
 def _completed(
-    glue: glue1.ComputingElement, offer: ComputingElement, settings: Offered
-) -> glue1.ComputingElement:
+    glue: glue1.GlueComputingElement, offer: ComputingElement, settings: SiteStatement
+) -> glue1.GlueComputingElement:
     """Return what was seen with what the configuration adds; what it says of VOs and slots goes before what was read."""
     near = tuple(
         glue1.StorageBinding(storage_element=name, mount_point=mount)
@@ -87,7 +87,7 @@ def _completed(
 
 
 def _cpu_seconds(
-    glue: glue1.ComputingElement, offer: ComputingElement, settings: Offered
+    glue: glue1.GlueComputingElement, offer: ComputingElement, settings: SiteStatement
 ) -> quantity.Quantity:
     """Return what the ad tells of CPU time: a place-holder that a site published stays what expressions see."""
     stated = getattr(settings, "max_cpu_time", 0)
@@ -95,7 +95,7 @@ def _cpu_seconds(
     return glue.max_cpu_seconds if as_published and not stated else offer.max_cpu_time
 
 
-def _hosts(hosts: glue1.Hosts, settings: Offered) -> glue1.Hosts:
+def _hosts(hosts: glue1.GlueHosts, settings: SiteStatement) -> glue1.GlueHosts:
     measured = {
         BENCHMARKS[name]: result if name == "HEPSPEC06" else int(result)
         for name, result in settings.benchmarks.items()
@@ -115,11 +115,11 @@ def _limits(offer: ComputingElement) -> dict[str, int]:
     }
 
 
-def _stations(settings: Offered) -> dict[str, list[str]]:
+def _stations(settings: SiteStatement) -> dict[str, list[str]]:
     return {"StationNames": list(settings.stations)} if settings.stations else {}
 
 
-def _ways_in(glue: glue1.ComputingElement, settings: Offered) -> dict[str, str]:
+def _ways_in(glue: glue1.GlueComputingElement, settings: SiteStatement) -> dict[str, str]:
     """Return where the grid enters the site, and where its jobs send what is to be known of them."""
     said = {
         ENTRY_POINT: settings.entry_point or _gram_contact(glue),
@@ -128,7 +128,7 @@ def _ways_in(glue: glue1.ComputingElement, settings: Offered) -> dict[str, str]:
     return {name: value for name, value in said.items() if value}
 
 
-def _gram_contact(glue: glue1.ComputingElement) -> str:
+def _gram_contact(glue: glue1.GlueComputingElement) -> str:
     """Return the contact that GLUE tells, or what its parts make, as a gatekeeper's are written."""
     host, port = glue.host_name, known(glue.gatekeeper_port)
     if glue.contact or not host or not glue.job_manager:

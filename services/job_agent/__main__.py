@@ -13,7 +13,7 @@ from services import fast_start
 from services.job_agent.agent import Agent
 from services.job_agent.kafka_link import KafkaLink
 from services.job_agent.payload import shepherd
-from services.job_agent.payload.isolation import Isolation
+from services.job_agent.payload.isolation import PayloadIsolation
 from services.job_agent.payload.run import Workplace
 from wms.auth.orders import PilotCredential
 from wms.embedded.lifeline import Lifeline
@@ -89,7 +89,7 @@ async def _run(config: PilotConfig, credential: PilotCredential) -> None:
         store=open_store(config.sandboxes.url),
         site=SiteName(pilot.site),
         pilot_id=PilotId(pilot.pilot_id),
-        isolation=Isolation.of(config),
+        isolation=PayloadIsolation.of(config),
     )
     async with workplace:
         link = KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, credential)

@@ -13,13 +13,13 @@ import structlog
 
 from services.job_agent.kafka_link import KafkaLink
 from services.job_agent.leased_jobs import Holding, Holdings
-from services.job_agent.match_requests import Asking
-from services.job_agent.node import Node
-from services.job_agent.offered import Offered
+from services.job_agent.match_requests import MatchRequests
+from services.job_agent.node import NodeJudge
+from services.job_agent.offered import DecodedOffer
 from services.job_agent.payload.run import Payload, Workplace
 from services.job_agent.payload.shepherd import now
-from services.job_agent.prefetch import Pace
-from services.job_agent.reporter import Reporter, Standing
+from services.job_agent.prefetch import Prefetch
+from services.job_agent.reporter import PilotStatus, Reporter
 from services.job_agent.resource import memory_mb
 from services.job_agent.slots import Slots
 from wms.backoff import delays
@@ -60,12 +60,12 @@ class Agent:
         self._pilot_id = PilotId(config.pilot.pilot_id)
         self._link = link
         self._workplace = workplace
-        pace = Pace(config.pilot.ahead_seconds)
+        pace = Prefetch(config.pilot.ahead_seconds)
         self._holdings = Holdings(config.pilot.slots, memory_mb(config))
         self._reporter = Reporter(link, self._pilot_id, self._standing)
-        self._node = Node(config, isolation=workplace.isolation_words)
+        self._node = NodeJudge(config, isolation=workplace.isolation_words)
         log.info("payloads", isolation=workplace.isolation_words)
-        self._asking = Asking(config, link, self._holdings, pace, self._node)
+        self._asking = MatchRequests(config, link, self._holdings, pace, self._node)
         self._changed = asyncio.Event()
         self._slots = Slots(workplace, self._holdings, self._reporter, pace, self._changed.set)
         self._lease_seconds = 30.0
@@ -148,9 +148,9 @@ class Agent:
             async with asyncio.timeout(0.2 if self._abandoned else GOODBYE_SECONDS):
                 await self._link.close()
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> PilotStatus:
         state = "ended" if self._ended.is_set() else "draining" if self._draining else "running"
-        return Standing(
+        return PilotStatus(
             state,  # type: ignore[arg-type]
             self._pilot.slots,
             self._holdings.busy,
@@ -255,7 +255,7 @@ class Agent:
         if left:
             self._reporter.decline([each.held for each in left])
 
-    def _is_unfit(self, offered: Offered) -> bool:
+    def _is_unfit(self, offered: DecodedOffer) -> bool:
         """Give an offer back, and say why, if the node does not do what the job requires."""
         try:
             fault = self._node.fault(offered)

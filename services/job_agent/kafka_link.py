@@ -9,7 +9,7 @@ import structlog
 
 from wms.auth.orders import PilotCredential, PilotKey, claimed_end
 from wms.bus.inbox import Inbox
-from wms.bus.kafka import Kafka, Settings
+from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.topics import site_inbox_of
 from wms.errors import Rejected, Unavailable
 from wms.ids import PilotId
@@ -54,7 +54,9 @@ class OrderCodec(Codec[ToAgent | None]):
 class KafkaLink:
     """The link of agents that a trusted site runs: Kafka's topics, its token with every message."""
 
-    def __init__(self, settings: Settings, pilot_id: PilotId, site: str, credential: PilotCredential) -> None:
+    def __init__(
+        self, settings: BrokerSettings, pilot_id: PilotId, site: str, credential: PilotCredential
+    ) -> None:
         """Raises Rejected for a credential whose key is none."""
         self._settings = settings
         self._pilot_id = pilot_id

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from services.job_agent.offered import Offered
+from services.job_agent.offered import DecodedOffer
 from services.job_agent.payload.run import Payload
 from wms.jobdesc.description import JobDescription
 from wms.messages.site_inbox import Held
@@ -64,7 +64,7 @@ class Holdings:
         """Whether it is held, or was: an offer that comes twice."""
         return held in self._all or held in self._past
 
-    def take(self, offered: Offered) -> Holding:
+    def take(self, offered: DecodedOffer) -> Holding:
         """Hold an offered job."""
         held = offered.held
         holding = self._all[held] = Holding(

@@ -9,10 +9,10 @@ import structlog
 
 from services.job_agent.kafka_link import KafkaLink
 from services.job_agent.leased_jobs import Holdings
-from services.job_agent.node import Node
-from services.job_agent.offered import Offered, read
+from services.job_agent.node import NodeJudge
+from services.job_agent.offered import DecodedOffer, read
 from services.job_agent.payload.shepherd import now
-from services.job_agent.prefetch import AHEAD_LIMIT, Pace
+from services.job_agent.prefetch import AHEAD_LIMIT, Prefetch
 from services.job_agent.resource import describe
 from wms.errors import Unavailable
 from wms.ids import PilotId, RequestId
@@ -37,11 +37,11 @@ class _Asked(msgspec.Struct):
     answered: bool = False
 
 
-class Asking:
+class MatchRequests:
     """What the pilot asks for, and when."""
 
     def __init__(
-        self, config: PilotConfig, link: KafkaLink, holdings: Holdings, pace: Pace, node: Node
+        self, config: PilotConfig, link: KafkaLink, holdings: Holdings, pace: Prefetch, node: NodeJudge
     ) -> None:
         self._config = config
         self._link = link
@@ -101,7 +101,7 @@ class Asking:
         """Tell whether the offer is for a request of this pilot's, and not for one of long ago."""
         return offer.request_id in self._asked
 
-    def sort(self, offer: Offer) -> tuple[list[Offered], list[Offered]]:
+    def sort(self, offer: Offer) -> tuple[list[DecodedOffer], list[DecodedOffer]]:
         """Return what of an offer to take and what to decline; jobs that were taken before are in neither.
 
         Not only the last request's count: a large offer comes in parts, and its first part ends the wait. Nor is all of
@@ -113,8 +113,8 @@ class Asking:
         slots = self._config.pilot.slots
         # Twice what would be asked for now: what one job more or less taught is no reason to send others away.
         room = slots + min(2 * self.ahead, slots * AHEAD_LIMIT) - self._holdings.processors
-        taken: list[Offered] = []
-        left: list[Offered] = []
+        taken: list[DecodedOffer] = []
+        left: list[DecodedOffer] = []
         for job in offer.jobs:
             if not self._holdings.knows((job.job_id, job.epoch)):
                 offered = read(job)

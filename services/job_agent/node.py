@@ -15,7 +15,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from services.job_agent.offered import Offered
+from services.job_agent.offered import DecodedOffer
 from services.job_agent.resource import describe
 from wms.errors import Rejected
 from wms.jobdesc.description import JobDescription
@@ -37,7 +37,7 @@ LISTED_LIMIT = 1_000
 _REASON_LENGTH = 400
 
 
-class Node:
+class NodeJudge:
     """Judges offers by what the node is."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Node:
             if not isinstance(value, tuple) or len(value) <= LISTED_LIMIT
         )
 
-    def fault(self, offered: Offered) -> str:
+    def fault(self, offered: DecodedOffer) -> str:
         """Return which term of a job's requirements is not true here, and the values it saw; nothing if the node will do."""
         if offered.fault or not offered.description.requirements:
             return ""  # who takes a faulty one says what is wrong with it

@@ -7,7 +7,7 @@ from wms.jobdesc.description import JobDescription
 from wms.messages.site_inbox import Held, OfferedJob
 
 
-class Offered(msgspec.Struct, frozen=True, kw_only=True):
+class DecodedOffer(msgspec.Struct, frozen=True, kw_only=True):
     """An offered job and what it asks for."""
 
     job: OfferedJob
@@ -27,12 +27,12 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
         return all_ if description.whole_node else description.min_processors or description.processors
 
 
-def read(job: OfferedJob) -> Offered:
+def read(job: OfferedJob) -> DecodedOffer:
     """Decode the description of an offered job."""
     try:
         description = msgspec.json.decode(job.description, type=JobDescription)
         own = expand(description, job.array_index or 0, job.parameters)
     except Exception as error:  # noqa: BLE001 - a description's fault is its job's
         fault = f"this agent cannot read the job's description: {error}"
-        return Offered(job=job, description=JobDescription(executable=""), fault=fault)
-    return Offered(job=job, description=own)
+        return DecodedOffer(job=job, description=JobDescription(executable=""), fault=fault)
+    return DecodedOffer(job=job, description=own)

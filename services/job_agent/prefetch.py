@@ -9,7 +9,7 @@ AHEAD_LIMIT = 8
 """Jobs fetched ahead, a slot, at most: what a pilot holds is lost with it, if only for a while."""
 
 
-class Pace:
+class Prefetch:
     """Learns from the ends of a few jobs, and forgets at once when those that run now take longer."""
 
     def __init__(self, ahead_seconds: float) -> None:

@@ -33,7 +33,7 @@ PASSING_KEPT = 3
 """Renewals that may still be answered; older ones have been outdone."""
 
 
-class Standing(msgspec.Struct, frozen=True):
+class PilotStatus(msgspec.Struct, frozen=True):
     """What every report says of the pilot itself."""
 
     state: Literal["running", "draining", "ended"]
@@ -44,7 +44,7 @@ class Standing(msgspec.Struct, frozen=True):
     refused_orders: int = 0
 
 
-class Sent(msgspec.Struct):
+class ReportInFlight(msgspec.Struct):
     """A report under way."""
 
     report: Report
@@ -65,7 +65,7 @@ class Sent(msgspec.Struct):
 class Reporter:
     """What an agent has to tell."""
 
-    def __init__(self, link: KafkaLink, pilot_id: PilotId, standing: Callable[[], Standing]) -> None:
+    def __init__(self, link: KafkaLink, pilot_id: PilotId, standing: Callable[[], PilotStatus]) -> None:
         self._link = link
         self._pilot_id = pilot_id
         self._standing = standing
@@ -76,7 +76,7 @@ class Reporter:
         self._renew: dict[Held, None] = {}
         self._finish: list[tuple[Result, int]] = []
         self._hello = False
-        self._unanswered: dict[ReportId, Sent] = {}
+        self._unanswered: dict[ReportId, ReportInFlight] = {}
         self._due = asyncio.Event()
         self._due_later: asyncio.Handle | None = None
         self._due_at = 0.0
@@ -150,7 +150,7 @@ class Reporter:
             sent.again_at, sent.pause = 0.0, RESEND_AFTER_SECONDS
         self._due.set()
 
-    def answered(self, answer: Answer) -> Sent | None:
+    def answered(self, answer: Answer) -> ReportInFlight | None:
         """Take note of an answer; return the report that it answers, or None if that was answered before."""
         sent = self._unanswered.pop(answer.report_id, None)
         self._heard.set()
@@ -204,7 +204,7 @@ class Reporter:
         self._due.clear()
         return True
 
-    def _next(self) -> Sent:
+    def _next(self) -> ReportInFlight:
         standing = self._standing()
         report = Report(
             report_id=ReportId(uuid.uuid4().hex),
@@ -224,7 +224,7 @@ class Reporter:
         )
         self._decline, self._unfit, self._accept, self._start = [], [], [], []
         self._renew, self._hello = {}, False
-        sent = self._unanswered[report.report_id] = Sent(report, now(), now())
+        sent = self._unanswered[report.report_id] = ReportInFlight(report, now(), now())
         if report.finish:
             self._results_at = sent.first_at
         self._forget_outdone()
@@ -249,7 +249,7 @@ class Reporter:
         for report_id in passing[:-PASSING_KEPT]:
             del self._unanswered[report_id]
 
-    async def _send(self, sent: Sent) -> None:
+    async def _send(self, sent: ReportInFlight) -> None:
         sent.again_at = now() + sent.pause
         sent.pause = min(sent.pause * 2, RESEND_AFTER_SECONDS * 4)
         try:

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from services.job_agent.leased_jobs import Holding, Holdings
 from services.job_agent.payload.outcome import agent_fault, not_begun, result_of
-from services.job_agent.payload.run import GRACE_SECONDS, Outcome, Payload, Workplace
+from services.job_agent.payload.run import GRACE_SECONDS, Payload, PayloadOutcome, Workplace
 from services.job_agent.payload.shepherd import now
-from services.job_agent.prefetch import Pace
+from services.job_agent.prefetch import Prefetch
 from services.job_agent.reporter import Reporter
 from wms.ids import Epoch, JobId
 from wms.job.reasons import Code, Reason
@@ -30,7 +30,7 @@ class Slots:
         workplace: Workplace,
         holdings: Holdings,
         reporter: Reporter,
-        pace: Pace,
+        pace: Prefetch,
         on_end: Callable[[], None],
     ) -> None:
         self._workplace = workplace
@@ -154,11 +154,11 @@ class Slots:
             outcome = await payload.run(tell)
         except Exception as error:
             log.exception("payload failed in the agent", job=holding.held[0])
-            outcome = Outcome(reason=agent_fault(error), began=payload.has_begun)
+            outcome = PayloadOutcome(reason=agent_fault(error), began=payload.has_begun)
         self._end(holding, outcome)
         self._leave(payload)
 
-    def _end(self, holding: Holding, outcome: Outcome) -> None:
+    def _end(self, holding: Holding, outcome: PayloadOutcome) -> None:
         if outcome.reason.code is Code.DONE:
             # One that failed at once says nothing of the others, and a node where all do must not ask for more and more.
             self._pace.ended(now() - holding.began_at)
@@ -171,7 +171,7 @@ class Slots:
         self.fill()
         self._on_end()
 
-    def _tell_end(self, holding: Holding, outcome: Outcome) -> None:
+    def _tell_end(self, holding: Holding, outcome: PayloadOutcome) -> None:
         try:
             self._reporter.finish(result_of(holding.held, outcome))
         except Exception as error:

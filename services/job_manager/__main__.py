@@ -17,7 +17,7 @@ from services.job_manager.reports import Reports
 from services.job_manager.submission.rates import Rates
 from services.job_manager.submission.submit_check import Foresight
 from services.job_manager.submission.waiting_limits import Admission
-from wms.bus.consumer import Policy
+from wms.bus.consumer import ConsumerPolicy
 from wms.messages import commands, reports
 from wms.messages import queries as asked
 from wms.runtime import clock
@@ -37,7 +37,7 @@ async def build(host: Host, config: Config) -> None:
     host.consume(
         "commands", commands.TOPIC, commands.Command, taking.handle,
         on_refused=on_refused,
-        policy=Policy(batch=256, lanes=2, is_fair=True),
+        policy=ConsumerPolicy(batch=256, lanes=2, is_fair=True),
         preparation=Reading(taking, host.patient_db, host.slices),
         admit=Rates(config.submissions, time.monotonic, clock.now).admit,
     )  # fmt: skip
@@ -46,11 +46,16 @@ async def build(host: Host, config: Config) -> None:
     host.consume(
         "queries", asked.TOPIC, asked.Asked, answering.handle,
         on_refused=on_query_refused,
-        policy=Policy(batch=64, seconds=QUERY_SECONDS, is_fair=True),
+        policy=ConsumerPolicy(batch=64, seconds=QUERY_SECONDS, is_fair=True),
     )  # fmt: skip
     reported = Reports(config.lease, half_life, host.orders)
     host.consume(
-        "reports", reports.TOPIC, reports.FromAgent, reported.handle, policy=Policy(lanes=2), is_urgent=True
+        "reports",
+        reports.TOPIC,
+        reports.FromAgent,
+        reported.handle,
+        policy=ConsumerPolicy(lanes=2),
+        is_urgent=True,
     )
     host.every("canaries", 1.0, partial(taking.canaries.look, host.patient_db))
     host.every("waiting-limits", 2.0, admission.refresh)

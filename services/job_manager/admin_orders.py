@@ -14,7 +14,7 @@ from wms.db import limit, share, submission
 from wms.db.database import Transaction
 from wms.db.submission import Taken
 from wms.errors import Rejected
-from wms.matching.limits import Key, Limit, compared
+from wms.matching.limits import LimitKey, LimitRule, compared
 from wms.matching.shares import GroupShare, VoGroup
 from wms.messages import replies
 from wms.messages.commands import (
@@ -32,7 +32,7 @@ Said: TypeAlias = str
 """What holds from now on, in words."""
 
 
-class Ruled(msgspec.Struct, frozen=True):
+class OrderResult(msgspec.Struct, frozen=True):
     """What an order came to."""
 
     said: Said
@@ -66,17 +66,17 @@ async def carry_out(tx: Transaction, principal: Principal, rule: Rule, canaries:
     tx.send(replies.inbox(owner), rule.client, answer)
 
 
-def _decoded(answer: str) -> Ruled:
+def _decoded(answer: str) -> OrderResult:
     """Return what an order came to when it came before; words alone are what versions before wrote."""
-    found = msgspec.json.decode(answer, type=str | Ruled)
-    return Ruled(found) if isinstance(found, str) else found
+    found = msgspec.json.decode(answer, type=str | OrderResult)
+    return OrderResult(found) if isinstance(found, str) else found
 
 
-async def _rule(tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries) -> Ruled:
+async def _rule(tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries) -> OrderResult:
     if isinstance(rule, RuleSite):
-        return Ruled(*await site_orders.carry_out(tx, principal, rule, canaries))
+        return OrderResult(*await site_orders.carry_out(tx, principal, rule, canaries))
     carry_out: Callable[[Transaction, Principal, Any], Awaitable[Said]] = _RULES[type(rule)]
-    return Ruled(await carry_out(tx, principal, rule))
+    return OrderResult(await carry_out(tx, principal, rule))
 
 
 async def _set_share(tx: Transaction, principal: Principal, rule: SetShare) -> Said:
@@ -126,7 +126,7 @@ def _in_words(group: VoGroup, held: GroupShare) -> Said:
 
 async def _set_limit(tx: Transaction, principal: Principal, rule: SetLimit) -> Said:
     _check_operator(principal)
-    wanted = Limit(**msgspec.structs.asdict(rule.limit))
+    wanted = LimitRule(**msgspec.structs.asdict(rule.limit))
     if fault := wanted.fault():
         raise Rejected("BAD_LIMIT", fault, "`wms limits --help` has examples")
     await limit.set_limit(tx, wanted, principal.owner)
@@ -135,7 +135,7 @@ async def _set_limit(tx: Transaction, principal: Principal, rule: SetLimit) -> S
 
 async def _drop_limit(tx: Transaction, principal: Principal, rule: DropLimit) -> Said:
     _check_operator(principal)
-    key = compared(Key(*rule.key))
+    key = compared(LimitKey(*rule.key))
     named = f"{key.text()}: limit on {'rate' if rule.kind == 'rate' else f'{rule.kind} jobs'}"
     held = {(each.limit.kind, each.limit.key): each for each in await limit.said(tx)}.get((rule.kind, key))
     if held is None or (rule.reset and held.source != "set") or (not rule.reset and held.lifted):

@@ -7,7 +7,7 @@ from services.job_manager import admin_orders, job_orders
 from services.job_manager.answers import refuse
 from services.job_manager.maintenance.canaries import Canaries
 from services.job_manager.submission import parameter_lists
-from services.job_manager.submission.accept import Submission, Submissions
+from services.job_manager.submission.accept import ReceivedSubmission, Submissions
 from services.job_manager.submission.submit_check import Foresight
 from services.job_manager.submission.waiting_limits import Admission
 from wms.auth.principal import Principal
@@ -75,11 +75,11 @@ class Reading:
         return self._submissions.prepare(submission.identity, submission.credentials, submission.command)
 
 
-def _submission(delivery: Delivery[Command]) -> Submission | None:
+def _submission(delivery: Delivery[Command]) -> ReceivedSubmission | None:
     principal, message = delivery.principal, delivery.message
     if principal is None or not isinstance(message, Submit):
         return None
-    return Submission(principal, message, delivery.prepared)
+    return ReceivedSubmission(principal, message, delivery.prepared)
 
 
 async def on_refused(tx: Transaction, message: Command, fault: Rejected, claimed: str) -> None:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from wms.bounds import CpuTime, Line
-from wms.lease import Terms
+from wms.lease import LeaseTerms
 from wms.matching.grouping import DEFAULT_SEGMENTS, checked_segments
 from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 
@@ -22,7 +22,7 @@ class QueueSettings(Section, frozen=True, kw_only=True):
         checked_segments(self.cpu_segments)
 
 
-class SandboxSettings(Section, frozen=True, kw_only=True):
+class SandboxStoreSettings(Section, frozen=True, kw_only=True):
     """Where sandboxes are, and how long one that no job refers to is kept."""
 
     url: Line = ""
@@ -73,9 +73,9 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
 class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
-    lease: Terms = Terms()
+    lease: LeaseTerms = LeaseTerms()
     usage: UsageSettings = UsageSettings()
     queues: QueueSettings = QueueSettings()
-    sandboxes: SandboxSettings = SandboxSettings()
+    sandboxes: SandboxStoreSettings = SandboxStoreSettings()
     submissions: SubmissionSettings = SubmissionSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -15,10 +15,10 @@ import structlog
 from wms.auth.policy import Action, Scope, no_such_job, scope
 from wms.auth.principal import Principal
 from wms.db import block, dependency, job, share
-from wms.db.block import Wanted
+from wms.db.block import JobFilter
 from wms.db.database import GONE, RETRIED, Database, Transaction
-from wms.db.dependency import Dependency, Progress
-from wms.db.job import Move
+from wms.db.dependency import Dependency, PredecessorProgress
+from wms.db.job import JobMove
 from wms.errors import Rejected
 from wms.ids import beyond, joined
 from wms.job.dependency import WAITS, failed, held, released, waits
@@ -120,7 +120,7 @@ async def take(tx: Transaction, waiting: Waiting, *, is_held: bool) -> None:
         await _move(tx, moving, State.WAITING, None, BORN_LIMIT)
 
 
-async def _progress(tx: Transaction, asked: Iterable[Dependency]) -> list[Progress]:
+async def _progress(tx: Transaction, asked: Iterable[Dependency]) -> list[PredecessorProgress]:
     return await dependency.progress(tx, [(each.pending, each.predecessors.any_end) for each in asked])
 
 
@@ -264,13 +264,13 @@ async def _move(
     jobs = joined(each for ranges, _ in moving for each in ranges)
     steps_of = _lookup(moving)
     # Blocks first: what leaves them while their locks are waited for is found among the rows.
-    parts = await block.lock_selected(tx, Wanted(ranges=jobs, scope=_EVERYBODY, states=(state,)))
+    parts = await block.lock_selected(tx, JobFilter(ranges=jobs, scope=_EVERYBODY, states=(state,)))
     some = [(each, ranges) for each, ranges in parts if wanted is None or each.reason in wanted]
     await block.move(tx, [(each, ranges, steps_of(each.first)) for each, ranges in some], _SOURCE)
     ids = await dependency.lock_rows(tx, jobs, state, wanted, limit)
     found = await job.lock(tx, ids) if ids else {}
     moves = [
-        Move(job=each, steps=steps_of(each.job_id), attempts=each.attempts, unstarted=each.unstarted)
+        JobMove(job=each, steps=steps_of(each.job_id), attempts=each.attempts, unstarted=each.unstarted)
         for each in found.values()
     ]
     await job.move(tx, moves, _SOURCE)

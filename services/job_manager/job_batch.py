@@ -6,9 +6,9 @@ from datetime import datetime
 import msgspec
 
 from wms.db import attempt, job, limit
-from wms.db.attempt import Ended
+from wms.db.attempt import AttemptEnd
 from wms.db.database import Transaction
-from wms.db.job import Move
+from wms.db.job import JobMove
 from wms.ids import Epoch, JobId, PilotId, TaskQueueId
 from wms.job.job import Job, Step, Steps, is_handout
 from wms.job.reasons import Reason
@@ -34,7 +34,7 @@ class Ledger:
         self._renewed: set[JobId] = set()
         self._started: dict[JobId, int] = {}
         """The numbers of the starts in the jobs' histories."""
-        self._ended: dict[JobId, Ended] = {}
+        self._ended: dict[JobId, AttemptEnd] = {}
         self._now = now
         self._lease_seconds = lease_seconds
 
@@ -68,7 +68,7 @@ class Ledger:
         """The lease goes on."""
         self._renewed.add(found.job_id)
 
-    def end(self, found: Job, ended: Ended, steps: Steps) -> None:
+    def end(self, found: Job, ended: AttemptEnd, steps: Steps) -> None:
         """The attempt and its lease are over."""
         self._ended[found.job_id] = ended
         self._renewed.discard(found.job_id)
@@ -127,7 +127,7 @@ class Ledger:
         )
         await limit.give_back(tx, self._counters_of_ended())
         moves = [
-            Move(
+            JobMove(
                 job=self._locked[job_id],
                 steps=steps,
                 attempts=self._jobs[job_id].attempts,
@@ -146,7 +146,7 @@ class Ledger:
             if (steps := self._steps.get(job_id)) and _is_told_by(ended, steps[-1])
         }
 
-    def _completed(self, ended: Ended, end_seq: int | None) -> Ended:
+    def _completed(self, ended: AttemptEnd, end_seq: int | None) -> AttemptEnd:
         """Add what else of the attempt happened in this transaction."""
         return msgspec.structs.replace(
             ended,
@@ -159,7 +159,7 @@ class Ledger:
         leases = (self._locked[job_id].lease for job_id in self._ended)
         return (counter_id for lease in leases if lease is not None for counter_id in lease.counted)
 
-    def ended(self) -> Iterable[tuple[Job, Ended]]:
+    def ended(self) -> Iterable[tuple[Job, AttemptEnd]]:
         """Return the jobs whose attempts end here."""
         return ((self._locked[job_id], each) for job_id, each in self._ended.items())
 
@@ -169,7 +169,7 @@ class Ledger:
         return self._lease_seconds
 
 
-def _is_told_by(ended: Ended, last: Step) -> bool:
+def _is_told_by(ended: AttemptEnd, last: Step) -> bool:
     return (
         not last.source
         and last.before is State.RUNNING

@@ -14,7 +14,7 @@ from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
 from wms.db import block, job, selection, submission
 from wms.db.database import Transaction
-from wms.db.selection import Page
+from wms.db.selection import PageRequest
 from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.ids import CommandId, JobId, joined
@@ -137,7 +137,7 @@ async def _order_all(tx: Transaction, may: Scope, order: _Order, done: _Done) ->
         parts = await _give_rows(tx, parts, order)
     await _order_blocks(tx, parts, order, done)
     for _ in range(JOBS_LIMIT // BATCH):
-        ids = await selection.select_rows(tx, may, order.control.selector, Page(BATCH, after))
+        ids = await selection.select_rows(tx, may, order.control.selector, PageRequest(BATCH, after))
         await _order(tx, ids, order, done)
         if len(ids) < BATCH:
             break
@@ -252,7 +252,7 @@ async def _name_strangers(tx: Transaction, principal: Principal, control: Contro
         tx,
         scope(principal, control.action),
         msgspec.structs.replace(control.selector, ids=tuple((each, each) for each in single), states=()),
-        Page(len(single)),
+        PageRequest(len(single)),
     )
     for job_id in sorted(set(single) - set(own)):
         done.unchanged += 1

@@ -12,14 +12,14 @@ from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import attempt, pilot, task_queue
-from wms.db.attempt import Ended
+from wms.db.attempt import AttemptEnd
 from wms.db.database import Transaction
-from wms.db.pilot import Seen
+from wms.db.pilot import PilotReport
 from wms.ids import Epoch, JobId, PilotId, TaskQueueId
 from wms.job.job import ended, lost, started
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
-from wms.lease import Terms
+from wms.lease import LeaseTerms
 from wms.matching.node_facts import wish
 from wms.messages import replies
 from wms.messages.reports import FromAgent, Peeked, Report, Result
@@ -31,7 +31,9 @@ log = structlog.get_logger()
 class Reports:
     """Handles batches of `wms.job.reports`."""
 
-    def __init__(self, terms: Terms, half_life_hours: float = 0.0, orders: OrderKeys | None = None) -> None:
+    def __init__(
+        self, terms: LeaseTerms, half_life_hours: float = 0.0, orders: OrderKeys | None = None
+    ) -> None:
         """`orders` tell who asked for a running job's output; without them none is handed on."""
         self._orders = orders
         self._terms = terms
@@ -217,12 +219,12 @@ class _Applied:
         self._recorded.append(held)
 
 
-def _ended(held: Held, outcome: str, reason: Reason) -> Ended:
-    return Ended(job_id=held[0], epoch=held[1], outcome=outcome, reason=reason.code, text=reason.text)  # type: ignore[arg-type]
+def _ended(held: Held, outcome: str, reason: Reason) -> AttemptEnd:
+    return AttemptEnd(job_id=held[0], epoch=held[1], outcome=outcome, reason=reason.code, text=reason.text)  # type: ignore[arg-type]
 
 
-def _result(result: Result, *, began: bool) -> Ended:
-    return Ended(
+def _result(result: Result, *, began: bool) -> AttemptEnd:
+    return AttemptEnd(
         job_id=result.job_id,
         epoch=result.epoch,
         outcome=result.outcome,
@@ -254,11 +256,11 @@ def _take_back(ledger: Ledger, job_id: JobId, pilots: frozenset[PilotId]) -> Non
     ledger.end(found, _ended((job_id, found.epoch), outcome, reason), lost(found, reason))
 
 
-def _seen(reports: Iterable[tuple[Principal, Report]]) -> list[Seen]:
-    last: dict[PilotId, Seen] = {}
+def _seen(reports: Iterable[tuple[Principal, Report]]) -> list[PilotReport]:
+    last: dict[PilotId, PilotReport] = {}
     for principal, report in reports:
         before = last.get(report.pilot_id)
-        last[report.pilot_id] = Seen(
+        last[report.pilot_id] = PilotReport(
             pilot_id=report.pilot_id,
             state=report.state,
             slots=report.slots,

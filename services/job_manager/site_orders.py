@@ -18,15 +18,15 @@ from wms.errors import Rejected
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.commands import RuleSite
-from wms.provisioning.health import Event, Health, Move, Place, Terms
+from wms.provisioning.health import ElementHealth, Event, HealthChange, HealthPolicy, Place
 from wms.provisioning.known_elements import PilotLosses
-from wms.provisioning.plan import Decision
+from wms.provisioning.plan import ElementDecision
 from wms.why.notices import Since, notices
 
 HISTORY = 100
 AD_BYTES, WHOLE_AD_BYTES, SHORT_BYTES = 65_536, 500_000, 1_024
 """Of an ad in a list so much is shown, alone more; of a larger one the values that are short."""
-TERMS = Terms()
+TERMS = HealthPolicy()
 """What operators order has no pause: these only bound how long a canary is out, which the pilot submitter judges."""
 
 UNREADABLE = "unreadable: a value of its ad is out of bounds, so that nothing is sent there: let its site advertise it anew"
@@ -58,7 +58,7 @@ async def _close(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
         raise Rejected("NO_REASON", f"a {rule.action} says why", "give --reason")
     place = (rule.site, rule.ce)
     event: Event = "ban" if rule.action == "ban" else "drain"
-    after = await ce_state.move(tx, place, Move(event, rule.reason, principal.owner), TERMS)
+    after = await ce_state.move(tx, place, HealthChange(event, rule.reason, principal.owner), TERMS)
     assert after is not None, "every state has these moves"
     return f"{_name(place)} is {after.text()}"
 
@@ -68,8 +68,8 @@ async def _open(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
     known = await ce_state.read(tx)
     named = (rule.site, rule.ce)
     places = [named] if rule.ce else [place for place in known if place[0] == rule.site]
-    shut = [place for place in places if _may_open(known.get(place, Health()), by_name=place == named)]
-    whole = known.get((rule.site, ""), Health())
+    shut = [place for place in places if _may_open(known.get(place, ElementHealth()), by_name=place == named)]
+    whole = known.get((rule.site, ""), ElementHealth())
     if rule.ce and whole.avoided:
         raise Rejected("SITE_CLOSED", f"{rule.site} as a whole is {whole.text()}", f"unban {rule.site}")
     if not shut:
@@ -77,11 +77,11 @@ async def _open(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
             "NOT_SET", f"{_name(named)} is not banned, drained or quarantined", "`wms sites` tells"
         )
     for place in shut:
-        await ce_state.move(tx, place, Move("unban", rule.reason, principal.owner), TERMS)
+        await ce_state.move(tx, place, HealthChange("unban", rule.reason, principal.owner), TERMS)
     return f"{', '.join(map(_name, shut))} {'is' if len(shut) == 1 else 'are'} healthy"
 
 
-def _may_open(health: Health, *, by_name: bool) -> bool:
+def _may_open(health: ElementHealth, *, by_name: bool) -> bool:
     return health.state in ("banned", "draining") or (by_name and health.avoided)
 
 
@@ -94,7 +94,9 @@ async def _test(
         raise Rejected("NO_AD", f"{name} does not advertise itself now", "is its advertiser running?")
     for element in elements:
         reason = rule.reason or "an operator wants to know"
-        await ce_state.move(tx, (element.site, element.ce), Move("probe", reason, principal.owner), TERMS)
+        await ce_state.move(
+            tx, (element.site, element.ce), HealthChange("probe", reason, principal.owner), TERMS
+        )
     jobs = await canaries.send(tx, elements, principal.vo, principal.owner)
     names = ", ".join(f"{job} at {each.ce}" for job, each in zip(jobs, elements, strict=True))
     return f"canaries are out: {names}", tuple(jobs)
@@ -159,7 +161,7 @@ async def list_plans(tx: Transaction, _: Principal, query: asked.ListPlans) -> r
     return replies.Plans(query_id=query.query_id, client=query.client, plans=plans, after=after)
 
 
-def _plan_line(decided_at: datetime, decision: Decision) -> replies.PlanLine:
+def _plan_line(decided_at: datetime, decision: ElementDecision) -> replies.PlanLine:
     shares = tuple(replies.Share(**asdict(each)) for each in decision.shares)
     return replies.PlanLine(
         decided_at=decided_at, decision=replies.Decision(**{**asdict(decision), "shares": shares})
@@ -206,7 +208,7 @@ def _jobs_there(row: asyncpg.Record, said: dict[str, Any]) -> replies.JobsThere:
     )
 
 
-def _line(row: asyncpg.Record, health: Health, losses: PilotLosses, ad_bytes: int) -> replies.SiteLine:
+def _line(row: asyncpg.Record, health: ElementHealth, losses: PilotLosses, ad_bytes: int) -> replies.SiteLine:
     element = ad.element_of(row["element"])
     said = _said(row["element"], ad_bytes) if element else {}
     since = Since(row["allowed"], row["matched"], row["sent"], row["idle"])

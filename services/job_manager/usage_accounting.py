@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from wms.db import task_queue, usage
-from wms.db.attempt import Ended
+from wms.db.attempt import AttemptEnd
 from wms.db.database import Transaction
 from wms.ids import TaskQueueId
 from wms.job.job import Job
@@ -21,7 +21,7 @@ class Charging:
         self._half_life_seconds = half_life_hours * HOUR
         self._processors: dict[TaskQueueId, int] = {}
 
-    async def charge(self, tx: Transaction, ended: Iterable[tuple[Job, Ended]]) -> None:
+    async def charge(self, tx: Transaction, ended: Iterable[tuple[Job, AttemptEnd]]) -> None:
         """Charge the owners of jobs whose attempts end in this transaction."""
         if not self._half_life_seconds:
             return

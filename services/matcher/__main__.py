@@ -9,16 +9,16 @@ import numpy as np
 
 from services import fast_start
 from services.matcher import ads
-from services.matcher.avoided_elements import Standing
+from services.matcher.avoided_elements import AvoidedElements
 from services.matcher.config import Config
-from services.matcher.index_sync import Feed
+from services.matcher.index_sync import IndexSync
 from services.matcher.limit_gate import Gate
 from services.matcher.matching import Matching
 from services.matcher.pilot_allowance import AskingPilots
 from services.matcher.policy_refresh import Rules
 from services.matcher.queue_parsing import Learning
-from services.matcher.queue_stats import Watch
-from wms.bus.consumer import Policy
+from services.matcher.queue_stats import QueueStatsWriter
+from wms.bus.consumer import ConsumerPolicy
 from wms.messages import ads as ad_messages
 from wms.messages import requests
 from wms.queue_index.index import QueueIndex
@@ -40,7 +40,7 @@ async def build(host: Host, config: Config) -> None:
     gate = Gate(index, time.monotonic)
     rules = Rules(host.db, index, gate, time.monotonic, config.usage.half_life_hours)
     newcomers = Newcomers(host.slices)
-    feed = Feed(host.db, host.kafka, index, host.notices, newcomers)
+    feed = IndexSync(host.db, host.kafka, index, host.notices, newcomers)
     elements = ads.Elements(host.db, index)
     await feed.load()
     await elements.refresh()
@@ -57,7 +57,7 @@ async def build(host: Host, config: Config) -> None:
     host.add(Learning(feed, newcomers))
     host.show_probes("matcher.queue-feed", feed.inbox)
     feed.on_opened = gate.open
-    standing = Standing(host.db, index)
+    standing = AvoidedElements(host.db, index)
     await standing.refresh()
     by_rule = (
         host.every("rules", RULES_SECONDS, rules.refresh),
@@ -65,10 +65,15 @@ async def build(host: Host, config: Config) -> None:
     )
     feed.on_rules_changed = partial(_wake, by_rule)
     host.every("reconcile", 30.0, feed.reconcile)
-    watch = Watch(host.db, index, matching.by_queue, config.matching.draw, host.instance_id)
+    watch = QueueStatsWriter(host.db, index, matching.by_queue, config.matching.draw, host.instance_id)
     host.every("watch", 1.0, watch.look)
     host.consume(
-        "requests", requests.TOPIC, requests.Request, matching.handle, policy=Policy(lanes=2), is_urgent=True
+        "requests",
+        requests.TOPIC,
+        requests.Request,
+        matching.handle,
+        policy=ConsumerPolicy(lanes=2),
+        is_urgent=True,
     )
     host.every("part", 1.0, partial(_take_part, host, index, matching))
     host.consume("ads", ad_messages.TOPIC, ad_messages.Ad, ads.handle)

@@ -10,7 +10,7 @@ from wms.queue_index.index import QueueIndex
 log = structlog.get_logger()
 
 
-class Standing:
+class AvoidedElements:
     """How elements are, as the database says, told to one index."""
 
     def __init__(self, db: Database, index: QueueIndex) -> None:

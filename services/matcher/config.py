@@ -5,14 +5,14 @@ from typing import Annotated
 from msgspec import Meta
 
 from wms.bounds import Name
-from wms.lease import Terms
+from wms.lease import LeaseTerms
 from wms.matching.draw_law import Law
-from wms.matching.limits import Limit
+from wms.matching.limits import LimitRule
 from wms.matching.shares import GroupShare
 from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 
 
-class LimitSettings(Limit, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LimitSettings(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A limit, as `wms limits set` takes it; `*` as site, computing element or value stands for each by itself.
 
     `running`: at most `most` jobs at a time have a pilot there. `rate`: at most `per_second` are matched there, and `most`
@@ -44,6 +44,6 @@ class MatchingSettings(Section, frozen=True, kw_only=True):
 class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
-    lease: Terms = Terms()
+    lease: LeaseTerms = LeaseTerms()
     usage: UsageSettings = UsageSettings()
     matching: MatchingSettings = MatchingSettings()

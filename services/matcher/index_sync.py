@@ -23,7 +23,7 @@ from wms.db import block, job, task_queue
 from wms.db.database import GONE, RETRIED, Database
 from wms.ids import JobId, TaskQueueId, beyond, joined
 from wms.matching.grouping import Requirements
-from wms.matching.limits import Key
+from wms.matching.limits import LimitKey
 from wms.messages.changes import TOPIC, Change, Entered, JobsEntered, Left, Opened, RulesChanged
 from wms.queue_index.index import QueueIndex
 from wms.runtime.newcomers import Newcomers
@@ -31,7 +31,7 @@ from wms.runtime.newcomers import Newcomers
 log = structlog.get_logger()
 
 
-class Feed:
+class IndexSync:
     """Leads one index."""
 
     name = "queue-feed"
@@ -51,7 +51,7 @@ class Feed:
         topic = next(each for each in SHARED if each.name == TOPIC)
         self.on_rules_changed: Callable[[], None] = lambda: None
         """Called when shares or limits are others now."""
-        self.on_opened: Callable[[Iterable[Key]], None] = lambda _: None
+        self.on_opened: Callable[[Iterable[LimitKey]], None] = lambda _: None
         """Called when there is room again under limits."""
         self.inbox: Inbox[Change] = Inbox(kafka, topic, SignedCodec(Change, TOPIC, notices))
 
@@ -93,7 +93,7 @@ class Feed:
                 for first, last in change.ranges:
                     self._index.discard_range(JobId(first), JobId(last))
             case Opened():
-                self.on_opened(Key(*key) for key in change.keys)
+                self.on_opened(LimitKey(*key) for key in change.keys)
             case RulesChanged():
                 self.on_rules_changed()
 

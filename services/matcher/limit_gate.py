@@ -14,15 +14,15 @@ from typing import NamedTuple, TypeAlias
 from wms.db import limit
 from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
-from wms.db.limit import Advertising, Locked
+from wms.db.limit import AdvertisedLimits, LockedCounter
 from wms.ids import JobId
 from wms.matching.limits import (
-    Bound,
     Bounds,
     Count,
     Counts,
-    Key,
-    Limits,
+    LimitKey,
+    LimitSet,
+    StrictestLimit,
     admitted,
     after,
     all_jobs,
@@ -41,13 +41,13 @@ Asked: TypeAlias = tuple[Claim, Pick]
 Claims: TypeAlias = Callable[[Transaction, Sequence[Claim], int], Awaitable[list[Claimed] | None]]
 """What gives jobs to pilots; it leaves out those that wait no more. None: elements state limits since that generation."""
 
-UNKNOWN = Advertising(-1, frozenset())
+UNKNOWN = AdvertisedLimits(-1, frozenset())
 
 
 class _Closed(NamedTuple):
     until: float
     """Infinite: until somebody makes room."""
-    bound: Bound
+    bound: StrictestLimit
 
 
 class Gate:
@@ -56,24 +56,24 @@ class Gate:
     def __init__(self, index: QueueIndex, clock: Callable[[], float]) -> None:
         self._index = index
         self._clock = clock
-        self._limits = Limits()
-        self._uncounted = Limits()
-        self._closed: dict[Key, _Closed] = {}
+        self._limits = LimitSet()
+        self._uncounted = LimitSet()
+        self._closed: dict[LimitKey, _Closed] = {}
         self._advertising = UNKNOWN
         """The elements whose ads state a limit, or did when this was last read."""
 
     # --- what is closed ---------------------------------------------------------------------------
 
-    def keep(self, limits: Limits, uncounted: Limits) -> None:
+    def keep(self, limits: LimitSet, uncounted: LimitSet) -> None:
         """Keep these limits from now on; nothing passes those of which not all leases are counted yet."""
         self._limits, self._uncounted = limits, uncounted
         self.open(list(self._closed))
 
-    def waiting_for_room(self) -> list[Key]:
+    def waiting_for_room(self) -> list[LimitKey]:
         """Return what is closed until somebody makes room."""
         return [key for key, each in self._closed.items() if each.until == inf]
 
-    def open(self, keys: Iterable[Key]) -> None:
+    def open(self, keys: Iterable[LimitKey]) -> None:
         """There is room again under these keys."""
         self._tell([key for key in keys if self._closed.pop(key, None) is not None])
 
@@ -88,11 +88,11 @@ class Gate:
         closed = [(key, self._closed[key].bound) for key in self.waiting_for_room()]
         self.open([key for key, bound in closed if room(bound, counts.get(key, Count())) > 0])
 
-    def _close(self, closed: Mapping[Key, _Closed]) -> None:
+    def _close(self, closed: Mapping[LimitKey, _Closed]) -> None:
         self._closed.update(closed)
         self._tell(closed)
 
-    def _tell(self, keys: Iterable[Key]) -> None:
+    def _tell(self, keys: Iterable[LimitKey]) -> None:
         """Have the index keep back what is closed now at the places of these keys."""
         for (site, ce), pairs in pairs_by_place(keys, self._closed).items():
             self._index.close(site, pairs, ce=ce)
@@ -133,7 +133,7 @@ class Gate:
         if claimed is None:
             return None
         self._index.restore(others)
-        busy = _Closed(self._clock() + BUSY_SECONDS, Bound())
+        busy = _Closed(self._clock() + BUSY_SECONDS, StrictestLimit())
         self._close(dict.fromkeys(bounds.keys() - locked.keys(), busy))
         held = {each.job_id: concerned[each.job_id] for each in claimed if concerned[each.job_id]}
         await self._settle(tx, locked, bounds, held)
@@ -143,9 +143,9 @@ class Gate:
         bounds = self._limits.concerning(self._index.requirements(pick.tq_id), claim.site, claim.ce)
         if (claim.site, claim.ce) not in self._advertising.places:
             return bounds
-        return {all_jobs(claim.site, claim.ce): Bound(), **bounds}
+        return {all_jobs(claim.site, claim.ce): StrictestLimit(), **bounds}
 
-    def _not_counted(self, asked: Iterable[Asked]) -> set[Key]:
+    def _not_counted(self, asked: Iterable[Asked]) -> set[LimitKey]:
         if not self._uncounted:
             return set()
         wanted = ((self._index.requirements(pick.tq_id), claim.site, claim.ce) for claim, pick in asked)
@@ -154,7 +154,7 @@ class Gate:
     async def _settle(
         self,
         tx: Transaction,
-        locked: Mapping[Key, Locked],
+        locked: Mapping[LimitKey, LockedCounter],
         bounds: Bounds,
         claimed: Mapping[JobId, Bounds],
     ) -> None:
@@ -177,7 +177,7 @@ class Gate:
 
 
 def _parted(
-    asked: Sequence[Asked], concerned: Mapping[JobId, Bounds], locked: Mapping[Key, Locked]
+    asked: Sequence[Asked], concerned: Mapping[JobId, Bounds], locked: Mapping[LimitKey, LockedCounter]
 ) -> tuple[list[Claim], list[Pick]]:
     """Return what the limits let pass, and what not."""
     counts = {key: each.level for key, each in locked.items()}
@@ -186,7 +186,7 @@ def _parted(
     return [claim for (claim, _), may in judged if may], [pick for (_, pick), may in judged if not may]
 
 
-def _closed(bound: Bound, count: Count, now: float) -> _Closed:
+def _closed(bound: StrictestLimit, count: Count, now: float) -> _Closed:
     if count.exhausted or (bound.running is not None and count.running >= bound.running):
         return _Closed(inf, bound)
     return _Closed(now + seconds_until_token(bound, count), bound)

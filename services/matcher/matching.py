@@ -18,7 +18,7 @@ from wms.db.job import Claim, Claimed
 from wms.errors import Rejected
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.jobdesc.offering import OFFER_LIMIT
-from wms.lease import Terms
+from wms.lease import LeaseTerms
 from wms.matching.clauses import left_over
 from wms.matching.shares import VoGroup
 from wms.messages.requests import MatchRequest
@@ -35,7 +35,7 @@ FEW_SLOTS = 16
 """A batch that asks for fewer seldom draws what another matcher draws just now: it may take the oldest jobs of all."""
 
 
-class Bound(msgspec.Struct, frozen=True, gc=False):
+class VerifiedRequest(msgspec.Struct, frozen=True, gc=False):
     """A request whose sender is known: what the token says stands, whatever the body says."""
 
     request_id: RequestId
@@ -81,7 +81,7 @@ class Matching:
         self,
         index: QueueIndex,
         gate: Gate,
-        terms: Terms,
+        terms: LeaseTerms,
         retry_after_seconds: float,
         rng: np.random.Generator,
         *,
@@ -122,11 +122,15 @@ class Matching:
             self._note(tx, self._pilots, fresh, offers)
 
     async def _trusted(
-        self, tx: Transaction, pilots: AskingPilots, fresh: Sequence[Bound], requests: dict[RequestId, Bound]
-    ) -> list[Bound]:
+        self,
+        tx: Transaction,
+        pilots: AskingPilots,
+        fresh: Sequence[VerifiedRequest],
+        requests: dict[RequestId, VerifiedRequest],
+    ) -> list[VerifiedRequest]:
         """Return the requests of pilots that are there, each for no more jobs than it may have; the others are answered no."""
         await pilots.look(tx, [(each.pilot_id, each.slots) for each in fresh])
-        trusted: list[Bound] = []
+        trusted: list[VerifiedRequest] = []
         for request in fresh:
             room = pilots.room(request.pilot_id)
             if room >= request.slots:
@@ -137,7 +141,7 @@ class Matching:
                 self._deny(tx, requests.pop(request.request_id), pilots.refusal(request.pilot_id))
         return trusted
 
-    def _deny(self, tx: Transaction, request: Bound, refusal: str) -> None:
+    def _deny(self, tx: Transaction, request: VerifiedRequest, refusal: str) -> None:
         code = "PILOT_UNKNOWN" if refusal else "OFFERS_OPEN"
         reason = refusal or "the pilot has as many jobs, or offers, as its slots allow"
         log.debug("request refused", pilot=request.pilot_id, code=code)
@@ -154,7 +158,7 @@ class Matching:
     def _note(
         tx: Transaction,
         pilots: AskingPilots,
-        fresh: Sequence[Bound],
+        fresh: Sequence[VerifiedRequest],
         offers: Mapping[RequestId, Sequence[Claimed]],
     ) -> None:
         given = Counter[PilotId]()
@@ -165,14 +169,14 @@ class Matching:
 
     @staticmethod
     async def _offered(
-        tx: Transaction, requests: Mapping[RequestId, Bound]
+        tx: Transaction, requests: Mapping[RequestId, VerifiedRequest]
     ) -> dict[RequestId, list[Claimed]]:
         """Return what these requests, of these very pilots, were offered before."""
         again = [request_id for request_id, request in requests.items() if request.again]
         found = await job.offered(tx, again) if again else {}
         return {each: jobs for each, jobs in found.items() if jobs[0].pilot_id == requests[each].pilot_id}
 
-    def _bound(self, batch: Iterable[Delivery[MatchRequest]]) -> dict[RequestId, Bound]:
+    def _bound(self, batch: Iterable[Delivery[MatchRequest]]) -> dict[RequestId, VerifiedRequest]:
         requests = {}
         for delivery in batch:
             principal, request = delivery.principal, delivery.message
@@ -180,7 +184,7 @@ class Matching:
                 log.warning("request refused: another pilot's token", pilot=request.pilot_id)
                 continue
             resource = self._resource(principal, request.resource)
-            requests[request.request_id] = Bound(
+            requests[request.request_id] = VerifiedRequest(
                 request.request_id, request.pilot_id, resource, request.slots, request.packed, request.again
             )
         return requests
@@ -195,7 +199,7 @@ class Matching:
             known = self._resources[key] = bind(principal, said, job_sharing=shared)
         return known
 
-    async def _match(self, tx: Transaction, requests: Sequence[Bound]) -> list[Claimed]:
+    async def _match(self, tx: Transaction, requests: Sequence[VerifiedRequest]) -> list[Claimed]:
         self._index.leeway = self._leeway(sum(request.slots for request in requests))
         open_ = [(request, request.resource, request.slots) for request in requests]
         taken: list[Claimed] = []
@@ -248,10 +252,10 @@ class Matching:
         return picks
 
     def _still_open(
-        self, picks: dict[JobId, tuple[Bound, Pick]], missed: Iterable[JobId]
-    ) -> list[tuple[Bound, Resource, int]]:
+        self, picks: dict[JobId, tuple[VerifiedRequest, Pick]], missed: Iterable[JobId]
+    ) -> list[tuple[VerifiedRequest, Resource, int]]:
         """Return the requests whose picks were gone already, each with what it has left."""
-        short: dict[RequestId, tuple[Bound, Resource | None, int]] = {}
+        short: dict[RequestId, tuple[VerifiedRequest, Resource | None, int]] = {}
         lost = set(missed)
         for job_id, (request, pick) in picks.items():
             _, left, slots = short.get(request.request_id, (request, request.resource, request.slots))
@@ -266,7 +270,7 @@ class Matching:
             if left is not None and slots > 0 and request.request_id in wanting
         ]
 
-    def _answer(self, tx: Transaction, request: Bound, claimed: Sequence[Claimed]) -> None:
+    def _answer(self, tx: Transaction, request: VerifiedRequest, claimed: Sequence[Claimed]) -> None:
         topic = inbox(request.resource.site)
         if not claimed:
             # Pilots are told no examples: these are others' jobs.
@@ -295,7 +299,7 @@ class Matching:
                 log.error("job cannot be offered", jobs=jobs, fault=fault.message)  # noqa: TRY400 - no fault of ours
 
 
-def _claim(request: Bound, pick: Pick) -> Claim:
+def _claim(request: VerifiedRequest, pick: Pick) -> Claim:
     resource = request.resource
     return Claim(
         pick.job_id, request.pilot_id, request.request_id, resource.site, resource.grid_ce, pick.tq_id

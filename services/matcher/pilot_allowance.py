@@ -13,7 +13,7 @@ import msgspec
 
 from wms.db import pilot
 from wms.db.database import Database, Transaction
-from wms.db.pilot import Standing
+from wms.db.pilot import PilotAllowance
 from wms.ids import PilotId
 from wms.messages.requests import SLOTS_LIMIT
 
@@ -26,7 +26,7 @@ LOOK_AGAIN_SECONDS = 0.5
 
 
 class _Known(msgspec.Struct):
-    standing: Standing | None
+    standing: PilotAllowance | None
     """None: there is no such pilot."""
     room: int
     """Jobs that it may be offered now; below 0 where others gave it jobs meanwhile."""
@@ -100,7 +100,7 @@ class AskingPilots:
         """Note that these offers came to nothing."""
         self.offered({pilot_id: -count for pilot_id, count in jobs.items()})
 
-    def _bound(self, standing: Standing | None) -> int:
+    def _bound(self, standing: PilotAllowance | None) -> int:
         """Return how many jobs more than it was offered or has a pilot may be offered."""
         if standing is None or standing.ended:
             return 0
@@ -117,7 +117,7 @@ class AskingPilots:
         return known.room < slots and (known.given > 0 or now - known.looked_at >= LOOK_AGAIN_SECONDS)
 
 
-def _as_counted(standing: Standing, known: _Known) -> Standing:
+def _as_counted(standing: PilotAllowance, known: _Known) -> PilotAllowance:
     """Return what the pilot's row tells, with the offers and leases that were counted before."""
     before = known.standing
     offered, leases = (before.offered, before.leases) if before is not None else (0, 0)

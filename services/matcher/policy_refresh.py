@@ -8,7 +8,7 @@ from services.matcher.limit_gate import Gate
 from wms.db import limit, share, task_queue, usage
 from wms.db.database import Database, Transaction
 from wms.db.limit import Leased
-from wms.matching.limits import Key, Limit, Limits
+from wms.matching.limits import LimitKey, LimitRule, LimitSet
 from wms.matching.shares import GroupShare, VoGroup
 from wms.matching.usage import factors
 from wms.queue_index.index import QueueIndex
@@ -37,12 +37,12 @@ class Rules:
         self._gate = gate
         self._clock = clock
         self._shares: dict[VoGroup, GroupShare] = {}
-        self._limits: list[Limit] = []
+        self._limits: list[LimitRule] = []
         self._count_until = 0.0
         self._half_life_seconds = half_life_hours * 3_600.0
 
     async def declare(
-        self, shares: Mapping[str, Mapping[str, GroupShare]], limits: Sequence[Limit] = ()
+        self, shares: Mapping[str, Mapping[str, GroupShare]], limits: Sequence[LimitRule] = ()
     ) -> None:
         """Write down what this matcher's file says; of several that differ, the one that started last counts."""
         said = {(vo, group): each for vo, groups in shares.items() for group, each in groups.items()}
@@ -73,18 +73,18 @@ class Rules:
         if self._half_life_seconds:
             await self._count_usage()
 
-    async def _keep(self, limits: list[Limit]) -> None:
+    async def _keep(self, limits: list[LimitRule]) -> None:
         """Count by the new limits from now on, and let nothing pass them until what runs already is counted too."""
         before = {each.key for each in self._limits if each.kind == "running"}
         new = [each for each in limits if each.kind == "running" and each.key not in before]
         self._limits = limits
         if new:
             self._count_until = self._clock() + COUNT_AGAIN_SECONDS
-            self._gate.keep(Limits(limits), Limits(new))
+            self._gate.keep(LimitSet(limits), LimitSet(new))
             for _ in range(PASSES):
                 if not await self._count_in():
                     break
-        self._gate.keep(Limits(limits), Limits())
+        self._gate.keep(LimitSet(limits), LimitSet())
         log.info("limits changed", limits=len(limits))
 
     async def _look_for_room(self) -> None:
@@ -101,7 +101,7 @@ class Rules:
 
     async def _count_in(self) -> int:
         """Have leases counted that were given before the limit was known; return how many were not."""
-        running = Limits(each for each in self._limits if each.kind == "running")
+        running = LimitSet(each for each in self._limits if each.kind == "running")
         last, found, page = 0, 0, PAGE
         while running and page == PAGE:
             async with self._db.transaction() as tx:
@@ -114,7 +114,9 @@ class Rules:
         return found
 
 
-async def _missing(tx: Transaction, running: Limits, leases: Sequence[Leased]) -> dict[Leased, list[Key]]:
+async def _missing(
+    tx: Transaction, running: LimitSet, leases: Sequence[Leased]
+) -> dict[Leased, list[LimitKey]]:
     """Return by which keys leases are not counted and should be."""
     required = await task_queue.read(tx, (each.tq_id for each in leases))
     keys = {each: running.concerning(required[each.tq_id], each.site, each.ce).keys() for each in leases}

@@ -4,7 +4,7 @@ import time
 
 import structlog
 
-from services.matcher.index_sync import Feed
+from services.matcher.index_sync import IndexSync
 from wms.db.database import GONE, RETRIED
 from wms.ids import TaskQueueId
 from wms.runtime.newcomers import Newcomers
@@ -20,7 +20,7 @@ class Learning:
 
     name = "queue-learning"
 
-    def __init__(self, feed: Feed, newcomers: Newcomers) -> None:
+    def __init__(self, feed: IndexSync, newcomers: Newcomers) -> None:
         self._feed = feed
         self._newcomers = newcomers
 

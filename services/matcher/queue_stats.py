@@ -19,7 +19,7 @@ WEIGHT_STEP = 0.02
 """A weight that changed by less than this part of it is not written anew."""
 
 
-class Watch:
+class QueueStatsWriter:
     """Writes how the queues of one index do, unless another matcher does; and in any case how many it matched."""
 
     def __init__(

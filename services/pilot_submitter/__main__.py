@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from services import fast_start
-from services.pilot_submitter.ce_health import Watch
+from services.pilot_submitter.ce_health import HealthJudge
 from services.pilot_submitter.config import Config
 from services.pilot_submitter.configured_endpoints import doors_of
 from services.pilot_submitter.pilot_factory import PilotMaker
@@ -38,7 +38,7 @@ async def build(host: Host, config: Config) -> None:
         "provide", config.pilots.plan_every_seconds, provisioning.provide, endless_after=SLOW_ELEMENT_SECONDS
     )
     host.every("ask mapping scripts", 0.5, doors.ask_scripts)
-    host.every("health", 2.0, Watch(host.db, doors, config.health).look)
+    host.every("health", 2.0, HealthJudge(host.db, doors, config.health).look)
     host.every(
         "follow", config.pilots.plan_every_seconds, following.follow, endless_after=SLOW_ELEMENT_SECONDS
     )

@@ -35,7 +35,7 @@ Place: TypeAlias = tuple[str, str]
 T = TypeVar("T")
 
 
-class Sent(Protocol):
+class SubmittedPilot(Protocol):
     """What is known of a pilot that went through a door."""
 
     @property
@@ -48,7 +48,7 @@ class Sent(Protocol):
     def dispatcher(self) -> str: ...  # noqa: D102
 
 
-S = TypeVar("S", bound=Sent)
+S = TypeVar("S", bound=SubmittedPilot)
 
 
 class Patience:
@@ -82,7 +82,7 @@ class Patience:
         self._pauses, self._not_before = None, 0.0
 
 
-class Terms(NamedTuple):
+class EndpointTerms(NamedTuple):
     """What is asked for behind a door, and how often it is looked through; 0 and "" ask for nothing."""
 
     kind: str = "local"
@@ -103,7 +103,7 @@ class Door:
         place: Place,
         dispatcher: Dispatcher,
         clock: Callable[[], float],
-        terms: Terms,
+        terms: EndpointTerms,
         script: ScriptAnswers | None = None,
     ) -> None:
         """Raises Rejected for a rule for hosts that is none."""
@@ -250,7 +250,7 @@ class Doors:
         """Return the door to an element of a kind of dispatcher; None if there is none of that kind."""
         door = self._doors.get((site, ce))
         if door is None and kind == "local" and self._is_here(site):
-            door = self._doors[site, ce] = Door((site, ce), self._local, self.clock, Terms())
+            door = self._doors[site, ce] = Door((site, ce), self._local, self.clock, EndpointTerms())
         return door if door is not None and door.terms.kind == kind else None
 
     def _is_here(self, site: str) -> bool:

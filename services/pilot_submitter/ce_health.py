@@ -13,20 +13,28 @@ from services.pilot_submitter.ce_endpoints import Door, Doors
 from wms.db import canary, ce_state, pilot
 from wms.db.canary import Canary
 from wms.db.database import Database, Transaction
-from wms.db.pilot import Pilot
+from wms.db.pilot import LivePilot
 from wms.ids import PilotId
 from wms.job.state import ENDED
-from wms.provisioning.health import Event, Health, Move, Place, Terms, judge, wants_probe
+from wms.provisioning.health import (
+    ElementHealth,
+    Event,
+    HealthChange,
+    HealthPolicy,
+    Place,
+    judge,
+    wants_probe,
+)
 
 log = structlog.get_logger()
 
 US = "pilot_submitter"
 
 
-class Watch:
+class HealthJudge:
     """Judges elements by what became of jobs, canaries and pilots there."""
 
-    def __init__(self, db: Database, doors: Doors, terms: Terms) -> None:
+    def __init__(self, db: Database, doors: Doors, terms: HealthPolicy) -> None:
         self._db = db
         self._doors = doors
         self._terms = terms
@@ -46,7 +54,7 @@ class Watch:
         await self._withdraw(unwanted)
 
     @staticmethod
-    async def _unwanted(tx: Transaction, known: dict[Place, Health]) -> list[Pilot]:
+    async def _unwanted(tx: Transaction, known: dict[Place, ElementHealth]) -> list[LivePilot]:
         """Return the pilots that have not begun where an operator wants none, but for those that canaries wait for."""
         banned = [place for place, health in known.items() if health.state == "banned"]
         if not banned:
@@ -83,17 +91,17 @@ class Watch:
             return "Killed" if each.state == "Killed" else "Failed"
         return "late" if each.age > self._terms.probe_seconds else None
 
-    async def _probe(self, tx: Transaction, known: dict[Place, Health]) -> None:
+    async def _probe(self, tx: Transaction, known: dict[Place, ElementHealth]) -> None:
         now = await tx.now()
         for place, health in known.items():
             if wants_probe(health, now):
                 await self._move(tx, place, "probe", health.reason)
 
-    async def _tell_doors(self, tx: Transaction, known: dict[Place, Health]) -> None:
+    async def _tell_doors(self, tx: Transaction, known: dict[Place, ElementHealth]) -> None:
         """Write down which doors are shut; they open by themselves."""
         shut = {door.place: door for door in self._doors.shut()}
         for place, door in shut.items():
-            if known.get(place, Health()).state == "healthy":
+            if known.get(place, ElementHealth()).state == "healthy":
                 pause = timedelta(seconds=door.pause_seconds)
                 await self._move(tx, place, "fail", door.why_shut, pause)
         for place, health in known.items():
@@ -103,11 +111,11 @@ class Watch:
     async def _move(
         self, tx: Transaction, place: Place, event: Event, why: str, pause: timedelta | None = None
     ) -> None:
-        after = await ce_state.move(tx, place, Move(event, why, US, pause), self._terms)
+        after = await ce_state.move(tx, place, HealthChange(event, why, US, pause), self._terms)
         if after is not None:
             log.warning("element", site=place[0], ce=place[1], move=event, state=after.state, reason=why)
 
-    async def _withdraw(self, pilots: Iterable[Pilot]) -> None:
+    async def _withdraw(self, pilots: Iterable[LivePilot]) -> None:
         asked = [each for each in pilots if each.pilot_id not in self._withdrawn]
         for door, some in self._doors.behind(asked).items():
             await door.ask(self._cancel(door, [each.pilot_id for each in some]))

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from wms.bounds import Count, Line, Lines, LineTable
-from wms.provisioning.health import Terms
+from wms.provisioning.health import HealthPolicy
 from wms.provisioning.plan import Choice
 from wms.runtime.config import Seconds, Section, ServiceConfig
 
 
-class PilotSettings(Section, frozen=True, kw_only=True):
+class PilotFactorySettings(Section, frozen=True, kw_only=True):
     """How pilots are made and how many."""
 
     directory: Line
@@ -51,7 +51,7 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     """A pilot that has ended, or was lost from sight, and that its element lists for so long after it is cancelled there."""
 
 
-class SandboxSettings(Section, frozen=True, kw_only=True):
+class PilotSandboxSettings(Section, frozen=True, kw_only=True):
     """Where sandboxes are, as pilots see it."""
 
     url: Line
@@ -175,9 +175,9 @@ class LsfSettings(ElementSettings, frozen=True, kw_only=True):
 class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole file."""
 
-    pilots: PilotSettings
-    sandboxes: SandboxSettings
-    health: Terms = Terms()
+    pilots: PilotFactorySettings
+    sandboxes: PilotSandboxSettings
+    health: HealthPolicy = HealthPolicy()
     slurm: Annotated[list[SlurmSettings], msgspec.Meta(max_length=10_000)] = []
     arc: Annotated[list[ArcSettings], msgspec.Meta(max_length=10_000)] = []
     htcondor: Annotated[list[HTCondorSettings], msgspec.Meta(max_length=10_000)] = []

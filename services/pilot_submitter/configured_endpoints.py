@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, Place, Terms
+from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms, Place
 from services.pilot_submitter.config import (
     ArcSettings,
     Config,
@@ -17,14 +17,14 @@ from services.pilot_submitter.config import (
 )
 from services.pilot_submitter.script_answers import SandboxedScript, ScriptAnswers
 from wms.dispatch.arc import ArcDispatcher
-from wms.dispatch.arc_rest import Element
+from wms.dispatch.arc_rest import ArcEndpoint
 from wms.dispatch.forwarding import DoorTerms
-from wms.dispatch.htcondor import HTCondorDispatcher, Pool
+from wms.dispatch.htcondor import CondorPool, HTCondorDispatcher
 from wms.dispatch.local import LocalDispatcher, agent_argv
 from wms.dispatch.lsf import LsfCluster, LsfDispatcher
 from wms.dispatch.mapping import Kind
 from wms.dispatch.mapping_script import ANSWER_LIMIT, MappingScript
-from wms.dispatch.pbs import PbsDispatcher, Server
+from wms.dispatch.pbs import PbsDispatcher, PbsServer
 from wms.dispatch.port import Dispatcher
 from wms.dispatch.sandbox import Sandbox
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
@@ -66,7 +66,7 @@ def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[Door
         yield _door(lsf, _lsf(lsf, environment), terms)
 
 
-def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: Terms) -> Door:
+def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: EndpointTerms) -> Door:
     place = settings.site, settings.ce
     return Door(place, dispatcher, time.monotonic, terms, _script_answers(place, settings.mapping_script))
 
@@ -86,7 +86,7 @@ def _script_answers(place: Place, settings: MappingScriptSettings | None) -> Scr
     return ScriptAnswers(SandboxedScript(place, sandbox), time.monotonic)
 
 
-def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres: str = "") -> Terms:
+def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres: str = "") -> EndpointTerms:
     asks = DoorTerms(
         kind=kind,
         rules=settings.mapping,
@@ -96,7 +96,7 @@ def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres:
         attributes=settings.attributes,
         script=_script(settings.mapping_script),
     )
-    return Terms(
+    return EndpointTerms(
         kind=kind,
         lifetime_seconds=settings.lifetime_seconds,
         sandboxes_url=settings.sandboxes_url,
@@ -119,13 +119,15 @@ def _slurm(settings: SlurmSettings, environment: Mapping[str, str]) -> SlurmDisp
 
 
 def _htcondor(settings: HTCondorSettings, environment: Mapping[str, str]) -> HTCondorDispatcher:
-    pool = Pool(settings.pool, settings.schedd)
+    pool = CondorPool(settings.pool, settings.schedd)
     place, agent = Path(settings.directory), settings.agent or agent_argv()
     return HTCondorDispatcher(pool, place, agent, _for_tools(environment))
 
 
 def _pbs(settings: PbsSettings, environment: Mapping[str, str]) -> PbsDispatcher:
-    server = Server(settings.flavour, settings.server, settings.queue, settings.account, settings.name_length)
+    server = PbsServer(
+        settings.flavour, settings.server, settings.queue, settings.account, settings.name_length
+    )
     place, agent = Path(settings.directory), settings.agent or agent_argv()
     return PbsDispatcher(server, place, agent, _for_tools(environment))
 
@@ -141,7 +143,7 @@ def _for_tools(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _arc(settings: ArcSettings) -> ArcDispatcher:
-    element = Element(
+    element = ArcEndpoint(
         url=settings.url,
         queue=settings.queue,
         proxy=settings.proxy,

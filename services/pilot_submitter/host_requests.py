@@ -11,14 +11,14 @@ import structlog
 
 from services.pilot_submitter.ce_endpoints import Door, Doors, Patience, Place
 from services.pilot_submitter.script_answers import ScriptAnswers, Version
-from wms.db.pilot import Sent, Supply
+from wms.db.pilot import NewPilot, Supply
 from wms.dispatch.forwarding import Forwarded, forward
 from wms.dispatch.mapping_script import why_avoided
 from wms.dispatch.port import Request
 from wms.errors import Rejected
 from wms.matching.grouping import Requirements
 from wms.provisioning.demand import Avoided
-from wms.provisioning.pilot_class import Hosts
+from wms.provisioning.pilot_class import PilotClass
 from wms.site import ComputingElement
 
 log = structlog.get_logger()
@@ -29,7 +29,7 @@ Name: TypeAlias = tuple[Place, str]
 """An element and the name of a class of hosts there."""
 
 
-class Asking:
+class HostRequests:
     """Knows the classes of pilots at elements, what they ask for, and how they do; `clock` gives seconds that only grow."""
 
     def __init__(self, doors: Doors, clock: Callable[[], float]) -> None:
@@ -40,7 +40,7 @@ class Asking:
         self._unsure: set[Name] = set()
         self._trust: dict[Name, tuple[Patience, str]] = {}
 
-    def hosts(self, requirements: Requirements, element: ComputingElement) -> Hosts | Avoided | None:
+    def hosts(self, requirements: Requirements, element: ComputingElement) -> PilotClass | Avoided | None:
         """Return the class of the pilots that are sent for some work, None for the usual; or why none are just now."""
         found = self._forward(requirements, element)
         if found is not None and found.avoided:
@@ -54,11 +54,11 @@ class Asking:
         patience, why = self._trust.get(name, (None, ""))
         return found.hosts if patience is None or patience.over else Avoided("BACKOFF", f"backing-off: {why}")
 
-    def request(self, pilot: Sent, door: Door, element: ComputingElement) -> Request:
+    def request(self, pilot: NewPilot, door: Door, element: ComputingElement) -> Request:
         """Return what a pilot asks for."""
         return self._requests.get(_name(pilot)) or door.request(element)
 
-    def sent(self, pilots: Iterable[Sent]) -> None:
+    def sent(self, pilots: Iterable[NewPilot]) -> None:
         """Note that pilots are sent: where only the node can tell, more than one try needs more and more time."""
         for each in pilots:
             if each.asks:
@@ -66,7 +66,7 @@ class Asking:
             if _name(each) in self._unsure:
                 self._failed(_name(each), "no pilot has found such a node yet")
 
-    def refused(self, pilot: Sent, why: str) -> None:
+    def refused(self, pilot: NewPilot, why: str) -> None:
         """Note that a batch system refused a pilot of a class: the others are not to suffer for it."""
         self._failed(_name(pilot), why)
 
@@ -124,5 +124,5 @@ def _is_old(found: Forwarded | None, script: ScriptAnswers) -> bool:
     return why_avoided(script.answers.get(found.question)) != found.avoided
 
 
-def _name(pilot: Sent) -> Name:
+def _name(pilot: NewPilot) -> Name:
     return (pilot.site, pilot.ce), pilot.asks

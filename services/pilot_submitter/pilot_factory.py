@@ -3,15 +3,15 @@
 import msgspec
 
 from services.pilot_submitter.ce_endpoints import Door
-from services.pilot_submitter.config import Config, PilotSettings
+from services.pilot_submitter.config import Config, PilotFactorySettings
 from wms.auth.keys import SigningKey
 from wms.auth.orders import OrderKeys, PilotCredential
 from wms.auth.principal import Right
 from wms.auth.token import Claims, mint
-from wms.bus.kafka import Settings as KafkaSettings
-from wms.db.pilot import Sent, TokenDue
-from wms.dispatch.policy import Policy
-from wms.dispatch.port import Order, Request
+from wms.bus.kafka import BrokerSettings
+from wms.db.pilot import NewPilot, TokenDue
+from wms.dispatch.policy import JobPolicy
+from wms.dispatch.port import PilotRequest, Request
 from wms.files import to_toml
 from wms.messages.site_inbox import TokenRenewal
 from wms.provisioning.purpose import Purpose
@@ -26,8 +26,8 @@ class PilotMaker:
     """Makes orders for a dispatcher."""
 
     def __init__(self, config: Config, key: SigningKey, orders: OrderKeys) -> None:
-        self._pilots: PilotSettings = config.pilots
-        self._kafka: KafkaSettings = config.kafka
+        self._pilots: PilotFactorySettings = config.pilots
+        self._kafka: BrokerSettings = config.kafka
         self._sandboxes = config.sandboxes.url
         self._log_level = config.log.level
         self._key = key
@@ -44,19 +44,19 @@ class PilotMaker:
 
     def order(
         self,
-        sent: Sent,
+        sent: NewPilot,
         element: ComputingElement,
         door: Door,
         request: Request | None = None,
         purpose: Purpose = Purpose(),  # noqa: B008 - a value that never changes
-    ) -> Order:
+    ) -> PilotRequest:
         """Return the order for one pilot, which asks for the usual unless said otherwise.
 
         It is bound by its token to itself, its site, its element and its VO, and a private one to its owner and group.
         """
         request = request or door.request(element)
         token = self._token(sent)
-        return Order(
+        return PilotRequest(
             pilot_id=sent.pilot_id,
             site=sent.site,
             ce=sent.ce,
@@ -72,7 +72,7 @@ class PilotMaker:
         token = self._token(due)
         return TokenRenewal(pilot_id=due.pilot_id, sealed=self._orders.seal(due.pilot_id, token))
 
-    def _token(self, pilot: Sent | TokenDue) -> str:
+    def _token(self, pilot: NewPilot | TokenDue) -> str:
         """Return a token that is bound to all that the pilot was sent with; a private one has no right of a generic pilot."""
         claims = Claims(
             kind="pilot",
@@ -86,7 +86,7 @@ class PilotMaker:
         )
         return mint(self._key, claims, self._pilots.token_seconds, clock.timestamp())
 
-    def _config(self, sent: Sent, element: ComputingElement, door: Door, memory_mb: int) -> str:
+    def _config(self, sent: NewPilot, element: ComputingElement, door: Door, memory_mb: int) -> str:
         node = sent.resource.node if sent.resource else ()
         # Where its token and its jobs are, its dispatcher tells it: it knows the place.
         return to_toml(
@@ -127,9 +127,9 @@ class PilotMaker:
         )
 
 
-def _policy(vo: str, request: Request, purpose: Purpose) -> Policy:
+def _policy(vo: str, request: Request, purpose: Purpose) -> JobPolicy:
     """Return the policy requirements of a pilot's jobs: what it asks of its element, and what it was sent for."""
-    return Policy(
+    return JobPolicy(
         vo=vo,
         owner_groups=purpose.owner_groups,
         cores=request.cores,

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from services.pilot_submitter.ce_endpoints import Door, Doors
 from wms.db import pilot
 from wms.db.database import Database
-from wms.db.pilot import Ended, Followed, Pilot
-from wms.dispatch.port import Sighting
+from wms.db.pilot import EndedPilot, Followed, LivePilot
+from wms.dispatch.port import PilotSighting
 from wms.ids import PilotId
 from wms.job.reasons import Code
 
@@ -68,7 +68,7 @@ class Following:
         by_door = self._doors.behind(arrived)
         await asyncio.gather(*(self._follow(door, pilots) for door, pilots in by_door.items() if door.due))
 
-    async def _follow(self, door: Door, pilots: Sequence[Pilot]) -> None:
+    async def _follow(self, door: Door, pilots: Sequence[LivePilot]) -> None:
         sightings = await door.ask(door.dispatcher.follow([each.pilot_id for each in pilots]))
         if sightings is None:
             return
@@ -79,14 +79,14 @@ class Following:
         _judge(door, pilots, news)
         await self.note(news)
 
-    def _given_up(self, sighting: Sighting, known: Pilot) -> Sighting:
+    def _given_up(self, sighting: PilotSighting, known: LivePilot) -> PilotSighting:
         """Return what the element says, or that the pilot is lost from sight: listed as running, and silent for too long."""
         if sighting.state != "Running" or known.unheard is None or known.unheard < self._given_up_seconds:
             return sighting
         reason = f"listed as running, and not heard of for {known.unheard:,.0f} s"
         return replace(sighting, state="Failed", lost=Code.NODE_LOST, reason=reason)
 
-    async def note(self, sightings: Iterable[Sighting]) -> None:
+    async def note(self, sightings: Iterable[PilotSighting]) -> None:
         """Write down what dispatchers say of pilots; hurry the leases of those that were seen to end."""
         news = list(sightings)
         if not news:
@@ -119,7 +119,7 @@ class Following:
         )
         return len(ended) == OUTPUTS_AT_ONCE and any(fetched)
 
-    async def _fetch(self, door: Door, pilots: Sequence[Ended]) -> bool:
+    async def _fetch(self, door: Door, pilots: Sequence[EndedPilot]) -> bool:
         names = await self._gone(door, pilots)
         if not names:
             return False
@@ -129,7 +129,7 @@ class Following:
         await door.dispatcher.forget(names)
         return True
 
-    async def _gone(self, door: Door, pilots: Sequence[Ended]) -> list[PilotId]:
+    async def _gone(self, door: Door, pilots: Sequence[EndedPilot]) -> list[PilotId]:
         """Return those that their element lists no more as alive, and those that linger there for long.
 
         Of the latter it takes what they printed so far; cancelling them is `Clearing`'s.
@@ -143,7 +143,7 @@ class Following:
         ]
 
 
-def _is_news(sighting: Sighting, known: Pilot, silent_seconds: float) -> bool:
+def _is_news(sighting: PilotSighting, known: LivePilot, silent_seconds: float) -> bool:
     if sighting.lost and known.silent is not None and known.silent < silent_seconds:
         return False  # it speaks itself, and knows better
     if known.state == "Submitting" and sighting.state == "Aborted" and known.age < ARRIVING_SECONDS:
@@ -153,7 +153,7 @@ def _is_news(sighting: Sighting, known: Pilot, silent_seconds: float) -> bool:
     return sighting.state != known.state
 
 
-def _judge(door: Door, pilots: Sequence[Pilot], news: Sequence[Sighting]) -> None:
+def _judge(door: Door, pilots: Sequence[LivePilot], news: Sequence[PilotSighting]) -> None:
     """Let a door be trusted by what becomes of its pilots: one that was seen speaks for it, one that died unseen against."""
     seen = {each.pilot_id for each in pilots if each.seen_at is not None}
     if seen:

@@ -17,7 +17,7 @@ import structlog
 from msgspec.structs import replace
 
 from services.pilot_submitter.ce_endpoints import Door, Doors, Place
-from services.pilot_submitter.host_requests import Asking
+from services.pilot_submitter.host_requests import HostRequests
 from services.pilot_submitter.pilot_factory import PilotMaker
 from services.pilot_submitter.pilot_tracking import Following
 from wms.db import (
@@ -36,17 +36,17 @@ from wms.db import (
 )
 from wms.db.ce_door import DoorRow
 from wms.db.database import Database, Transaction
-from wms.db.pilot import Sent, Supply
-from wms.db.share import Said
-from wms.dispatch.port import Sighting
+from wms.db.pilot import NewPilot, Supply
+from wms.db.share import SourcedShare
+from wms.dispatch.port import PilotSighting
 from wms.ids import PilotId, TaskQueueId
 from wms.matching.grouping import Requirements
-from wms.matching.limits import Limits
+from wms.matching.limits import LimitSet
 from wms.matching.shares import VoGroup
-from wms.provisioning.demand import Avoided, Waiting
+from wms.provisioning.demand import Avoided, QueuedWork
 from wms.provisioning.health import State
 from wms.provisioning.limit_headroom import Leeway, concerned
-from wms.provisioning.plan import Caps, Choice, Decision, Order, Pilots, Plan, plan
+from wms.provisioning.plan import Caps, Choice, ElementDecision, PilotSupply, Plan, PlannedPilots, plan
 from wms.provisioning.planning_turns import InTurn
 from wms.provisioning.private import Allocation, OrderedPilot, allocate
 from wms.provisioning.private_groups import PrivateGroups
@@ -86,7 +86,7 @@ class Provisioning:
         self._purposes: dict[PilotId, Purpose] = {}
         """What the pilots of the last plan are sent for."""
         self._following = following
-        self._asking = Asking(doors, doors.clock)
+        self._asking = HostRequests(doors, doors.clock)
         self._doors_written: tuple[int, ...] | None = None
         self._mark = ""
         self._rng = random.Random().random
@@ -94,7 +94,7 @@ class Provisioning:
         self._in_turn = InTurn()
         self._not_before = 0.0
         self._said: tuple[str, ...] = ()
-        self._written: dict[Place, Decision] | None = None
+        self._written: dict[Place, ElementDecision] | None = None
         self._lives: dict[Place, float] = {}
         """How long pilots live behind the doors to the elements that were last planned for, as it was written down."""
 
@@ -114,7 +114,7 @@ class Provisioning:
 
     async def _planned(
         self, tx: Transaction, names: set[PilotId]
-    ) -> tuple[list[Sent], dict[Place, ComputingElement]]:
+    ) -> tuple[list[NewPilot], dict[Place, ComputingElement]]:
         await self._write_doors(tx)
         self._mark = self._mark or await pilot.mark(tx)
         elements = {
@@ -163,7 +163,7 @@ class Provisioning:
         self,
         tx: Transaction,
         elements: Sequence[ComputingElement],
-        pilots: Sequence[Pilots],
+        pilots: Sequence[PilotSupply],
         avoided: Mapping[Place, Avoided],
     ) -> Allocation:
         """Return the private pilots to be sent for users' orders, and write down why others cannot be."""
@@ -188,10 +188,10 @@ class Provisioning:
                 await ad.tell_lives(tx, news)
         self._lives = lives
 
-    def _ordered(self, ordered: OrderedPilot) -> Sent:
+    def _ordered(self, ordered: OrderedPilot) -> NewPilot:
         """Return a private pilot for a user's order."""
         order, element = ordered
-        one = Order(
+        one = PlannedPilots(
             site=element.site,
             ce=element.ce,
             vo=order.vo,
@@ -201,12 +201,12 @@ class Provisioning:
         )
         return replace(self._pilot(one, element), order_id=order.order_id)
 
-    def _pilot(self, order: Order, element: ComputingElement) -> Sent:
+    def _pilot(self, order: PlannedPilots, element: ComputingElement) -> NewPilot:
         door, owner = self._door(element), order.private
         offers = element.pilot_resource(vo=order.vo)
         if owner:
             offers = private(offers, owner, job_sharing=not owner.owner)
-        return Sent(
+        return NewPilot(
             pilot_id=pilot.new_id(self._mark),
             site=order.site,
             ce=order.ce,
@@ -269,7 +269,7 @@ class Provisioning:
     def _forget_written(self) -> None:
         self._written = None
 
-    async def _waiting(self, tx: Transaction) -> list[Waiting]:
+    async def _waiting(self, tx: Transaction) -> list[QueuedWork]:
         watched = await queue_stats.waiting(tx)
         counts = (
             await job.count_waiting(tx)
@@ -280,7 +280,9 @@ class Provisioning:
         if unknown:
             self._requirements.update(await task_queue.read(tx, unknown))
         looked_at = self._in_turn.choose({tq_id: self._requirements[tq_id] for tq_id in counts})
-        return [Waiting(self._requirements[tq_id], counts[tq_id]) for tq_id in counts if tq_id in looked_at]
+        return [
+            QueuedWork(self._requirements[tq_id], counts[tq_id]) for tq_id in counts if tq_id in looked_at
+        ]
 
     def _say(self, decided: Plan) -> None:
         said = tuple(
@@ -290,14 +292,14 @@ class Provisioning:
             log.info("pilots ordered", decisions=said)
         self._said = said
 
-    async def _send_all(self, sent: Sequence[Sent], elements: Mapping[Place, ComputingElement]) -> None:
+    async def _send_all(self, sent: Sequence[NewPilot], elements: Mapping[Place, ComputingElement]) -> None:
         """Send through all doors at once: none waits for another."""
-        by_place: dict[Place, list[Sent]] = {}
+        by_place: dict[Place, list[NewPilot]] = {}
         for each in sent:
             by_place.setdefault((each.site, each.ce), []).append(each)
         await asyncio.gather(*(self._send(elements[place], some) for place, some in by_place.items()))
 
-    async def _send(self, element: ComputingElement, sent: Sequence[Sent]) -> None:
+    async def _send(self, element: ComputingElement, sent: Sequence[NewPilot]) -> None:
         door = self._door(element)
         assert door is not None, "planned for an open door"
         orders = [
@@ -317,7 +319,7 @@ class Provisioning:
         self._note_refused(door, sent, sightings)
         await self._following.note(sightings)
 
-    def _note_refused(self, door: Door, sent: Sequence[Sent], sightings: Sequence[Sighting]) -> None:
+    def _note_refused(self, door: Door, sent: Sequence[NewPilot], sightings: Sequence[PilotSighting]) -> None:
         """A door that refuses usual pilots is left alone for a while; where it refuses what was asked besides, only that is."""
         by_name = {each.pilot_id: each for each in sent}
         for each in sightings:
@@ -327,7 +329,7 @@ class Provisioning:
                 door.lost(each.reason)
 
 
-async def _let_come(tx: Transaction, sent: Sequence[Sent]) -> list[Sent]:
+async def _let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]:
     """Count pilots at the elements whose ads state a limit, and leave out those that the ads let come no more."""
     if not sent:
         return []
@@ -365,16 +367,16 @@ _CODES: Mapping[State, Literal["QUARANTINE", "BANNED", "DRAINING"]] = {
 }
 
 
-async def _leeway(tx: Transaction, waiting: Sequence[Waiting], places: Iterable[Place]) -> Leeway:
+async def _leeway(tx: Transaction, waiting: Sequence[QueuedWork], places: Iterable[Place]) -> Leeway:
     """Return what limits let start of what waits."""
-    limits = Limits(limit.holding(await limit.said(tx)))
+    limits = LimitSet(limit.holding(await limit.said(tx)))
     if not limits:
         return Leeway()
     keys = concerned(limits, [each.requirements for each in waiting], list(places))
     return Leeway(limits, await limit.counts(tx, keys))
 
 
-def _private_groups(said: Mapping[VoGroup, Said], alive: Iterable[Supply]) -> PrivateGroups:
+def _private_groups(said: Mapping[VoGroup, SourcedShare], alive: Iterable[Supply]) -> PrivateGroups:
     return PrivateGroups(
         senders=frozenset(group for group, each in said.items() if each.share.private_pilots),
         sharing=frozenset(group for group, each in said.items() if each.share.job_sharing),
@@ -382,17 +384,17 @@ def _private_groups(said: Mapping[VoGroup, Said], alive: Iterable[Supply]) -> Pr
     )
 
 
-def _pilots(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGroup]) -> Pilots:
+def _pilots(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGroup]) -> PilotSupply:
     """Return pilots as the planner counts them: what each offers now, by what it was sent with and has said since."""
     running = supply.state in ("Running", "Draining")
     ending = supply.state == "Draining" or (running and supply.lasts == 0 and bool(asked))
     free = max(0, supply.slots - supply.busy)
-    return Pilots(
+    return PilotSupply(
         site=supply.site,
         ce=supply.ce,
         vo=supply.vo,
         submitted=supply.pilots if supply.state in ("Submitting", "Submitted") else 0,
-        waiting=supply.pilots if supply.state == "Waiting" else 0,
+        waiting=supply.pilots if supply.state == "QueuedWork" else 0,
         running=supply.pilots if running else 0,
         ending=supply.pilots if ending else 0,
         # What does not speak takes no job: nobody waits for it, and should it speak again it counts again.

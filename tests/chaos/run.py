@@ -20,7 +20,7 @@ from tests.chaos.beside import Beside, beside, lost_leases
 from tests.chaos.victims import VICTIMS, Kill, NobodyThere, kill
 from tests.hostile import expensive
 from tests.hostile.target import attacked
-from wms.audit import Report, audit
+from wms.audit import AuditReport, audit
 from wms.bus.handling import ENDED_PROCESS
 from wms.client import Client, JobDescription, Unavailable, select
 from wms.embedded.server import Server
@@ -77,7 +77,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     faults: list[str] = []
     beside: list[str] = []
     """What ran beside the kills, and what it saw."""
-    audit: Report | None = None
+    audit: AuditReport | None = None
 
     @property
     def ok(self) -> bool:

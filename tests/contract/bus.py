@@ -15,8 +15,8 @@ import msgspec
 from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.token import Claims, Verifier, mint
-from wms.bus.consumer import Consumer, Delivery, Policy
-from wms.bus.kafka import Kafka, Message, Settings
+from wms.bus.consumer import Consumer, ConsumerPolicy, Delivery
+from wms.bus.kafka import BrokerSettings, Kafka, Message
 from wms.bus.membership import Membership
 from wms.bus.relay import Relay
 from wms.bus.topics import Topic
@@ -195,7 +195,7 @@ class Instance:
         lanes: int = 1,
         on_refused: Any = None,
         outgoing: str = "",
-        policy: Policy | None = None,
+        policy: ConsumerPolicy | None = None,
         **parts: Any,
     ) -> None:
         self.instance_id = InstanceId(f"test-{next(_numbers):04}-{uuid.uuid4().hex[:6]}")
@@ -222,7 +222,7 @@ class Instance:
             verifier=bus.keys.verifier if verified else None,
             now=time.time,
             on_refused=on_refused,
-            policy=policy or Policy(batch=batch, lanes=lanes),
+            policy=policy or ConsumerPolicy(batch=batch, lanes=lanes),
             **parts,
         )
 
@@ -290,8 +290,8 @@ class Instance:
                 task.result()
 
 
-def settings_for(server: KafkaServer) -> Settings:
+def settings_for(server: KafkaServer) -> BrokerSettings:
     """Return how the system's services reach such a broker."""
     if isinstance(server, ApacheKafka):
-        return Settings(bootstrap=server.bootstrap)
-    return Settings(bootstrap=server.bootstrap, idempotent=False, fetch_wait_ms=0)
+        return BrokerSettings(bootstrap=server.bootstrap)
+    return BrokerSettings(bootstrap=server.bootstrap, idempotent=False, fetch_wait_ms=0)

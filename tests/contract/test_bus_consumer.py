@@ -11,11 +11,11 @@ import pytest
 from tests.contract.bus import PARTITIONS, Bus, Instance, Note
 from tests.waiting import eventually
 from wms.bus.membership import Membership
-from wms.bus.progress import Progress
-from wms.bus.skipping import Blocked, Order, blocking, set_aside
+from wms.bus.progress import ConsumerProgress
+from wms.bus.skipping import Blocked, SkipOrder, blocking, set_aside
 from wms.db import dead_letter, offset
 from wms.db.database import Transaction
-from wms.db.dead_letter import UNVERIFIED_BYTES, Page
+from wms.db.dead_letter import UNVERIFIED_BYTES, LetterPage
 from wms.db.offset import Feed, PartitionLost
 from wms.errors import Rejected, Unavailable
 from wms.ids import InstanceId
@@ -228,7 +228,7 @@ def test_a_late_answer_to_a_heartbeat_prolongs_nothing(monkeypatch: pytest.Monke
 def test_a_partition_that_waits_is_told_from_one_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("wms.bus.progress.time.monotonic", lambda: now)
-    progress = Progress()
+    progress = ConsumerProgress()
     progress.assign([0, 1])
     progress.opened([0, 1], {0: 5, 1: 5})
     assert progress.heard(0, 5, unread=0, answered_at=1_000)
@@ -250,7 +250,7 @@ def test_a_partition_behind_a_long_batch_is_told_and_not_taken_for_deaf(
 ) -> None:
     now = 100.0
     monkeypatch.setattr("wms.bus.progress.time.monotonic", lambda: now)
-    progress = Progress()
+    progress = ConsumerProgress()
     progress.assign([0, 1])
     progress.opened([0, 1], {0: 5, 1: 5})
     progress.taken([0, 1], {0: 5})
@@ -267,7 +267,7 @@ def test_a_partition_behind_a_long_batch_is_told_and_not_taken_for_deaf(
 def test_a_batch_that_comes_on_is_told_from_one_that_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("wms.bus.progress.time.monotonic", lambda: now)
-    progress = Progress()
+    progress = ConsumerProgress()
     progress.assign([0, 1, 2])
     progress.opened([0, 1, 2], {0: 5, 1: 5, 2: 5})
     progress.taken([0, 1], {0: 5})
@@ -480,7 +480,7 @@ async def test_a_dead_letter_is_handled_again_when_asked_for(bus: Bus) -> None:
     async with bus.instance(verified=True, outgoing=bus.topic.name + ".out") as one:
         await eventually(lambda: letters_are(bus, 2))
         async with bus.db.transaction() as tx:
-            second, first = [row["dead_letter_id"] for row in await dead_letter.page(tx, Page())]
+            second, first = [row["dead_letter_id"] for row in await dead_letter.page(tx, LetterPage())]
             assert await dead_letter.ask_replay(tx, [first]) == [first]
 
         assert await one.consumer.replay_one()  # it fails once more, and says so
@@ -576,7 +576,7 @@ async def test_a_full_disk_of_the_database_is_waited_for(bus: Bus) -> None:
 
 async def test_an_operator_names_and_skips_the_message_that_blocks(bus: Bus) -> None:
     """A handler that never ends stands for whatever keeps a consumer at one message."""
-    order = Order(operator="oz", reason="too slow")
+    order = SkipOrder(operator="oz", reason="too slow")
     verify = partial(bus.keys.verifier.verify, now=time.time())
     async with bus.instance(batch=1) as one:
         await bus.send([1])

@@ -13,7 +13,7 @@ from tests.contract.bus import Bus, Keys, Note
 from tests.services.counting import Counting
 from tests.services.counting_service import PASSED_ON, Number
 from tests.waiting import eventually
-from wms.bus.kafka import Kafka, Settings
+from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.topics import Topic
 from wms.embedded.apache_kafka import ApacheKafka
 from wms.embedded.broker import Broker
@@ -65,7 +65,7 @@ async def test_the_embedded_broker_is_killed_under_a_service(tmp_path: Path, dat
 
 async def test_a_reader_without_a_broker_closes_and_nobody_else_is_cancelled(tmp_path: Path) -> None:
     async with Broker(tmp_path / "broker") as broker:
-        kafka = Kafka(Settings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0), "test")
+        kafka = Kafka(BrokerSettings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0), "test")
         topic = Topic("test.readers", 1, 1)
         await kafka.start([topic])
         readers = [await kafka.reader(topic.name) for _ in range(10)]

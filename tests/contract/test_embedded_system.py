@@ -20,7 +20,7 @@ import pytest_asyncio
 
 from tests.conftest import execute
 from tests.waiting import eventually
-from wms.bus.kafka import Kafka, Settings
+from wms.bus.kafka import BrokerSettings, Kafka
 from wms.embedded.layout import SERVICES
 from wms.embedded.lifeline import Lifeline
 from wms.embedded.server import Program, Server
@@ -54,7 +54,7 @@ async def count_tables(url: str) -> int:
 async def test_its_users_find_all_they_need_in_one_file(system: System) -> None:
     told = client_file(system.layout.root)
     assert await count_tables(told["postgres"]["url"]) > 0
-    kafka = Kafka(msgspec.convert(told["kafka"], Settings), "test")
+    kafka = Kafka(msgspec.convert(told["kafka"], BrokerSettings), "test")
     await kafka.start()
     assert kafka.cluster_id
     await kafka.close()

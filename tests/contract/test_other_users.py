@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from tests.conftest import skip_without_apache_kafka
 from wms.bus.door import SCHEME
-from wms.bus.kafka import Kafka, Settings
+from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.topics import SHARED
 from wms.embedded.apache_kafka import ApacheKafka
 from wms.embedded.broker import Broker
@@ -81,7 +81,9 @@ async def test_the_broker_is_behind_a_door_that_only_its_owner_opens(system: Sys
     assert not listening(system.broker.pid)
     door = Path(system.broker.bootstrap.removeprefix(SCHEME))
     assert stat.S_IMODE(door.parent.stat().st_mode) == 0o700
-    kafka = Kafka(Settings(bootstrap=system.broker.bootstrap, idempotent=False, fetch_wait_ms=0), "owner")
+    kafka = Kafka(
+        BrokerSettings(bootstrap=system.broker.bootstrap, idempotent=False, fetch_wait_ms=0), "owner"
+    )
     await kafka.start(SHARED)
     await kafka.close()
     assert await as_nobody(door) == ["PermissionError"]
@@ -120,16 +122,16 @@ async def test_where_the_broker_is_open_it_is_said(tmp_path: Path, database: str
 async def test_apache_kafka_serves_only_who_knows_the_password(tmp_path: Path) -> None:
     skip_without_apache_kafka()
     async with ApacheKafka(tmp_path / "kafka", closed=True) as server:
-        kafka = Kafka(msgspec.convert(server.access, Settings), "owner")
+        kafka = Kafka(msgspec.convert(server.access, BrokerSettings), "owner")
         await kafka.start(SHARED)
         await kafka.send("wms.job.events", "k", b"{}")
         await kafka.close()
         for stranger in (
-            Settings(bootstrap=server.bootstrap),
-            msgspec.convert({**server.access, "password": "guessed"}, Settings),
+            BrokerSettings(bootstrap=server.bootstrap),
+            msgspec.convert({**server.access, "password": "guessed"}, BrokerSettings),
         ):
             refused = Kafka(stranger, "stranger")
             with pytest.raises(Unavailable):
                 await refused.start()
         assert stat.S_IMODE((server.data_dir / "server.properties").stat().st_mode) == 0o600
-        assert str(server.access["password"]) not in repr(msgspec.convert(server.access, Settings))
+        assert str(server.access["password"]) not in repr(msgspec.convert(server.access, BrokerSettings))

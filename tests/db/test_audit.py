@@ -13,23 +13,23 @@ import pytest_asyncio
 from tests.conftest import execute, with_database
 from tests.services.world import World, pilot, result, user, world
 from tests.unit.message_examples import FULL, MINIMAL
-from wms.audit import Report, audit, event_log
+from wms.audit import AuditReport, audit, event_log
 from wms.audit.auditor import examine, rules
 from wms.db import block, ce_state, limit
 from wms.db.limit import Allowed
 from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import Code
-from wms.matching.limits import Limit
+from wms.matching.limits import LimitRule
 from wms.messages.events import Fact
 from wms.messages.wire import encode
-from wms.provisioning.health import Event, Move, Terms
+from wms.provisioning.health import Event, HealthChange, HealthPolicy
 
 
 async def live(one: World) -> None:
     """A bit of everything that may happen to jobs; their ids are 1 to 10, and 11 to 1,210 of a sweep."""
     ann, bob = user(), user("bob", vo="atlas", group="higgs")
     async with one.db.transaction() as tx:
-        await limit.set_limit(tx, Limit(site="*", attribute="tag", value="4Processors", most=3), "oz")
+        await limit.set_limit(tx, LimitRule(site="*", attribute="tag", value="4Processors", most=3), "oz")
     await one.rules.refresh()
     await one.submit(*[{}] * 6, who=ann, command_id="a")
     await one.submit({"executable": "/bin/sh", "sites": ["A"], "tags": ["gpu"], "memory_mb": 9}, who=bob)
@@ -60,8 +60,10 @@ async def live(one: World) -> None:
         await limit.advertise(tx, {("A", "ce"): Allowed(1_000, 900.0)})
         events: tuple[Event, ...] = ("eat", "probe", "relapse", "ban", "ban")
         for event in events:
-            await ce_state.move(tx, ("A", "ce"), Move(event, f"why {event}", "oz"), Terms())
-        await ce_state.move(tx, ("B", "ce"), Move("recover", "nothing ever failed", "oz"), Terms())
+            await ce_state.move(tx, ("A", "ce"), HealthChange(event, f"why {event}", "oz"), HealthPolicy())
+        await ce_state.move(
+            tx, ("B", "ce"), HealthChange("recover", "nothing ever failed", "oz"), HealthPolicy()
+        )
     await lost_before_it_began(one)
 
 
@@ -90,7 +92,7 @@ async def lived(postgres_server: str, template: str) -> AsyncIterator[str]:
     await execute(postgres_server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def broken(report: Report) -> list[str]:
+def broken(report: AuditReport) -> list[str]:
     return [check.name for check in report.checks if check.violations]
 
 
@@ -421,7 +423,7 @@ async def test_pilots_may_have_as_many_offers_open_as_matchers_are_configured_to
     assert broken(report) == [rule] * broken_rules, report.text(brief=True)
 
 
-async def with_fault(url: str, fault: str, offers_open: int | None = None) -> Report:
+async def with_fault(url: str, fault: str, offers_open: int | None = None) -> AuditReport:
     """Plant it, audit, and let it go with the connection."""
     connection = await asyncpg.connect(url)
     try:
@@ -433,12 +435,12 @@ async def with_fault(url: str, fault: str, offers_open: int | None = None) -> Re
     return report
 
 
-def parts(told: event_log.Told) -> tuple[list[Any], list[Any], list[Any]]:
+def parts(told: event_log.LoggedHistory) -> tuple[list[Any], list[Any], list[Any]]:
     return told.moves, told.births, told.together
 
 
-async def told_by(one: World) -> event_log.Told:
-    told = event_log.Told()
+async def told_by(one: World) -> event_log.LoggedHistory:
+    told = event_log.LoggedHistory()
     for payload in one.take(event_log.TOPIC):
         event_log._note(told, msgspec.json.decode(payload))
     return told
@@ -448,7 +450,7 @@ def test_every_kind_of_fact_is_read_from_the_log() -> None:
     """Those that tell no move of a job are passed over."""
     for union in (FULL, MINIMAL):
         for tag in ("job-event", "jobs-moved", "jobs-queued", "sweep-moved", "wait-reason", "element-state"):
-            event_log._note(event_log.Told(), msgspec.json.decode(encode(union[tag])))
+            event_log._note(event_log.LoggedHistory(), msgspec.json.decode(encode(union[tag])))
     assert {str(kind.__struct_config__.tag) for kind in get_args(Fact)} == {
         "job-event", "jobs-moved", "jobs-queued", "sweep-moved", "wait-reason", "element-state",
     }  # fmt: skip
@@ -464,7 +466,9 @@ async def test_event_log_tells_what_happened_and_a_lie_of_it_is_found(database: 
         await one.order("kill", *ids[:2], ids[-1])
         async with one.db.transaction() as tx:
             await block.expand(tx, [ids[2]])
-        told = event_log.Told(*(a + b for a, b in zip(parts(told), parts(await told_by(one)), strict=True)))
+        told = event_log.LoggedHistory(
+            *(a + b for a, b in zip(parts(told), parts(await told_by(one)), strict=True))
+        )
     assert (len(told.moves), len(told.births), len(told.together)) == (9, 2, 2)
     async with connection.transaction():
         report = await examine(connection, told)
@@ -478,16 +482,16 @@ async def test_event_log_tells_what_happened_and_a_lie_of_it_is_found(database: 
             "another job": (10**6, seq, event, state, epoch, reason),
         }
         for lie, move in lies.items():
-            report = await examine(connection, event_log.Told(moves=[*told.moves, move]))
+            report = await examine(connection, event_log.LoggedHistory(moves=[*told.moves, move]))
             assert broken(report) == [name], lie
         first, count, seq, event, state, reason = told.together[0]
         for false in (
             (first, count + 1, seq, event, state, reason),
             (first, count, seq + 1, event, state, reason),
         ):
-            report = await examine(connection, event_log.Told(together=[false]))
+            report = await examine(connection, event_log.LoggedHistory(together=[false]))
             assert broken(report) == [name], false
-        report = await examine(connection, event_log.Told(births=[(1, 2_000, "ann")]))
+        report = await examine(connection, event_log.LoggedHistory(births=[(1, 2_000, "ann")]))
         assert broken(report) == [name]
     await connection.close()
 

@@ -15,7 +15,7 @@ from wms.ids import CommandId, JobId
 from wms.job.reasons import Code
 from wms.messages import replies
 from wms.messages.commands import AddChunks, LongLists, Submit
-from wms.provisioning.health import Move, Terms
+from wms.provisioning.health import HealthChange, HealthPolicy
 
 SIZE = 5_000_000
 
@@ -318,8 +318,8 @@ async def test_what_was_said_of_elements_long_ago_goes_but_not_how_they_came_to_
         }.items():
             for event in events:
                 async with place.db.transaction() as tx:
-                    moved = Move(event, "because", "oz")  # type: ignore[arg-type]
-                    await ce_state.move(tx, ("A", element), moved, Terms())
+                    moved = HealthChange(event, "because", "oz")  # type: ignore[arg-type]
+                    await ce_state.move(tx, ("A", element), moved, HealthPolicy())
         await place.sql("update ce_move set at = at - interval '366 d' where ce <> 'c'")
         await place.sql("update ce_state set since = since - interval '366 d' where ce <> 'c'")
         for ce, outcome, days in (("a", "Done", 366), ("b", "late", 364), ("c", None, 400)):

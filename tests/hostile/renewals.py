@@ -8,13 +8,13 @@ import asyncpg
 
 from tests.chaos.run import LEASE_SECONDS
 from tests.hostile.target import Target
-from wms.lease import Terms, stop_at
+from wms.lease import LeaseTerms, stop_at
 
 LOOK_SECONDS = 0.1
 LEFT = """select extract(epoch from l.expires_at - clock_timestamp())::float8 as seconds
           from lease l join job j using (job_id) where j.owner = $1 and j.state = 'Running'"""
 
-TERMS = Terms(lease_seconds=LEASE_SECONDS)
+TERMS = LeaseTerms(lease_seconds=LEASE_SECONDS)
 STOP_SECONDS = 1.0
 """What an agent keeps back to stop a payload."""
 MARGIN_SECONDS = stop_at(0.0, LEASE_SECONDS, STOP_SECONDS) - TERMS.renew_every_seconds

@@ -11,10 +11,9 @@ import msgspec
 from wms.auth.keys import load_key
 from wms.auth.principal import Kind
 from wms.auth.token import Claims, mint
-from wms.bus.kafka import Kafka
-from wms.bus.kafka import Settings as KafkaSettings
+from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.topics import find
-from wms.client import Settings
+from wms.client import ClientSettings
 from wms.client.settings import read_settings
 from wms.embedded.identity import VO
 from wms.embedded.system import System
@@ -63,7 +62,7 @@ class Target:
         """Return the token of a site."""
         return self.token(Claims(kind="site", owner=f"advertiser of {site}", site=site))
 
-    def settings(self, owner: str) -> Settings:
+    def settings(self, owner: str) -> ClientSettings:
         """Return the client settings of a user who holds nothing but a token."""
         file = self.root / "tokens" / f"{owner}-{next(self._tokens)}.token"
         file.write_text(self.user_token(owner), "ascii")
@@ -99,7 +98,7 @@ def key_for(topic: str, partition: int | None, n: int) -> bytes:
 async def attacked(system: System) -> AsyncIterator[Target]:
     """Yield the system as an attacker sees it, with a connection to its broker."""
     assert system.facts is not None
-    kafka = Kafka(msgspec.convert(system.facts.kafka, KafkaSettings), "attacker")
+    kafka = Kafka(msgspec.convert(system.facts.kafka, BrokerSettings), "attacker")
     await kafka.start()
     try:
         yield Target(system, kafka)

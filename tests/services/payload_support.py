@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from services.job_agent.payload.isolation import Isolation, fault_here
+from services.job_agent.payload.isolation import PayloadIsolation, fault_here
 from services.job_agent.payload.run import Payload
 from tests.waiting import eventually
 
@@ -18,9 +18,9 @@ _tags = itertools.count(1)
 CAN_ISOLATE = not asyncio.run(fault_here())
 """Whether this machine lets us make namespaces."""
 ISOLATIONS = [
-    pytest.param(Isolation(mode="none"), id="bare"),
+    pytest.param(PayloadIsolation(mode="none"), id="bare"),
     pytest.param(
-        Isolation(mode="required"),
+        PayloadIsolation(mode="required"),
         id="contained",
         marks=pytest.mark.skipif(not CAN_ISOLATE, reason="no namespaces can be made here"),
     ),

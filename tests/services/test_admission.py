@@ -14,14 +14,14 @@ from wms.bus.consumer import Delivery
 from wms.db import limit
 from wms.ids import CommandId
 from wms.matching.grouping import DEFAULT_SEGMENTS
-from wms.matching.limits import Limit
+from wms.matching.limits import LimitRule
 from wms.messages import replies
 from wms.messages.commands import Command, Submit
 
 
 async def ruled(world: World, most: int, attribute: Any = "owner", value: str = "*") -> None:
     async with world.db.transaction() as tx:
-        said = Limit(kind="waiting", attribute=attribute, value=value, most=most)
+        said = LimitRule(kind="waiting", attribute=attribute, value=value, most=most)
         await limit.set_limit(tx, said, "oz")
     await world.admission.refresh()
 

@@ -10,10 +10,10 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import asdict, replace
 
-from services.advertiser.advertising import Advertising, Publisher
-from services.advertiser.config import Offered
-from services.advertiser.provider import Seen
-from services.advertiser.sources import Source
+from services.advertiser.advertising import AdPublisher, Publisher
+from services.advertiser.config import SiteStatement
+from services.advertiser.provider import SeenElement
+from services.advertiser.sources import AdvertisedSource
 from services.matcher import ads as matcher_ads
 from tests.contract.bus import settings_for
 from tests.services.world import World
@@ -27,7 +27,7 @@ from wms.classad.ad import Ad as ClassAd
 from wms.db import ad
 from wms.embedded.broker import Broker
 from wms.errors import Rejected, Unavailable
-from wms.glue.glue1 import ComputingElement as Glue
+from wms.glue.glue1 import GlueComputingElement as Glue
 from wms.messages.ads import TOPIC, Ad, Advertise
 from wms.messages.wire import Codec
 from wms.site import AdvertisedElement, ComputingElement, ad_of
@@ -42,10 +42,10 @@ class Told:
     """Stands for a batch system: tells what the test says, or fails as the test says."""
 
     def __init__(self) -> None:
-        self.seen: list[Seen] = []
+        self.seen: list[SeenElement] = []
         self.fault: Exception | None = None
 
-    async def read(self) -> list[Seen]:
+    async def read(self) -> list[SeenElement]:
         if self.fault:
             raise self.fault
         return self.seen
@@ -69,14 +69,16 @@ class Site:
             time.time(),
         )
         (directory / "token").write_text(token)
-        source = Source("told", self.told, lambda _: Offered(requirements="other.Urgent"), 60.0, 300.0, 900.0)
+        source = AdvertisedSource(
+            "told", self.told, lambda _: SiteStatement(requirements="other.Urgent"), 60.0, 300.0, 900.0
+        )
         source = source._replace(doubtful=lambda _: self.doubtful)
         publisher = Publisher(kafka, str(directory / "token"))
-        self.advertising = Advertising(publisher, source, now=lambda: self.at)
+        self.advertising = AdPublisher(publisher, source, now=lambda: self.at)
 
-    def has(self, ce: str, *, slots: int = 8, free: int = 4, status: str = "Production") -> Seen:
+    def has(self, ce: str, *, slots: int = 8, free: int = 4, status: str = "Production") -> SeenElement:
         offer = ComputingElement(site=self.name, ce=ce, slots=slots, max_cpu_time=3_600)
-        return Seen(offer=offer, glue=Glue(id=ce, name=ce, free_job_slots=free, status=status))
+        return SeenElement(offer=offer, glue=Glue(id=ce, name=ce, free_job_slots=free, status=status))
 
     async def look(self, after_seconds: float = 60.0) -> None:
         self.at += timedelta(seconds=after_seconds)

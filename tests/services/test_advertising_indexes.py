@@ -11,14 +11,14 @@ import pytest_asyncio
 from services.advertiser.advertising import Looking
 from services.advertiser.config import AdvertisingSettings, Config, IndexSettings, Whom
 from services.advertiser.indexes import Indexes, Voice
-from services.advertiser.provider import Seen
+from services.advertiser.provider import SeenElement
 from services.advertiser.sources import sources
 from tests.services.index_servers import ARC_XML, Held, IndexServers, index_servers, queue
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.principal import Principal
 from wms.auth.token import Claims, mint
 from wms.bus.ad_topic import DISCOVERED
-from wms.bus.kafka import Settings
+from wms.bus.kafka import BrokerSettings
 from wms.errors import Rejected, Unavailable
 from wms.runtime.config import AuthSettings
 from wms.runtime.every import Every
@@ -47,7 +47,7 @@ async def make(servers: IndexServers) -> AsyncIterator[Make]:
 
     def indexes(*, speaks_for: tuple[str, ...] = (), **said: object) -> Indexes:
         settings = IndexSettings(urls=[servers.url("top")], fresh_seconds=0, patience_seconds=30, **said)  # type: ignore[arg-type] # as said
-        made.append(Indexes(settings, Settings(), lambda: voice(*speaks_for)))
+        made.append(Indexes(settings, BrokerSettings(), lambda: voice(*speaks_for)))
         return made[-1]
 
     yield indexes
@@ -55,7 +55,7 @@ async def make(servers: IndexServers) -> AsyncIterator[Make]:
         await each.close()
 
 
-def places(seen: list[Seen]) -> list[tuple[str, str]]:
+def places(seen: list[SeenElement]) -> list[tuple[str, str]]:
     return [(each.offer.site, each.offer.ce) for each in seen]
 
 
@@ -166,13 +166,13 @@ async def test_the_advertiser_says_of_whatever_it_found_that_it_did_and_lets_go_
 
 async def test_indexes_must_begin_somewhere() -> None:
     with pytest.raises(Rejected, match="no urls"):
-        Indexes(IndexSettings(urls=[]), Settings(), voice)
+        Indexes(IndexSettings(urls=[]), BrokerSettings(), voice)
 
 
 async def test_a_broker_is_not_read_without_the_keys_of_its_issuers() -> None:
     settings = IndexSettings(urls=["kafka://127.0.0.1:9/wms.resource.ads"])
     with pytest.raises(Rejected, match="jwks"):
-        Indexes(settings, Settings(), voice)
+        Indexes(settings, BrokerSettings(), voice)
 
 
 async def test_who_we_are_is_as_our_token_says(tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ import uvloop
 from services.job_agent.__main__ import crash_words
 from services.job_agent.leased_jobs import Holding, Holdings
 from services.job_agent.offered import read
-from services.job_agent.payload.limits import Limits
+from services.job_agent.payload.limits import PayloadLimits
 from services.job_agent.payload.outcome import not_begun
-from services.job_agent.payload.processes import Order, Processes
+from services.job_agent.payload.processes import Processes, SpawnOrder
 from services.job_agent.payload.run import Workplace
 from services.job_agent.payload.shepherd import now
 from services.job_agent.payload.usage_sampling import Watched
-from services.job_agent.prefetch import Pace
-from services.job_agent.reporter import RESULTS_SECONDS, Reporter, Standing
+from services.job_agent.prefetch import Prefetch
+from services.job_agent.reporter import RESULTS_SECONDS, PilotStatus, Reporter
 from services.job_agent.slots import Slots
 from tests.services.payload_support import until
 from tests.services.test_agent_parts import Nobody, offered
@@ -36,7 +36,7 @@ from wms.transfer import open_store
 
 
 def reporter() -> Reporter:
-    return Reporter(Nobody(), PilotId("p"), lambda: Standing("running", 1, 0))  # type: ignore[arg-type]
+    return Reporter(Nobody(), PilotId("p"), lambda: PilotStatus("running", 1, 0))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("left_ms", [0.9, 0.5, 0.3, 0.01])
@@ -81,13 +81,13 @@ def test_a_lease_that_goes_on_while_the_shepherd_dies_is_no_fault(tmp_path: Path
     uvloop.run(renew_on_and_on())
 
 
-def order(directory: Path, *argv: str, **more: Any) -> Order:
+def order(directory: Path, *argv: str, **more: Any) -> SpawnOrder:
     where: dict[str, Any] = {
         "cwd": str(directory),
         "stdout": f"{directory}/out",
         "stderr": f"{directory}/err",
     }
-    return Order(argv=argv, env={"PATH": os.defpath}, **where, **more)
+    return SpawnOrder(argv=argv, env={"PATH": os.defpath}, **where, **more)
 
 
 async def test_an_order_that_cannot_be_carried_out_fails_alone(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ class Running:
     def __init__(self, workplace: Workplace) -> None:
         self.holdings = Holdings(slots=8, memory_mb=1_000)
         self.heard = Heard()
-        self.slots = Slots(workplace, self.holdings, self.heard, Pace(0.5), lambda: None)  # type: ignore[arg-type]
+        self.slots = Slots(workplace, self.holdings, self.heard, Prefetch(0.5), lambda: None)  # type: ignore[arg-type]
 
     def hold(self, number: int, *argv: str) -> Holding:
         return self.holdings.take(read(offered(number, executable=argv[0], arguments=argv[1:])))
@@ -221,7 +221,7 @@ async def test_directories_deeper_than_the_stack_and_any_path_are_removed(workpl
 
 async def test_who_cannot_be_watched_is_ended_and_nobody_else() -> None:
     faults: list[Exception] = []
-    watched = Watched(None, Limits(), lambda: 0, failing, faults.append)  # type: ignore[arg-type]
+    watched = Watched(None, PayloadLimits(), lambda: 0, failing, faults.append)  # type: ignore[arg-type]
     with watched.answering():
         watched.saw_disk(1, 0.0)
     assert [str(error) for error in faults] == ["injected"]

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 
 from services.job_agent.leased_jobs import Holding, Holdings
-from services.job_agent.match_requests import Asking
-from services.job_agent.node import Node
+from services.job_agent.match_requests import MatchRequests
+from services.job_agent.node import NodeJudge
 from services.job_agent.offered import read
 from services.job_agent.payload.limits import limits_of
 from services.job_agent.payload.outcome import not_begun, result_of
-from services.job_agent.payload.run import Outcome
-from services.job_agent.prefetch import AHEAD_LIMIT, Pace
-from services.job_agent.reporter import Reporter, Standing
+from services.job_agent.payload.run import PayloadOutcome
+from services.job_agent.prefetch import AHEAD_LIMIT, Prefetch
+from services.job_agent.reporter import PilotStatus, Reporter
 from services.job_agent.resource import describe
 from wms.errors import Unavailable
 from wms.ids import Epoch, JobId, PilotId, RequestId
@@ -53,23 +53,23 @@ def begin(holdings: Holdings) -> Holding | None:
 
 
 def test_nothing_is_fetched_ahead_until_a_job_has_ended() -> None:
-    assert Pace(0.5).ahead(4, []) == 0
+    assert Prefetch(0.5).ahead(4, []) == 0
 
 
 def test_one_short_job_is_enough_to_learn() -> None:
-    pace = Pace(0.5)
+    pace = Prefetch(0.5)
     pace.ended(0.01)
     assert pace.ahead(4, []) == 4 * AHEAD_LIMIT
 
 
 def test_what_is_fetched_ahead_lasts_for_about_the_time_asked_for() -> None:
-    pace = Pace(0.5)
+    pace = Prefetch(0.5)
     pace.ended(0.1)
     assert pace.ahead(4, []) == 20
 
 
 def test_jobs_that_run_on_make_it_forget_at_once() -> None:
-    pace = Pace(0.5)
+    pace = Prefetch(0.5)
     for _ in range(100):
         pace.ended(0.01)
     assert pace.ahead(4, [3.0, 3.0, 3.0, 0.0]) == 0
@@ -78,7 +78,7 @@ def test_jobs_that_run_on_make_it_forget_at_once() -> None:
 
 
 def test_a_few_long_jobs_are_enough_to_unlearn() -> None:
-    pace = Pace(0.5)
+    pace = Prefetch(0.5)
     for seconds in [0.01] * 100 + [5.0] * 5:
         pace.ended(seconds)
     assert pace.ahead(4, []) == 0
@@ -177,14 +177,14 @@ def test_the_end_of_the_line_is_stale_once_it_has_waited() -> None:
 
 
 def test_a_pilot_holds_no_more_than_its_slots_and_what_it_may_fetch_ahead() -> None:
-    slots, pace = 2, Pace(0.5)
+    slots, pace = 2, Prefetch(0.5)
     for _ in range(10):
         pace.ended(0.0001)
     pilot = {"pilot_id": "p", "site": "s", "ce": "c", "vo": "v", "slots": slots}
     more = {"token_file": "t", "directory": "d"}
     config = msgspec.convert({"pilot": pilot | more, "sandboxes": {"url": "file:///s"}}, PilotConfig)
     holdings = Holdings(slots, memory_mb=1_000)
-    asking = Asking(config, Nobody(), holdings, pace, Node(config, {}))  # type: ignore[arg-type]
+    asking = MatchRequests(config, Nobody(), holdings, pace, NodeJudge(config, {}))  # type: ignore[arg-type]
     for request in range(5):
         jobs = tuple(offered(100 * request + number) for number in range(40))
         offer = Offer(pilot_id=PilotId("p"), request_id=RequestId(str(request)), hold_seconds=9, jobs=jobs)
@@ -226,7 +226,7 @@ def test_whose_doing_an_end_was(code: Code, outcome: str) -> None:
 
 
 def test_what_no_message_can_hold_is_replaced() -> None:
-    outcome = Outcome(
+    outcome = PayloadOutcome(
         reason=Reason(Code.DONE), stdout_tail="a\0b", refused=("\udcff: a link",), unmatched=("*.x",) * 7
     )
     result = result_of((JobId(1), Epoch(1)), outcome)
@@ -237,9 +237,9 @@ def test_what_no_message_can_hold_is_replaced() -> None:
 
 def test_a_job_that_left_no_file_for_a_pattern_is_done_and_says_so() -> None:
     held = (JobId(1), Epoch(1))
-    whole = result_of(held, Outcome(reason=Reason(Code.DONE)))
-    missing = result_of(held, Outcome(reason=Reason(Code.DONE), unmatched=("*.x",)))
-    failed = result_of(held, Outcome(reason=Reason(Code.EXIT_CODE), unmatched=("*.x",)))
+    whole = result_of(held, PayloadOutcome(reason=Reason(Code.DONE)))
+    missing = result_of(held, PayloadOutcome(reason=Reason(Code.DONE), unmatched=("*.x",)))
+    failed = result_of(held, PayloadOutcome(reason=Reason(Code.EXIT_CODE), unmatched=("*.x",)))
     assert [(each.outcome, each.code) for each in (whole, missing, failed)] == [
         ("done", Code.DONE),
         ("done", Code.OUTPUT_MISSING),
@@ -256,7 +256,7 @@ class Nobody:
 
 @pytest.mark.parametrize("steps", range(6))
 async def test_reporting_ends_though_something_falls_due_as_it_is_told_to(steps: int) -> None:
-    reporter = Reporter(Nobody(), PilotId("p"), lambda: Standing("running", 1, 0))  # type: ignore[arg-type]
+    reporter = Reporter(Nobody(), PilotId("p"), lambda: PilotStatus("running", 1, 0))  # type: ignore[arg-type]
     task = asyncio.create_task(reporter.run())
     await turns(3)
     reporter.tell_standing()

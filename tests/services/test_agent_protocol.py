@@ -20,7 +20,7 @@ from services.job_agent.payload.run import Workplace
 from tests.services.payload_support import alive, new_tag
 from tests.waiting import eventually
 from wms.auth.orders import OrderKeys, PilotCredential
-from wms.bus.kafka import Kafka, Reader, Settings
+from wms.bus.kafka import BrokerSettings, Kafka, Reader
 from wms.bus.topics import find, site_inbox_of
 from wms.embedded.broker import Broker
 from wms.ids import Epoch, JobId, PilotId, SiteName
@@ -176,7 +176,7 @@ async def stage(broker: Broker, tmp_path: Path) -> AsyncIterator[Scene]:
     """Start an agent whose system is played."""
     number = next(_numbers)
     pilot_id, site = f"played-{number}", f"stage-{number}"
-    settings = Settings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0)
+    settings = BrokerSettings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0)
     config = msgspec.convert(
         {
             "pilot": {
@@ -265,7 +265,7 @@ async def test_results_that_follow_each_other_go_in_few_reports(
     monkeypatch.setattr(reporter, "RESULTS_SECONDS", 0.5)
     monkeypatch.setattr(reporter, "START_SECONDS", 0.5)
     # However long they take on a busy machine, all are taken.
-    monkeypatch.setattr("services.job_agent.prefetch.Pace.ahead", lambda *_: 20)
+    monkeypatch.setattr("services.job_agent.prefetch.Prefetch.ahead", lambda *_: 20)
     monkeypatch.setattr("services.job_agent.match_requests.AHEAD_LIMIT", 20)
     played, many = scene.played, [job("true") for _ in range(20)]
     began = shepherd.now()

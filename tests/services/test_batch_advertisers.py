@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.advertiser.config import LsfSettings, PbsSettings
+from services.advertiser.config import LsfQueues, PbsQueues
 from services.advertiser.lsf import Lsf
 from services.advertiser.pbs import Pbs
 from services.advertiser.provider import Provider
@@ -25,12 +25,12 @@ def data(tmp_path: Path) -> Path:
 
 def pbs(place: Path, data: Path, flavour: str = "torque", **more: str) -> Pbs:
     install(place / "tools", data, flavour)
-    return Pbs(PbsSettings(site="glasgow", directory=str(place / "tools"), **more))  # type: ignore[arg-type]
+    return Pbs(PbsQueues(site="glasgow", directory=str(place / "tools"), **more))  # type: ignore[arg-type]
 
 
 def lsf(place: Path, data: Path, **more: object) -> Lsf:
     install(place / "tools", data)
-    return Lsf(LsfSettings(site="glasgow", directory=str(place / "tools"), **more))  # type: ignore[arg-type]
+    return Lsf(LsfQueues(site="glasgow", directory=str(place / "tools"), **more))  # type: ignore[arg-type]
 
 
 async def slots(provider: Provider) -> dict[str, tuple[int, object]]:
@@ -89,4 +89,4 @@ async def test_what_is_not_understood_is_refused_whole(
 
 async def test_a_tool_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="cannot be run: No such file"):
-        await Pbs(PbsSettings(site="s", directory=str(tmp_path))).read()
+        await Pbs(PbsQueues(site="s", directory=str(tmp_path))).read()

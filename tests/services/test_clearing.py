@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
+from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
 from services.pilot_submitter.pilot_tracking import GIVEN_UP_SECONDS, Following
 from services.pilot_submitter.stray_pilots import CANCEL_PAUSE_SECONDS, LOOK_SECONDS, Clearing
 from tests.services.world import World
 from tests.waiting import eventually
 from wms.db import pilot
-from wms.db.pilot import Sent
+from wms.db.pilot import NewPilot
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.port import Order
+from wms.dispatch.port import PilotRequest
 from wms.errors import Unavailable
 from wms.ids import PilotId
 
@@ -49,7 +49,7 @@ class Site:
         self.now = 1_000.0
         self.dispatcher = FakeForgetful(place / "pilots", STAYS, {"PATH": os.environ["PATH"]})
         self.other = LocalDispatcher(place / "other", STAYS, {"PATH": os.environ["PATH"]})
-        self.door = Door(("A", "ce"), self.dispatcher, lambda: self.now, Terms(kind="slurm"))
+        self.door = Door(("A", "ce"), self.dispatcher, lambda: self.now, EndpointTerms(kind="slurm"))
         self.doors = Doors(self.other, lambda: self.now, [self.door])
         self.clearing = Clearing(world.db, self.doors)
         self.following = Following(world.db, self.doors)
@@ -61,10 +61,10 @@ class Site:
     async def start(self, name: str, *, known: bool = True) -> PilotId:
         pilot_id = PilotId(name)
         if known:
-            sent = Sent(pilot_id=pilot_id, site="A", ce="ce", vo="lhcb", dispatcher="slurm", slots=1)
+            sent = NewPilot(pilot_id=pilot_id, site="A", ce="ce", vo="lhcb", dispatcher="slurm", slots=1)
             async with self.world.db.transaction() as tx:
                 await pilot.insert(tx, [sent])
-        order = Order(pilot_id=pilot_id, site="A", ce="ce", slots=1, config="", token="t")
+        order = PilotRequest(pilot_id=pilot_id, site="A", ce="ce", slots=1, config="", token="t")
         await self.dispatcher.send([order])
         return pilot_id
 

@@ -11,19 +11,19 @@ from aiohttp import web
 
 from tests.services.index_servers import ARC_XML, Held, IndexServers, index_servers, queue
 from wms.discovery.address import address
-from wms.discovery.discovery import Discovery, Pace
+from wms.discovery.discovery import Discovery, DiscoveryLimits
 from wms.discovery.document import SIZE_LIMIT
-from wms.discovery.file import File
+from wms.discovery.file import FileSource
 from wms.discovery.http import Web
-from wms.discovery.memory import Terms
+from wms.discovery.memory import CacheLifetimes
 from wms.discovery.port import Source
 from wms.discovery.walk import Found
-from wms.web import Credential
+from wms.web import WebIdentity
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-SOON = Pace(whole_seconds=0.3, server_seconds=60.0)
-LONG = Pace(whole_seconds=30.0, server_seconds=30.0)
+SOON = DiscoveryLimits(whole_seconds=0.3, server_seconds=60.0)
+LONG = DiscoveryLimits(whole_seconds=30.0, server_seconds=30.0)
 
 
 class Clock:
@@ -47,8 +47,8 @@ def clock() -> Clock:
     return Clock()
 
 
-def discovery(clock: Clock, pace: Pace = LONG, terms: Terms | None = None) -> Discovery:
-    sources: dict[str, Source] = {"http": Web(Credential()), "file": File()}
+def discovery(clock: Clock, pace: DiscoveryLimits = LONG, terms: CacheLifetimes | None = None) -> Discovery:
+    sources: dict[str, Source] = {"http": Web(WebIdentity()), "file": FileSource()}
     return Discovery(sources, pace=pace, terms=terms, clock=clock, rng=lambda: 0.0)
 
 
@@ -90,7 +90,9 @@ async def test_servers_are_asked_side_by_side(servers: IndexServers, clock: Cloc
 async def test_no_more_are_asked_at_a_time_than_may_be(servers: IndexServers, clock: Clock) -> None:
     held = Held(queue("first"))
     servers.answers |= {f"i{n}": held for n in range(9)}
-    pace = Pace(servers_at_once=3, slow_servers_at_once=2, slow_after_seconds=0.05, whole_seconds=0.6)
+    pace = DiscoveryLimits(
+        servers_at_once=3, slow_servers_at_once=2, slow_after_seconds=0.05, whole_seconds=0.6
+    )
     servers.lists("top", indexes=tuple(f"i{n}" for n in range(9)))
     async with discovery(clock, pace) as finder:
         found = await finder.find([servers.index("top")])
@@ -102,7 +104,7 @@ async def test_a_slow_server_steps_aside_for_others(servers: IndexServers, clock
     slow = Held(queue("slow"))
     quick = Held(queue("quick"))
     servers.answers |= {"slow": slow, "quick": quick}
-    pace = Pace(servers_at_once=1, slow_after_seconds=0.05, whole_seconds=30.0)
+    pace = DiscoveryLimits(servers_at_once=1, slow_after_seconds=0.05, whole_seconds=30.0)
     async with discovery(clock, pace) as finder:
         finding = asyncio.create_task(finder.find([servers.index("slow"), servers.index("quick")]))
         async with asyncio.timeout(20):
@@ -117,7 +119,7 @@ async def test_many_dead_servers_hold_up_nobody(servers: IndexServers, clock: Cl
     servers.answers |= {f"dead-{n}": dead for n in range(12)}
     servers.answers |= {f"live-{n}": queue(f"live-{n}") for n in range(12)}
     servers.lists("top", indexes=tuple(f"{kind}-{n}" for kind in ("dead", "live") for n in range(12)))
-    pace = Pace(servers_at_once=4, slow_after_seconds=0.02, whole_seconds=2.0)
+    pace = DiscoveryLimits(servers_at_once=4, slow_after_seconds=0.02, whole_seconds=2.0)
     async with discovery(clock, pace) as finder:
         found = await finder.find([servers.index("top")])
     assert sites(found) == [f"live-{n}" for n in range(12)]
@@ -146,7 +148,7 @@ async def test_a_server_that_is_late_is_told_and_there_the_next_time(
 async def test_who_is_silent_too_long_fails_and_is_left_alone(servers: IndexServers, clock: Clock) -> None:
     servers.answers["slow"] = Held()
     root = servers.index("slow")
-    async with discovery(clock, Pace(server_seconds=0.05, whole_seconds=30.0)) as finder:
+    async with discovery(clock, DiscoveryLimits(server_seconds=0.05, whole_seconds=30.0)) as finder:
         [visit] = (await finder.find([root])).visits
         assert (visit.outcome, visit.why) == ("failed", "no answer within 0.05 s")
         clock.at += 29
@@ -176,7 +178,7 @@ async def test_answers_are_asked_for_again_after_their_time_and_stand_in_meanwhi
 ) -> None:
     servers.describes("i", "before")
     root = servers.index("i")
-    async with discovery(clock, Pace(patience_seconds=0.0, whole_seconds=30.0)) as finder:
+    async with discovery(clock, DiscoveryLimits(patience_seconds=0.0, whole_seconds=30.0)) as finder:
         await finder.find([root])
         clock.at += 29
         assert outcomes(await finder.find([root])) == {"i": "remembered"}
@@ -196,7 +198,7 @@ async def test_answers_are_asked_for_again_after_their_time_and_stand_in_meanwhi
 async def test_who_has_patience_gets_the_new_answer(servers: IndexServers, clock: Clock) -> None:
     servers.describes("i", "before")
     root = servers.index("i")
-    async with discovery(clock, Pace(patience_seconds=30.0, whole_seconds=30.0)) as finder:
+    async with discovery(clock, DiscoveryLimits(patience_seconds=30.0, whole_seconds=30.0)) as finder:
         await finder.find([root])
         servers.describes("i", "after")
         clock.at += 60
@@ -303,7 +305,7 @@ async def test_a_token_goes_over_no_open_connection(
 ) -> None:
     (tmp_path / "token").write_text("secret")
     servers.describes("i", "x")
-    credential = Credential(token_file=str(tmp_path / "token"))
+    credential = WebIdentity(token_file=str(tmp_path / "token"))
     async with Discovery({"http": Web(credential, ["*"])}, clock=clock) as finder:
         assert sites(await finder.find([servers.index("i")])) == ["x"]
     assert "Authorization" not in servers.headers["i"]

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from services.matcher.index_sync import Feed
-from services.matcher.queue_stats import Watch
+from services.matcher.index_sync import IndexSync
+from services.matcher.queue_stats import QueueStatsWriter
 from tests.contract.bus import settings_for
 from tests.services.world import NOTICES, World
 from tests.waiting import eventually
@@ -32,7 +32,7 @@ async def send(kafka: Kafka, payloads: Sequence[bytes]) -> None:
     await kafka.send_many(TOPIC, [b""] * len(payloads), payloads)
 
 
-async def read(feed: Feed, index: QueueIndex, until: int) -> None:
+async def read(feed: IndexSync, index: QueueIndex, until: int) -> None:
     """Follow the changes until the queue of that number is known."""
 
     async def known() -> bool:
@@ -48,7 +48,7 @@ async def test_forged_changes_change_nothing_and_are_counted(the_world: World, b
     kafka = Kafka(settings_for(broker), "test")
     await kafka.start([find(TOPIC)])
     index = QueueIndex()
-    feed = Feed(the_world.db, kafka, index, NOTICES)
+    feed = IndexSync(the_world.db, kafka, index, NOTICES)
     await feed.load()
     try:
         left = encode(Left(job_ids=tuple(waiting)))
@@ -81,6 +81,6 @@ async def test_a_queue_that_is_not_there_keeps_no_other_from_being_told_of(the_w
     await the_world.reconcile()
     the_world.index.add_queue(TaskQueueId(10_000), ELSE)
     the_world.index.add(TaskQueueId(10_000), 1.0, [JobId(99_999)])
-    watch: Watch = the_world._watch
+    watch: QueueStatsWriter = the_world._watch
     await watch.write()
     assert [row["waiting"] for row in await the_world.sql("select waiting from queue_state")] == [2]

@@ -11,29 +11,29 @@ from msgspec.structs import replace
 
 from services.advertiser import arc
 from services.advertiser.config import (
-    ArcSettings,
+    ArcQueues,
     BatchSettings,
-    ElementSettings,
     FileSettings,
     IndexSettings,
-    LsfSettings,
-    Offered,
-    PbsSettings,
-    SlurmSettings,
+    LocalElement,
+    LsfQueues,
+    PbsQueues,
+    SiteStatement,
+    SlurmQueues,
 )
-from services.advertiser.file import File
+from services.advertiser.file import FileProvider
 from services.advertiser.indexes import Indexes
 from services.advertiser.local import Local
 from services.advertiser.lsf import Lsf
 from services.advertiser.pbs import Pbs
 from services.advertiser.processes import environments
-from services.advertiser.provider import Provider, Seen
+from services.advertiser.provider import Provider, SeenElement
 from services.advertiser.queues import wanted
 from services.advertiser.slurm import Slurm
 from services.advertiser.statement import state
 from services.matcher import ads
 from services.pilot_submitter.ce_endpoints import Doors
-from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
+from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
 from services.pilot_submitter.pilot_factory import PilotMaker
 from services.pilot_submitter.pilot_tracking import Following
 from services.pilot_submitter.provisioning import Provisioning
@@ -45,7 +45,7 @@ from wms.auth.keys import generate_keys, load_key
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import Settings
+from wms.bus.kafka import BrokerSettings
 from wms.cli.places import jobs_there_rows, site_rows
 from wms.dispatch.local import LocalDispatcher
 from wms.glue.quantity import known
@@ -78,7 +78,12 @@ def speaker() -> Principal:
 
 
 async def advertise(
-    world: World, seen: Seen, settings: Offered, at: datetime, *, counted_at: datetime | None = None
+    world: World,
+    seen: SeenElement,
+    settings: SiteStatement,
+    at: datetime,
+    *,
+    counted_at: datetime | None = None,
 ) -> replies.SiteLine:
     """Bring an element's ad through the matcher; return the element as it is listed then."""
     said = state(seen, settings)
@@ -113,11 +118,11 @@ def fake_slurm(place: Path) -> str:
 class FakeArc:
     """Stands for an ARC element that answers with what a real one told once."""
 
-    def __init__(self, settings: ArcSettings, document: bytes) -> None:
+    def __init__(self, settings: ArcQueues, document: bytes) -> None:
         self._settings = settings
         self._document = document
 
-    async def read(self) -> list[Seen]:
+    async def read(self) -> list[SeenElement]:
         return wanted(self._settings, arc._queues(self._document, "application/xml"), dispatcher="arc")
 
 
@@ -129,37 +134,37 @@ def busy_arc() -> bytes:
     return text.encode()
 
 
-def source(kind: str, place: Path) -> tuple[Provider, Offered]:
+def source(kind: str, place: Path) -> tuple[Provider, SiteStatement]:
     of: dict[str, Any] = {"site": "A", "names": {"main": "ce", "long": "ce"}, **LIMITS}
     match kind:
         case "local":
-            local = ElementSettings(site="A", ce="ce", slots=16, **LIMITS)
+            local = LocalElement(site="A", ce="ce", slots=16, **LIMITS)
             bears = [{"WMS_PILOT": "p-1", "WMS_JOB_ID": "1"}, {"WMS_PILOT": "p-2"}]
             return Local([local], look=lambda: MACHINE, processes=lambda: bears), local
         case "slurm":
-            slurm = SlurmSettings(**of, directory=fake_slurm(place), queues=["main"])
+            slurm = SlurmQueues(**of, directory=fake_slurm(place), queues=["main"])
             return Slurm(slurm), slurm
         case "pbs" | "lsf":
             fake_batch_tools.install(place / "tools", DATA)
             of |= {"directory": str(place / "tools"), "names": {"long": "ce", "normal": "ce"}}
             if kind == "pbs":
-                pbs = PbsSettings(**of, queues=["long"])
+                pbs = PbsQueues(**of, queues=["long"])
                 return Pbs(pbs), pbs
-            lsf = LsfSettings(**of, queues=["normal"])
+            lsf = LsfQueues(**of, queues=["normal"])
             return Lsf(lsf), lsf
         case "arc":
-            settings = ArcSettings(**of, url="https://ce.example.org/arex", token_file="t", queues=["main"])
+            settings = ArcQueues(**of, url="https://ce.example.org/arex", token_file="t", queues=["main"])
             return FakeArc(settings, busy_arc()), settings
         case "file":
             path = place / "site.ldif"
             path.write_bytes((DATA / "glue" / "bdii.ldif").read_bytes())
             file = FileSettings(**of, path=str(path), dispatcher="arc")
-            return File(file), file
+            return FileProvider(file), file
         case _:
             path = place / "index.ldif"
             path.write_bytes((DATA / "glue" / "bdii.ldif").read_bytes())
             index = IndexSettings(**of, urls=[path.as_uri()])
-            return Indexes(index, Settings(), speaker), index
+            return Indexes(index, BrokerSettings(), speaker), index
 
 
 @pytest.mark.parametrize("kind", ["local", "slurm", "pbs", "lsf", "arc", "file", "index"])
@@ -197,10 +202,10 @@ async def test_the_source_counts_the_jobs_and_the_limits_are_of_these(
 
 def test_the_kinds_are_all_there_are() -> None:
     assert {each.__name__ for each in BatchSettings.__subclasses__()} == {
-        "SlurmSettings",
-        "PbsSettings",
-        "LsfSettings",
-        "ArcSettings",
+        "SlurmQueues",
+        "PbsQueues",
+        "LsfQueues",
+        "ArcQueues",
         "FileSettings",
         "IndexSettings",
     }
@@ -214,7 +219,7 @@ class Site:
 
     def __init__(self, world: World, place: Path) -> None:
         self.world = world
-        self.settings = ElementSettings(site="A", ce="ce", slots=16, slots_per_pilot=1, max_jobs=3)
+        self.settings = LocalElement(site="A", ce="ce", slots=16, slots_per_pilot=1, max_jobs=3)
         self.local = Local([self.settings], look=lambda: MACHINE, processes=self.processes)
         self.dispatcher = LocalDispatcher(place / "pilots", STAYS, {"PATH": os.environ["PATH"]})
         self.doors = Doors(self.dispatcher, lambda: 0.0, local_sites=["A"])
@@ -233,8 +238,10 @@ class Site:
         return await advertise(self.world, seen, self.settings, now)
 
     async def provide(self) -> list[Any]:
-        pilots = PilotSettings(directory=str(self.place / "pilots"), keys=str(self.place / "keys"))
-        config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
+        pilots = PilotFactorySettings(directory=str(self.place / "pilots"), keys=str(self.place / "keys"))
+        config = Config(
+            auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=PilotSandboxSettings(url="file:///x")
+        )
         key = load_key(self.place / "keys" / "pilots.pem")
         maker = PilotMaker(config, key, OrderKeys([b"k" * 32]))
         await Provisioning(self.world.db, self.doors, maker, Caps(), self.following).provide()

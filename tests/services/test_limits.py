@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from msgspec.structs import asdict
 
-from services.matcher.index_sync import Feed
+from services.matcher.index_sync import IndexSync
 from services.matcher.limit_gate import Gate
 from services.matcher.matching import Matching
 from services.matcher.policy_refresh import Rules
 from tests.services.world import NOTICES, Held, World, pilot, result, user
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import Kafka, Settings
+from wms.bus.kafka import BrokerSettings, Kafka
 from wms.db import limit
 from wms.db.database import Transaction
 from wms.ids import CommandId, PilotId, RequestId
-from wms.lease import Terms
-from wms.matching.limits import Key, Kind, Limit
+from wms.lease import LeaseTerms
+from wms.matching.limits import Kind, LimitKey, LimitRule
 from wms.messages import changes, replies
 from wms.messages import limits as sent
 from wms.messages.commands import DropLimit, SetLimit
@@ -34,27 +34,27 @@ from wms.site import Resource
 CHANGES: Codec[changes.Change] = Codec(changes.Change)
 
 
-def most(running: int, **named: Any) -> Limit:
-    return Limit(**{"site": "A", "most": running, **named})
+def most(running: int, **named: Any) -> LimitRule:
+    return LimitRule(**{"site": "A", "most": running, **named})
 
 
-async def ruled(world: World, *limits: Limit) -> None:
+async def ruled(world: World, *limits: LimitRule) -> None:
     async with world.db.transaction() as tx:
         for each in limits:
             await limit.set_limit(tx, each, "oz")
     await world.rules.refresh()
 
 
-async def hear(world: World, *gates: Gate) -> list[Key]:
+async def hear(world: World, *gates: Gate) -> list[LimitKey]:
     """Hand the matchers what was told of limits that opened; return it."""
     told = [CHANGES.decode(each) for each in world.take(changes.TOPIC)]
-    opened = [Key(*key) for each in told if isinstance(each, changes.Opened) for key in each.keys]
+    opened = [LimitKey(*key) for each in told if isinstance(each, changes.Opened) for key in each.keys]
     for gate in (world.gate, *gates):
         gate.open(opened)
     return opened
 
 
-async def running(world: World) -> dict[Key, int]:
+async def running(world: World) -> dict[LimitKey, int]:
     async with world.db.transaction() as tx:
         return {key: count.running for key, count in (await limit.all_counts(tx)).items() if count.running}
 
@@ -66,7 +66,7 @@ async def test_no_more_run_than_the_limit_says(the_world: World) -> None:
     assert len(held) == 2
     assert await the_world.match(pilot("p-2"), slots=5) == []
     assert len(await the_world.match(pilot("p-3", site="B"), slots=1)) == 1, "another site has no limit"
-    assert await running(the_world) == {Key("A", "", "any", ""): 2}
+    assert await running(the_world) == {LimitKey("A", "", "any", ""): 2}
     assert the_world.index.closed("A") == {("any", "")}
 
 
@@ -79,7 +79,7 @@ async def test_a_limit_by_tag_or_type_is_not_evaded_by_another_spelling(the_worl
     assert isinstance(answer, replies.Ruled), answer
     await the_world.rules.refresh()
     assert len(await the_world.match(slots=4, tags=("GPU",))) == 1
-    assert await running(the_world) == {Key("A", "", "tag", "gpu"): 1}
+    assert await running(the_world) == {LimitKey("A", "", "tag", "gpu"): 1}
     drop = DropLimit(command_id=CommandId("drop-gpu"), kind="running", key=sent.Key("A", "", "tag", "GPU"))
     (answer,) = await the_world.command(OPERATOR, drop)
     assert isinstance(answer, replies.Ruled), answer
@@ -105,7 +105,7 @@ async def test_whatever_ends_a_lease_makes_room(the_world: World, way: str) -> N
             await the_world.order("kill", held[0])
             await the_world.report(start=(held,), finish=(result(held, "killed"),))
     assert await running(the_world) == {}
-    assert await hear(the_world) == [Key("A", "", "any", "")]
+    assert await hear(the_world) == [LimitKey("A", "", "any", "")]
     assert len(await the_world.match(slots=2)) == 1
 
 
@@ -116,8 +116,8 @@ async def test_each_owner_by_itself(the_world: World) -> None:
     held = await the_world.match(slots=8)
     assert len(held) == 4
     assert sorted((await running(the_world)).items()) == [
-        (Key("A", "", "owner", "ann"), 2),
-        (Key("A", "", "owner", "bob"), 2),
+        (LimitKey("A", "", "owner", "ann"), 2),
+        (LimitKey("A", "", "owner", "bob"), 2),
     ]
 
 
@@ -132,25 +132,25 @@ async def test_limits_are_anded(the_world: World) -> None:
     ]
     assert len(held) == 2
     counts = await running(the_world)
-    assert counts[Key("A", "", "owner", "ann")] == 2
-    assert counts.get(Key("A", "", "tag", "slow"), 0) <= 1
+    assert counts[LimitKey("A", "", "owner", "ann")] == 2
+    assert counts.get(LimitKey("A", "", "tag", "slow"), 0) <= 1
 
 
 async def test_of_one_computing_element(the_world: World) -> None:
     await the_world.submitted(4)
     await ruled(the_world, most(1, ce="*"), most(3, site="*"))
     assert len(await the_world.match(slots=2)) == 1
-    assert await running(the_world) == {Key("A", "ce", "any", ""): 1, Key("A", "", "any", ""): 1}
+    assert await running(the_world) == {LimitKey("A", "ce", "any", ""): 1, LimitKey("A", "", "any", ""): 1}
 
 
 async def test_what_runs_already_is_counted(the_world: World) -> None:
     await the_world.submitted(6)
     held = await the_world.match(slots=3)
     await ruled(the_world, most(4, attribute="owner", value="*"))
-    assert await running(the_world) == {Key("A", "", "owner", "ann"): 3}
+    assert await running(the_world) == {LimitKey("A", "", "owner", "ann"): 3}
     assert len(await the_world.match(pilot("p-2"), slots=3)) == 1
     await the_world.report(decline=tuple(held))
-    assert await running(the_world) == {Key("A", "", "owner", "ann"): 1}
+    assert await running(the_world) == {LimitKey("A", "", "owner", "ann"): 1}
 
 
 async def test_a_limit_lowered_kills_nothing_and_starts_nothing(the_world: World) -> None:
@@ -213,7 +213,7 @@ async def test_jobs_without_a_limit_pay_nothing(the_world: World) -> None:
 
 async def test_a_rate_is_kept_over_time(the_world: World) -> None:
     await the_world.submitted(20)
-    await ruled(the_world, Limit(kind="rate", site="A", most=3, per_second=2.0))
+    await ruled(the_world, LimitRule(kind="rate", site="A", most=3, per_second=2.0))
     assert len(await the_world.match(slots=9)) == 3, "the burst"
     assert await the_world.match(pilot("p-2"), slots=9) == []
     await later(the_world, 1.1)
@@ -232,10 +232,10 @@ async def later(world: World, seconds: float) -> None:
 
 OPERATOR = user("oz", "operator", vo="ops", group="ops")
 ADMIN = user("ada", "job_administrator")
-ALICE = Key("A", "", "owner", "alice")
+ALICE = LimitKey("A", "", "owner", "alice")
 
 
-def setting(n: int, limit: Limit) -> SetLimit:
+def setting(n: int, limit: LimitRule) -> SetLimit:
     return SetLimit(command_id=CommandId(f"set-{n}"), limit=sent.Limit(**asdict(limit)))
 
 
@@ -286,15 +286,17 @@ async def test_only_operators_set_limits(the_world: World) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (Limit(most=1), "names its site"),
-        (Limit(site="A", attribute="owner", most=1), "owner=alice"),
-        (Limit(site="A", value="x", most=1), "names no value"),
-        (Limit(kind="rate", site="A", most=1), "jobs per second"),
-        (Limit(kind="rate", site="A", most=0, per_second=1.0), "at least one"),
-        (Limit(kind="waiting", most=1), "owner, owner_group, vo"),
+        (LimitRule(most=1), "names its site"),
+        (LimitRule(site="A", attribute="owner", most=1), "owner=alice"),
+        (LimitRule(site="A", value="x", most=1), "names no value"),
+        (LimitRule(kind="rate", site="A", most=1), "jobs per second"),
+        (LimitRule(kind="rate", site="A", most=0, per_second=1.0), "at least one"),
+        (LimitRule(kind="waiting", most=1), "owner, owner_group, vo"),
     ],
 )
-async def test_a_wrong_limit_is_refused_with_what_is_wrong(the_world: World, wrong: Limit, said: str) -> None:
+async def test_a_wrong_limit_is_refused_with_what_is_wrong(
+    the_world: World, wrong: LimitRule, said: str
+) -> None:
     (answer,) = await the_world.command(OPERATOR, setting(1, wrong))
     assert isinstance(answer, replies.Refused)
     assert (answer.code, bool(answer.remedy)) == ("BAD_LIMIT", True)
@@ -318,15 +320,15 @@ class Matcher:
         self.index = QueueIndex()
         self.gate = Gate(self.index, lambda: world.now)
         self.rules = Rules(world.db, self.index, self.gate, lambda: world.now)
-        self.feed = Feed(world.db, Kafka(Settings(), "test"), self.index, NOTICES)
-        self.matching = Matching(self.index, self.gate, Terms(), 1.0, np.random.default_rng(seed))
+        self.feed = IndexSync(world.db, Kafka(BrokerSettings(), "test"), self.index, NOTICES)
+        self.matching = Matching(self.index, self.gate, LeaseTerms(), 1.0, np.random.default_rng(seed))
 
 
 def the_world_matcher(world: World) -> Matcher:
     matcher = Matcher(world, 1)
     matcher.index, matcher.gate, matcher.rules = world.index, world.gate, world.rules
-    matcher.feed = Feed(world.db, Kafka(Settings(), "test"), world.index, NOTICES)
-    matcher.matching = Matching(world.index, world.gate, Terms(), 1.0, np.random.default_rng(1))
+    matcher.feed = IndexSync(world.db, Kafka(BrokerSettings(), "test"), world.index, NOTICES)
+    matcher.matching = Matching(world.index, world.gate, LeaseTerms(), 1.0, np.random.default_rng(1))
     return matcher
 
 
@@ -445,6 +447,6 @@ async def test_a_limit_that_comes_while_matchers_claim_is_kept_once_all_know_it(
     await asked(the_world, late, 2, pilot("p-3"))
     the_world.now += 5
     await one.rules.refresh()
-    assert await running(the_world) == {Key("A", "", "any", ""): 6}
+    assert await running(the_world) == {LimitKey("A", "", "any", ""): 6}
     assert await asked(the_world, one, 2, pilot("p-4")) == []
     await assert_counted(the_world)

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
+from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
 from services.pilot_submitter.pilot_tracking import Following
 from tests.services.world import Held, World, user
 from wms.cli.timeline import told
-from wms.dispatch.port import Sighting
+from wms.dispatch.port import PilotSighting
 from wms.ids import PilotId
 from wms.job.reasons import Code
 from wms.lease import STEP_SECONDS
@@ -23,15 +23,15 @@ class FakeMiddleware:
     """Stands for a batch system that says of our one pilot what a test tells it to."""
 
     def __init__(self, **said: Any) -> None:
-        self.said = Sighting(pilot_id=PilotId("p-1"), **said)
+        self.said = PilotSighting(pilot_id=PilotId("p-1"), **said)
 
-    async def follow(self, _: object) -> list[Sighting]:
+    async def follow(self, _: object) -> list[PilotSighting]:
         return [self.said]
 
 
 async def follow(world: World, **said: Any) -> None:
     """Let the pilot submitter hear what an element says of its pilot."""
-    door = Door(("A", "ce"), FakeMiddleware(**said), lambda: 0.0, Terms(kind="local"))  # type: ignore[arg-type] # no more is asked of it
+    door = Door(("A", "ce"), FakeMiddleware(**said), lambda: 0.0, EndpointTerms(kind="local"))  # type: ignore[arg-type] # no more is asked of it
     doors = Doors(door.dispatcher, lambda: 0.0, [door], local_sites=["*"])
     await Following(world.db, doors, silent_seconds=SILENT_SECONDS).follow()
 

@@ -8,15 +8,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from services.matcher.index_sync import Feed
+from services.matcher.index_sync import IndexSync
 from services.matcher.limit_gate import Gate
 from services.matcher.matching import Matching
 from tests.services.world import NOTICES, World, ids, pilot, user
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import Kafka, Settings
+from wms.bus.kafka import BrokerSettings, Kafka
 from wms.db import block, job, task_queue
 from wms.ids import JobId, PilotId, RequestId
-from wms.lease import Terms
+from wms.lease import LeaseTerms
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
 from wms.queue_index.index import QueueIndex
@@ -56,7 +56,7 @@ async def loaded(world: World, seed: int = 1) -> Matching:
         index.add(tq_id, priority, job_ids)
     for tq_id, priority, (first, last) in swept:
         index.add_range(tq_id, priority, JobId(first), JobId(last))
-    return Matching(index, Gate(index, lambda: 0.0), Terms(), 1.0, np.random.default_rng(seed))
+    return Matching(index, Gate(index, lambda: 0.0), LeaseTerms(), 1.0, np.random.default_rng(seed))
 
 
 async def test_an_offer_says_all_that_an_agent_needs(the_world: World) -> None:
@@ -68,7 +68,7 @@ async def test_an_offer_says_all_that_an_agent_needs(the_world: World) -> None:
         ("ann", "physics", "lhcb", 1)
     }
     assert msgspec.json.decode(offer.jobs[0].description)["arguments"] == ["{n}", "{x}"]
-    assert offer.hold_seconds == Terms().offer_seconds
+    assert offer.hold_seconds == LeaseTerms().offer_seconds
 
 
 async def test_the_same_request_again_brings_the_same_offer(the_world: World) -> None:
@@ -215,7 +215,7 @@ async def test_large_descriptions_come_in_several_offers(the_world: World) -> No
 async def test_the_index_is_set_right_in_both_directions(the_world: World) -> None:
     """A feed that lost messages: jobs entered and left without a word."""
     index = QueueIndex()
-    feed = Feed(the_world.db, Kafka(Settings(), "test"), index, NOTICES)
+    feed = IndexSync(the_world.db, Kafka(BrokerSettings(), "test"), index, NOTICES)
     kept = await the_world.submitted(3)
     gone = await the_world.submitted(3)
     await feed.reconcile()

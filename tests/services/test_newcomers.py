@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from services.job_manager.maintenance.wait_reasons import Reasons
-from services.matcher.index_sync import Feed
+from services.matcher.index_sync import IndexSync
 from services.matcher.queue_parsing import Learning
 from tests.hostile.expensive import requirements as expensive
 from tests.services.test_why import advertise
 from tests.services.world import NOTICES, World
-from wms.bus.kafka import Kafka, Settings
+from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.slices import Slices
 from wms.classad import expression
 from wms.classad.expression import Expression
@@ -34,7 +34,7 @@ class Matcher:
     def __init__(self, world: World) -> None:
         self.index = QueueIndex()
         self.newcomers = Newcomers(Slices())
-        self.feed = Feed(world.db, Kafka(Settings(), "test"), self.index, NOTICES, self.newcomers)
+        self.feed = IndexSync(world.db, Kafka(BrokerSettings(), "test"), self.index, NOTICES, self.newcomers)
         self.learning = Learning(self.feed, self.newcomers)
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from services.job_agent.payload.limits import Limits
+from services.job_agent.payload.limits import PayloadLimits
 from services.job_agent.payload.outcome import result_of
 from services.job_agent.payload.output_capture import Chunk
-from services.job_agent.payload.run import Outcome, Payload, Workplace
+from services.job_agent.payload.run import Payload, PayloadOutcome, Workplace
 from tests.services.payload_support import ISOLATIONS
 from tests.waiting import eventually
 from wms.ids import Epoch, JobId, PilotId, SiteName
@@ -48,14 +48,14 @@ async def workplace(
 
 @pytest.fixture
 def new(workplace: Workplace) -> New:
-    def make(*argv: str, limits: Limits | None = None, **description: object) -> Payload:
+    def make(*argv: str, limits: PayloadLimits | None = None, **description: object) -> Payload:
         asked = JobDescription(executable=argv[0], arguments=argv[1:], **description)  # type: ignore[arg-type]
         return workplace.payload(JobId(next(_ids)), Epoch(1), asked, limits)
 
     return make
 
 
-async def outputs(store: SandboxStore, outcome: Outcome, dest: Path) -> dict[str, bytes]:
+async def outputs(store: SandboxStore, outcome: PayloadOutcome, dest: Path) -> dict[str, bytes]:
     assert outcome.output is not None
     dest.mkdir(exist_ok=True)
     await download(store, outcome.output.sha256, dest)
@@ -210,7 +210,9 @@ async def test_too_large_an_output_sandbox_fails_and_keeps_what_was_printed(
     new: New, store: SandboxStore, tmp_path: Path
 ) -> None:
     script = "echo hello; head -c 3000000 /dev/urandom > big"
-    outcome = await new("sh", "-c", script, output_sandbox=("big",), limits=Limits(output_bytes=MIB)).run()
+    outcome = await new(
+        "sh", "-c", script, output_sandbox=("big",), limits=PayloadLimits(output_bytes=MIB)
+    ).run()
     assert outcome.reason.code is Code.OUTPUT_FAILED
     assert outcome.reason.text == "the output sandbox would hold 2.9 MiB of the 1.0 MiB allowed"
     assert await outputs(store, outcome, tmp_path / "got") == {"stdout.txt": b"hello\n", "stderr.txt": b""}

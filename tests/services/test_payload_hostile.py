@@ -16,9 +16,9 @@ import pytest_asyncio
 
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.container import COUNTS_TASKS, TASKS_LEAST
-from services.job_agent.payload.isolation import Isolation
-from services.job_agent.payload.limits import Limits
-from services.job_agent.payload.run import NAMESPACES, Outcome, Payload, Workplace
+from services.job_agent.payload.isolation import PayloadIsolation
+from services.job_agent.payload.limits import PayloadLimits
+from services.job_agent.payload.run import NAMESPACES, Payload, PayloadOutcome, Workplace
 from tests.services.payload_support import CAN_ISOLATE, a_line, alive, new_tag, until
 from wms.errors import Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName
@@ -56,7 +56,7 @@ async def workplace(data: Path) -> AsyncIterator[Workplace]:
         store=store,
         site=SiteName("S"),
         pilot_id=PilotId("p"),
-        isolation=Isolation(mode="required", hidden=(str(data),)),
+        isolation=PayloadIsolation(mode="required", hidden=(str(data),)),
     ) as entered:
         assert entered.isolation_words == NAMESPACES
         yield entered
@@ -64,18 +64,18 @@ async def workplace(data: Path) -> AsyncIterator[Workplace]:
 
 @pytest.fixture
 def new(workplace: Workplace) -> New:
-    def make(*argv: str, limits: Limits | None = None, **description: object) -> Payload:
+    def make(*argv: str, limits: PayloadLimits | None = None, **description: object) -> Payload:
         asked = JobDescription(executable=argv[0], arguments=argv[1:], **description)  # type: ignore[arg-type]
         return workplace.payload(JobId(next(_ids)), Epoch(1), asked, limits)
 
     return make
 
 
-async def shell(new: New, script: str, limits: Limits | None = None) -> Outcome:
+async def shell(new: New, script: str, limits: PayloadLimits | None = None) -> PayloadOutcome:
     return await new("sh", "-c", script, limits=limits).run()
 
 
-async def python(new: New, code: str) -> Outcome:
+async def python(new: New, code: str) -> PayloadOutcome:
     return await new(sys.executable, "-c", code).run()
 
 
@@ -136,7 +136,7 @@ async def test_the_pilots_python_is_there_though_it_lies_below_tmp(
             store=open_store(f"file://{data}/sandboxes"),
             site=SiteName("S"),
             pilot_id=PilotId("q"),
-            isolation=Isolation(mode="required", hidden=(str(data), "/tmp")),
+            isolation=PayloadIsolation(mode="required", hidden=(str(data), "/tmp")),
         ) as entered:
             asked = JobDescription(executable=str(program), arguments=())
             outcome = await entered.payload(JobId(next(_ids)), Epoch(1), asked, None).run()
@@ -161,7 +161,7 @@ async def beside_tmp() -> AsyncIterator[tuple[Path, Workplace]]:
             store=open_store(f"file://{data}/sandboxes"),
             site=SiteName("S"),
             pilot_id=PilotId("p"),
-            isolation=Isolation(mode="required", hidden=(str(data), "/tmp", f"{outside.name}/later")),
+            isolation=PayloadIsolation(mode="required", hidden=(str(data), "/tmp", f"{outside.name}/later")),
         ) as entered:
             yield Path(outside.name), entered
         outside.cleanup()
@@ -327,7 +327,7 @@ async def test_memory_is_counted_though_it_sheds_every_mark(new: New) -> None:
         "import resource, time; resource.setrlimit(resource.RLIMIT_RTTIME, (1, 1))\n"
         "held = b'x' * 300_000_000\ntime.sleep(1000)"
     )
-    outcome = await new(sys.executable, "-c", code, limits=Limits(memory_bytes=150 * MIB)).run()
+    outcome = await new(sys.executable, "-c", code, limits=PayloadLimits(memory_bytes=150 * MIB)).run()
     assert outcome.reason.code is Code.MEMORY_LIMIT
 
 
@@ -347,7 +347,7 @@ except RuntimeError as error:
 print(started)
 """
     for _ in range(2):
-        outcome = await new(sys.executable, "-c", code, limits=Limits(living=TASKS_LEAST // 4)).run()
+        outcome = await new(sys.executable, "-c", code, limits=PayloadLimits(living=TASKS_LEAST // 4)).run()
         refusal, started = outcome.stdout_tail.splitlines()
         assert refusal == "can't start new thread"
         assert TASKS_LEAST // 2 < int(started) < TASKS_LEAST
@@ -433,12 +433,12 @@ async def test_where_it_must_be_and_cannot_no_payload_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Faked: a machine that has no such user."""
-    real = Isolation.settings
-    monkeypatch.setattr(Isolation, "settings", lambda *args: {**(real(*args) or {}), "uid": 1 << 40})
+    real = PayloadIsolation.settings
+    monkeypatch.setattr(PayloadIsolation, "settings", lambda *args: {**(real(*args) or {}), "uid": 1 << 40})
     store = open_store(f"file://{tmp_path}/store")
     facts: dict[str, Any] = {"store": store, "site": SiteName("S"), "pilot_id": PilotId("p")}
     with pytest.raises(Unavailable, match="cannot be isolated here, and must be"):
         async with Workplace(
-            root=tmp_path / "a", isolation=Isolation(mode="required", hidden=("/proc/1/x",)), **facts
+            root=tmp_path / "a", isolation=PayloadIsolation(mode="required", hidden=("/proc/1/x",)), **facts
         ):
             pass

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from services.job_agent.payload import shepherd
-from services.job_agent.payload.limits import Limits
+from services.job_agent.payload.limits import PayloadLimits
 from services.job_agent.payload.run import Payload, Workplace
 from tests.services.payload_support import DAEMON, ISOLATIONS, STAY, a_line, alive, new_tag
 from wms.ids import Epoch, JobId, PilotId, SiteName
@@ -47,7 +47,7 @@ async def workplace(
 def new(workplace: Workplace) -> New:
     def make(code: str, *arguments: str, **limits: float) -> Payload:
         description = JobDescription(executable=sys.executable, arguments=("-c", code, *arguments))
-        return workplace.payload(JobId(next(_ids)), Epoch(1), description, Limits(**limits))  # type: ignore[arg-type]
+        return workplace.payload(JobId(next(_ids)), Epoch(1), description, PayloadLimits(**limits))  # type: ignore[arg-type]
 
     return make
 

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from services.job_agent.payload import shepherd
-from services.job_agent.payload.processes import Order, Processes
+from services.job_agent.payload.processes import Processes, SpawnOrder
 from services.job_agent.payload.run import Payload, Workplace
 from tests.services.payload_support import DAEMON, ISOLATIONS, STAY, alive, new_tag, until
 from wms.ids import Epoch, JobId, PilotId, SiteName
@@ -301,7 +301,7 @@ async def test_no_zombie_and_no_descriptor_stays(tmp_path: Path) -> None:
         assert pid
 
         async def one(n: int) -> None:
-            order = Order(argv=("sh", "-c", "echo 1; sleep 0.01 &"), cwd=str(tmp_path), env={"PATH": os.environ["PATH"]},
+            order = SpawnOrder(argv=("sh", "-c", "echo 1; sleep 0.01 &"), cwd=str(tmp_path), env={"PATH": os.environ["PATH"]},
                           stdout=f"{tmp_path}/{n}.out", stderr=f"{tmp_path}/{n}.err")  # fmt: skip
             await (await processes.spawn(order)).ended
 

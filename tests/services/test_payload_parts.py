@@ -9,7 +9,7 @@ import pytest
 
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.environment import environment_of
-from services.job_agent.payload.limits import Limits, Usage, limits_of, nearness, size, struck
+from services.job_agent.payload.limits import PayloadLimits, PayloadUsage, limits_of, nearness, size, struck
 from services.job_agent.payload.output_capture import Captured
 from services.job_agent.payload.spare_workdirs import Spares
 from services.job_agent.payload.usage_sampling import (
@@ -105,32 +105,40 @@ def test_limits_come_from_the_description() -> None:
     ("usage", "code", "text"),
     [
         (
-            Usage(memory_bytes=2_254_857_830),
+            PayloadUsage(memory_bytes=2_254_857_830),
             Code.MEMORY_LIMIT,
             "used 2.1 GiB of the 2.0 GiB of memory asked for",
         ),
-        (Usage(disk_bytes=12 << 20), Code.DISK_LIMIT, "used 12.0 MiB of the 10.0 MiB of disk asked for"),
         (
-            Usage(processes=1_001),
+            PayloadUsage(disk_bytes=12 << 20),
+            Code.DISK_LIMIT,
+            "used 12.0 MiB of the 10.0 MiB of disk asked for",
+        ),
+        (
+            PayloadUsage(processes=1_001),
             Code.PROCESS_LIMIT,
             "had 1,001 processes of the 1,000 that it may have",
         ),
-        (Usage(cpu_seconds=601), Code.CPU_LIMIT, "used 10.0 min of the 10.0 min of CPU time asked for"),
+        (
+            PayloadUsage(cpu_seconds=601),
+            Code.CPU_LIMIT,
+            "used 10.0 min of the 10.0 min of CPU time asked for",
+        ),
     ],
 )
-def test_the_limit_that_struck_is_named(usage: Usage, code: Code, text: str) -> None:
-    limits = Limits(memory_bytes=2 << 30, disk_bytes=10 << 20, cpu_seconds=600)
+def test_the_limit_that_struck_is_named(usage: PayloadUsage, code: Code, text: str) -> None:
+    limits = PayloadLimits(memory_bytes=2 << 30, disk_bytes=10 << 20, cpu_seconds=600)
     reason = struck(limits, usage)
     assert reason
     assert (reason.code, reason.text) == (code, text)
     assert nearness(limits, usage) > 1
-    assert struck(Limits(living=1_001), usage) is None
+    assert struck(PayloadLimits(living=1_001), usage) is None
 
 
 def test_at_a_limit_is_within_it() -> None:
-    limits = Limits(memory_bytes=100, disk_bytes=100, cpu_seconds=1)
-    assert struck(limits, Usage(memory_bytes=100, disk_bytes=100, cpu_seconds=1)) is None
-    assert nearness(limits, Usage(memory_bytes=50)) == 0.5
+    limits = PayloadLimits(memory_bytes=100, disk_bytes=100, cpu_seconds=1)
+    assert struck(limits, PayloadUsage(memory_bytes=100, disk_bytes=100, cpu_seconds=1)) is None
+    assert nearness(limits, PayloadUsage(memory_bytes=50)) == 0.5
 
 
 def test_sizes_for_people() -> None:

@@ -14,8 +14,8 @@ import pytest
 import pytest_asyncio
 
 from services.job_agent.payload import shepherd
-from services.job_agent.payload.limits import Limits
-from services.job_agent.payload.processes import NotStarted, Order
+from services.job_agent.payload.limits import PayloadLimits
+from services.job_agent.payload.processes import NotStarted, SpawnOrder
 from services.job_agent.payload.run import Workplace
 from tests.services.payload_support import ISOLATIONS
 from wms.errors import Unavailable
@@ -65,8 +65,8 @@ async def workplace(
         yield entered
 
 
-def _shell_order(directory: Path, script: str, rlimits: dict[str, int]) -> Order:
-    return Order(
+def _shell_order(directory: Path, script: str, rlimits: dict[str, int]) -> SpawnOrder:
+    return SpawnOrder(
         argv=("/bin/sh", "-c", script),
         cwd=str(directory),
         env={"PATH": os.defpath},
@@ -107,7 +107,7 @@ async def test_many_that_begin_at_once_have_each_its_own_limits(workplace: Workp
         description = JobDescription(
             executable="/bin/sh", arguments=("-c", "ulimit -S -f; ulimit -H -f; ulimit -H -p")
         )
-        limits = Limits(file_bytes=blocks * BLOCK, processes=20_000 + blocks)
+        limits = PayloadLimits(file_bytes=blocks * BLOCK, processes=20_000 + blocks)
         payload = workplace.payload(JobId(next(_ids)), Epoch(1), description, limits)
         outcome = await payload.run()
         assert outcome.reason.code is Code.DONE, outcome

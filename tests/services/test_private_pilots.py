@@ -12,7 +12,7 @@ from tests.services.world import Held, World, ids, user
 from wms.auth.principal import Principal, Right
 from wms.auth.token import Verifier
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.port import Order, Sighting
+from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.ids import CommandId
 from wms.messages import replies
 from wms.messages.commands import SetShare, StartPilots, StopPilots
@@ -28,11 +28,11 @@ class Recording(LocalDispatcher):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.orders: list[Order] = []
+        self.orders: list[PilotRequest] = []
 
-    async def send(self, orders: Any) -> list[Sighting]:
+    async def send(self, orders: Any) -> list[PilotSighting]:
         self.orders += orders
-        return [Sighting(pilot_id=each.pilot_id, state="Submitted", reference="x") for each in orders]
+        return [PilotSighting(pilot_id=each.pilot_id, state="Submitted", reference="x") for each in orders]
 
 
 class Grounds:

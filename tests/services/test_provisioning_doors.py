@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from services.matcher.ads import Elements
-from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
-from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
+from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
+from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
 from services.pilot_submitter.pilot_factory import PilotMaker
 from services.pilot_submitter.pilot_tracking import Following
 from services.pilot_submitter.provisioning import Provisioning
@@ -21,11 +21,11 @@ from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.orders import OrderKeys
 from wms.db import pilot
-from wms.db.pilot import Sent
+from wms.db.pilot import NewPilot
 from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.policy import Policy
-from wms.dispatch.port import Order, Sighting
+from wms.dispatch.policy import JobPolicy
+from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.messages import replies
@@ -44,12 +44,12 @@ class FakeAway(LocalDispatcher):
 
     away = True
 
-    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         if self.away:
             raise Unavailable("no route")
         return await super().send(orders)
 
-    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
         if self.away:
             raise Unavailable("no route")
         return await super().follow(pilot_ids)
@@ -63,15 +63,17 @@ class Site:
         self.place = place
         self.now = 1_000.0
         generate_keys(place / "keys")
-        pilots = PilotSettings(directory=str(place / "pilots"), keys=str(place / "keys"))
-        config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
+        pilots = PilotFactorySettings(directory=str(place / "pilots"), keys=str(place / "keys"))
+        config = Config(
+            auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=PilotSandboxSettings(url="file:///x")
+        )
         self.maker = PilotMaker(config, load_key(place / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
 
     def build(
-        self, terms: Terms | None = None, **dispatchers: LocalDispatcher
+        self, terms: EndpointTerms | None = None, **dispatchers: LocalDispatcher
     ) -> tuple[Provisioning, Following]:
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
-        asked = terms or Terms(kind="slurm")
+        asked = terms or EndpointTerms(kind="slurm")
         ways = [Door(("A", ce), each, clock, asked) for ce, each in dispatchers.items()]
         doors = Doors(LocalDispatcher(self.place / "local", ENDS, {}), clock, ways, local_sites=["*"])
         following = Following(self.world.db, doors, settled_seconds=0.0)
@@ -96,8 +98,8 @@ class Site:
         return [(row["ce"], row["state"]) for row in rows]
 
 
-def living(seconds: float) -> Terms:
-    return Terms(kind="slurm", lifetime_seconds=seconds)
+def living(seconds: float) -> EndpointTerms:
+    return EndpointTerms(kind="slurm", lifetime_seconds=seconds)
 
 
 @pytest.fixture
@@ -167,7 +169,7 @@ async def test_a_pilot_that_another_instance_may_be_sending_is_not_taken_for_dea
     site: Site,
 ) -> None:
     _, following = site.build(first=site.dispatcher(LocalDispatcher, "first", ENDS))
-    sent = Sent(pilot_id=PilotId("p-x"), site="A", ce="first", vo="v", dispatcher="slurm", slots=1)
+    sent = NewPilot(pilot_id=PilotId("p-x"), site="A", ce="first", vo="v", dispatcher="slurm", slots=1)
     async with site.world.db.transaction() as tx:
         await pilot.insert(tx, [sent])
     await following.follow()
@@ -180,7 +182,7 @@ async def test_a_pilot_that_another_instance_may_be_sending_is_not_taken_for_dea
 async def test_of_an_element_that_is_away_no_pilot_is_taken_for_dead(site: Site) -> None:
     away = site.dispatcher(FakeAway, "first", ENDS)
     _, following = site.build(first=away)
-    sent = Sent(pilot_id=PilotId("p-x"), site="A", ce="first", vo="v", dispatcher="slurm", slots=1)
+    sent = NewPilot(pilot_id=PilotId("p-x"), site="A", ce="first", vo="v", dispatcher="slurm", slots=1)
     async with site.world.db.transaction() as tx:
         await pilot.insert(tx, [sent])
     await site.world.sql("update pilot set submitted_at = now() - interval '2 h'")
@@ -204,7 +206,7 @@ async def test_a_pilot_that_ends_sooner_than_any_job_needs_is_no_supply(site: Si
     await provisioning.provide()
     assert len(await site.pilots()) == 2, "it ends in 400 s, and jobs ask for up to 500"
     (row,) = await site.world.sql("select lifetime_seconds from pilot where pilot_id <> 'p-old'")
-    assert row["lifetime_seconds"] == PilotSettings(directory="", keys="").lifetime_seconds
+    assert row["lifetime_seconds"] == PilotFactorySettings(directory="", keys="").lifetime_seconds
     (plan,) = await site.world.sql("select decision ->> 'ending' as ending from ce_plan")
     assert plan["ending"] == "1"
 
@@ -254,7 +256,7 @@ async def test_picky_work_is_not_held_back_by_pilots_that_are_of_no_use_to_it(si
     """Neither by one that waits for any node, nor by one that is idle on a node that does not do."""
     world = site.world
     dispatcher = site.dispatcher(LocalDispatcher, "first", ENDS)
-    provisioning, _ = site.build(Terms(kind="slurm", asks=DoorTerms(kind="slurm")), first=dispatcher)
+    provisioning, _ = site.build(EndpointTerms(kind="slurm", asks=DoorTerms(kind="slurm")), first=dispatcher)
     await site.advertise("first")
     await world.sql("update ad set element = element || '{\"slots\": 9}', attributes = '{\"GPUNumber\": 2}'")
     (plain,) = await world.submitted()
@@ -309,17 +311,17 @@ async def test_pilots_that_offer_less_than_waiting_work_asks_for_are_no_supply(s
 class FakeTaker(LocalDispatcher):
     """Stands for a batch system that takes pilots, and shows what it was told of them."""
 
-    taken: tuple[Order, ...] = ()
+    taken: tuple[PilotRequest, ...] = ()
 
-    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         self.taken += tuple(orders)
-        return [Sighting(pilot_id=each.pilot_id, state="Submitted") for each in orders]
+        return [PilotSighting(pilot_id=each.pilot_id, state="Submitted") for each in orders]
 
 
 async def test_a_batch_system_is_told_what_the_jobs_require_that_a_pilot_is_sent_for(site: Site) -> None:
     taker = site.dispatcher(FakeTaker, "first", ENDS)
     assert isinstance(taker, FakeTaker)
-    terms = Terms(
+    terms = EndpointTerms(
         kind="slurm", lifetime_seconds=86_400, asks=DoorTerms(kind="slurm", walltime_seconds=90_000)
     )
     provisioning, _ = site.build(terms, first=taker)
@@ -327,6 +329,6 @@ async def test_a_batch_system_is_told_what_the_jobs_require_that_a_pilot_is_sent
     await site.world.submitted(cpu_time=400)
     await provisioning.provide()
     (order,) = taker.taken
-    assert order.policy == Policy(
+    assert order.policy == JobPolicy(
         vo="lhcb", owner_groups=("physics",), cores=1, cpu_seconds=500, walltime_seconds=90_000
     )

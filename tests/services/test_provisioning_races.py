@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from services.pilot_submitter.ce_endpoints import Doors
-from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
+from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
 from services.pilot_submitter.pilot_factory import PilotMaker
 from services.pilot_submitter.pilot_tracking import Following
 from services.pilot_submitter.provisioning import Provisioning
@@ -20,7 +20,7 @@ from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.orders import OrderKeys
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.port import Order, Sighting
+from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.ids import PilotId
 from wms.provisioning.plan import Caps
 from wms.runtime.config import AuthSettings
@@ -37,7 +37,7 @@ class Gated(LocalDispatcher):
         self.asked = asyncio.Event()
         self.gate = asyncio.Event()
 
-    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         self.asked.set()
         await self.gate.wait()
         return await super().send(orders)
@@ -46,8 +46,10 @@ class Gated(LocalDispatcher):
 @pytest.fixture
 def provisioning(the_world: World, tmp_path: Path) -> tuple[Provisioning, Following, Gated]:
     generate_keys(tmp_path / "keys")
-    pilots = PilotSettings(directory=str(tmp_path / "pilots"), keys=str(tmp_path / "keys"))
-    config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
+    pilots = PilotFactorySettings(directory=str(tmp_path / "pilots"), keys=str(tmp_path / "keys"))
+    config = Config(
+        auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=PilotSandboxSettings(url="file:///x")
+    )
     maker = PilotMaker(config, load_key(tmp_path / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
     gated = Gated(tmp_path / "pilots")
     doors = Doors(gated, time.monotonic, local_sites=["*"])
@@ -89,7 +91,7 @@ async def test_a_pilot_whose_sender_died_before_it_could_write_its_number_runs(t
     sender = Gated(tmp_path)
     sender.gate.set()
     name = PilotId("p-unmarked")
-    await sender.send([Order(pilot_id=name, site="S", ce="c", slots=1, config="", token="t")])
+    await sender.send([PilotRequest(pilot_id=name, site="S", ce="c", slots=1, config="", token="t")])
     (tmp_path / name / "process").unlink()
     another = Gated(tmp_path)
     (sighting,) = await another.follow([name])

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from services.pilot_submitter.ce_endpoints import Doors
-from services.pilot_submitter.ce_health import Watch
+from services.pilot_submitter.ce_health import HealthJudge
 from tests.services.world import Held, World, ids, pilot, result, user
 from wms.audit.auditor import audit
 from wms.auth.principal import Principal
@@ -20,18 +20,18 @@ from wms.matching.canary import OWNER
 from wms.messages import events, replies
 from wms.messages.commands import RuleSite
 from wms.messages.queries import ListSites, ShowSite, WhyJob
-from wms.provisioning.health import Terms
+from wms.provisioning.health import HealthPolicy
 from wms.site import ComputingElement
 
 NUMBERS = itertools.count(1)
 OPS = user("oz", "operator")
-TERMS = Terms(failures=4, first_pause_seconds=60)
+TERMS = HealthPolicy(failures=4, first_pause_seconds=60)
 
 
 class Place:
     """Site A with the elements `good` and `hole`, and what watches over them."""
 
-    def __init__(self, world: World, watch: Watch) -> None:
+    def __init__(self, world: World, watch: HealthJudge) -> None:
         self.world = world
         self._watch = watch
 
@@ -94,7 +94,7 @@ async def place(the_world: World, tmp_path: Any) -> AsyncIterator[Place]:
             *(ce, msgspec.json.encode(element).decode()),
         )
     doors = Doors(LocalDispatcher(tmp_path, ["true"], {}), lambda: 0.0, local_sites=["*"])
-    yield Place(the_world, Watch(the_world.db, doors, TERMS))
+    yield Place(the_world, HealthJudge(the_world.db, doors, TERMS))
     report = await audit(the_world.url)
     assert report.ok, report.text(brief=True)
 

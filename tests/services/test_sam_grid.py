@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from services.advertiser.site_rule import with_rule
 from services.matcher import ads
 from services.pilot_submitter.ce_endpoints import Doors
-from services.pilot_submitter.config import Config, PilotSettings, SandboxSettings
+from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
 from services.pilot_submitter.pilot_factory import PilotMaker
 from services.pilot_submitter.pilot_tracking import Following
 from services.pilot_submitter.provisioning import Provisioning
@@ -30,9 +30,9 @@ from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import job, limit
 from wms.db.job import Claim
-from wms.dispatch.port import Order, Sighting
+from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.ids import PilotId, RequestId
-from wms.matching.limits import Key, Limit
+from wms.matching.limits import LimitKey, LimitRule
 from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
 from wms.messages.queries import ListSites, WhyJob
@@ -43,7 +43,7 @@ from wms.site import ComputingElement
 SIMPLE = "( CurrentJobs < MaxJobs )"
 CURRENT = "( CurMatches < MaxJobs ) && (JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs) < MaxSubmittingJobs"
 """The two rules of SAM-Grid's paper, word for word."""
-CE = Key("A", "ce", "any", "")
+CE = LimitKey("A", "ce", "any", "")
 BEGIN = datetime(2006, 3, 1, tzinfo=UTC)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -168,7 +168,7 @@ async def test_a_limit_stated_later_holds_though_nobody_is_told(the_world: World
 async def test_with_a_limit_of_another_kind_an_ads_is_not_missed_either(the_world: World) -> None:
     await the_world.submitted(20)
     async with the_world.db.transaction() as tx:
-        await limit.set_limit(tx, Limit(site="A", attribute="owner", value="*", most=9), "oz")
+        await limit.set_limit(tx, LimitRule(site="A", attribute="owner", value="*", most=9), "oz")
     await the_world.rules.refresh()
     await advertise(the_world, said(0))
     assert len(await the_world.match(slots=2)) == 2
@@ -218,7 +218,7 @@ async def test_an_ad_waits_for_the_claims_that_do_not_know_it(the_world: World) 
 async def test_with_an_operators_limit_both_hold(the_world: World) -> None:
     await the_world.submitted(9)
     async with the_world.db.transaction() as tx:
-        await limit.set_limit(tx, Limit(site="A", ce="ce", most=2), "oz")
+        await limit.set_limit(tx, LimitRule(site="A", ce="ce", most=2), "oz")
     await the_world.rules.refresh()
     await advertise(the_world, said(0, max_jobs=3))
     held = await the_world.match(slots=9)
@@ -370,14 +370,14 @@ class Taker:
     """Stands for a middleware that takes every pilot; none of them ever runs."""
 
     def __init__(self) -> None:
-        self.sent: list[Order] = []
+        self.sent: list[PilotRequest] = []
 
-    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         self.sent += orders
-        return [Sighting(pilot_id=each.pilot_id, state="Submitted") for each in orders]
+        return [PilotSighting(pilot_id=each.pilot_id, state="Submitted") for each in orders]
 
-    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
-        return [Sighting(pilot_id=each, state="Submitted") for each in pilot_ids]
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
+        return [PilotSighting(pilot_id=each, state="Submitted") for each in pilot_ids]
 
     async def alive(self) -> list[PilotId]:
         return [each.pilot_id for each in self.sent]
@@ -396,8 +396,10 @@ def submitter(world: World, folder: Path, taker: Taker) -> Provisioning:
     keys = folder / "keys"
     if not keys.exists():
         generate_keys(keys)
-    pilots = PilotSettings(directory=str(folder / "pilots"), keys=str(keys))
-    config = Config(auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=SandboxSettings(url="file:///x"))
+    pilots = PilotFactorySettings(directory=str(folder / "pilots"), keys=str(keys))
+    config = Config(
+        auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=PilotSandboxSettings(url="file:///x")
+    )
     doors = Doors(taker, time.monotonic, local_sites=["*"])
     maker = PilotMaker(config, load_key(keys / "pilots.pem"), OrderKeys([b"k" * 32]))
     return Provisioning(world.db, doors, maker, Caps(), Following(world.db, doors))

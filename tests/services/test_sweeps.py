@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from services.matcher.index_sync import Feed
+from services.matcher.index_sync import IndexSync
 from services.matcher.limit_gate import Gate
 from services.matcher.matching import Matching
 from tests.services.world import NOTICES, World, pilot, result, user
 from wms.audit import audit
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import Kafka, Settings
+from wms.bus.kafka import BrokerSettings, Kafka
 from wms.client.submission import Messages, messages
 from wms.db import block, sandbox, task_queue, timeline
 from wms.ids import CommandId, JobId, PilotId, RequestId
@@ -145,7 +145,7 @@ async def test_two_matchers_at_one_block_give_every_job_away_once(the_world: Wor
     matchers, feeds = [], []
     for n in range(2):
         index = QueueIndex()
-        feeds.append(Feed(the_world.db, Kafka(Settings(), "test"), index, NOTICES))
+        feeds.append(IndexSync(the_world.db, Kafka(BrokerSettings(), "test"), index, NOTICES))
         matchers.append(
             Matching(index, Gate(index, lambda: 0.0), the_world.terms, 1.0, np.random.default_rng(n))
         )

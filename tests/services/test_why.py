@@ -9,12 +9,12 @@ import asyncpg
 import msgspec
 import pytest
 
-from services.matcher.queue_stats import Watch
+from services.matcher.queue_stats import QueueStatsWriter
 from tests.services.world import World, pilot, user
 from wms.bus.consumer import Delivery
 from wms.db import ad, limit
 from wms.ids import CommandId, JobId, PilotId, RequestId
-from wms.matching.limits import Limit
+from wms.matching.limits import LimitRule
 from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
 from wms.messages.commands import Selector, Submit
@@ -160,7 +160,7 @@ async def test_one_matcher_watches_and_another_takes_over(the_world: World) -> N
     await the_world.submitted(2)
     await the_world.watch()
     empty = QueueIndex()
-    other = Watch(the_world.db, empty, Counter(), "dirac", "another")
+    other = QueueStatsWriter(the_world.db, empty, Counter(), "dirac", "another")
     await other.write()
     assert await queue_lines(the_world) == [2]
     await the_world.sql("update queue_watch set at = now() - interval '1 min'")
@@ -370,7 +370,7 @@ async def test_a_limit_that_holds_a_job_is_named_with_its_numbers(the_world: Wor
     first, second = await the_world.submitted(2)
     await advertise(the_world)
     async with the_world.db.transaction() as tx:
-        await limit.set_limit(tx, Limit(site="A", attribute="owner", value="ann", most=1), "oz")
+        await limit.set_limit(tx, LimitRule(site="A", attribute="owner", value="ann", most=1), "oz")
     await the_world.rules.refresh()
     assert (await why(the_world, second)).code == "NO_PILOT"
     (held,) = await the_world.match()

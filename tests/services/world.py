@@ -22,21 +22,21 @@ from services.job_manager.queries.answer import Queries
 from services.job_manager.reports import Reports
 from services.job_manager.submission.submit_check import Foresight
 from services.job_manager.submission.waiting_limits import Admission
-from services.matcher.avoided_elements import Standing
-from services.matcher.index_sync import Feed
+from services.matcher.avoided_elements import AvoidedElements
+from services.matcher.index_sync import IndexSync
 from services.matcher.limit_gate import Gate
 from services.matcher.matching import Matching
 from services.matcher.policy_refresh import Rules
-from services.matcher.queue_stats import Watch
+from services.matcher.queue_stats import QueueStatsWriter
 from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import Kafka, Settings
+from wms.bus.kafka import BrokerSettings, Kafka
 from wms.db.database import Database, Parcel
 from wms.ids import CommandId, Epoch, JobId, PilotId, ReportId, RequestId
 from wms.job.reasons import Code
-from wms.lease import Terms
+from wms.lease import LeaseTerms
 from wms.matching.grouping import DEFAULT_SEGMENTS
 from wms.messages import events, replies, site_inbox
 from wms.messages.commands import Command, Control, Selector, Submit
@@ -89,7 +89,7 @@ class World:
     def __init__(self, db: Database, url: str) -> None:
         self.db = db
         self.url = url
-        self.terms = Terms()
+        self.terms = LeaseTerms()
         # Its clock moves on whenever it is read: ads are looked at for each submission.
         clock = itertools.count().__next__
         self.admission = Admission(db)
@@ -103,16 +103,16 @@ class World:
         self._reasons = Reasons(db)
         self.dependencies = Dependencies(db, lambda: 0.0)
         self.index = QueueIndex()
-        self._feed = Feed(db, Kafka(Settings(), "test"), self.index, NOTICES)
+        self._feed = IndexSync(db, Kafka(BrokerSettings(), "test"), self.index, NOTICES)
         self.now = 0.0
         """What the matcher's monotonic clock says."""
         self.gate = Gate(self.index, lambda: self.now)
         self.rules = Rules(db, self.index, self.gate, lambda: self.now)
-        self.standing = Standing(db, self.index)
+        self.standing = AvoidedElements(db, self.index)
         self._matching = Matching(
             self.index, self.gate, self.terms, 1.0, np.random.default_rng(1), is_shared=self.rules.is_shared
         )
-        self._watch = Watch(db, self.index, self._matching.by_queue, "dirac", "test-matcher")
+        self._watch = QueueStatsWriter(db, self.index, self._matching.by_queue, "dirac", "test-matcher")
         self._posted: list[Parcel] = []
         self._ids = (f"id-{n}" for n in itertools.count(1))
         db.on_posted = self._posted.extend

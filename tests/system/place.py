@@ -13,7 +13,7 @@ import pytest_asyncio
 from tests.conftest import _fresh_database as fresh_database
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.token import Claims, mint
-from wms.client import Settings
+from wms.client import ClientSettings
 from wms.embedded.broker import Broker
 from wms.files import write_secret
 from wms.runtime import clock
@@ -38,7 +38,7 @@ class Place:
         write_secret(path, mint(load_key(self.root / "keys" / "issuer.pem"), claims, 3600.0, issued))
         return path
 
-    def settings(self, owner: str, lifetime: float = 3600.0) -> Settings:
+    def settings(self, owner: str, lifetime: float = 3600.0) -> ClientSettings:
         return msgspec.convert(
             {
                 "kafka": self.kafka(),
@@ -48,7 +48,7 @@ class Place:
                 },
                 "sandboxes": {"url": str(self.root / "sandboxes")},
             },
-            Settings,
+            ClientSettings,
         )
 
     def kafka(self) -> dict[str, object]:

@@ -10,7 +10,7 @@ from tests.system.place import Place, owner, place
 from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.token import Claims, mint
-from wms.client import Client, JobDescription, Rejected, Settings, State, Unavailable, select, sync
+from wms.client import Client, ClientSettings, JobDescription, Rejected, State, Unavailable, select, sync
 from wms.runtime import clock
 
 __all__ = ["owner", "place"]
@@ -167,7 +167,7 @@ async def test_files_go_to_the_store_and_come_back(place: Place, tmp_dir: Path, 
             await client.output(job, tmp_dir / "out")
 
 
-def test_the_synchronous_door_opens_to_the_same(sync_settings: Settings) -> None:
+def test_the_synchronous_door_opens_to_the_same(sync_settings: ClientSettings) -> None:
     with sync.Client(sync_settings) as client:
         submitted = client.submit([HELLO] * 3)
         assert client.counts(submitted.selector()) == {"Waiting": 3}
@@ -177,5 +177,5 @@ def test_the_synchronous_door_opens_to_the_same(sync_settings: Settings) -> None
 
 
 @pytest.fixture
-def sync_settings(place: Place, owner: str) -> Settings:
+def sync_settings(place: Place, owner: str) -> ClientSettings:
     return place.settings(owner)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from services.advertiser.arc import Arc
-from services.advertiser.config import ArcSettings, Offered, SlurmSettings
-from services.advertiser.provider import Seen
+from services.advertiser.config import ArcQueues, SiteStatement, SlurmQueues
+from services.advertiser.provider import SeenElement
 from services.advertiser.slurm import Slurm
 from services.advertiser.statement import state
 from tests.middleware import Sites
@@ -19,16 +19,16 @@ pytestmark = pytest.mark.testbed
 
 def slurm(testbed: Sites, name: str = "alpha", **said: object) -> Slurm:
     """Return the provider of a cluster."""
-    return Slurm(SlurmSettings(site=name, configuration=str(testbed.slurm(name)), **said))  # type: ignore[arg-type] # as said
+    return Slurm(SlurmQueues(site=name, configuration=str(testbed.slurm(name)), **said))  # type: ignore[arg-type] # as said
 
 
 def arc(testbed: Sites, **credential: str) -> Arc:
     """Return the provider of the ARC element."""
     told = testbed.told["arc"]
-    return Arc(ArcSettings(site="nordic", url=told["url"], authorities=told["authority"], **credential))  # type: ignore[arg-type] # as said
+    return Arc(ArcQueues(site="nordic", url=told["url"], authorities=told["authority"], **credential))  # type: ignore[arg-type] # as said
 
 
-async def queue(provider: Slurm | Arc, name: str = "main") -> Seen:
+async def queue(provider: Slurm | Arc, name: str = "main") -> SeenElement:
     """Return what is seen of a queue."""
     return next(each for each in await provider.read() if each.offer.ce == name)
 
@@ -43,7 +43,7 @@ async def test_the_partitions_of_a_cluster_are_elements(testbed: Sites) -> None:
     assert known(main.glue.hosts.memory_mb) == told["memory_mb_per_node"]
     assert main.glue.status == "Production"
     assert main.offer.max_cpu_time > seen["short"].offer.max_cpu_time > 0
-    assert state(main, Offered(vos=["lhcb"])).attributes["GlueCEAccessControlBaseRule"] == ["VO:lhcb"]
+    assert state(main, SiteStatement(vos=["lhcb"])).attributes["GlueCEAccessControlBaseRule"] == ["VO:lhcb"]
 
 
 async def test_jobs_of_a_cluster_are_seen_to_wait_and_run_and_take_slots(testbed: Sites) -> None:
@@ -95,11 +95,11 @@ async def test_a_partition_that_drains_offers_no_slots(testbed: Sites) -> None:
 
 
 async def test_a_cluster_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
-    nowhere = SlurmSettings(site="s", configuration=str(tmp_path / "slurm.conf"))
+    nowhere = SlurmQueues(site="s", configuration=str(tmp_path / "slurm.conf"))
     with pytest.raises(Unavailable):
         await Slurm(nowhere).read()
     with pytest.raises(Unavailable, match="No such file"):
-        await Slurm(SlurmSettings(site="s", directory=str(tmp_path))).read()
+        await Slurm(SlurmQueues(site="s", directory=str(tmp_path))).read()
 
 
 @pytest.mark.parametrize(("setting", "credential"), [("proxy_file", "proxy"), ("token_file", "token")])
@@ -121,7 +121,7 @@ async def test_arc_tells_strangers_nothing(testbed: Sites, tmp_path: Path) -> No
     with pytest.raises(Unavailable):
         await arc(testbed, proxy_file=str(tmp_path / "none.pem")).read()
     told = testbed.told["arc"]
-    unbelieving = ArcSettings(site="nordic", url=told["url"], token_file=told["token"])
+    unbelieving = ArcQueues(site="nordic", url=told["url"], token_file=told["token"])
     with pytest.raises(Unavailable, match="certificate"):
         await Arc(unbelieving).read()
 

@@ -18,7 +18,7 @@ from tests.waiting import eventually
 from wms.audit import audit
 from wms.client import Client, JobDescription, select
 from wms.embedded.system import System
-from wms.matching.limits import Limit
+from wms.matching.limits import LimitRule
 
 pytestmark = [pytest.mark.testbed, pytest.mark.timeout(600)]
 
@@ -28,11 +28,11 @@ SLOTS = 6
 PAYLOAD = "n=$(( $1 % 20 + 1 )); sleep $((n / 10)).$((n % 10)); echo $WMS_SITE"
 LEASES = {"WMS_LEASE__LEASE_SECONDS": "20", "WMS_LEASE__OFFER_SECONDS": "10"}
 
-LIMITS: dict[Limit, Callable[[Span], bool]] = {
-    Limit(site="alpha", most=4): lambda span: span.site == "alpha",
-    Limit(site="beta", ce="main", most=3): lambda span: (span.site, span.ce) == ("beta", "main"),
-    Limit(site="arc", attribute="owner", value="*", most=3): lambda span: span.site == "arc",
-    Limit(site="here", attribute="owner", value="*", most=2): lambda span: span.site == "here",
+LIMITS: dict[LimitRule, Callable[[Span], bool]] = {
+    LimitRule(site="alpha", most=4): lambda span: span.site == "alpha",
+    LimitRule(site="beta", ce="main", most=3): lambda span: (span.site, span.ce) == ("beta", "main"),
+    LimitRule(site="arc", attribute="owner", value="*", most=3): lambda span: span.site == "arc",
+    LimitRule(site="here", attribute="owner", value="*", most=2): lambda span: span.site == "here",
 }
 """Of a site, of a computing element, of each owner (there is one): and what each of them counts."""
 

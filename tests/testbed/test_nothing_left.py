@@ -8,14 +8,14 @@ import pytest
 import pytest_asyncio
 
 from deploy.testbed.testbed import Testbed
-from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
+from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
 from services.pilot_submitter.stray_pilots import Clearing
 from tests.contract.dispatch.grounds import WAITS, order
 from tests.middleware import Sites
 from tests.services.world import World, world
 from tests.waiting import eventually
 from wms.db import pilot
-from wms.db.pilot import Sent
+from wms.db.pilot import NewPilot
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.ids import PilotId
@@ -39,13 +39,13 @@ async def test_what_slurm_lists_of_ours_and_is_gone_is_cancelled_until_slurm_agr
     cluster = Cluster(configuration=str(testbed.slurm("beta")))
     dispatcher = SlurmDispatcher(cluster, tmp_path / "pilots", SHELL, ENVIRONMENT)
     now = [1_000.0]
-    door = Door(("beta", "main"), dispatcher, lambda: now[0], Terms(kind="slurm"))
+    door = Door(("beta", "main"), dispatcher, lambda: now[0], EndpointTerms(kind="slurm"))
     doors = Doors(LocalDispatcher(tmp_path / "here", SHELL, ENVIRONMENT), lambda: now[0], [door])
     clearing = Clearing(the_world.db, doors)
     async with the_world.db.transaction() as tx:
         mark = await pilot.mark(tx)
         sent = [
-            Sent(pilot_id=name, site="beta", ce="main", vo="v", dispatcher="slurm", slots=1)
+            NewPilot(pilot_id=name, site="beta", ce="main", vo="v", dispatcher="slurm", slots=1)
             for name in (pilot.new_id(mark), pilot.new_id(mark))
         ]
         await pilot.insert(tx, sent)

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from wms.glue import glue1, glue2
-from wms.glue.attribute import Attribute, Kind
+from wms.glue.attribute import Attribute, ValueKind
 from wms.glue.quantity import UNKNOWN, UNLIMITED
 
 _PRINTABLE = st.characters(codec="utf-8", exclude_categories=("C", "Z"), include_characters=" /:;=\"'\\<&>")
@@ -13,21 +13,21 @@ URLS = st.just("https://ce.example.org/arex")
 # A letter first: nothing else then need be filtered out, neither blanks nor what stands for «unknown».
 TEXTS = st.text(_PRINTABLE, max_size=20).map(lambda text: f"x{text}".strip())
 LIMITS = st.integers(1, 9_998) | st.sampled_from([UNKNOWN, UNLIMITED])
-KINDS: dict[Kind, st.SearchStrategy[Any]] = {
-    Kind.TEXT: TEXTS | st.just(""),
-    Kind.TEXTS: st.lists(TEXTS, max_size=3, unique=True).map(tuple),
-    Kind.COUNT: st.integers(0, 400_000) | st.just(UNKNOWN),
-    Kind.SIZE: st.integers(1, 10**5) | st.just(UNKNOWN),
-    Kind.WAIT: st.integers(0, 400_000) | st.just(UNKNOWN),
-    Kind.LIMIT: LIMITS,
-    Kind.SECONDS: LIMITS,
-    Kind.MINUTES: st.integers(1, 10**5).map(lambda n: n * 60) | st.sampled_from([UNKNOWN, UNLIMITED]),
-    Kind.FLAG: st.sampled_from([True, False, None]),
-    Kind.REAL: st.floats(0, 1e6).map(lambda x: round(x, 3)) | st.none(),
+KINDS: dict[ValueKind, st.SearchStrategy[Any]] = {
+    ValueKind.TEXT: TEXTS | st.just(""),
+    ValueKind.TEXTS: st.lists(TEXTS, max_size=3, unique=True).map(tuple),
+    ValueKind.COUNT: st.integers(0, 400_000) | st.just(UNKNOWN),
+    ValueKind.SIZE: st.integers(1, 10**5) | st.just(UNKNOWN),
+    ValueKind.WAIT: st.integers(0, 400_000) | st.just(UNKNOWN),
+    ValueKind.LIMIT: LIMITS,
+    ValueKind.SECONDS: LIMITS,
+    ValueKind.MINUTES: st.integers(1, 10**5).map(lambda n: n * 60) | st.sampled_from([UNKNOWN, UNLIMITED]),
+    ValueKind.FLAG: st.sampled_from([True, False, None]),
+    ValueKind.REAL: st.floats(0, 1e6).map(lambda x: round(x, 3)) | st.none(),
 }
 
 
-MUST = {Kind.TEXT: TEXTS, Kind.REAL: st.floats(0, 1e6).map(lambda x: round(x, 3))}
+MUST = {ValueKind.TEXT: TEXTS, ValueKind.REAL: st.floats(0, 1e6).map(lambda x: round(x, 3))}
 """What is told where something must be told; else it would come back as its placeholder."""
 
 
@@ -64,7 +64,9 @@ def services(draw: st.DrawFn) -> glue2.Service:
         **draw(said(glue2.SERVICE)),
         endpoints=draw(_records(glue2.Endpoint, glue2.ENDPOINT, "endpoint")),
         shares=tuple(
-            glue2.Share(id=f"urn:share:{n}", **draw(said(glue2.SHARE)), rules=draw(KINDS[Kind.TEXTS]))
+            glue2.ComputingShare(
+                id=f"urn:share:{n}", **draw(said(glue2.SHARE)), rules=draw(KINDS[ValueKind.TEXTS])
+            )
             for n in range(draw(st.integers(0, 3)))
         ),
         managers=managers,
@@ -74,7 +76,7 @@ def services(draw: st.DrawFn) -> glue2.Service:
             for n in range(draw(st.integers(0, 2)))
         ),
         storage=tuple(
-            glue2.StorageBinding(
+            glue2.ToStorageService(
                 id=f"urn:bind:{n}", local_path="/se", remote_path="/", storage_service=f"urn:se:{n}"
             )
             for n in range(draw(st.integers(0, 2)))
@@ -83,14 +85,14 @@ def services(draw: st.DrawFn) -> glue2.Service:
 
 
 @st.composite
-def elements(draw: st.DrawFn) -> glue1.ComputingElement:
+def elements(draw: st.DrawFn) -> glue1.GlueComputingElement:
     """Give GLUE 1.x elements."""
     said_of_ce = draw(said(glue1.ELEMENT))
     names = draw(st.lists(TEXTS, max_size=3, unique=True))
-    return glue1.ComputingElement(
+    return glue1.GlueComputingElement(
         **{**said_of_ce, "id": draw(TEXTS)},
         site=draw(TEXTS),
-        hosts=glue1.Hosts(**draw(said(glue1.HOSTS)), hepspec06=draw(KINDS[Kind.REAL])),
+        hosts=glue1.GlueHosts(**draw(said(glue1.HOSTS)), hepspec06=draw(KINDS[ValueKind.REAL])),
         storage=tuple(
             glue1.StorageBinding(storage_element=name, mount_point=draw(TEXTS | st.just("")))
             for name in names

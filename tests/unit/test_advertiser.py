@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from services.advertiser.config import Config, ElementSettings, FileSettings, Offered
-from services.advertiser.file import File
+from services.advertiser.config import Config, FileSettings, LocalElement, SiteStatement
+from services.advertiser.file import FileProvider
 from services.advertiser.local import Local
 from services.advertiser.processes import Jobs, environments, jobs_of
-from services.advertiser.provider import Seen
+from services.advertiser.provider import SeenElement
 from services.advertiser.sources import sources
 from services.advertiser.statement import Statement, news, state
 from tests.waiting import eventually
@@ -20,7 +20,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import matches
 from wms.errors import Rejected, Unavailable
-from wms.glue.glue1 import ComputingElement as Glue
+from wms.glue.glue1 import GlueComputingElement as Glue
 from wms.matching.ad_limits import allowance
 from wms.messages.ads import Advertise
 from wms.runtime.machine import Machine
@@ -39,8 +39,8 @@ GLUE = Glue(
 MACHINE = Machine(cores=8, memory_mb=16_000, load=1.5, platforms=("Linux-x86_64",))
 
 
-def said(settings: Offered | None = None, *, glue: Glue = GLUE, **offered: object) -> Statement:
-    return state(Seen(offer=replace(OFFER, **offered), glue=glue), settings or Offered())
+def said(settings: SiteStatement | None = None, *, glue: Glue = GLUE, **offered: object) -> Statement:
+    return state(SeenElement(offer=replace(OFFER, **offered), glue=glue), settings or SiteStatement())
 
 
 def test_an_ad_has_the_names_of_glue_and_minutes():
@@ -53,7 +53,7 @@ def test_an_ad_has_the_names_of_glue_and_minutes():
 
 
 def test_what_the_site_says_is_in_its_ad():
-    settings = Offered(
+    settings = SiteStatement(
         stations=["fnal-station"],
         applications=["ROOT-6.30"],
         close_storage={"se.example.org": "/mnt/se"},
@@ -80,7 +80,7 @@ def test_the_grids_entry_point_is_in_the_ad_as_configured_or_as_glue_tells():
         said(glue=gatekeeper),
         said(glue=replace(gatekeeper, contact="ce01:2119/blah-pbs-long")),
         said(
-            Offered(
+            SiteStatement(
                 entry_point="gram.example.org/jobmanager", monitoring_database="https://db.example.org/xml"
             ),
             glue=gatekeeper,
@@ -101,7 +101,7 @@ def test_the_grids_entry_point_is_in_the_ad_as_configured_or_as_glue_tells():
 
 
 def test_limits_on_jobs_are_numbers_and_attributes_of_the_ad():
-    settings = Offered(requirements='other.Owner != "mallory" || other.Urgent')
+    settings = SiteStatement(requirements='other.Owner != "mallory" || other.Urgent')
     statement = said(settings, max_jobs=64, max_submitting_jobs=10, current_jobs=3)
     assert statement.requirements == settings.requirements
     assert statement.element.rule == ""
@@ -126,7 +126,7 @@ def job(requirements: str = "true", **attributes: str) -> Ad:
 
 
 def test_jobs_and_elements_match_by_what_ads_tell():
-    element = resource(said(Offered(requirements='other.JobType =!= "Test"')))
+    element = resource(said(SiteStatement(requirements='other.JobType =!= "Test"')))
     assert matches(job("other.GlueCEPolicyMaxCPUTime >= 60 && other.AuthorizationCheck"), element)
     assert not matches(job("other.GlueCEPolicyMaxCPUTime > 60"), element), "minutes, of 3,600 s"
     assert not matches(job(JobType="Test"), element)
@@ -135,24 +135,26 @@ def test_jobs_and_elements_match_by_what_ads_tell():
 
 
 def test_a_sites_own_rule_is_a_field_of_the_element_and_holds_with_the_limits():
-    own = Offered(requirements="other.Urgent && CurMatches * 2 < MaxJobs")
+    own = SiteStatement(requirements="other.Urgent && CurMatches * 2 < MaxJobs")
     statement = said(own, max_jobs=10, max_submitting_jobs=4, current_jobs=3, current_submitting_jobs=1)
     assert statement.requirements == "other.Urgent"
     assert allowance(statement.element, statement.attributes) == 2, "the rule's, which is the strictest"
-    looser = said(Offered(requirements="CurMatches < 2 * MaxJobs"), max_jobs=10, current_jobs=9)
+    looser = said(SiteStatement(requirements="CurMatches < 2 * MaxJobs"), max_jobs=10, current_jobs=9)
     assert allowance(looser.element, looser.attributes) == 1, "the limit's"
 
 
 def test_the_usual_rule_by_hand_is_no_rule_of_the_sites_own():
-    by_hand = Offered(requirements="(CurMatches < MaxJobs)", attributes={"MaxJobs": 5_000})
+    by_hand = SiteStatement(requirements="(CurMatches < MaxJobs)", attributes={"MaxJobs": 5_000})
     statement = said(by_hand, current_jobs=3)
     assert (statement.element.rule, statement.requirements) == ("", "")
     assert allowance(statement.element) == 4_997
-    assert said(Offered(attributes={"MaxJobs": 7})).element.max_jobs == 7
+    assert said(SiteStatement(attributes={"MaxJobs": 7})).element.max_jobs == 7
 
 
 def test_a_full_ad_is_a_message_that_can_be_read():
-    settings = Offered(close_storage={"se": ""}, stations=["a"], attributes={"Odd": [1, True, "x", 2.5]})
+    settings = SiteStatement(
+        close_storage={"se": ""}, stations=["a"], attributes={"Odd": [1, True, "x", 2.5]}
+    )
     statement = said(settings)
     message = Advertise(
         element=statement.element,
@@ -179,8 +181,8 @@ def test_a_full_ad_is_a_message_that_can_be_read():
         (said(glue=replace(GLUE, access_rules=())), "who may use it"),
         (said(slots=99), "what it offers"),
         (said(vos=("atlas", "lhcb")), "what it offers"),
-        (said(Offered(requirements="other.Urgent")), "what its site demands"),
-        (said(Offered(rank="1")), "what its site demands"),
+        (said(SiteStatement(requirements="other.Urgent")), "what its site demands"),
+        (said(SiteStatement(rank="1")), "what its site demands"),
     ],
 )
 def test_what_is_news(after: Statement, what: str):
@@ -237,8 +239,8 @@ async def test_a_process_that_bears_a_job_is_seen():
 
 async def test_a_machine_counts_jobs_unless_it_is_told_not_to():
     elements = [
-        ElementSettings(site="glasgow", slots=16, tags=["gpu"], vos=["lhcb"], count_jobs=False),
-        ElementSettings(site="glasgow", ce="shared", max_jobs=4),
+        LocalElement(site="glasgow", slots=16, tags=["gpu"], vos=["lhcb"], count_jobs=False),
+        LocalElement(site="glasgow", ce="shared", max_jobs=4),
     ]
     processes = [*({"WMS_JOB_ID": str(n), "WMS_PILOT": "p-1"} for n in range(3)), {"WMS_PILOT": "p-2"}]
     local = Local(elements, look=lambda: MACHINE, processes=lambda: processes)
@@ -252,7 +254,7 @@ async def test_a_machine_counts_jobs_unless_it_is_told_not_to():
 
 async def test_a_file_tells_of_its_elements_and_may_change(tmp_path: Path):
     path = tmp_path / "site.ldif"
-    provider = File(FileSettings(site="EXAMPLE-T2", path=str(path), dispatcher="arc"))
+    provider = FileProvider(FileSettings(site="EXAMPLE-T2", path=str(path), dispatcher="arc"))
     with pytest.raises(Unavailable):
         await provider.read()
     path.write_bytes((GLUE_DATA / "bdii.ldif").read_bytes())
@@ -265,13 +267,13 @@ async def test_a_file_tells_of_its_elements_and_may_change(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["arc.xml", "arc.json"])
 async def test_files_of_glue_2(name: str):
-    provider = File(FileSettings(site="s", path=str(GLUE_DATA / name), queues=["short"]))
+    provider = FileProvider(FileSettings(site="s", path=str(GLUE_DATA / name), queues=["short"]))
     [seen] = await provider.read()
     assert (seen.offer.ce, seen.offer.max_cpu_time, seen.offer.vos) == ("short", 1_800, ("celab",))
 
 
 async def test_a_file_with_one_ad(tmp_path: Path):
-    provider = File(FileSettings(site="s", path=str(GLUE_DATA / "glite.ad"), tags=["old"]))
+    provider = FileProvider(FileSettings(site="s", path=str(GLUE_DATA / "glite.ad"), tags=["old"]))
     [seen] = await provider.read()
     assert (seen.offer.ce, seen.offer.slots, seen.offer.max_cpu_time) == ("infinite", 1, 86_400)
     assert seen.offer.tags == ("APP1", "GLITE_1_2", "old")

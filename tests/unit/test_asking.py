@@ -1,14 +1,15 @@
 """Pilots ask for the hosts that waiting jobs require: a class of pilots for each, planned for the work that it does for."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
-from services.pilot_submitter.host_requests import Asking
-from wms.db.pilot import Sent, Supply
+from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
+from services.pilot_submitter.host_requests import HostRequests
+from wms.db.pilot import NewPilot, Supply
 from wms.dispatch.forwarding import DoorTerms, forward
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Request
@@ -16,9 +17,9 @@ from wms.ids import PilotId
 from wms.matching.ads import advertised
 from wms.matching.clauses import fits
 from wms.matching.grouping import Requirements
-from wms.provisioning.demand import Avoided, Waiting
-from wms.provisioning.pilot_class import Hosts
-from wms.provisioning.plan import Order, Pilots, plan
+from wms.provisioning.demand import Avoided, QueuedWork
+from wms.provisioning.pilot_class import PilotClass
+from wms.provisioning.plan import PilotSupply, PlannedPilots, plan
 from wms.site import AdvertisedElement, as_it_is, without_ad
 
 SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"
@@ -46,17 +47,19 @@ def asks(requirements: str = "", **more: Any) -> Requirements:
     return Requirements(requirements=requirements, **said)
 
 
-def asking(*, mapped: bool = True) -> tuple[Asking, Door]:
+def asking(*, mapped: bool = True) -> tuple[HostRequests, Door]:
     nothing = LocalDispatcher(Path("/nowhere"), (), {})
-    terms = Terms(kind="slurm", asks=ASKS if mapped else None)
+    terms = EndpointTerms(kind="slurm", asks=ASKS if mapped else None)
     door = Door(("A", "ce"), nothing, lambda: 0.0, terms)
     doors = Doors(nothing, lambda: 0.0, [door])
-    return Asking(doors, doors.clock), door
+    return HostRequests(doors, doors.clock), door
 
 
-def hosts(it: Asking, requirements: str, at: AdvertisedElement | None = None, **more: Any) -> Hosts:
+def hosts(
+    it: HostRequests, requirements: str, at: AdvertisedElement | None = None, **more: Any
+) -> PilotClass:
     found = it.hosts(asks(requirements, **more), at or element())
-    assert isinstance(found, Hosts)
+    assert isinstance(found, PilotClass)
     return found
 
 
@@ -204,8 +207,8 @@ def test_what_asks_for_nothing_beyond_the_usual_gets_usual_pilots() -> None:
     assert it.hosts(asks("other.GlueCEPolicyMaxCPUTime > 60"), element()) is None
 
 
-def sent(found: Hosts | None) -> Sent:
-    return Sent(
+def sent(found: PilotClass | None) -> NewPilot:
+    return NewPilot(
         pilot_id=PilotId("p"), site="A", ce="ce", vo="v", dispatcher="slurm", slots=1, asks=found.name if found else ""
     )  # fmt: skip
 
@@ -217,7 +220,7 @@ def test_a_class_that_is_refused_or_untried_is_left_alone_for_a_while_and_no_oth
     shut = it.hosts(asks(PICKY), element())
     assert isinstance(shut, Avoided)
     assert shut.why == "backing-off: no such node"
-    assert isinstance(it.hosts(asks("other.GlueHostMainMemoryRAMSize >= 5000"), element()), Hosts)
+    assert isinstance(it.hosts(asks("other.GlueHostMainMemoryRAMSize >= 5000"), element()), PilotClass)
     unsure = "other.GlueHostBenchmarkSI00 != 400"
     found = hosts(it, unsure)
     assert not found.sure
@@ -243,34 +246,38 @@ def test_a_class_that_found_work_is_trusted_again() -> None:
 # --- plans ---------------------------------------------------------------------------------------------------------------
 
 
-def orders(it: Asking, waiting: list[Waiting], pilots: list[Pilots] = [], **more: Any) -> list[Order]:  # noqa: B006
+def orders(
+    it: HostRequests, waiting: list[QueuedWork], pilots: Sequence[PilotSupply] = (), **more: Any
+) -> list[PlannedPilots]:
     elements = more.pop("elements", [element()])
     return list(plan(waiting, elements, pilots, hosts=it.hosts, **more).orders)
 
 
-def counted(made: list[Order]) -> dict[tuple[str, ...], int]:
+def counted(made: list[PlannedPilots]) -> dict[tuple[str, ...], int]:
     return {each.hosts.asked if each.hosts else (): each.count for each in made}
 
 
 MEM = ("gluehostmainmemoryramsize >= 8000 as --mem=8000M",)
 
 
-def under_way(found: Hosts | None = None, **counts: Any) -> Pilots:
+def under_way(found: PilotClass | None = None, **counts: Any) -> PilotSupply:
     node = found.node if found else ()
     resource = without_ad(as_it_is(element().pilot_resource(vo="v"), node))
-    return Pilots(site="A", ce="ce", vo="v", asks=found.name if found else "", resource=resource, **counts)
+    return PilotSupply(
+        site="A", ce="ce", vo="v", asks=found.name if found else "", resource=resource, **counts
+    )
 
 
 def test_a_pilot_is_sent_for_each_class_and_says_so() -> None:
     it, _ = asking()
-    made = orders(it, [Waiting(asks(), 2), Waiting(asks(PICKY), 3)])
+    made = orders(it, [QueuedWork(asks(), 2), QueuedWork(asks(PICKY), 3)])
     assert counted(made) == {(): 2, MEM: 3}
     assert made[1].reasons[2] == f"asks for {MEM[0]}"
 
 
 def test_usual_pilots_do_not_take_up_what_needs_a_host() -> None:
     it, _ = asking()
-    made = orders(it, [Waiting(asks(PICKY), 1)], [under_way(waiting=1, running=2, idle_slots=2)])
+    made = orders(it, [QueuedWork(asks(PICKY), 1)], [under_way(waiting=1, running=2, idle_slots=2)])
     assert counted(made) == {MEM: 1}
 
 
@@ -278,14 +285,14 @@ def test_pilots_with_a_host_take_up_what_needs_it_and_less_and_usual_work() -> N
     it, _ = asking()
     there = [under_way(hosts(it, PICKY), waiting=3)]
     less = asks("other.GlueHostMainMemoryRAMSize >= 6000")
-    assert not orders(it, [Waiting(asks(PICKY), 1), Waiting(asks(), 1), Waiting(less, 1)], there)
+    assert not orders(it, [QueuedWork(asks(PICKY), 1), QueuedWork(asks(), 1), QueuedWork(less, 1)], there)
     more = asks("other.GlueHostMainMemoryRAMSize >= 9000")
-    assert len(orders(it, [Waiting(more, 1)], there)) == 1
+    assert len(orders(it, [QueuedWork(more, 1)], there)) == 1
 
 
 def test_where_only_the_node_can_tell_as_many_go_as_found_work() -> None:
     it, _ = asking()
-    work = [Waiting(asks("other.GlueHostBenchmarkSI00 != 400"), 10)]
+    work = [QueuedWork(asks("other.GlueHostBenchmarkSI00 != 400"), 10)]
     found = hosts(it, work[0].requirements.requirements)
     assert sum(each.count for each in orders(it, work)) == 1
     made = plan(work, [element()], [under_way(found, waiting=1)], hosts=it.hosts)
@@ -299,7 +306,7 @@ def test_where_only_the_node_can_tell_as_many_go_as_found_work() -> None:
 def test_a_class_that_backs_off_gets_no_pilots_and_the_plan_says_why() -> None:
     it, _ = asking()
     it.refused(sent(hosts(it, PICKY)), "no such node")
-    made = plan([Waiting(asks(PICKY), 1)], [element()], hosts=it.hosts)
+    made = plan([QueuedWork(asks(PICKY), 1)], [element()], hosts=it.hosts)
     assert not made.orders
     assert made.decisions[0].shares[0].held == "BACKOFF"
     assert "no such node" in made.decisions[0].reasons[0]
@@ -307,10 +314,10 @@ def test_a_class_that_backs_off_gets_no_pilots_and_the_plan_says_why() -> None:
 
 def test_work_gets_its_pilots_where_its_rank_is_greater_as_long_as_there_is_room() -> None:
     there = [element(name, {"Speed": speed}, 2) for name, speed in (("slow", 1), ("fast", 3), ("middle", 2))]
-    work = [Waiting(asks(rank="other.Speed"), 5)]
+    work = [QueuedWork(asks(rank="other.Speed"), 5)]
     made = plan(work, there)
     assert {each.ce: each.count for each in made.orders} == {"fast": 2, "middle": 2, "slow": 1}
-    assert {each.ce for each in plan([Waiting(asks(rank="other.Nowhere"), 2)], there).orders} == {
+    assert {each.ce for each in plan([QueuedWork(asks(rank="other.Nowhere"), 2)], there).orders} == {
         "slow",
         "fast",
     }
@@ -318,7 +325,7 @@ def test_work_gets_its_pilots_where_its_rank_is_greater_as_long_as_there_is_room
 
 def test_a_disk_that_an_element_does_not_tell_is_left_to_pilots_one_by_one() -> None:
     it, _ = asking()
-    work = [Waiting(asks(min_disk_mb=10**9), 1_000)]
+    work = [QueuedWork(asks(min_disk_mb=10**9), 1_000)]
     [order] = plan(work, [element(slots=1_000)], hosts=it.hosts).orders
     assert order.count == 1
     it.sent([sent(order.hosts)])

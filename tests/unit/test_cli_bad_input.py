@@ -15,7 +15,7 @@ from cyclopts import App
 from wms.cli.__main__ import run
 from wms.cli.limits import only_kind
 from wms.errors import Rejected
-from wms.matching.limits import Key
+from wms.matching.limits import LimitKey
 from wms.messages.limits import Limit
 from wms.messages.replies import LimitLine, LimitList
 
@@ -395,7 +395,7 @@ def test_the_one_limit_on_these_jobs_is_dropped_whatever_its_kind(
     reset: bool,  # noqa: FBT001 - a column of the table above
     found: str,
 ) -> None:
-    key = Key("", "", "owner", "*")
+    key = LimitKey("", "", "owner", "*")
     told = LimitList(query_id="q", client="", limits=lines, counts=())
     if found in ("running", "waiting"):
         assert only_kind(told, key, reset=reset) == found

@@ -6,7 +6,7 @@ from typing import Any
 
 from wms.cli.health import _children, _supervisor, row, service_parts
 from wms.cli.service_health import Heartbeat, summed_up
-from wms.embedded.supervisor import ChildState, State
+from wms.embedded.supervisor import ChildState, SupervisorState
 from wms.runtime import clock
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -97,9 +97,9 @@ def test_of_many_troubles_the_first_are_named() -> None:
     assert summed_up(["a", "b", "c", "d", "e"]) == "a; b; c; 2 more"
 
 
-def supervised(age: float = 0.0, pid: int | None = 7, **more: Any) -> State:
+def supervised(age: float = 0.0, pid: int | None = 7, **more: Any) -> SupervisorState:
     children = {"matcher": ChildState(pid=pid, starts=2, log="/data/services/matcher/matcher.log")}
-    return State(pid=1, system="s", children=children, written_at=clock.timestamp() - age, **more)
+    return SupervisorState(pid=1, system="s", children=children, written_at=clock.timestamp() - age, **more)
 
 
 def test_a_supervisor_is_told_of_when_something_is_wrong_with_it() -> None:

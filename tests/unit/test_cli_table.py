@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.unit.message_examples import AT, LINE, PLAN_LINE
 from wms.cli import health, job_table, limits, places, shares, why
 from wms.cli.keyboard import split
-from wms.cli.table import ALWAYS, GAP, Column, column, fitted, length, wrapped
-from wms.cli.top_screen import HEAD, Pace, Section, View, pressed, screen
+from wms.cli.table import ALWAYS, GAP, TableColumn, column, fitted, length, wrapped
+from wms.cli.top_screen import HEAD, JobRates, ScreenSection, ScreenView, pressed, screen
 from wms.errors import Rejected
 from wms.messages import replies
 from wms.messages.limits import Limit
@@ -97,7 +97,7 @@ LIMIT = replies.LimitLine(
     source="set",
     said_by="operator",
 )
-PART = health.Part(
+PART = health.ProcessHealth(
     name="pilot_submitter", up=True, pid=12_345, starts=3, since="3h05m", lag=0, note="handled 12,345, " * 6
 )
 VERDICT = replies.CeVerdict(
@@ -108,7 +108,7 @@ VERDICT = replies.CeVerdict(
 )
 
 
-def tables() -> dict[str, tuple[list[Column | str], list[list[str]], tuple[str, ...]]]:
+def tables() -> dict[str, tuple[list[TableColumn | str], list[list[str]], tuple[str, ...]]]:
     """Return each table with the ids that have to be whole."""
     counts = replies.LimitList(query_id="q", client="", limits=(LIMIT,), counts=())
     whole: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
@@ -168,7 +168,7 @@ def test_reasons_are_wrapped_and_not_cut() -> None:
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z", "M")) | st.just(" "), max_size=60)
 COLUMNS = st.builds(
-    Column,
+    TableColumn,
     st.sampled_from(["A", "SITE", "SLOTS>", "A LONG HEADING"]),
     st.integers(1, 9),
     st.sampled_from(["whole", "cut", "wrap"]),
@@ -178,7 +178,7 @@ COLUMNS = st.builds(
 
 @given(st.lists(COLUMNS, min_size=1, max_size=6), st.data(), st.integers(40, 200))
 def test_any_table_fits_or_is_shown_as_records(
-    columns: list[Column], data: st.DataObject, width: int
+    columns: list[TableColumn], data: st.DataObject, width: int
 ) -> None:
     row = st.lists(CELLS, min_size=len(columns), max_size=len(columns))
     rows = data.draw(st.lists(row, min_size=1, max_size=4))
@@ -190,7 +190,7 @@ def test_any_table_fits_or_is_shown_as_records(
 
 
 def test_ids_that_do_not_fit_make_records() -> None:
-    columns = [Column("SITE", ALWAYS), Column("CE", ALWAYS), Column("WHY", fit="wrap")]
+    columns = [TableColumn("SITE", ALWAYS), TableColumn("CE", ALWAYS), TableColumn("WHY", fit="wrap")]
     table = fitted(columns, [["s" * 50, "c" * 50, "because it is so"]], 80)
     assert table.as_records
     assert text(table.lines[:3]) == [f"SITE  {'s' * 50}", f"CE    {'c' * 50}", "WHY   because it is so"]
@@ -225,7 +225,7 @@ def test_jobs_are_sorted_by_a_column_and_shown_by_chosen_ones() -> None:
 
 # --- wms top ---------------------------------------------------------------------------------------------------------
 
-PACE = Pace(
+PACE = JobRates(
     now={"Waiting": 1_234, "Running": 56},
     last_minute={"Done": 120, "Failed": 3},
     failures={"MEMORY_LIMIT": 12, "EXIT_CODE": 3},
@@ -233,17 +233,19 @@ PACE = Pace(
 )
 
 
-def sections(count: int = 100) -> list[Section]:
+def sections(count: int = 100) -> list[ScreenSection]:
     made = tables()
     return [
-        Section("jobs", made["jobs"][0], [["1", *row[1:]] for row in made["jobs"][1]] * (count // 2), "none"),
-        Section("sites", made["sites"][0], made["sites"][1] * 3, "none"),
-        Section("pilots", made["pilots"][0], made["pilots"][1] * count, "none"),
-        Section("services", made["status"][0], made["status"][1] * 5, "none"),
+        ScreenSection(
+            "jobs", made["jobs"][0], [["1", *row[1:]] for row in made["jobs"][1]] * (count // 2), "none"
+        ),
+        ScreenSection("sites", made["sites"][0], made["sites"][1] * 3, "none"),
+        ScreenSection("pilots", made["pilots"][0], made["pilots"][1] * count, "none"),
+        ScreenSection("services", made["status"][0], made["status"][1] * 5, "none"),
     ]
 
 
-def shown(view: View, width: int, height: int, count: int = 100) -> tuple[list[str], View]:
+def shown(view: ScreenView, width: int, height: int, count: int = 100) -> tuple[list[str], ScreenView]:
     rows, view = screen(PACE, sections(count), view, width, height)
     lines = ["  ".join(row.cells) for row in rows]
     assert len(lines) <= height
@@ -252,24 +254,24 @@ def shown(view: View, width: int, height: int, count: int = 100) -> tuple[list[s
 
 
 def test_a_small_terminal_shows_one_section_after_the_other() -> None:
-    view, seen = View(), []
+    view, seen = ScreenView(), []
     for _ in range(4):
         lines, view = shown(view, 80, 24)
         assert len(lines) > 15
         seen.append(lines[HEAD].split()[0])
         view = pressed(view, "\t", 4, 16)
     assert seen == ["jobs", "sites", "pilots", "services"]
-    assert view == View()
+    assert view == ScreenView()
 
 
 def test_a_large_terminal_shows_all_of_them() -> None:
-    lines, _ = shown(View(), 200, 50)
+    lines, _ = shown(ScreenView(), 200, 50)
     titles = [line.split()[0] for line in lines if re.match(r"(jobs|sites|pilots|services) \(", line)]
     assert titles == ["jobs", "sites", "pilots", "services"]
 
 
 def test_the_head_tells_what_is_now_and_not_of_all_times() -> None:
-    lines, _ = shown(View(), 200, 24)
+    lines, _ = shown(ScreenView(), 200, 24)
     assert lines[
         1
     ] == "jobs now: 1,234 Waiting, 56 Running   last minute: 120 Done, 3 Failed (2.0 a second)" + ("")
@@ -277,7 +279,7 @@ def test_the_head_tells_what_is_now_and_not_of_all_times() -> None:
 
 
 def test_keys_page_through_a_section_and_stop_at_its_ends() -> None:
-    lines, view = shown(pressed(View(section=2), " ", 4, 16), 80, 24, 100)
+    lines, view = shown(pressed(ScreenView(section=2), " ", 4, 16), 80, 24, 100)
     assert "lines 17-" in lines[HEAD]
     lines, view = shown(pressed(view, "G", 4, 16), 80, 24, 100)
     last = view.line
@@ -288,11 +290,11 @@ def test_keys_page_through_a_section_and_stop_at_its_ends() -> None:
 
 
 def test_the_keys_are_told_and_q_ends() -> None:
-    view = pressed(View(), "?", 4, 16)
+    view = pressed(ScreenView(), "?", 4, 16)
     lines, _ = shown(view, 80, 24)
     assert any("one page down" in line for line in lines)
-    assert pressed(view, "q", 4, 16) == View()
-    assert pressed(View(), "q", 4, 16).ended
+    assert pressed(view, "q", 4, 16) == ScreenView()
+    assert pressed(ScreenView(), "q", 4, 16).ended
 
 
 def test_what_a_terminal_sends_is_told_apart_into_keys() -> None:

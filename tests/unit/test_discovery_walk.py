@@ -12,11 +12,11 @@ from tests.services.index_servers import queue
 from wms.discovery.address import Address, address, near, refusal
 from wms.discovery.admission import Asker, admits
 from wms.discovery.document import LEADS_LIMIT, SIZE_LIMIT, read_element, read_index
-from wms.discovery.memory import Memory, Terms
-from wms.discovery.server_answers import Element, Told
+from wms.discovery.memory import CacheLifetimes, Memory
+from wms.discovery.server_answers import FoundElement, ServerAnswer
 from wms.discovery.walk import Bounds, Found, Walk
 from wms.errors import Rejected
-from wms.glue.glue1 import ComputingElement
+from wms.glue.glue1 import GlueComputingElement
 from wms.site import ComputingElement as Offer
 
 DATA = Path(__file__).parents[1] / "data" / "glue"
@@ -27,8 +27,10 @@ def index(name: str) -> Address:
     return address(f"https://{name}.example.org/", "index")
 
 
-def element(site: str, *rules: str, name: str = "main") -> Element:
-    return Element(site=site, glue=ComputingElement(id=f"{site}/{name}", name=name, access_rules=rules))
+def element(site: str, *rules: str, name: str = "main") -> FoundElement:
+    return FoundElement(
+        site=site, glue=GlueComputingElement(id=f"{site}/{name}", name=name, access_rules=rules)
+    )
 
 
 # --- addresses -------------------------------------------------------------------------------------
@@ -221,8 +223,8 @@ GRID = {
 """Which indexes lead to which: with circles, and two ways to some."""
 
 
-def tells(name: str) -> Told:
-    return Told(elements=(element(name), element("common")), leads=tuple(map(index, GRID[name])))
+def tells(name: str) -> ServerAnswer:
+    return ServerAnswer(elements=(element(name), element("common")), leads=tuple(map(index, GRID[name])))
 
 
 def walked(order: tuple[str, ...]) -> tuple[Found, list[str]]:
@@ -265,7 +267,9 @@ def test_a_walk_has_an_end_however_deep_and_wide_the_hierarchy_is(
         count += 1
         each = left.pop()
         name = each.host.removesuffix(".example.org")
-        told = Told(leads=tuple(index(f"{name}-{n}") for n in range(9)), passed_over=(("dns:x", "no"),))
+        told = ServerAnswer(
+            leads=tuple(index(f"{name}-{n}") for n in range(9)), passed_over=(("dns:x", "no"),)
+        )
         left += walk.answered(each, told, "answered")
     assert count == asked
     visits = walk.report().visits
@@ -276,8 +280,8 @@ def test_a_walk_has_an_end_however_deep_and_wide_the_hierarchy_is(
 def test_elements_that_are_too_many_are_not_kept_and_that_is_said() -> None:
     walk = Walk(Bounds(elements=2))
     first, second = walk.begin([index("a"), index("b")])
-    walk.answered(first, Told(elements=(element("a"), element("b"))), "answered")
-    walk.answered(second, Told(elements=(element("c"),), leads=(index("d"),)), "answered")
+    walk.answered(first, ServerAnswer(elements=(element("a"), element("b"))), "answered")
+    walk.answered(second, ServerAnswer(elements=(element("c"),), leads=(index("d"),)), "answered")
     found = walk.report()
     assert [each.site for each in found.elements] == ["a", "b"]
     assert [each.why for each in found.visits] == ["", "over 2 elements", ""]
@@ -286,7 +290,7 @@ def test_elements_that_are_too_many_are_not_kept_and_that_is_said() -> None:
 def test_who_has_not_answered_is_late_and_who_told_of_it_is_said() -> None:
     walk = Walk(Bounds())
     [top] = walk.begin([index("top")])
-    [sweden, norway] = walk.answered(top, Told(leads=(index("sweden"), index("norway"))), "answered")
+    [sweden, norway] = walk.answered(top, ServerAnswer(leads=(index("sweden"), index("norway"))), "answered")
     walk.failed(norway, "failed", "404")
     [said, late, failed] = walk.report().visits
     assert (said.by, late.by, late.url, late.outcome) == ("", top.url, sweden.url, "late")
@@ -298,8 +302,8 @@ def test_who_has_not_answered_is_late_and_who_told_of_it_is_said() -> None:
 
 
 def test_answers_are_fresh_then_stand_in_then_are_forgotten() -> None:
-    memory = Memory(Terms(), lambda: 0.0)
-    memory.learned("x", Told(), 100.0)
+    memory = Memory(CacheLifetimes(), lambda: 0.0)
+    memory.learned("x", ServerAnswer(), 100.0)
     states = [memory.recall("x", 100.0 + after).state for after in (0, 29.9, 30, 599.9, 600)]
     assert states == ["fresh", "fresh", "stale", "stale", "unknown"]
     assert memory.recall("x", 112.0).age_seconds == 12.0
@@ -307,14 +311,14 @@ def test_answers_are_fresh_then_stand_in_then_are_forgotten() -> None:
 
 
 def test_who_fails_is_left_alone_twice_as_long_each_time_and_forgiven_at_once() -> None:
-    memory = Memory(Terms(), lambda: 0.0)
+    memory = Memory(CacheLifetimes(), lambda: 0.0)
     now, rests = 0.0, []
     for _ in range(7):
         memory.failed("x", "404", now)
         rests.append(next(s for s in range(2_000) if memory.recall("x", now + s).state != "resting"))
         now += rests[-1]
     assert rests == [30, 60, 120, 240, 480, 900, 900]
-    memory.learned("x", Told(), now)
+    memory.learned("x", ServerAnswer(), now)
     assert memory.recall("x", now).state == "fresh"
     memory.failed("x", "404", now)
     known = memory.recall("x", now + 29)
@@ -324,19 +328,19 @@ def test_who_fails_is_left_alone_twice_as_long_each_time_and_forgiven_at_once() 
 
 
 def test_not_more_servers_are_remembered_than_may_be() -> None:
-    memory = Memory(Terms(servers=2), lambda: 0.0)
+    memory = Memory(CacheLifetimes(servers=2), lambda: 0.0)
     for key in ("a", "b"):
-        memory.learned(key, Told(), 0.0)
+        memory.learned(key, ServerAnswer(), 0.0)
     memory.recall("a", 1.0)
     memory.failed("c", "404", 1.0)
     assert [memory.recall(key, 1.0).state for key in ("a", "b", "c")] == ["fresh", "unknown", "resting"]
 
 
 def test_not_more_elements_are_remembered_than_may_be() -> None:
-    memory = Memory(Terms(elements=3), lambda: 0.0)
+    memory = Memory(CacheLifetimes(elements=3), lambda: 0.0)
     for key in ("a", "a", "b", "b"):
-        memory.learned(key, Told(elements=(element(key),)), 0.0)
-    memory.learned("c", Told(elements=(element("c"), element("d"))), 0.0)
+        memory.learned(key, ServerAnswer(elements=(element(key),)), 0.0)
+    memory.learned("c", ServerAnswer(elements=(element("c"), element("d"))), 0.0)
     assert [memory.recall(key, 0.0).state for key in ("a", "b", "c")] == ["unknown", "fresh", "fresh"]
 
 

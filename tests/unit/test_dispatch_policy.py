@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wms.dispatch.policy import COMMENT_LIMIT, VALUE_LIMIT, Policy, attributes, comment, environment, of_ad
+from wms.dispatch.policy import COMMENT_LIMIT, VALUE_LIMIT, JobPolicy, attributes, comment, environment, of_ad
 from wms.matching.grouping import Requirements
 from wms.provisioning.purpose import GROUPS, Purpose
 
-POLICY = Policy(
+POLICY = JobPolicy(
     vo="lhcb",
     owner_groups=("lhcb_user", "lhcb_prod"),
     cores=8,
@@ -32,12 +32,12 @@ def test_what_is_required_has_a_name_everywhere():
         "wms vo=lhcb; owner_groups=lhcb_user,lhcb_prod; cores=8; cpu_seconds=50000;"
     )
     assert of_ad(POLICY)["WmsPolicyOwnerGroups"] == "lhcb_user,lhcb_prod"
-    assert (environment(Policy()), comment(Policy()), of_ad(Policy())) == ({}, "", {})
+    assert (environment(JobPolicy()), comment(JobPolicy()), of_ad(JobPolicy())) == ({}, "", {})
 
 
 @given(st.text(max_size=2_000), st.lists(st.text(max_size=100), max_size=50))
 def test_whatever_jobs_say_it_is_short_and_on_one_line(text: str, groups: list[str]):
-    policy = Policy(vo=text, owner_groups=tuple(groups), hosts=text)
+    policy = JobPolicy(vo=text, owner_groups=tuple(groups), hosts=text)
     for value in (*environment(policy).values(), comment(policy)):
         assert value.isascii()
         assert value.isprintable()

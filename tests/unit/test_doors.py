@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.pilot_submitter.ce_endpoints import FIRST_PAUSE, LONGEST_PAUSE, Door, Doors, Terms
+from services.pilot_submitter.ce_endpoints import FIRST_PAUSE, LONGEST_PAUSE, Door, Doors, EndpointTerms
 from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Request
@@ -30,7 +30,7 @@ def nothing(tmp_path_factory: pytest.TempPathFactory) -> LocalDispatcher:
 
 @pytest.fixture
 def door(clock: Clock, nothing: LocalDispatcher) -> Door:
-    return Door(("A", "ce"), nothing, clock, Terms(kind="slurm", follow_every_seconds=10.0))
+    return Door(("A", "ce"), nothing, clock, EndpointTerms(kind="slurm", follow_every_seconds=10.0))
 
 
 def pauses(door: Door, clock: Clock, failures: int) -> Sequence[float]:
@@ -91,7 +91,7 @@ def test_a_pilot_asks_for_what_it_is_said_to_bring(clock: Clock, nothing: LocalD
     asks = DoorTerms(
         kind="slurm", walltime_seconds=900, constraint="avx", gres="gpu:1", attributes={"qos": "low"}
     )
-    terms = Terms(kind="slurm", asks=asks)
+    terms = EndpointTerms(kind="slurm", asks=asks)
     element = ComputingElement(
         site="A", ce="ce", slots=8, max_cpu_time=60, memory_mb=4_000, cores_per_pilot=4, slots_per_pilot=4
     )

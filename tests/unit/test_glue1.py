@@ -17,7 +17,7 @@ DATA = Path(__file__).parents[1] / "data" / "glue"
 STATED = Offer(site="EXAMPLE-T2", ce="long", slots=0, max_cpu_time=0, cores_per_pilot=8, slots_per_pilot=8)
 
 
-def bdii() -> glue1.ComputingElement:
+def bdii() -> glue1.GlueComputingElement:
     """Return the one element of a site of a BDII."""
     [element] = ldif.glue1_elements(ldif.read_ldif((DATA / "bdii.ldif").read_bytes())[0])
     return element
@@ -48,7 +48,7 @@ def test_the_ad_tells_minutes_and_leaves_out_what_is_not_known():
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(elements())
-def test_an_element_is_read_from_its_ad_as_the_same(element: glue1.ComputingElement):
+def test_an_element_is_read_from_its_ad_as_the_same(element: glue1.GlueComputingElement):
     assert ad.element_of(ad.attributes(element)) == element
 
 
@@ -114,11 +114,11 @@ def test_a_queue_that_takes_no_jobs_offers_no_slots(status: str):
     ("element", "key"),
     [
         (replace(bdii(), max_wall_seconds=UNKNOWN, max_cpu_seconds=UNLIMITED), "max_cpu_time"),
-        (replace(bdii(), total_cpus=UNKNOWN, hosts=glue1.Hosts()), "slots"),
+        (replace(bdii(), total_cpus=UNKNOWN, hosts=glue1.GlueHosts()), "slots"),
         (replace(bdii(), access_rules=("/DC=org/CN=Alice",)), "vos"),
     ],
 )
-def test_what_neither_says_is_asked_of_the_configuration(element: glue1.ComputingElement, key: str):
+def test_what_neither_says_is_asked_of_the_configuration(element: glue1.GlueComputingElement, key: str):
     with pytest.raises(Rejected, match="GLUE_INCOMPLETE") as refused:
         offer.offered(element, STATED)
     assert f"`{key}`" in refused.value.remedy

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.unit.glue_strategies import elements
 from wms.errors import Rejected
-from wms.glue.ad import Ad
+from wms.glue.ad import GlueAd
 from wms.glue.classad import read_attributes, read_classad, write_classad
-from wms.glue.glue1 import ComputingElement, StorageBinding
+from wms.glue.glue1 import GlueComputingElement, StorageBinding
 from wms.glue.quantity import UNLIMITED
 
 GLITE = (Path(__file__).parents[1] / "data" / "glue" / "glite.ad").read_text()
@@ -62,8 +62,8 @@ def test_it_is_written_and_read_as_the_same():
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(elements())
-def test_any_ad_is_written_and_read_as_the_same(element: ComputingElement):
-    ad = Ad(element=element, updated_at=AT, lifetime_seconds=600)
+def test_any_ad_is_written_and_read_as_the_same(element: GlueComputingElement):
+    ad = GlueAd(element=element, updated_at=AT, lifetime_seconds=600)
     assert read_classad(write_classad(ad)) == ad
 
 

@@ -53,7 +53,7 @@ DYNAMIC = {
 }
 
 
-def element(published: dict[str, int]) -> glue1.ComputingElement:
+def element(published: dict[str, int]) -> glue1.GlueComputingElement:
     texts = {name: [str(value)] for name, value in published.items()}
     return glue1.element({"GlueCEUniqueID": ["ce/queue"], **texts}, {}, [])
 

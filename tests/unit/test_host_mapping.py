@@ -11,7 +11,7 @@ from wms.dispatch.mapping import BUILT_IN, WORD, Asked, HostMapping, Kind
 from wms.dispatch.port import Request
 from wms.errors import Rejected
 from wms.matching.node_facts import POLICIES
-from wms.provisioning.host_requirements import Bound
+from wms.provisioning.host_requirements import HostTerm
 
 KINDS: tuple[Kind, ...] = ("slurm", "arc", "htcondor", "pbs", "pbspro", "lsf")
 SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"
@@ -19,17 +19,17 @@ FEATURES = {SOFTWARE: "--constraint={value}"}
 
 
 def ask(
-    kind: Kind, *bounds: Bound, base: Request | None = None, own: Mapping[str, str] | None = None
+    kind: Kind, *bounds: HostTerm, base: Request | None = None, own: Mapping[str, str] | None = None
 ) -> Asked:
     return HostMapping(kind, own).ask(base or Request(), bounds)
 
 
-def memory(number: float, relation: str = ">=") -> Bound:
-    return Bound("gluehostmainmemoryramsize", relation, number)  # type: ignore[arg-type] # one of them
+def memory(number: float, relation: str = ">=") -> HostTerm:
+    return HostTerm("gluehostmainmemoryramsize", relation, number)  # type: ignore[arg-type] # one of them
 
 
-def software(word: str) -> Bound:
-    return Bound(SOFTWARE.lower(), "member", word)
+def software(word: str) -> HostTerm:
+    return HostTerm(SOFTWARE.lower(), "member", word)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,10 +53,10 @@ def test_slurm_is_asked_by_constraints_that_the_site_names() -> None:
 
 def test_slurm_is_asked_for_gpus_processors_and_time() -> None:
     wanted = (
-        Bound("gpunumber", ">=", 2),
-        Bound("gluehostarchitecturesmpsize", ">", 3),
-        Bound("numberofprocessors", ">=", 4),
-        Bound("gluecepolicymaxwallclocktime", ">=", 90),
+        HostTerm("gpunumber", ">=", 2),
+        HostTerm("gluehostarchitecturesmpsize", ">", 3),
+        HostTerm("numberofprocessors", ">=", 4),
+        HostTerm("gluecepolicymaxwallclocktime", ">=", 90),
     )
     request = ask("slurm", *wanted, base=Request(walltime_seconds=3600)).request
     assert request == Request(cores=4, walltime_seconds=5400, gres="gpu:2", attributes={"mincpus": "4"})
@@ -72,8 +72,8 @@ def test_arc_is_asked_by_relations() -> None:
 
 def test_htcondor_is_asked_by_an_expression() -> None:
     wanted = (
-        Bound("gluehostarchitectureplatformtype", "==", "x86_64"),
-        Bound("gluehostarchitecturesmpsize", ">=", 8),
+        HostTerm("gluehostarchitectureplatformtype", "==", "x86_64"),
+        HostTerm("gluehostarchitecturesmpsize", ">=", 8),
     )
     constraint = ask("htcondor", *wanted, base=Request(constraint="HasSingularity")).request.constraint
     assert constraint == '((HasSingularity) && (TARGET.Arch == "x86_64")) && (TARGET.TotalCpus >= 8)'
@@ -99,12 +99,12 @@ def test_subsets_of_nodes_are_asked_for_as_pbs_and_lsf_are_used_to(
 
 
 def test_of_numbers_of_a_pbs_node_the_larger_counts_and_of_lsfs_resources_none_is_said_twice() -> None:
-    gpus = Bound("gpunumber", ">=", 2)
+    gpus = HostTerm("gpunumber", ">=", 2)
     assert ask("pbs", gpus, base=Request(constraint="gpus=1:ib")).request.constraint == "gpus=2:ib"
     own = {"Scratch": '-R "rusage[scratch={value}]"'}
-    asked = ask("lsf", Bound("scratch", ">=", 5), gpus, own=own)
+    asked = ask("lsf", HostTerm("scratch", ">=", 5), gpus, own=own)
     assert (asked.request.gres, asked.request.attributes) == ("scratch=5", {"gpu": "num=2"})
-    twice = ask("lsf", Bound("scratch", ">=", 5), base=Request(gres="scratch=3"), own=own)
+    twice = ask("lsf", HostTerm("scratch", ">=", 5), base=Request(gres="scratch=3"), own=own)
     assert [each.reason for each in twice.unasked] == ["scratch=3 is asked for already"]
 
 
@@ -117,9 +117,9 @@ def test_sites_add_and_replace_rules_and_say_the_units() -> None:
     }
     wanted = (
         memory(100),
-        Bound("scratchmb", ">=", 1025),
-        Bound("gluehostbenchmarksi00", "<", 400),
-        Bound("gluehostnetworkadapteroutboundip", "==", value=True),
+        HostTerm("scratchmb", ">=", 1025),
+        HostTerm("gluehostbenchmarksi00", "<", 400),
+        HostTerm("gluehostnetworkadapteroutboundip", "==", value=True),
     )
     request = ask("slurm", *wanted, own=own).request
     assert request == Request(memory_mb=200, constraint="slow&outbound", attributes={"tmp": "2"})
@@ -129,13 +129,13 @@ def test_sites_add_and_replace_rules_and_say_the_units() -> None:
     ("bound", "reason"),
     [
         (memory(300, "<="), "this element has no rule for it"),
-        (Bound("gluehostmainmemoryramsize", "==", value=False), "this element has no rule for it"),
-        (Bound("gluehostmainmemoryramsize", "==", "much"), "its value is no number"),
+        (HostTerm("gluehostmainmemoryramsize", "==", value=False), "this element has no rule for it"),
+        (HostTerm("gluehostmainmemoryramsize", "==", "much"), "its value is no number"),
         (memory(1e30), "its value is beyond all bounds"),
         (memory(-1), "its value is beyond all bounds"),
     ],
 )
-def test_what_cannot_be_asked_for_is_told_and_changes_nothing(bound: Bound, reason: str) -> None:
+def test_what_cannot_be_asked_for_is_told_and_changes_nothing(bound: HostTerm, reason: str) -> None:
     asked = ask("slurm", bound)
     assert asked.request == Request()
     assert [each.reason for each in asked.unasked] == [reason]
@@ -168,7 +168,9 @@ def test_hostile_values_get_nowhere(kind: Kind, text: str) -> None:
         "Soft": SOFT.get(kind, "--constraint={value}"),
         "More": "other={value}",
     }
-    asked = HostMapping(kind, own).ask(Request(), [Bound("soft", "member", text), Bound("more", "==", text)])
+    asked = HostMapping(kind, own).ask(
+        Request(), [HostTerm("soft", "member", text), HostTerm("more", "==", text)]
+    )
     if kind == "htcondor" and text == "a b":
         assert asked.request.constraint == 'TARGET.Soft == "a b"'
     else:
@@ -193,7 +195,7 @@ def test_what_of_any_text_is_passed_on_is_one_word(text: str) -> None:
 @settings(deadline=None)
 @given(value=st.floats() | st.integers())
 def test_what_of_any_number_is_passed_on_is_a_whole_number_in_bounds(value: float) -> None:
-    asked = ask("slurm", Bound("gpunumber", ">=", value), memory(value))
+    asked = ask("slurm", HostTerm("gpunumber", ">=", value), memory(value))
     assert asked.request.memory_mb in range(2**31)
     assert asked.request.gres == "" or asked.request.gres.removeprefix("gpu:").isdecimal()
 

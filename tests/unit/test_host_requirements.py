@@ -11,7 +11,13 @@ from wms.classad.ad import Ad, Given
 from wms.classad.expression import Expression
 from wms.classad.folding import truth
 from wms.classad.match import evaluate, satisfied
-from wms.provisioning.host_requirements import Bound, HostRequirements, host_requirements, remaining, tightest
+from wms.provisioning.host_requirements import (
+    HostRequirements,
+    HostTerm,
+    host_requirements,
+    remaining,
+    tightest,
+)
 
 DATA = Path(__file__).parents[1] / "data" / "classad"
 SI00, LIMIT = "GlueHostBenchmarkSI00", "GlueCEPolicyMaxCPUTime"
@@ -56,20 +62,20 @@ def bounds(text: str) -> list[str]:
 def test_the_references_element_decides_the_policy_and_the_host_is_forwarded() -> None:
     found = host_requirements(nested(), element(**{LIMIT: 1500}), {SI00})
     assert found.left == "other.gluehostbenchmarksi00 > 500"
-    assert found.bounds == (Bound("gluehostbenchmarksi00", ">", 500),)
+    assert found.bounds == (HostTerm("gluehostbenchmarksi00", ">", 500),)
     assert not found.unasked
 
 
 def test_the_references_hosts_decide_the_branch_and_the_policy_is_forwarded() -> None:
     slow = host_requirements(nested(), element(), {LIMIT})
-    assert slow.bounds == (Bound("gluecepolicymaxcputime", ">", 2000),)
+    assert slow.bounds == (HostTerm("gluecepolicymaxcputime", ">", 2000),)
     fast = host_requirements(nested(), element(**{SI00: 501}), {LIMIT})
-    assert fast.bounds == (Bound("gluecepolicymaxcputime", ">", 1000),)
+    assert fast.bounds == (HostTerm("gluecepolicymaxcputime", ">", 1000),)
 
 
 def test_where_both_are_forwarded_what_both_branches_ask_is_asked_and_the_rest_is_told() -> None:
     found = host_requirements(nested(), element(), {SI00, LIMIT})
-    assert found.bounds == (Bound("gluecepolicymaxcputime", ">", 1000),)
+    assert found.bounds == (HostTerm("gluecepolicymaxcputime", ">", 1000),)
     assert [each.reason for each in found.unasked] == ["which of two things is asked depends on the host"]
 
 
@@ -183,7 +189,7 @@ def test_bounds_are_true_of_every_good_host_and_of_no_other_if_nothing_is_told_b
         assert not all(met), found
 
 
-def _met(bound: Bound, host: Ad) -> bool:
+def _met(bound: HostTerm, host: Ad) -> bool:
     name = f"other.{bound.attribute}"
     if isinstance(bound.value, bool):
         return truth(evaluate(Expression.parse(name), host)) is bound.value
@@ -232,13 +238,13 @@ def test_what_no_bound_says_is_told_with_its_reason(text: str, reason: str) -> N
 
 def test_what_the_job_says_of_itself_is_put_in() -> None:
     found = left("other.Mem >= MY.Image * 2", own="[Image = 100]")
-    assert found.bounds == (Bound("mem", ">=", 200),)
+    assert found.bounds == (HostTerm("mem", ">=", 200),)
 
 
 def test_what_an_element_reckons_from_what_is_forwarded_is_forwarded_with_it() -> None:
     found = left("other.PerCore > 5 && other.Wall > 1", "[Mem = 8; PerCore = Mem / 2; Wall = 2]", "Mem")
-    assert found.bounds == (Bound("percore", ">", 5),)
+    assert found.bounds == (HostTerm("percore", ">", 5),)
 
 
 def test_a_number_and_a_truth_are_two_bounds() -> None:
-    assert len(tightest([Bound("a", "==", 1), Bound("a", "==", True)])) == 2
+    assert len(tightest([HostTerm("a", "==", 1), HostTerm("a", "==", True)])) == 2

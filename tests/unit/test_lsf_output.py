@@ -7,7 +7,7 @@ import pytest
 from services.advertiser.lsf import element
 from services.advertiser.lsf_output import LsfQueue, hosts, minutes, names_of, queues, without_twins
 from wms.errors import Rejected
-from wms.glue.glue1 import ComputingElement
+from wms.glue.glue1 import GlueComputingElement
 from wms.glue.quantity import UNKNOWN, UNLIMITED
 
 DATA = Path(__file__).parents[1] / "data" / "lsf"
@@ -18,7 +18,7 @@ def queue(name: str) -> LsfQueue:
     return found
 
 
-def seen(name: str, machines: str = "bhosts") -> ComputingElement:
+def seen(name: str, machines: str = "bhosts") -> GlueComputingElement:
     return element("glasgow", queue(name), hosts((DATA / f"{machines}.json").read_bytes()))
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, Terms
-from services.pilot_submitter.host_requests import Asking
+from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
+from services.pilot_submitter.host_requests import HostRequests
 from services.pilot_submitter.script_answers import RETRY_SECONDS, ScriptAnswers, Version
 from services.pilot_submitter.script_questions import WANTED_LIMIT, WantedQuestions
 from tests.unit.test_asking import asks, element
@@ -29,8 +29,8 @@ from wms.dispatch.mapping_script import (
 from wms.dispatch.port import Request
 from wms.errors import Rejected, Unavailable
 from wms.provisioning.demand import Avoided
-from wms.provisioning.host_requirements import Bound
-from wms.provisioning.pilot_class import Hosts
+from wms.provisioning.host_requirements import HostTerm
+from wms.provisioning.pilot_class import PilotClass
 from wms.site import AdvertisedElement
 
 NAMED: dict[Kind, tuple[str, ...]] = {
@@ -41,7 +41,7 @@ NAMED: dict[Kind, tuple[str, ...]] = {
     "pbspro": ("-l select",),
     "lsf": ("select", "rusage"),
 }
-SCRATCH, SOFT = Bound("scratchmb", ">=", 2_000), Bound("soft", "member", "avx512")
+SCRATCH, SOFT = HostTerm("scratchmb", ">=", 2_000), HostTerm("soft", "member", "avx512")
 
 
 def mapping(kind: Kind = "slurm", answers: dict[str, Outcome] | None = None, **own: str) -> ScriptedMapping:
@@ -49,7 +49,7 @@ def mapping(kind: Kind = "slurm", answers: dict[str, Outcome] | None = None, **o
     return ScriptedMapping(kind, own, script, {} if answers is None else answers)
 
 
-def question(it: ScriptedMapping, *bounds: Bound, base: Request | None = None) -> str:
+def question(it: ScriptedMapping, *bounds: HostTerm, base: Request | None = None) -> str:
     return it.ask(base or Request(), bounds or (SCRATCH, SOFT)).question
 
 
@@ -77,7 +77,7 @@ def request(kind: Kind, *options: str, base: Request | None = None) -> Request:
 
 
 def test_a_script_is_asked_for_its_own_attributes_alone_and_is_told_what_rules_asked_for() -> None:
-    memory = Bound("gluehostmainmemoryramsize", ">=", 8_000)
+    memory = HostTerm("gluehostmainmemoryramsize", ">=", 8_000)
     asked = mapping().ask(Request(cores=2), [memory, SOFT, SCRATCH])
     assert asked.avoided == WAITS
     told = json.loads(asked.question)
@@ -101,7 +101,7 @@ def test_a_script_is_asked_for_its_own_attributes_alone_and_is_told_what_rules_a
 
 
 def test_what_rules_are_enough_for_asks_no_script() -> None:
-    asked = mapping().ask(Request(), [Bound("gluehostmainmemoryramsize", ">=", 8_000)])
+    asked = mapping().ask(Request(), [HostTerm("gluehostmainmemoryramsize", ">=", 8_000)])
     assert (asked.question, asked.avoided, asked.request.memory_mb) == ("", "", 8_000)
 
 
@@ -109,13 +109,13 @@ def test_what_rules_are_enough_for_asks_no_script() -> None:
     "value", ["a b", "$(id)", "a\nb", 'x"', "-x", "{}", "", "a;b", 1e300, float("inf"), 2**60]
 )
 def test_only_plain_words_and_numbers_reach_a_script(value: str | float) -> None:
-    asked = mapping().ask(Request(), [Bound("soft", "==", value)])
+    asked = mapping().ask(Request(), [HostTerm("soft", "==", value)])
     assert (asked.question, asked.avoided) == ("", "")
     assert [each.reason for each in asked.unasked] == ["its value is no plain word or number"]
 
 
 def test_a_question_is_bounded() -> None:
-    many = [Bound("soft", "member", f"x{number}") for number in range(1_000)]
+    many = [HostTerm("soft", "member", f"x{number}") for number in range(1_000)]
     asked = mapping().ask(Request(), many)
     assert asked.question == ""
     assert "no question of over 16,384 characters" in asked.avoided
@@ -288,15 +288,15 @@ class Element:
         nothing = LocalDispatcher(Path("/nowhere"), (), {})
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
         self.answers = ScriptAnswers(self.script, clock)
-        self.door = Door(("A", "ce"), nothing, clock, Terms(kind="slurm", asks=terms), self.answers)
+        self.door = Door(("A", "ce"), nothing, clock, EndpointTerms(kind="slurm", asks=terms), self.answers)
         self.doors = Doors(nothing, clock, [self.door])
-        self.asking = Asking(self.doors, clock)
+        self.asking = HostRequests(self.doors, clock)
         assert self.door.mapping is not None
         self.ad: AdvertisedElement = element(told={}, forwards=tuple(sorted(self.door.mapping.forwarded)))
 
     def hosts(
         self, requirements: str = "other.ScratchMB >= 2000", owner: str = "a"
-    ) -> Hosts | Avoided | None:
+    ) -> PilotClass | Avoided | None:
         return self.asking.hosts(asks(requirements, owner=owner), self.ad)
 
     def avoided(self, requirements: str = "other.ScratchMB >= 2000") -> str:
@@ -314,11 +314,11 @@ async def test_an_element_is_avoided_until_its_script_has_answered_and_other_wor
     at = Element()
     assert at.avoided() == WAITS
     assert at.hosts("") is None
-    assert isinstance(at.hosts("other.GlueHostMainMemoryRAMSize >= 8000"), Hosts)
+    assert isinstance(at.hosts("other.GlueHostMainMemoryRAMSize >= 8000"), PilotClass)
     assert at.told().avoided == WAITS
     assert not await at.doors.ask_scripts()
     found = at.hosts()
-    assert isinstance(found, Hosts)
+    assert isinstance(found, PilotClass)
     assert found.asked == ("scratchmb >= 2000 as --tmp=2 by the site's script",)
     assert found.sure
     assert at.told().hosts == found
@@ -336,7 +336,7 @@ async def test_a_question_is_asked_once_and_again_when_the_script_is_another() -
     assert at.avoided() == WAITS
     await at.doors.ask_scripts()
     found = at.hosts()
-    assert isinstance(found, Hosts)
+    assert isinstance(found, PilotClass)
     assert "--tmp=7" in str(found)
 
 
@@ -351,13 +351,13 @@ async def test_a_failure_is_told_and_tried_again_after_a_while(says: bytes | Una
         ("its mapping script has not ended within 5 s", "its mapping script prints no answer")
     )
     assert at.told().avoided == why
-    assert isinstance(at.hosts("other.GlueHostMainMemoryRAMSize >= 8000"), Hosts)
+    assert isinstance(at.hosts("other.GlueHostMainMemoryRAMSize >= 8000"), PilotClass)
     await at.doors.ask_scripts()
     assert len(at.script.asked) == 1
     at.now, at.script.says = RETRY_SECONDS, good
     assert at.avoided() == why, "what is wanted anew is asked in the next round"
     await at.doors.ask_scripts()
-    assert isinstance(at.hosts(), Hosts)
+    assert isinstance(at.hosts(), PilotClass)
 
 
 async def test_however_many_questions_wait_few_are_remembered_and_all_are_answered() -> None:
@@ -389,7 +389,7 @@ async def test_an_owner_with_very_many_questions_delays_anothers_by_one() -> Non
     for each in theirs:
         assert isinstance(at.hosts(each, "b"), Avoided)
         await at.doors.ask_scripts()
-        assert isinstance(at.hosts(each, "b"), Hosts), "it is b's turn"
+        assert isinstance(at.hosts(each, "b"), PilotClass), "it is b's turn"
         await at.doors.ask_scripts()
 
 
@@ -398,7 +398,7 @@ async def test_a_question_of_two_owners_is_asked_once() -> None:
     for owner in ("a", "b"):
         at.hosts(owner=owner)
     assert not await at.doors.ask_scripts()
-    assert isinstance(at.hosts(owner="b"), Hosts)
+    assert isinstance(at.hosts(owner="b"), PilotClass)
     assert len(at.script.asked) == 1
 
 

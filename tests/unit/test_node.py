@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from services.job_agent import node
-from services.job_agent.node import Node, clock_mhz, gpus, measure
-from services.job_agent.offered import Offered, read
+from services.job_agent.node import NodeJudge, clock_mhz, gpus, measure
+from services.job_agent.offered import DecodedOffer, read
 from wms.ids import Epoch, JobId
 from wms.matching.ads import advertised
 from wms.matching.clauses import fits
@@ -39,7 +39,7 @@ def config(ad: str = TOLD, **resource: Any) -> PilotConfig:
     return msgspec.convert(said, PilotConfig)
 
 
-def job(requirements: str, **more: Any) -> Offered:
+def job(requirements: str, **more: Any) -> DecodedOffer:
     description = {"executable": "true", "requirements": requirements, **more}
     return read(OfferedJob(
         job_id=JobId(1), epoch=Epoch(1), owner="ann", owner_group="g", vo="v",
@@ -48,7 +48,7 @@ def job(requirements: str, **more: Any) -> Offered:
 
 
 def fault(requirements: str, **more: Any) -> str:
-    return Node(config(), MEASURED).fault(job(requirements, **more))
+    return NodeJudge(config(), MEASURED).fault(job(requirements, **more))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_own_attributes_of_the_job_are_looked_at() -> None:
 
 
 def test_what_failed_is_told_with_requests_so_that_it_is_not_offered_again() -> None:
-    here = Node(config(), MEASURED)
+    here = NodeJudge(config(), MEASURED)
     assert not here.unfit
     here.fault(job("other.GlueHostMainMemoryRAMSize  >  2000"))
     here.fault(job("other.GlueHostMainMemoryRAMSize > 10"))
@@ -117,7 +117,7 @@ def test_what_failed_is_told_with_requests_so_that_it_is_not_offered_again() -> 
 
 
 def test_only_so_many_are_remembered() -> None:
-    here = Node(config(), MEASURED)
+    here = NodeJudge(config(), MEASURED)
     for number in range(node.UNFIT_LIMIT + 5):
         assert here.fault(job(f"other.GlueHostMainMemoryRAMSize > {number + 1000}"))
     assert len(here.unfit) == node.UNFIT_LIMIT
@@ -127,7 +127,7 @@ def test_a_pilot_without_the_library_says_so_and_takes_no_jobs_with_requirements
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(node, "can_evaluate", lambda: False)
-    here = Node(config(), MEASURED)
+    here = NodeJudge(config(), MEASURED)
     assert here.unfit == (NOTHING_EVALUATED,)
     assert "no library" in here.fault(job("true"))
     assert here.fault(job("")) == ""
@@ -140,7 +140,7 @@ def test_this_machine_is_measured(tmp_path: Path) -> None:
     assert found["GlueHostApplicationSoftwareRunTimeEnvironment"] == ("APP1",)
     assert "GlueHostApplicationSoftwareRunTimeEnvironment" not in measure(config())
     wanted = "other.GlueHostArchitectureSMPSize >= 1 && other.GlueHostMainMemoryRAMSize > 100 && isString(other.GlueHostOperatingSystemName)"
-    assert Node(config("")).fault(job(wanted)) == ""
+    assert NodeJudge(config("")).fault(job(wanted)) == ""
 
 
 def test_clocks_and_gpus_are_read(tmp_path: Path) -> None:

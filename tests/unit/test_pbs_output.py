@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from services.advertiser.config import PbsSettings
+from services.advertiser.config import PbsQueues
 from services.advertiser.pbs import elements
 from services.advertiser.pbs_output import PbsQueue, duration, memory_mb, nodes, nodes_of, queues
 from services.advertiser.queues import wanted
 from wms.errors import Rejected
-from wms.glue.glue1 import ComputingElement
+from wms.glue.glue1 import GlueComputingElement
 from wms.glue.quantity import UNKNOWN
 
 DATA = Path(__file__).parents[1] / "data" / "pbs"
@@ -19,7 +19,7 @@ def printed(flavour: str, what: str) -> str:
     return (DATA / f"{flavour}-{what}.txt").read_text()
 
 
-def read(flavour: str) -> dict[str, ComputingElement]:
+def read(flavour: str) -> dict[str, GlueComputingElement]:
     found = elements("glasgow", printed(flavour, "queues"), printed(flavour, "nodes"))
     return {each.name: each for each in found}
 
@@ -125,7 +125,7 @@ def test_what_is_no_output_of_pbs_is_refused(text: str) -> None:
 
 def test_queues_are_advertised_by_name_and_one_that_says_too_little_is_not() -> None:
     found = list(read("torque").values())
-    settings = PbsSettings(site="glasgow", names={"long": "ce-long"}, slots_per_pilot=4)
+    settings = PbsQueues(site="glasgow", names={"long": "ce-long"}, slots_per_pilot=4)
     seen = {each.offer.ce: each.offer for each in wanted(settings, found, dispatcher="pbs")}
     assert set(seen) == {"ce-long", "short"}, "old says no walltime"
     offer = seen["ce-long"]

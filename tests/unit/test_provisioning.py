@@ -13,12 +13,12 @@ from tests.unit.taskqueue_strategies import asks
 from wms.matching.ads import advertised
 from wms.matching.canary import OWNER as CANARY
 from wms.matching.grouping import Requirements, processor_tags
-from wms.matching.limits import Count, Key, Limit, Limits
+from wms.matching.limits import Count, LimitKey, LimitRule, LimitSet
 from wms.matching.node_facts import wish
-from wms.provisioning.demand import Avoided, Waiting, gather, reach
+from wms.provisioning.demand import Avoided, QueuedWork, gather, reach
 from wms.provisioning.limit_headroom import ARRIVAL_SECONDS, Leeway
-from wms.provisioning.pilot_class import Hosts
-from wms.provisioning.plan import Caps, Pilots, Plan, plan
+from wms.provisioning.pilot_class import PilotClass
+from wms.provisioning.plan import Caps, PilotSupply, Plan, plan
 from wms.site import AdvertisedElement, ComputingElement, Resource
 
 
@@ -36,8 +36,8 @@ def elements(number: int, **fields: Any) -> list[ComputingElement]:
     return [element(f"ce{n}", **fields) for n in range(number)]
 
 
-def under_way(ce: str = "ce0", **fields: Any) -> Pilots:
-    return Pilots(**({"site": "A", "ce": ce, "vo": "v"} | fields))
+def under_way(ce: str = "ce0", **fields: Any) -> PilotSupply:
+    return PilotSupply(**({"site": "A", "ce": ce, "vo": "v"} | fields))
 
 
 def counts(made: Plan) -> dict[str, int]:
@@ -45,20 +45,20 @@ def counts(made: Plan) -> dict[str, int]:
 
 
 def test_each_job_is_counted_once_over_identical_elements():
-    made = plan([Waiting(asks(), 7)], elements(5))
+    made = plan([QueuedWork(asks(), 7)], elements(5))
     assert sum(order.count for order in made.orders) == 7
     assert sorted(counts(made).values()) == [1, 1, 1, 2, 2]
 
 
 def test_orders_are_in_proportion_to_room():
     ads = [element("small", max_pilots=10), element("large", max_pilots=30)]
-    assert counts(plan([Waiting(asks(), 20)], ads)) == {"small": 5, "large": 15}
+    assert counts(plan([QueuedWork(asks(), 20)], ads)) == {"small": 5, "large": 15}
 
 
 def test_one_of_equal_elements_is_drawn_each_as_often_as_the_others():
     rng = Random(7).random
     drawn = Counter(
-        order.ce for _ in range(4_000) for order in plan([Waiting(asks(), 1)], elements(4), rng=rng).orders
+        order.ce for _ in range(4_000) for order in plan([QueuedWork(asks(), 1)], elements(4), rng=rng).orders
     )
     assert sum(drawn.values()) == 4_000
     # Of three degrees of freedom, one in a thousand is above 16.3.
@@ -68,7 +68,10 @@ def test_one_of_equal_elements_is_drawn_each_as_often_as_the_others():
 def test_an_element_with_more_room_is_no_matter_of_chance():
     ads = [element("small", max_pilots=10), element("large", max_pilots=30)]
     for seed in range(20):
-        assert counts(plan([Waiting(asks(), 20)], ads, rng=Random(seed).random)) == {"small": 5, "large": 15}
+        assert counts(plan([QueuedWork(asks(), 20)], ads, rng=Random(seed).random)) == {
+            "small": 5,
+            "large": 15,
+        }
 
 
 def test_with_the_random_choice_any_element_that_fits_is_drawn_whatever_room_it_has():
@@ -76,14 +79,14 @@ def test_with_the_random_choice_any_element_that_fits_is_drawn_whatever_room_it_
     rng = Random(5).random
     drawn: Counter[str] = Counter()
     for _ in range(200):
-        made = plan([Waiting(asks(), 5)], ads, rng=rng, choice="random")
+        made = plan([QueuedWork(asks(), 5)], ads, rng=rng, choice="random")
         drawn.update(counts(made))
         assert all("drawn at random" in order.reasons[-1] for order in made.orders)
     assert (drawn.total(), drawn["full"]) == (1_000, 0)
     # Of one degree of freedom, one in a thousand is above 10.8.
     assert sum((drawn[ce] - 500) ** 2 / 500 for ce in ("small", "large")) < 10.8
     assert any("drawn at random" in reason for each in made.decisions for reason in each.reasons)
-    plain = plan([Waiting(asks(), 5)], ads, rng=rng)
+    plain = plan([QueuedWork(asks(), 5)], ads, rng=rng)
     assert counts(plain)["small"] == 0, "by room the larger one has them"
     assert not any("random" in reason for each in plain.decisions for reason in each.reasons)
 
@@ -93,7 +96,7 @@ def test_of_the_stations_that_a_job_names_one_is_drawn():
     named = asks(sites=("gridka", "lyon"))
     rng = Random(3).random
     drawn = Counter(
-        order.site for _ in range(400) for order in plan([Waiting(named, 1)], ads, rng=rng).orders
+        order.site for _ in range(400) for order in plan([QueuedWork(named, 1)], ads, rng=rng).orders
     )
     assert drawn.keys() == {"gridka", "lyon"}
     assert min(drawn.values()) > 150
@@ -109,47 +112,47 @@ def test_of_the_stations_that_a_job_names_one_is_drawn():
     ],
 )
 def test_what_is_under_way_counts_in(pilots):
-    made = plan([Waiting(asks(), 5)], elements(3), pilots)
+    made = plan([QueuedWork(asks(), 5)], elements(3), pilots)
     assert sum(order.count for order in made.orders) == 3
 
 
 def test_enough_under_way_orders_nothing_and_says_so():
-    made = plan([Waiting(asks(), 2)], elements(2), [under_way(waiting=1, running=1, idle_slots=1)])
+    made = plan([QueuedWork(asks(), 2)], elements(2), [under_way(waiting=1, running=1, idle_slots=1)])
     assert made.orders == ()
     assert "1 on the way here, 1 idle slots" in made.decisions[0].reasons[0]
 
 
 def test_busy_and_ending_pilots_are_no_places():
-    made = plan([Waiting(asks(), 3)], [element()], [under_way(running=2, ending=2)])
+    made = plan([QueuedWork(asks(), 3)], [element()], [under_way(running=2, ending=2)])
     assert counts(made) == {"ce0": 3}
 
 
 def test_pilots_of_another_vo_or_out_of_reach_are_no_places():
-    queues = [Waiting(asks(grid_ces=("ce1",)), 2)]
+    queues = [QueuedWork(asks(grid_ces=("ce1",)), 2)]
     made = plan(queues, elements(2), [under_way("ce0", waiting=5), under_way("ce1", vo="w", waiting=5)])
     assert counts(made) == {"ce0": 0, "ce1": 2}
 
 
 def test_places_under_way_go_to_the_work_that_has_no_other():
-    queues = [Waiting(asks(), 2), Waiting(asks(grid_ces=("ce0",)), 2)]
+    queues = [QueuedWork(asks(), 2), QueuedWork(asks(grid_ces=("ce0",)), 2)]
     made = plan(queues, elements(2), [under_way("ce0", waiting=2), under_way("ce1", waiting=2)])
     assert made.orders == ()
 
 
 def test_slots_of_a_pilot_count():
-    assert counts(plan([Waiting(asks(), 9)], [element(slots=80, slots_per_pilot=4)])) == {"ce0": 3}
+    assert counts(plan([QueuedWork(asks(), 9)], [element(slots=80, slots_per_pilot=4)])) == {"ce0": 3}
     many = elements(4, slots=80, slots_per_pilot=8)
-    assert sum(counts(plan([Waiting(asks(), 9)], many)).values()) == 2
+    assert sum(counts(plan([QueuedWork(asks(), 9)], many)).values()) == 2
 
 
 def test_spare_places_of_an_ordered_pilot_take_other_work():
-    queues = [Waiting(asks(tags=(tag,)), 1) for tag in "abc"]
+    queues = [QueuedWork(asks(tags=(tag,)), 1) for tag in "abc"]
     made = plan(queues, elements(2, tags=("a", "b", "c"), slots=80, slots_per_pilot=4))
     assert sum(counts(made).values()) == 1
 
 
 def test_wide_jobs_take_their_processors():
-    queues = [Waiting(asks(tags=processor_tags(4)), 6)]
+    queues = [QueuedWork(asks(tags=processor_tags(4)), 6)]
     ads = [element(slots=80, slots_per_pilot=8, cores_per_pilot=8)]
     assert counts(plan(queues, ads)) == {"ce0": 3}
 
@@ -167,13 +170,13 @@ def test_wide_jobs_take_their_processors():
     ],
 )
 def test_limits_of_an_element(limits, pilots, expected, reason):
-    made = plan([Waiting(asks(), 50)], [element(**limits)], pilots)
+    made = plan([QueuedWork(asks(), 50)], [element(**limits)], pilots)
     assert counts(made) == {"ce0": expected}
     assert reason in made.decisions[0].reasons[0]
 
 
 def test_caps_over_all():
-    queues, ads = [Waiting(asks(), 50)], elements(10)
+    queues, ads = [QueuedWork(asks(), 50)], elements(10)
     assert sum(counts(plan(queues, ads, caps=Caps(orders=12))).values()) == 12
     some = [under_way("gone", running=8)]
     assert sum(counts(plan(queues, ads, some, Caps(pilots=20))).values()) == 12
@@ -183,7 +186,7 @@ def test_caps_over_all():
 
 
 def test_vos_share_scarce_room():
-    queues = [Waiting(asks(vo="v"), 100), Waiting(asks(vo="w"), 100), Waiting(asks(vo="x"), 1)]
+    queues = [QueuedWork(asks(vo="v"), 100), QueuedWork(asks(vo="w"), 100), QueuedWork(asks(vo="x"), 1)]
     made = plan(queues, [element(slots=9)])
     assert {order.vo: order.count for order in made.orders} == {"v": 4, "w": 4, "x": 1}
     made = plan(queues, [element(slots=9)], [under_way(vo="v", running=4)])
@@ -192,7 +195,7 @@ def test_vos_share_scarce_room():
 
 def test_nothing_for_work_that_can_run_nowhere():
     ads = [element(), element("ce1", site="B", tags=("ssd",))]
-    made = plan([Waiting(asks(tags=("gpu",)), 4), Waiting(asks(tags=("gpu",), owner="p"), 3)], ads)
+    made = plan([QueuedWork(asks(tags=("gpu",)), 4), QueuedWork(asks(tags=("gpu",), owner="p"), 3)], ads)
     assert made.orders == ()
     (lost,) = made.unservable
     assert lost.jobs == 7
@@ -202,9 +205,9 @@ def test_nothing_for_work_that_can_run_nowhere():
 
 def test_reasons_when_there_is_nothing():
     assert plan([], elements(1)).decisions[0].reasons == ("none sent because no job waits",)
-    (lost,) = plan([Waiting(asks(), 1)], []).unservable
+    (lost,) = plan([QueuedWork(asks(), 1)], []).unservable
     assert lost.reasons == ("no computing element is advertised",)
-    made = plan([Waiting(asks(), 1)], [element(slots_per_pilot=0)])
+    made = plan([QueuedWork(asks(), 1)], [element(slots_per_pilot=0)])
     assert made.orders == ()
     assert "faulty" in made.decisions[0].reasons[0]
 
@@ -229,13 +232,13 @@ def test_reach(clause, wanted, ad):
 
 
 def test_owners_are_one_kind_of_work():
-    queues = [Waiting(asks(owner=o, owner_group=g), 2) for o in "abc" for g in "gh"]
+    queues = [QueuedWork(asks(owner=o, owner_group=g), 2) for o in "abc" for g in "gh"]
     assert [(kind.jobs, kind.elements) for kind in gather(queues, elements(2)).kinds] == [(12, (0, 1))]
 
 
 _queues = st.lists(
     st.builds(
-        lambda vo, ces, wide, jobs: Waiting(asks(vo=vo, grid_ces=ces, tags=processor_tags(wide)), jobs),
+        lambda vo, ces, wide, jobs: QueuedWork(asks(vo=vo, grid_ces=ces, tags=processor_tags(wide)), jobs),
         st.sampled_from(["v", "w"]),
         st.lists(st.sampled_from(["ce0", "ce1", "ce2"]), max_size=2).map(tuple),
         st.sampled_from([1, 1, 1, 2]),
@@ -248,7 +251,7 @@ _ads = st.lists(
 )
 _pilots = st.lists(
     st.builds(
-        Pilots,
+        PilotSupply,
         site=st.just("A"),
         ce=st.sampled_from(["ce0", "ce1", "ce2"]),
         vo=st.sampled_from(["v", "w"]),
@@ -296,10 +299,10 @@ def offering(**fields: Any) -> Resource:
 GPU = asks(requirements="other.gpunumber >= 1")
 
 
-WITH_GPUS, WITH_SSDS = Hosts(asked=("GPUs",)), Hosts(asked=("SSDs",))
+WITH_GPUS, WITH_SSDS = PilotClass(asked=("GPUs",)), PilotClass(asked=("SSDs",))
 
 
-def hosts(requirements: Requirements, _: ComputingElement) -> Hosts | None:
+def hosts(requirements: Requirements, _: ComputingElement) -> PilotClass | None:
     return WITH_GPUS if requirements == GPU else None
 
 
@@ -316,15 +319,15 @@ def test_an_idle_pilot_is_no_place_for_work_that_it_could_not_take(wanted, resou
     """Though one like it, just sent, could."""
     ads = [with_gpus(memory_mb=8_000, slots_per_pilot=2, cores_per_pilot=2, max_pilots=5)]
     idle = under_way(running=2, idle_slots=2, resource=resource)
-    plain = plan([Waiting(asks(), 2)], ads, [idle])
+    plain = plan([QueuedWork(asks(), 2)], ads, [idle])
     assert plain.orders == (), "for others it is"
-    assert counts(plan([Waiting(wanted, 2)], ads, [idle])) == {"ce0": 2 if wanted.tags else 1}
-    told = plan([Waiting(wanted, 2), Waiting(asks(), 2)], ads, [idle])
+    assert counts(plan([QueuedWork(wanted, 2)], ads, [idle])) == {"ce0": 2 if wanted.tags else 1}
+    told = plan([QueuedWork(wanted, 2), QueuedWork(asks(), 2)], ads, [idle])
     assert sum(share.taken for share in told.decisions[0].shares) == 2
 
 
 def test_a_pilot_on_its_way_serves_work_of_the_hosts_that_it_asked_for():
-    both = [Waiting(GPU, 1), Waiting(asks(), 1)]
+    both = [QueuedWork(GPU, 1), QueuedWork(asks(), 1)]
     plain = plan(both, [with_gpus()], [under_way(waiting=1)], hosts=hosts)
     assert [(order.count, order.hosts) for order in plain.orders] == [(1, WITH_GPUS)]
     assert (
@@ -337,16 +340,18 @@ def test_a_pilot_on_its_way_serves_work_of_the_hosts_that_it_asked_for():
         == ()
     )
     picky = plan(
-        [Waiting(asks(), 1)], [with_gpus()], [under_way(waiting=1, asks=WITH_GPUS.name)], hosts=hosts
+        [QueuedWork(asks(), 1)], [with_gpus()], [under_way(waiting=1, asks=WITH_GPUS.name)], hosts=hosts
     )
     assert picky.orders == (), "such hosts do for any"
-    other = plan([Waiting(GPU, 1)], [with_gpus()], [under_way(waiting=1, asks=WITH_SSDS.name)], hosts=hosts)
+    other = plan(
+        [QueuedWork(GPU, 1)], [with_gpus()], [under_way(waiting=1, asks=WITH_SSDS.name)], hosts=hosts
+    )
     assert [order.hosts for order in other.orders] == [WITH_GPUS]
 
 
 def test_pilots_are_ordered_by_the_hosts_that_they_ask_for_and_spare_places_are_those_hosts():
     ads = [with_gpus(slots=80, slots_per_pilot=4)]
-    made = plan([Waiting(GPU, 6), Waiting(asks(), 9)], ads, hosts=hosts)
+    made = plan([QueuedWork(GPU, 6), QueuedWork(asks(), 9)], ads, hosts=hosts)
     ordered = {order.hosts: order.count for order in made.orders}
     assert sum(ordered.values()) == 4
     assert ordered[WITH_GPUS] >= 2
@@ -359,78 +364,82 @@ def test_short_work_takes_the_pilots_that_end_soon_and_long_work_the_others():
         under_way(running=2, idle_slots=2),
         under_way(running=2, idle_slots=2, resource=offering(cpu_time=500)),
     ]
-    assert plan([Waiting(short, 2), Waiting(long, 2)], [with_gpus()], idle).orders == ()
-    assert counts(plan([Waiting(short, 2), Waiting(long, 3)], [with_gpus()], idle)) == {"ce0": 1}
+    assert plan([QueuedWork(short, 2), QueuedWork(long, 2)], [with_gpus()], idle).orders == ()
+    assert counts(plan([QueuedWork(short, 2), QueuedWork(long, 3)], [with_gpus()], idle)) == {"ce0": 1}
 
 
 def test_a_pilot_on_its_way_offers_what_its_element_said_when_it_was_sent():
     small = under_way(waiting=3, resource=offering(memory_mb=1_000))
     now = [with_gpus(memory_mb=8_000)]
-    assert counts(plan([Waiting(asks(min_ram_mb=4_000), 3)], now, [small])) == {"ce0": 3}
-    assert plan([Waiting(asks(min_ram_mb=1_000), 3)], now, [small]).orders == ()
+    assert counts(plan([QueuedWork(asks(min_ram_mb=4_000), 3)], now, [small])) == {"ce0": 3}
+    assert plan([QueuedWork(asks(min_ram_mb=1_000), 3)], now, [small]).orders == ()
 
 
 # --- what limits hold back, and what is avoided -----------------------------------------------------------
 
 
-def limited(*limits: Limit, **running: int) -> Leeway:
-    counts = {Key("A", "", "owner", owner): Count(running=jobs) for owner, jobs in running.items()}
-    return Leeway(Limits(limits), counts)
+def limited(*limits: LimitRule, **running: int) -> Leeway:
+    counts = {LimitKey("A", "", "owner", owner): Count(running=jobs) for owner, jobs in running.items()}
+    return Leeway(LimitSet(limits), counts)
 
 
-def of_owner(owner: str, most: int) -> Limit:
-    return Limit(site="A", attribute="owner", value=owner, most=most)
+def of_owner(owner: str, most: int) -> LimitRule:
+    return LimitRule(site="A", attribute="owner", value=owner, most=most)
 
 
 def test_pilots_are_sent_only_for_what_the_limits_let_start():
-    made = plan([Waiting(asks(), 50)], elements(3), leeway=limited(of_owner("*", 5), o=3))
+    made = plan([QueuedWork(asks(), 50)], elements(3), leeway=limited(of_owner("*", 5), o=3))
     assert sum(order.count for order in made.orders) == 2
     assert made.decisions[0].shares[0].held == "LIMIT"
     assert "owner=o at A" in made.decisions[0].shares[0].why
 
 
 def test_a_limit_on_one_owner_leaves_the_others_their_pilots():
-    queues = [Waiting(asks(owner="ann"), 10), Waiting(asks(owner="bob"), 4)]
+    queues = [QueuedWork(asks(owner="ann"), 10), QueuedWork(asks(owner="bob"), 4)]
     made = plan(queues, elements(1, slots=50), leeway=limited(of_owner("ann", 0)))
     assert counts(made) == {"ce0": 4}
 
 
 def test_what_a_limit_holds_back_at_one_site_goes_to_another():
     ads = [element("here"), element("there", site="B")]
-    made = plan([Waiting(asks(), 8)], ads, leeway=limited(of_owner("*", 3)))
+    made = plan([QueuedWork(asks(), 8)], ads, leeway=limited(of_owner("*", 3)))
     assert sum(counts(made).values()) == 8
     assert counts(made)["here"] <= 3
 
 
 def test_pilots_under_way_use_up_what_the_limits_let_start():
-    made = plan([Waiting(asks(), 50)], [element()], [under_way(waiting=2)], leeway=limited(of_owner("*", 3)))
+    made = plan(
+        [QueuedWork(asks(), 50)], [element()], [under_way(waiting=2)], leeway=limited(of_owner("*", 3))
+    )
     assert counts(made) == {"ce0": 1}
 
 
 def test_a_rate_counts_what_it_will_let_through_until_a_pilot_is_there():
-    rate = Limit(kind="rate", site="A", attribute="owner", value="*", most=1, per_second=0.1)
-    made = plan([Waiting(asks(), 50)], [element(slots=100)], leeway=limited(rate))
+    rate = LimitRule(kind="rate", site="A", attribute="owner", value="*", most=1, per_second=0.1)
+    made = plan([QueuedWork(asks(), 50)], [element(slots=100)], leeway=limited(rate))
     assert counts(made) == {"ce0": 1 + ARRIVAL_SECONDS * 0.1}
 
 
 @pytest.mark.parametrize("code", ["BACKOFF", "QUARANTINE", "BANNED", "DRAINING"])
 def test_an_avoided_element_gets_no_pilots_and_the_next_gets_them(code):
     shut = {("A", "ce0"): Avoided(code, "it eats jobs")}
-    made = plan([Waiting(asks(), 4)], elements(2), [under_way("ce0", running=3, idle_slots=3)], avoided=shut)
+    made = plan(
+        [QueuedWork(asks(), 4)], elements(2), [under_way("ce0", running=3, idle_slots=3)], avoided=shut
+    )
     assert counts(made) == {"ce0": 0, "ce1": 4}
     assert (made.decisions[0].shares[0].held, made.decisions[0].shares[0].why) == (code, "it eats jobs")
 
 
-def canary_of(ce: str) -> Waiting:
-    return Waiting(asks(owner=CANARY, sites=("A",), grid_ces=(ce,)), 1)
+def canary_of(ce: str) -> QueuedWork:
+    return QueuedWork(asks(owner=CANARY, sites=("A",), grid_ces=(ce,)), 1)
 
 
 def test_an_avoided_element_that_is_tried_gets_one_pilot_for_its_canary():
     shut = {("A", "ce0"): Avoided("QUARANTINE", "it eats jobs", canaries=True)}
-    made = plan([Waiting(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)
+    made = plan([QueuedWork(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)
     assert counts(made) == {"ce0": 1}
     shut = {("A", "ce0"): Avoided("QUARANTINE", "it eats jobs")}
-    assert counts(plan([Waiting(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)) == {"ce0": 0}
+    assert counts(plan([QueuedWork(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)) == {"ce0": 0}
 
 
 @given(
@@ -446,7 +455,7 @@ def test_never_more_than_the_limits_let_start_nor_than_demand_and_nothing_where_
     queued, limits, number, shut
 ):
     """A property: single-slot pilots never exceed the jobs that may start, nor the room, nor go where nothing is to go."""
-    queues = [Waiting(asks(owner=owner), jobs) for owner, jobs in queued]
+    queues = [QueuedWork(asks(owner=owner), jobs) for owner, jobs in queued]
     said = dict(limits)
     avoided = {("A", f"ce{n}"): Avoided("BANNED", "") for n in shut}
     leeway = limited(*(of_owner(value, most) for value, most in limits))
@@ -481,18 +490,18 @@ def test_never_more_than_the_limits_let_start_nor_than_demand_and_nothing_where_
 def test_pilots_go_where_the_work_may_go(asked: dict[str, Any], offered: dict[str, Any], clause: str):
     found = reach(asks(**asked), element(**offered))
     assert (found.clause if found else "") == clause
-    ordered = plan([Waiting(asks(**asked), 3)], [element(**offered)]).orders
+    ordered = plan([QueuedWork(asks(**asked), 3)], [element(**offered)]).orders
     assert bool(ordered) is not bool(clause)
 
 
 def test_each_job_that_wants_a_whole_node_has_a_pilot_of_its_own():
     there = [element(slots=64, slots_per_pilot=8, cores_per_pilot=8, tags=("WholeNode",))]
-    assert counts(plan([Waiting(asks(tags=("WholeNode", "MultiProcessor")), 3)], there)) == {"ce0": 3}
-    assert counts(plan([Waiting(asks(), 3)], there)) == {"ce0": 1}
+    assert counts(plan([QueuedWork(asks(tags=("WholeNode", "MultiProcessor")), 3)], there)) == {"ce0": 3}
+    assert counts(plan([QueuedWork(asks(), 3)], there)) == {"ce0": 1}
 
 
 def test_who_somebody_is_splits_work_only_where_a_site_requires_something_by_it():
-    waiting = [Waiting(asks(owner=name, certificate_subject=f"/CN={name}"), 1) for name in ("ann", "bob")]
+    waiting = [QueuedWork(asks(owner=name, certificate_subject=f"/CN={name}"), 1) for name in ("ann", "bob")]
 
     def kinds(requirements: str) -> int:
         check = {"AuthorizationCheck": 'member(other.CertificateSubject, {"/CN=ann"})'}

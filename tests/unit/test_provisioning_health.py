@@ -11,11 +11,11 @@ from wms.provisioning.health import (
     EVENTS,
     MOVES,
     STATES,
+    ElementHealth,
     Event,
-    Health,
-    Move,
+    HealthChange,
+    HealthPolicy,
     State,
-    Terms,
     Tried,
     apply,
     judge,
@@ -23,12 +23,12 @@ from wms.provisioning.health import (
 )
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-TERMS = Terms(failures=5, share=0.8, owners=3, first_pause_seconds=60, longest_pause_seconds=600)
+TERMS = HealthPolicy(failures=5, share=0.8, owners=3, first_pause_seconds=60, longest_pause_seconds=600)
 
 
-def moved(health: Health, *events: Event, now: datetime = NOW) -> Health:
+def moved(health: ElementHealth, *events: Event, now: datetime = NOW) -> ElementHealth:
     for event in events:
-        after = apply(health, Move(event, "why", "who"), now, TERMS)
+        after = apply(health, HealthChange(event, "why", "who"), now, TERMS)
         assert after is not None, (health.state, event)
         health = after
     return health
@@ -48,8 +48,8 @@ def test_every_state_can_be_left_for_healthy():
 
 @given(st.sampled_from(STATES), st.sampled_from(EVENTS))
 def test_a_move_that_is_not_in_the_table_changes_nothing(state, event):
-    before = Health(state=state, relapses=2)
-    after = apply(before, Move(event, "why", "who"), NOW, TERMS)
+    before = ElementHealth(state=state, relapses=2)
+    after = apply(before, HealthChange(event, "why", "who"), NOW, TERMS)
     assert (after is None) == (event not in MOVES[state])
     if after is not None:
         assert after.state == MOVES[state][event]
@@ -63,26 +63,26 @@ def test_what_an_operator_shut_nothing_but_an_operator_opens():
 
 
 def test_the_pause_doubles_with_every_canary_that_fails_up_to_the_longest():
-    health, pauses = moved(Health(), "eat"), []
+    health, pauses = moved(ElementHealth(), "eat"), []
     for _ in range(6):
         assert health.until is not None
         pauses.append((health.until - NOW).total_seconds())
         health = moved(health, "probe", "relapse")
     assert pauses == [60, 120, 240, 480, 600, 600]
-    assert moved(health, "probe", "release") == Health(
+    assert moved(health, "probe", "release") == ElementHealth(
         state="healthy", since=NOW, reason="why", said_by="who"
     )
 
 
 def test_a_canary_is_due_when_the_pause_is_over_and_not_before():
-    health = moved(Health(), "eat")
+    health = moved(ElementHealth(), "eat")
     assert not wants_probe(health, NOW + timedelta(seconds=59))
     assert wants_probe(health, NOW + timedelta(seconds=60))
     assert not wants_probe(moved(health, "probe"), NOW + timedelta(days=1))
 
 
 def test_since_tells_when_the_state_began_not_when_it_was_said_again():
-    health = moved(moved(Health(), "ban"), "ban", now=NOW + timedelta(hours=1))
+    health = moved(moved(ElementHealth(), "ban"), "ban", now=NOW + timedelta(hours=1))
     assert health.since == NOW
 
 

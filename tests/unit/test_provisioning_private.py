@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.unit.taskqueue_strategies import asks
 from tests.unit.test_provisioning import element
-from wms.provisioning.demand import Waiting
-from wms.provisioning.plan import Caps, Pilots, plan
+from wms.provisioning.demand import QueuedWork
+from wms.provisioning.plan import Caps, PilotSupply, plan
 from wms.provisioning.private import PilotOrder, allocate
 from wms.provisioning.private_groups import PrivateGroups
 from wms.site import PilotOwner, private
@@ -14,18 +14,18 @@ GROUP = "v", "g"
 HERE = element(slots=10)
 
 
-def work(jobs: int = 1, **asked: Any) -> Waiting:
-    return Waiting(asks(**{"vo": "v", "owner_group": "g", "owner": "ann", **asked}), jobs)
+def work(jobs: int = 1, **asked: Any) -> QueuedWork:
+    return QueuedWork(asks(**{"vo": "v", "owner_group": "g", "owner": "ann", **asked}), jobs)
 
 
-def there(owner: PilotOwner | None, idle: int = 1, *, sharing: bool = False) -> Pilots:
+def there(owner: PilotOwner | None, idle: int = 1, *, sharing: bool = False) -> PilotSupply:
     resource = HERE.pilot_resource(vo="v")
     if owner:
         resource = private(resource, owner, job_sharing=sharing)
-    return Pilots(site=HERE.site, ce=HERE.ce, vo="v", running=idle, idle_slots=idle, resource=resource)
+    return PilotSupply(site=HERE.site, ce=HERE.ce, vo="v", running=idle, idle_slots=idle, resource=resource)
 
 
-def sent(*waiting: Waiting, pilots: Any = (), **groups: Any) -> dict[str, int]:
+def sent(*waiting: QueuedWork, pilots: Any = (), **groups: Any) -> dict[str, int]:
     known = PrivateGroups(**{name: frozenset({GROUP}) for name in groups})
     found = plan(waiting, [HERE], pilots, private=known).orders
     return {order.private.text if order.private else "all": order.count for order in found}

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wms.errors import Rejected
-from wms.transfer import Limits, download, open_store, pack, unpack, upload
+from wms.transfer import ArchiveLimits, download, open_store, pack, unpack, upload
 
 
 def packed(members: dict[str, Path | bytes]) -> bytes:
@@ -143,27 +143,27 @@ def test_a_link_already_in_the_directory_is_not_followed(tmp_path: Path) -> None
 def test_too_many_members_are_refused(tmp_path: Path) -> None:
     archive = tar_of(*(info(str(n)) for n in range(11)))
     with pytest.raises(Rejected, match="'10' is one more than the 10 members"):
-        unpack(archive, tmp_path, Limits(members=10))
+        unpack(archive, tmp_path, ArchiveLimits(members=10))
 
 
 def test_too_many_bytes_are_refused(tmp_path: Path) -> None:
     archive = tar_of((info("a"), bytes(6000)), (info("b"), bytes(6000)))
     with pytest.raises(Rejected, match="'b' brings the archive over 10000 bytes"):
-        unpack(archive, tmp_path, Limits(total_bytes=10_000))
+        unpack(archive, tmp_path, ArchiveLimits(total_bytes=10_000))
 
 
 def test_a_bomb_is_refused_before_it_is_written(tmp_path: Path) -> None:
     bomb = tar_of((info("bomb"), bytes(50 * 1024 * 1024)))
     assert len(bomb) < 100_000
     with pytest.raises(Rejected, match="'bomb' brings the archive over"):
-        unpack(bomb, tmp_path, Limits(total_bytes=40 * 1024 * 1024))
+        unpack(bomb, tmp_path, ArchiveLimits(total_bytes=40 * 1024 * 1024))
     assert not list(tmp_path.iterdir())
 
 
 def test_what_follows_the_last_member_is_bounded_too(tmp_path: Path) -> None:
     bomb = gzip.compress(bytes(50 * 1024 * 1024))
     with pytest.raises(Rejected, match="holds more than 1000 bytes"):
-        unpack(bomb, tmp_path, Limits(total_bytes=1000, members=10))
+        unpack(bomb, tmp_path, ArchiveLimits(total_bytes=1000, members=10))
 
 
 def test_zeros_come_out_again_however_well_they_pack(tmp_path: Path) -> None:
@@ -186,9 +186,9 @@ def test_very_many_files_come_out_again(tmp_path: Path) -> None:
 def test_what_cannot_be_unpacked_is_not_packed(tmp_path: Path) -> None:
     target = io.BytesIO()
     with pytest.raises(Rejected, match="'c' is one more than the 2 members"):
-        pack(dict.fromkeys("abc", b""), target, limits=Limits(members=2))
+        pack(dict.fromkeys("abc", b""), target, limits=ArchiveLimits(members=2))
     with pytest.raises(Rejected, match="'b' brings the archive over 10 bytes"):
-        pack({"a": b"12345", "b": b"123456"}, target, limits=Limits(total_bytes=10))
+        pack({"a": b"12345", "b": b"123456"}, target, limits=ArchiveLimits(total_bytes=10))
     endless = tmp_path / "endless"
     with endless.open("wb") as file:
         file.truncate(200 << 30)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.advertiser.config import SlurmSettings
+from services.advertiser.config import SlurmQueues
 from services.advertiser.queues import wanted
 from services.advertiser.slurm import queue
 from services.advertiser.slurm_output import (
@@ -18,7 +18,7 @@ from services.advertiser.slurm_output import (
     partitions,
 )
 from wms.errors import Rejected
-from wms.glue.glue1 import ComputingElement
+from wms.glue.glue1 import GlueComputingElement
 from wms.glue.quantity import UNKNOWN, UNLIMITED
 
 DATA = Path(__file__).parents[1] / "data" / "slurm"
@@ -35,7 +35,7 @@ def limits() -> dict[str, Partition]:
     return {each.name: each for each in partitions((DATA / "partitions.txt").read_bytes())}
 
 
-def main(version: str, load: Load | None = None) -> ComputingElement:
+def main(version: str, load: Load | None = None) -> GlueComputingElement:
     return queue("glasgow", limits()["main"], nodes(version), load or Load())
 
 
@@ -124,10 +124,10 @@ def test_what_is_no_output_of_sinfo_is_refused(printed: bytes):
 def test_queues_are_advertised_by_name_and_one_that_says_too_little_is_not():
     endless = queue("g", Partition(name="endless", state="UP", max_seconds=UNLIMITED), nodes("22.05"), Load())
     queues = [main("22.05"), endless]
-    settings = SlurmSettings(site="glasgow", names={"main": "ce-main"}, slots_per_pilot=4)
+    settings = SlurmQueues(site="glasgow", names={"main": "ce-main"}, slots_per_pilot=4)
     [seen] = wanted(settings, queues, dispatcher="slurm")
     assert (seen.offer.ce, seen.offer.dispatcher, seen.offer.slots) == ("ce-main", "slurm", 16)
     assert (seen.offer.max_cpu_time, seen.offer.memory_mb) == (604_800, 8_000)
-    assert wanted(SlurmSettings(site="glasgow", queues=["other"]), queues, dispatcher="slurm") == []
-    told = SlurmSettings(site="glasgow", queues=["endless"], max_cpu_time=3_600)
+    assert wanted(SlurmQueues(site="glasgow", queues=["other"]), queues, dispatcher="slurm") == []
+    told = SlurmQueues(site="glasgow", queues=["endless"], max_cpu_time=3_600)
     assert [each.offer.max_cpu_time for each in wanted(told, queues, dispatcher="slurm")] == [3_600]

@@ -18,7 +18,7 @@ from wms.classad.match import numbers, satisfied, satisfied_by
 from wms.matching.ads import advertised
 from wms.matching.clauses import fits
 from wms.matching.node_facts import wish
-from wms.provisioning.demand import Waiting, gather
+from wms.provisioning.demand import QueuedWork, gather
 from wms.provisioning.known_elements import KnownElement
 from wms.queue_index import job_expressions, site_expressions
 from wms.site import AdvertisedElement, as_it_is, with_ad
@@ -289,8 +289,8 @@ def test_pilots_are_planned_by_both_sides_and_by_whose_work_it_is_where_that_mat
         text = advertised({"a": 1}, {}, requirements, "")
         return AdvertisedElement(site="A", ce=ce, setup="s", slots=1, max_cpu_time=10**6, ad=text)
 
-    work = [Waiting(asks(owner=owner), 1) for owner in ("o", "p")]
-    work += [Waiting(asks(owner=owner, requirements="other.a == 2"), 1) for owner in ("o", "p")]
+    work = [QueuedWork(asks(owner=owner), 1) for owner in ("o", "p")]
+    work += [QueuedWork(asks(owner=owner, requirements="other.a == 2"), 1) for owner in ("o", "p")]
     demand = gather(work, [element("c", ""), element("d", 'other.Owner == "o"')])
     assert {(kind.requirements.owner, kind.elements) for kind in demand.kinds} == {("o", (0, 1)), ("p", (0,))}
     assert sum(each.jobs for each in demand.unservable) == 2
@@ -305,7 +305,9 @@ def test_work_is_one_kind_where_nobody_looks_at_what_its_jobs_say_of_themselves(
 
     def kinds(wanted: str, *elements: AdvertisedElement) -> list[tuple[str, int]]:
         work = [
-            Waiting(asks(requirements=canonical(wanted), attributes=f"[project = {n // 3}; seed = {n}]"), 1)
+            QueuedWork(
+                asks(requirements=canonical(wanted), attributes=f"[project = {n // 3}; seed = {n}]"), 1
+            )
             for n in range(6)
         ]
         return sorted((kind.requirements.attributes, kind.jobs) for kind in gather(work, elements).kinds)

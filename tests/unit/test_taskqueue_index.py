@@ -16,7 +16,7 @@ from tests.unit.taskqueue_strategies import asks, new_index, offers, requirement
 from wms.ids import JobId
 from wms.matching.grouping import Requirements
 from wms.queue_index.index import UnknownQueueError
-from wms.queue_index.waiting_jobs import OLDEST, Part, Waiting
+from wms.queue_index.waiting_jobs import OLDEST, MatcherShare, WaitingJobs
 
 IDS = st.integers(1, 120)
 QUEUES = st.integers(1, 6)
@@ -131,7 +131,7 @@ def unroll(_):
 @given(st.lists(st.tuples(st.sampled_from("aaaadt"), st.integers(0, 300)), max_size=400), st.integers(0, 9))
 def test_waiting_against_a_set(steps, seed):
     rng = np.random.default_rng(seed)
-    waiting, model = Waiting(number=0, queue=0, user_priority=1, weight=1.0), set()
+    waiting, model = WaitingJobs(number=0, queue=0, user_priority=1, weight=1.0), set()
     for step, job in steps:
         if step == "a" and job not in model:
             waiting.add(job)
@@ -341,7 +341,7 @@ def test_a_range_takes_the_memory_of_one_and_is_given_by_age():
 
 
 def test_parts_share_the_jobs_and_leave_none():
-    parts = [Part(k, 3) for k in range(3)]
+    parts = [MatcherShare(k, 3) for k in range(3)]
     jobs = np.arange(1, 30_001)
     owned = np.array([part.owned(jobs) for part in parts])
     assert (owned.sum(axis=0) == 1).all()
@@ -395,7 +395,7 @@ def test_a_job_of_another_part_is_overtaken_by_no_more_than_the_leeway(leeway):
     index.add_queue(1, asks())
     index.set_part(1, 3)
     index.leeway = leeway
-    part, coming, waiting = Part(1, 3), count(1), set()
+    part, coming, waiting = MatcherShare(1, 3), count(1), set()
     overtaken: Counter[int] = Counter()
     for _ in range(1_000):
         fresh = [next(coming) for _ in range(3)]

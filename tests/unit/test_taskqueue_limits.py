@@ -12,12 +12,12 @@ from tests.unit.taskqueue_strategies import asks
 from wms.matching.closures import pairs
 from wms.matching.grouping import Requirements
 from wms.matching.limits import (
-    Bound,
     Count,
     Held,
-    Key,
-    Limit,
-    Limits,
+    LimitKey,
+    LimitRule,
+    LimitSet,
+    StrictestLimit,
     admitted,
     after,
     held,
@@ -37,10 +37,10 @@ JOBS = [
 VALUES = {"owner": "op", "owner_group": "gh", "vo": "v", "setup": "s", "job_type": "m", "tag": "tu"}
 
 
-def limits_of(attribute: Any) -> st.SearchStrategy[Limit]:
+def limits_of(attribute: Any) -> st.SearchStrategy[LimitRule]:
     named = [*VALUES[attribute], "*"] if attribute != "any" else [""]
     return st.builds(
-        Limit,
+        LimitRule,
         site=st.sampled_from([*SITES, "*"]),
         ce=st.sampled_from(["", *CES, "*"]),
         attribute=st.just(attribute),
@@ -56,7 +56,7 @@ Place = tuple[Requirements, str, str]
 PLACES = st.tuples(st.sampled_from(JOBS), st.sampled_from(SITES), st.sampled_from(CES))
 
 
-def counted(limits: Limits, running: list[Place]) -> dict[Key, Count]:
+def counted(limits: LimitSet, running: list[Place]) -> dict[LimitKey, Count]:
     sums = Counter(key for each in running for key in limits.concerning(*each))
     return {key: Count(number) for key, number in sums.items()}
 
@@ -64,9 +64,9 @@ def counted(limits: Limits, running: list[Place]) -> dict[Key, Count]:
 @settings(deadline=None, max_examples=300)
 @given(SOME_LIMITS, st.lists(PLACES, max_size=12), PLACES)
 def test_what_is_held_back_is_what_the_reference_says(
-    some: list[Limit], running: list[Place], asked: Place
+    some: list[LimitRule], running: list[Place], asked: Place
 ) -> None:
-    limits = Limits(some)
+    limits = LimitSet(some)
     by_reference = reference.limited(*asked, some, running)
     assert bool(held(*asked, limits, counted(limits, running))) is by_reference
     every = {key: Count() for key in limits.concerning(*asked)} | counted(limits, running)
@@ -75,9 +75,9 @@ def test_what_is_held_back_is_what_the_reference_says(
 
 @settings(deadline=None, max_examples=200)
 @given(SOME_LIMITS, st.lists(PLACES, max_size=12), PLACES)
-def test_what_is_full_holds_back_the_same(some: list[Limit], running: list[Place], asked: Place) -> None:
+def test_what_is_full_holds_back_the_same(some: list[LimitRule], running: list[Place], asked: Place) -> None:
     """Of keys that were counted: the one asked about is, even if at nothing."""
-    limits = Limits(some)
+    limits = LimitSet(some)
     counts = dict.fromkeys(limits.concerning(*asked), Count()) | counted(limits, running)
     wanted, site, ce = asked
     full = limits.full(counts)
@@ -87,9 +87,9 @@ def test_what_is_full_holds_back_the_same(some: list[Limit], running: list[Place
 
 @settings(deadline=None, max_examples=300)
 @given(SOME_LIMITS, st.lists(PLACES, max_size=12))
-def test_who_comes_later_is_counted_with_who_came_before(some: list[Limit], asked: list[Place]) -> None:
+def test_who_comes_later_is_counted_with_who_came_before(some: list[LimitRule], asked: list[Place]) -> None:
     """Judged at once, jobs pass exactly as if each had been judged and counted after the other."""
-    limits = Limits(some)
+    limits = LimitSet(some)
     running: list[Place] = []
     one_by_one = []
     for each in asked:
@@ -101,7 +101,9 @@ def test_who_comes_later_is_counted_with_who_came_before(some: list[Limit], aske
 
 
 def test_reaching_one_limit_never_lifts_another() -> None:
-    limits = Limits([limit(attribute="owner", value="o", most=1), limit(attribute="tag", value="t", most=1)])
+    limits = LimitSet(
+        [limit(attribute="owner", value="o", most=1), limit(attribute="tag", value="t", most=1)]
+    )
     job = asks(tags=("t",))
     for full in ({"owner": 1}, {"tag": 1}, {"owner": 1, "tag": 1}):
         counts = {key: Count(full.get(key.attribute, 0)) for key in limits.concerning(job, "A", "x")}
@@ -109,23 +111,23 @@ def test_reaching_one_limit_never_lifts_another() -> None:
         assert admitted([limits.concerning(job, "A", "x")], counts) == [False]
 
 
-def limit(**said: Any) -> Limit:
-    return Limit(**{"site": "A", **said})
+def limit(**said: Any) -> LimitRule:
+    return LimitRule(**{"site": "A", **said})
 
 
 def test_the_strictest_of_several_holds() -> None:
-    limits = Limits(
+    limits = LimitSet(
         [limit(attribute="owner", value="*", most=5), limit(attribute="owner", value="o", most=9)]
     )
-    assert limits.concerning(asks(), "A", "") == {Key("A", "", "owner", "o"): Bound(running=5)}
+    assert limits.concerning(asks(), "A", "") == {LimitKey("A", "", "owner", "o"): StrictestLimit(running=5)}
 
 
 def test_what_was_not_counted_has_no_room() -> None:
-    assert admitted([{Key("A", "", "any", ""): Bound(running=5)}], {}) == [False]
+    assert admitted([{LimitKey("A", "", "any", ""): StrictestLimit(running=5)}], {}) == [False]
 
 
 def test_a_bucket_fills_and_empties() -> None:
-    bound = Bound(burst=3, per_second=2.0)
+    bound = StrictestLimit(burst=3, per_second=2.0)
     fresh = Count()
     assert (tokens(bound, fresh), room(bound, fresh)) == (3, 3)
     empty = after(bound, fresh, 3)
@@ -142,7 +144,7 @@ def test_a_bucket_fills_and_empties() -> None:
     st.lists(st.tuples(st.floats(0, 5), st.integers(0, 30)), max_size=40),
 )
 def test_no_span_of_time_sees_more_than_rate_and_burst(rate: float, burst: int, story: Any) -> None:
-    bound = Bound(burst=burst, per_second=rate)
+    bound = StrictestLimit(burst=burst, per_second=rate)
     count, now = Count(), 0.0
     matched: list[tuple[float, int]] = []
     for pause, wanted in story:
@@ -160,7 +162,7 @@ def test_no_span_of_time_sees_more_than_rate_and_burst(rate: float, burst: int, 
 
 
 def test_words_have_the_numbers() -> None:
-    limits = Limits(
+    limits = LimitSet(
         [
             limit(attribute="owner", value="*", most=50),
             limit(ce="x", most=1000),
@@ -169,9 +171,9 @@ def test_words_have_the_numbers() -> None:
     )
     job = asks(owner="alice", tags=("t",))
     counts = {
-        Key("A", "", "owner", "alice"): Count(50),
-        Key("A", "x", "any", ""): Count(1200),
-        Key("A", "", "tag", "t"): Count(0, 0.0, 0.25),
+        LimitKey("A", "", "owner", "alice"): Count(50),
+        LimitKey("A", "x", "any", ""): Count(1200),
+        LimitKey("A", "", "tag", "t"): Count(0, 0.0, 0.25),
     }
     assert held(job, "A", "x", limits, counts) == [
         Held("SITE_LIMIT", "owner=alice at A: 50 of 50 running"),
@@ -188,9 +190,9 @@ def test_words_have_the_numbers() -> None:
         (limit(site="*", attribute="owner", value="*", most=5), "owner=* at each site: at most 5 running"),
         (limit(ce="*", most=5), "all jobs at A/each CE: at most 5 running"),
         (limit(kind="rate", most=5, per_second=0.5), "all jobs at A: at most 0.5 a second, 5 at once"),
-        (Limit(kind="waiting", attribute="vo", value="v", most=5_000), "vo=v: at most 5,000 waiting"),
+        (LimitRule(kind="waiting", attribute="vo", value="v", most=5_000), "vo=v: at most 5,000 waiting"),
     ],
 )
-def test_a_limit_in_words(good: Limit, said: str) -> None:
+def test_a_limit_in_words(good: LimitRule, said: str) -> None:
     assert good.fault() is None
     assert good.text() == said

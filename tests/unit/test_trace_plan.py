@@ -15,7 +15,7 @@ HEAD = ["; Partition: 1 one.org", "; Partition: 2 two.org", "; Partition: 3 thre
 
 def planned(
     *lines: str, speedup: float = 10, slots: int = 4, sites_limit: int | None = None
-) -> trace_plan.Plan:
+) -> trace_plan.TracePlan:
     return trace_plan.plan(
         swf.read([*HEAD, *lines], 100), speedup=speedup, slots=slots, sites_limit=sites_limit
     )

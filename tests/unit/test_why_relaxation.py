@@ -12,10 +12,10 @@ from tests.unit.taskqueue_strategies import asks, requirements
 from wms.job.reasons import Wait
 from wms.matching.clauses import Mismatch, explain
 from wms.matching.grouping import Requirements, processor_tags
-from wms.provisioning.demand import WAYS, Wanted, obstacles, reach
+from wms.provisioning.demand import WAYS, JobDemand, obstacles, reach
 from wms.site import ComputingElement, folded
 from wms.why.relaxation import MOST, changes, openings, relaxed
-from wms.why.verdict import Place, failures, verdicts
+from wms.why.verdict import ElementSupply, failures, verdicts
 from wms.why.wait_tiers import judge, standing
 
 SEGMENTS = (500, 5_000, 50_000)
@@ -26,8 +26,8 @@ def element(ce: str = "ce", **fields: Any) -> ComputingElement:
     return ComputingElement(**(given | fields))
 
 
-def place(ce: str = "ce", **fields: Any) -> Place:
-    return Place(element=element(ce, **fields))
+def place(ce: str = "ce", **fields: Any) -> ElementSupply:
+    return ElementSupply(element=element(ce, **fields))
 
 
 _NAMES = st.lists(st.sampled_from(["A", "B", "C"]), max_size=2).map(tuple)
@@ -55,9 +55,9 @@ def elements() -> st.SearchStrategy[ComputingElement]:
     )
 
 
-def places() -> st.SearchStrategy[list[Place]]:
+def places() -> st.SearchStrategy[list[ElementSupply]]:
     one = st.builds(
-        Place,
+        ElementSupply,
         element=elements(),
         fresh=st.booleans(),
         running=st.integers(0, 2),
@@ -76,11 +76,11 @@ def test_the_first_obstacle_is_what_the_planner_stops_at(wanted: Requirements, a
 @settings(deadline=None)
 @given(requirements(), st.lists(elements(), max_size=5))
 def test_many_elements_are_judged_as_each_alone(wanted: Requirements, there: list[ComputingElement]) -> None:
-    together = Wanted(wanted)
+    together = JobDemand(wanted)
     for at in there:
         resource = at.pilot_resource(vo=wanted.vo)
         found = together.obstacles(at)
-        assert found == Wanted(wanted).obstacles(at)
+        assert found == JobDemand(wanted).obstacles(at)
         ways = {way.name for way in WAYS}
         by_matcher = {each for each in found if each.clause not in ways}
         assert by_matcher == set(explain(wanted, resource))
@@ -88,7 +88,7 @@ def test_many_elements_are_judged_as_each_alone(wanted: Requirements, there: lis
 
 @settings(max_examples=300, deadline=None)
 @given(requirements(), places())
-def test_what_is_told_to_do_does(wanted: Requirements, there: list[Place]) -> None:
+def test_what_is_told_to_do_does(wanted: Requirements, there: list[ElementSupply]) -> None:
     found = openings(wanted, verdicts(wanted, there), SEGMENTS)
     assert len(found) <= MOST
     assert len({len(opening.clauses) for opening in found}) <= 1
@@ -107,7 +107,7 @@ def test_what_is_told_to_do_does(wanted: Requirements, there: list[Place]) -> No
 
 @settings(max_examples=300, deadline=None)
 @given(requirements(), places())
-def test_no_smaller_change_is_passed_over(wanted: Requirements, there: list[Place]) -> None:
+def test_no_smaller_change_is_passed_over(wanted: Requirements, there: list[ElementSupply]) -> None:
     said = verdicts(wanted, there)
     found = openings(wanted, said, SEGMENTS)
     smallest = len(found[0].clauses) if found else 99
@@ -119,7 +119,7 @@ def test_no_smaller_change_is_passed_over(wanted: Requirements, there: list[Plac
         assert changed is None or reach(changed, each.place.element) is not None
 
 
-def opened_by(wanted: Requirements, *there: Place) -> list[tuple[list[str], int]]:
+def opened_by(wanted: Requirements, *there: ElementSupply) -> list[tuple[list[str], int]]:
     found = openings(wanted, verdicts(wanted, there), SEGMENTS)
     return [(list(relaxation(wanted, each).changes), each.slots) for each in found]
 
@@ -169,7 +169,7 @@ def test_a_pair_is_told_only_where_no_single_change_does() -> None:
 def test_what_nobody_can_change_is_not_told() -> None:
     assert opened_by(asks(), place(vos=("w",))) == []
     assert opened_by(asks(cpu_segment=500), place(max_cpu_time=100)) == []
-    assert opened_by(asks(min_ram_mb=1), Place(element=element(), fresh=False)) == []
+    assert opened_by(asks(min_ram_mb=1), ElementSupply(element=element(), fresh=False)) == []
 
 
 def test_places_are_counted_by_processors() -> None:
@@ -195,9 +195,9 @@ def test_equal_requirements_have_no_changes(one: Requirements, other: Requiremen
 # --- tiers -----------------------------------------------------------------------------------------------------------
 
 
-def at(**fields: Any) -> Place:
+def at(**fields: Any) -> ElementSupply:
     offered = {name: fields.pop(name) for name in list(fields) if name in ComputingElement.__struct_fields__}
-    return Place(element=element(**offered), **fields)
+    return ElementSupply(element=element(**offered), **fields)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def at(**fields: Any) -> Place:
         (asks(), [at(running=2, slots=4, free_slots=1)], Wait.SOON),
     ],
 )
-def test_tiers(wanted: Requirements, there: list[Place], code: Wait) -> None:
+def test_tiers(wanted: Requirements, there: list[ElementSupply], code: Wait) -> None:
     found = judge(standing(wanted, verdicts(wanted, there)))
     assert found.code is code
     assert found.text
@@ -241,7 +241,7 @@ def test_a_queue_with_next_to_no_draws_is_behind_others() -> None:
 
 @settings(deadline=None)
 @given(requirements(), places())
-def test_the_tier_is_true(wanted: Requirements, there: list[Place]) -> None:
+def test_the_tier_is_true(wanted: Requirements, there: list[ElementSupply]) -> None:
     """Whatever there is: never and now are said exactly when the planner could send a pilot nowhere known or nowhere at all."""
     code = judge(standing(wanted, verdicts(wanted, there))).code
     now = any(each.fresh and reach(wanted, each.element) is None for each in there)

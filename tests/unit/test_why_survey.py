@@ -17,8 +17,8 @@ from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import Resource
 from wms.why.notices import why_shut
 from wms.why.survey import Survey
-from wms.why.verdict import AVOIDED, Place, verdicts
-from wms.why.wait_tiers import Judgement, Standing, judge, standing
+from wms.why.verdict import AVOIDED, ElementSupply, verdicts
+from wms.why.wait_tiers import Judgement, QueueOutlook, judge, standing
 
 Closed = Mapping[tuple[str, str], set[Pair]]
 
@@ -71,12 +71,12 @@ def alone(
     of: dict[tuple[str, str, str], PilotCounts],
     by: Closed,
     closed_to_work: dict[tuple[str, str], str],
-) -> Standing:
+) -> QueueOutlook:
     places = []
     for each in there:
         crew = of.get((each.element.site, each.element.ce, wanted.vo), PilotCounts())
         places.append(
-            Place(
+            ElementSupply(
                 element=each.element,
                 fresh=each.fresh,
                 running=crew.running,

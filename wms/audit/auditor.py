@@ -8,7 +8,7 @@ import asyncpg
 import msgspec
 
 from wms.audit import event_log, queues
-from wms.audit.report import Check, Report
+from wms.audit.report import AuditReport, Check
 from wms.audit.rules import SEGMENTS, legal_moves
 
 SHOWN = 20
@@ -52,7 +52,7 @@ async def audit(
     kafka: str | None = None,
     cpu_segments: tuple[int, ...] = SEGMENTS,
     offers_open: int | None = None,
-) -> Report:
+) -> AuditReport:
     """Check the whole database at `url` as it is at one moment, and with `kafka` (HOST:PORT) the event log against it.
 
     `cpu_segments` are the system's, in seconds; `offers_open` is its `matching.offers_open` (None: as its matchers tell, and the
@@ -69,10 +69,10 @@ async def audit(
 
 async def examine(
     connection: asyncpg.Connection,
-    told: event_log.Told | None = None,
+    told: event_log.LoggedHistory | None = None,
     cpu_segments: tuple[int, ...] = SEGMENTS,
     offers_open: int | None = None,
-) -> Report:
+) -> AuditReport:
     """Check what the transaction that is open on the connection sees."""
     # Sorting half a million moves of history in memory, not on disk.
     await connection.execute("set local work_mem = '128MB'")
@@ -84,7 +84,7 @@ async def examine(
         check, note = await event_log.checks(connection, told)
         checks.append(check)
         notes.append(note)
-    return Report(checks=tuple(sorted(checks, key=lambda check: check.invariant)), notes=tuple(notes))
+    return AuditReport(checks=tuple(sorted(checks, key=lambda check: check.invariant)), notes=tuple(notes))
 
 
 async def _held(connection: asyncpg.Connection, rule: _Rule, known: Mapping[str, object]) -> Check:

@@ -69,7 +69,7 @@ limit 20
 """
 
 
-class Told(msgspec.Struct):
+class LoggedHistory(msgspec.Struct):
     """What the log tells: moves as (job, seq, event, state, epoch, reason), births as (first, count, owner).
 
     Moves of a sweep's jobs told together are (first, count, seq, event, state, reason).
@@ -80,12 +80,12 @@ class Told(msgspec.Struct):
     together: list[tuple[int, int, int, str, str, str]] = []
 
 
-async def read(bootstrap: str) -> Told:
+async def read(bootstrap: str) -> LoggedHistory:
     """Read the whole log from the brokers at HOST:PORT or `unix:PATH`. Raises what aiokafka raises when there is none."""
     consumer = AIOKafkaConsumer(
         TOPIC, bootstrap_servers=servers(bootstrap), auto_offset_reset="earliest", enable_auto_commit=False
     )
-    told = Told()
+    told = LoggedHistory()
     await consumer.start()
     try:
         while batch := await consumer.getmany(timeout_ms=int(QUIET_SECONDS * 1000), max_records=10_000):
@@ -97,7 +97,7 @@ async def read(bootstrap: str) -> Told:
     return told
 
 
-def _note(told: Told, fact: dict[str, Any]) -> None:
+def _note(told: LoggedHistory, fact: dict[str, Any]) -> None:
     """Note what it says that jobs did; why task queues wait (`wait-reason`) is no such thing."""
     if fact["type"] == "jobs-queued":
         told.births.append((fact["first"], fact["count"], fact["owner"]))
@@ -113,7 +113,7 @@ def _note(told: Told, fact: dict[str, Any]) -> None:
         told.moves.append((fact["job_id"], fact["seq"], fact["event"], fact["state"], fact["epoch"], reason))
 
 
-async def checks(connection: asyncpg.Connection, told: Told) -> tuple[Check, str]:
+async def checks(connection: asyncpg.Connection, told: LoggedHistory) -> tuple[Check, str]:
     """Hold the log against the history, and say in a note how much of the history it still tells."""
     found: list[str] = []
     if told.moves:

@@ -15,7 +15,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     """The first of them in words; empty when the rule holds."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     """All checks of one audit, of one moment of the database."""
 
     checks: tuple[Check, ...]

@@ -9,7 +9,7 @@ from wms.bounds import Line
 from wms.bus.door import servers
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to reach the brokers."""
 
     bootstrap: Line = "127.0.0.1:9092"

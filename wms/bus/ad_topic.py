@@ -14,14 +14,14 @@ from msgspec import Struct
 
 from wms.auth.policy import may_advertise
 from wms.auth.token import Verifier
-from wms.bus.kafka import Kafka, Message, Settings
+from wms.bus.kafka import BrokerSettings, Kafka, Message
 from wms.bus.reader import Reader
 from wms.bus.topics import find
 from wms.discovery.address import Address
-from wms.discovery.server_answers import Element, Told
+from wms.discovery.server_answers import FoundElement, ServerAnswer
 from wms.errors import Rejected
 from wms.glue.ad import element_of
-from wms.glue.glue1 import ComputingElement
+from wms.glue.glue1 import GlueComputingElement
 from wms.glue.offer import described
 from wms.messages.ads import TOPIC, Ad, Advertise, Withdraw
 from wms.messages.wire import Codec
@@ -39,18 +39,18 @@ _CODEC: Codec[Ad] = Codec(Ad)
 class AdTopic:
     """Reads `kafka:` addresses; `now` is the time of the wall."""
 
-    def __init__(self, settings: Settings, verifier: Verifier, now: Callable[[], datetime]) -> None:
+    def __init__(self, settings: BrokerSettings, verifier: Verifier, now: Callable[[], datetime]) -> None:
         self._settings = settings
         self._verifier = verifier
         self._now = now
         self._readings: dict[str, _Reading] = {}
         self._opening = asyncio.Lock()
 
-    async def ask(self, address: Address) -> Told:
+    async def ask(self, address: Address) -> ServerAnswer:
         """Read on to the end of the topic, and return the elements whose ads are good."""
         reading = await self._reading(address)
         await reading.catch_up()
-        return Told(elements=tuple(reading.elements(self._now())))
+        return ServerAnswer(elements=tuple(reading.elements(self._now())))
 
     async def close(self) -> None:
         """Disconnect; never raises."""
@@ -70,11 +70,13 @@ class AdTopic:
                 self._readings[address.key] = _Reading(reader, self._verifier, self._now)
             return self._readings[address.key]
 
-    def _settings_for(self, bootstrap: str) -> Settings:
+    def _settings_for(self, bootstrap: str) -> BrokerSettings:
         """Return how to reach a broker: another system's is never told who we are to ours."""
         if bootstrap == self._settings.bootstrap:
             return self._settings
-        return Settings(bootstrap=bootstrap, fetch_wait_ms=self._settings.fetch_wait_ms, idempotent=False)
+        return BrokerSettings(
+            bootstrap=bootstrap, fetch_wait_ms=self._settings.fetch_wait_ms, idempotent=False
+        )
 
 
 class _Kept(Struct, frozen=True):
@@ -102,7 +104,7 @@ class _Reading:
             if not found and self.reader.answered_at() > answered and not await self.reader.unread():
                 return
 
-    def elements(self, now: datetime) -> list[Element]:
+    def elements(self, now: datetime) -> list[FoundElement]:
         """Return the elements whose ads are good; the others are forgotten."""
         self._kept = {place: each for place, each in self._kept.items() if each.expires_at > now}
         return [_element(each.ad) for each in self._kept.values()]
@@ -143,11 +145,11 @@ class _Reading:
             del self._kept[gone.site, gone.ce]
 
 
-def _element(ad: Advertise) -> Element:
-    return Element(site=ad.element.site, glue=_glue(ad), offer=ad.element)
+def _element(ad: Advertise) -> FoundElement:
+    return FoundElement(site=ad.element.site, glue=_glue(ad), offer=ad.element)
 
 
-def _glue(ad: Advertise) -> ComputingElement:
+def _glue(ad: Advertise) -> GlueComputingElement:
     try:
         return element_of(ad.attributes)
     except Rejected:

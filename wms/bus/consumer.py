@@ -24,10 +24,10 @@ from wms.bus.handling import ENDED_PROCESS, Handling
 from wms.bus.kafka import Kafka, Message, Reader
 from wms.bus.membership import Membership
 from wms.bus.noting import Noting
-from wms.bus.policy import ONE_LANE, Policy
+from wms.bus.policy import ONE_LANE, ConsumerPolicy
 from wms.bus.preparing import Preparing
 from wms.bus.probe import ConsumerHealth, is_probe
-from wms.bus.progress import STALLED_AFTER_SECONDS, PartitionHealth, Progress
+from wms.bus.progress import STALLED_AFTER_SECONDS, ConsumerProgress, PartitionHealth
 from wms.bus.rounds import Round, is_cancelled, to_its_end, together
 from wms.bus.slices import Slices
 from wms.bus.topics import Topic
@@ -39,7 +39,7 @@ from wms.db.offset import Feed, PartitionLost
 from wms.errors import Rejected, Unavailable
 from wms.messages.wire import Codec
 
-__all__ = ["ONE_LANE", "Consumer", "Delivery", "Handler", "OnRefused", "Policy"]
+__all__ = ["ONE_LANE", "Consumer", "ConsumerPolicy", "Delivery", "Handler", "OnRefused"]
 
 log = structlog.get_logger()
 
@@ -77,7 +77,7 @@ class Consumer(Generic[M]):
         verifier: Verifier | None,
         now: Callable[[], float],
         on_refused: OnRefused[M] | None = None,
-        policy: Policy = ONE_LANE,
+        policy: ConsumerPolicy = ONE_LANE,
         preparation: Preparation[Delivery[M]] | None = None,
         slices: Slices | None = None,
         admit: Callable[[Decoded[M]], Rejected | None] | None = None,
@@ -100,7 +100,7 @@ class Consumer(Generic[M]):
             on_refused=on_refused,
             seconds=policy.seconds,
         )
-        self.progress = Progress()
+        self.progress = ConsumerProgress()
         self._handling.on_moved = self.progress.moved
         self._handling.on_step = self.progress.stepped
         self._noting = Noting(db, self._feed, membership.instance_id)

@@ -20,12 +20,12 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, UnknownError
 
-from wms.bus.access import Settings
+from wms.bus.access import BrokerSettings
 from wms.bus.reader import HEADER, Message, Reader, quietly
 from wms.bus.topics import Topic, find
 from wms.errors import Rejected, Unavailable
 
-__all__ = ["HEADER", "Headers", "Kafka", "Message", "Reader", "Settings"]
+__all__ = ["HEADER", "BrokerSettings", "Headers", "Kafka", "Message", "Reader"]
 
 log = structlog.get_logger()
 
@@ -44,7 +44,7 @@ FRAMING = 512
 class Kafka:
     """A connection to one cluster: produce, consume, create topics."""
 
-    def __init__(self, settings: Settings, client_id: str) -> None:
+    def __init__(self, settings: BrokerSettings, client_id: str) -> None:
         self.settings = settings
         self._client_id = client_id
         self.cluster_id = ""

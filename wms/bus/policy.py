@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Policy(msgspec.Struct, frozen=True, kw_only=True):
+class ConsumerPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """How a consumer divides its work."""
 
     batch: int = 1_024
@@ -18,4 +18,4 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Whether owners take turns: one that uses much waits aside when others wait."""
 
 
-ONE_LANE = Policy()
+ONE_LANE = ConsumerPolicy()

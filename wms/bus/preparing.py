@@ -8,7 +8,7 @@ import msgspec
 
 from wms.bus.batch_size import GOAL_SECONDS
 from wms.bus.delivery import Decoded, Delivery, Preparation
-from wms.bus.slices import Outcome, Slices, Work
+from wms.bus.slices import PreparationOutcome, Slices, Work
 from wms.errors import Rejected
 
 M = TypeVar("M")
@@ -60,13 +60,13 @@ class Preparing(Generic[M]):
 
     async def _outcomes(
         self, batch: Sequence[Decoded[M]], allowance: float, on_step: Callable[[], None] = lambda: None
-    ) -> list[Outcome]:
-        outcomes: list[Outcome] = []
+    ) -> list[PreparationOutcome]:
+        outcomes: list[PreparationOutcome] = []
         works: list[Work] = []
         for each in batch:
             good = each.delivery if each.fault is None else None
             steps = self._preparation.prepare(good) if good is not None else None
-            outcomes.append(Outcome(is_done=steps is None))
+            outcomes.append(PreparationOutcome(is_done=steps is None))
             if steps is not None:
                 works.append(Work(each.owner, steps, outcomes[-1]))
         if works:
@@ -75,7 +75,7 @@ class Preparing(Generic[M]):
         return outcomes
 
 
-def _prepared(each: Decoded[M], outcome: Outcome) -> Decoded[M]:
+def _prepared(each: Decoded[M], outcome: PreparationOutcome) -> Decoded[M]:
     if not outcome.is_done:
         return msgspec.structs.replace(each, fault=TOO_EXPENSIVE, error=str(TOO_EXPENSIVE))
     if isinstance(outcome.error, Exception):

@@ -57,7 +57,7 @@ class _Partition(msgspec.Struct):
     answered_at: int = 0
 
 
-class Progress:
+class ConsumerProgress:
     """What is known of the partitions of one consumer; it is kept while no reader is open."""
 
     def __init__(self) -> None:

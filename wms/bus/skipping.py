@@ -46,7 +46,7 @@ class Unhandled(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for which the consumer has not got past it, or since it handled the last one before."""
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class SkipOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Who wants it set aside, and why."""
 
     operator: str
@@ -131,7 +131,7 @@ async def _positions(db: Database, kafka: Kafka) -> dict[Blocked, float]:
 
 
 async def set_aside(
-    db: Database, kafka: Kafka, blocked: Blocked, order: Order, verify: Callable[[str], Principal | None]
+    db: Database, kafka: Kafka, blocked: Blocked, order: SkipOrder, verify: Callable[[str], Principal | None]
 ) -> Message:
     """Put the message among the dead letters and let the consumer go on behind it; return the message.
 

@@ -14,7 +14,7 @@ SLICE_SECONDS = 0.03
 """Of processor time; then the next of those that wait for the thread has its turn."""
 
 
-class Outcome(msgspec.Struct):
+class PreparationOutcome(msgspec.Struct):
     """How far a preparation came: done with a value or an error, or given up."""
 
     seconds: float = 0.0
@@ -29,7 +29,7 @@ class Work(msgspec.Struct):
 
     owner: str
     steps: Steps
-    outcome: Outcome
+    outcome: PreparationOutcome
 
 
 class Slices:

@@ -21,10 +21,10 @@ from wms.classad.tokens import checked
 from wms.classad.tree import (
     ListOf,
     Literal,
+    NameScope,
     Node,
     Record,
     Reference,
-    Scope,
     localised,
     references,
     with_children,
@@ -53,7 +53,9 @@ class Ad:
         for key in self._ordered():
             self._bind(key)
         self.open = frozenset(
-            key for key, tree in self._bound.items() if not constant(tree) and references(tree, Scope.OTHER)
+            key
+            for key, tree in self._bound.items()
+            if not constant(tree) and references(tree, NameScope.OTHER)
         )
         """The attributes that look at the other ad, in lower case."""
 
@@ -184,7 +186,7 @@ class Ad:
         """Return the attributes' names, each behind those it looks at."""
         grown = {key: tree for key, (_, tree) in self._written.items() if not constant(tree)}
         looks = {
-            key: (references(tree, Scope.BARE) | references(tree, Scope.OWN)) & grown.keys()
+            key: (references(tree, NameScope.BARE) | references(tree, NameScope.OWN)) & grown.keys()
             for key, tree in grown.items()
         }
         try:
@@ -221,7 +223,7 @@ class Ad:
         return f"{self._place}{', ' if self._place else ''}attribute {shown(self._written[key][0], 60)}"
 
     def _cost_here(self, reference: Reference) -> Cost:
-        return UNKNOWN if reference.scope is Scope.OTHER else self._costs.get(reference.key, UNKNOWN)
+        return UNKNOWN if reference.scope is NameScope.OTHER else self._costs.get(reference.key, UNKNOWN)
 
 
 def as_value(tree: Node) -> Value:
@@ -239,7 +241,11 @@ def _is_beyond(each: Cost, size: int) -> bool:
 def _outward(node: Node, own: frozenset[str]) -> Node:
     """Return a record's part with the record's own names looked up in the ad that the record becomes."""
     if isinstance(node, Reference):
-        return Reference(Scope.BARE, node.name) if node.scope is Scope.LOCAL and node.key in own else node
+        return (
+            Reference(NameScope.BARE, node.name)
+            if node.scope is NameScope.LOCAL and node.key in own
+            else node
+        )
     if isinstance(node, Record):
         own = own - {name.lower() for name, _ in node.attributes}
     return with_children(node, lambda part: _outward(part, own))

@@ -18,10 +18,10 @@ from wms.classad.tree import (
     Chain,
     ListOf,
     Literal,
+    NameScope,
     Node,
     Record,
     Reference,
-    Scope,
     Unary,
     children,
     free_locals,
@@ -96,7 +96,7 @@ def _record(node: Record, of: CostOf, depth: int) -> Cost:
     def within(reference: Reference) -> Cost:
         return (
             known[reference.key]
-            if reference.scope is Scope.LOCAL and reference.key in trees
+            if reference.scope is NameScope.LOCAL and reference.key in trees
             else of(reference)
         )
 

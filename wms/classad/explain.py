@@ -6,7 +6,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.folding import truth
 from wms.classad.match import NOTHING, evaluate, why_too_costly
-from wms.classad.tree import Node, Reference, Scope, split, walk
+from wms.classad.tree import NameScope, Node, Reference, split, walk
 from wms.classad.value import ERROR, RecordText, Special, Value
 from wms.classad.writing import literal, write
 from wms.errors import shown
@@ -16,7 +16,7 @@ _SHOWN = 100
 _LENGTH = 200
 
 
-class Conjunct(Struct, frozen=True, kw_only=True):
+class ExplainedTerm(Struct, frozen=True, kw_only=True):
     """One of the terms that must all be true."""
 
     text: str
@@ -34,7 +34,7 @@ class Conjunct(Struct, frozen=True, kw_only=True):
         return f"{shown(self.text, _LENGTH)} is {said(self.value)}{note}{f' where {seen}' if seen else ''}"
 
 
-def explain(expression: Expression, other: Ad, own: Ad = NOTHING) -> tuple[Conjunct, ...]:
+def explain(expression: Expression, other: Ad, own: Ad = NOTHING) -> tuple[ExplainedTerm, ...]:
     """Return each conjunct of an expression of `own` with what it is over another ad; all are met if it is true."""
     terms = split("&&", expression.tree)
     return tuple(
@@ -42,7 +42,7 @@ def explain(expression: Expression, other: Ad, own: Ad = NOTHING) -> tuple[Conju
     )
 
 
-def failing(own: Ad, other: Ad) -> tuple[Conjunct, ...]:
+def failing(own: Ad, other: Ad) -> tuple[ExplainedTerm, ...]:
     """Return the conjuncts of an ad's Requirements that are not met by another; none if it wants it."""
     requirements = own.expression("requirements")
     if requirements is None:
@@ -62,12 +62,12 @@ def said(value: Value) -> str:
     return shown(text, _LENGTH)
 
 
-def _judged(term: Node, other: Ad, own: Ad, number: int, *, alone: bool) -> Conjunct:
+def _judged(term: Node, other: Ad, own: Ad, number: int, *, alone: bool) -> ExplainedTerm:
     expression = Expression(term)
     value = evaluate(expression, other, own)
     # Beside others a number counts as true or false; alone it stays a number.
     met = value is True if alone else truth(value) is True
-    return Conjunct(
+    return ExplainedTerm(
         text=write(term),
         value=value,
         met=met,
@@ -87,6 +87,6 @@ def _note(expression: Expression, value: Value, met: bool, other: Ad, own: Ad) -
 def _seen(term: Node, other: Ad, own: Ad) -> tuple[tuple[str, Value], ...]:
     found: dict[str, Value] = {}
     for node in walk(term):
-        if isinstance(node, Reference) and node.scope is not Scope.LOCAL and len(found) < _SEEN:
+        if isinstance(node, Reference) and node.scope is not NameScope.LOCAL and len(found) < _SEEN:
             found.setdefault(write(node), evaluate(Expression(node), other, own))
     return tuple(sorted(found.items()))

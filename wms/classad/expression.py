@@ -8,7 +8,7 @@ from wms.classad.cost import Cost, TooCostlyError, cost
 from wms.classad.engine import compiled
 from wms.classad.folding import fold
 from wms.classad.parsing import nodes, parse_expression
-from wms.classad.tree import Literal, Node, Record, Reference, Scope, references, walk, with_children
+from wms.classad.tree import Literal, NameScope, Node, Record, Reference, references, walk, with_children
 from wms.classad.value import UNDEFINED
 from wms.classad.writing import write
 
@@ -60,17 +60,17 @@ class Expression:
     @cached_property
     def other(self) -> frozenset[str]:
         """What it looks at in the other ad, in lower case; names without a scope are not among them."""
-        return references(self.tree, Scope.OTHER)
+        return references(self.tree, NameScope.OTHER)
 
     @cached_property
     def own(self) -> frozenset[str]:
         """What it looks at in its own ad, in lower case; names without a scope are not among them."""
-        return references(self.tree, Scope.OWN)
+        return references(self.tree, NameScope.OWN)
 
     @cached_property
     def bare(self) -> frozenset[str]:
         """What it looks at in its own ad or else in the other, in lower case."""
-        return references(self.tree, Scope.BARE)
+        return references(self.tree, NameScope.BARE)
 
     @property
     def names(self) -> frozenset[str]:
@@ -104,7 +104,7 @@ class Expression:
         assert self.is_bound, "bind it to its own ad first"
         if any(isinstance(node, Record) for node in walk(self.tree)):
             return None
-        return write(self.tree, halved=True, scopes={Scope.OTHER: "", Scope.LOCAL: ""})
+        return write(self.tree, halved=True, scopes={NameScope.OTHER: "", NameScope.LOCAL: ""})
 
     @cached_property
     def single(self) -> "classad2.ExprTree | None":
@@ -140,16 +140,16 @@ def substituted(tree: Node, own: Mapping[str, Node]) -> Node:
     """Return the tree with what its own ad says instead of the references to it; `own` the ad's bound trees."""
     if not isinstance(tree, Reference):
         return with_children(tree, lambda part: substituted(part, own))
-    if tree.scope in {Scope.OTHER, Scope.LOCAL}:
+    if tree.scope in {NameScope.OTHER, NameScope.LOCAL}:
         return tree
     if tree.key in own:
         return own[tree.key]
-    return Literal(UNDEFINED) if tree.scope is Scope.OWN else Reference(Scope.OTHER, tree.name)
+    return Literal(UNDEFINED) if tree.scope is NameScope.OWN else Reference(NameScope.OTHER, tree.name)
 
 
 def library_text(tree: Node) -> str:
     """Return the text of a bound tree for the library, where two ads look at each other."""
-    return write(tree, halved=True, scopes={Scope.OTHER: "TARGET.", Scope.LOCAL: ""})
+    return write(tree, halved=True, scopes={NameScope.OTHER: "TARGET.", NameScope.LOCAL: ""})
 
 
 @lru_cache(maxsize=_CACHED)

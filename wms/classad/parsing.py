@@ -18,10 +18,10 @@ from wms.classad.tree import (
     Index,
     ListOf,
     Literal,
+    NameScope,
     Node,
     Record,
     Reference,
-    Scope,
     Select,
     Unary,
     chain,
@@ -36,7 +36,7 @@ Attributes = tuple[tuple[str, Node], ...]
 
 TEXT_NAME = "wms:text"
 """Where the library is handed texts to evaluate."""
-SCOPES = {"my": Scope.OWN, "self": Scope.OWN, "other": Scope.OTHER, "target": Scope.OTHER}
+SCOPES = {"my": NameScope.OWN, "self": NameScope.OWN, "other": NameScope.OTHER, "target": NameScope.OTHER}
 CONSTANTS: dict[str, Scalar] = {"true": True, "false": False, "undefined": UNDEFINED, "error": ERROR}
 RESERVED = frozenset(
     {*SCOPES, *CONSTANTS, "is", "isnt", "parent", "toplevel", "root", "super", "currenttime", TEXT_NAME}
@@ -266,7 +266,7 @@ class _Reader:
             case "name":
                 node = self._named(token)
             case "quoted":
-                node = Reference(Scope.BARE, name_checked(token.text, self._where(token)))
+                node = Reference(NameScope.BARE, name_checked(token.text, self._where(token)))
             case "string":
                 node = Literal(token.text)
             case "integer":
@@ -289,7 +289,7 @@ class _Reader:
             if not self._sign("."):
                 self._fail(f"{token.text} must be followed by a full stop and a name", "SCOPE", token)
             return Reference(SCOPES[word], self._attribute_name())
-        return Reference(Scope.BARE, name_checked(token.text, self._where(token)))
+        return Reference(NameScope.BARE, name_checked(token.text, self._where(token)))
 
     def _call(self, token: Token) -> Node:
         function = FUNCTIONS.get(token.text.lower())

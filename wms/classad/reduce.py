@@ -13,7 +13,7 @@ from wms.classad.expression import Expression
 from wms.classad.folding import fold, truth
 from wms.classad.match import NOTHING
 from wms.classad.parsing import nodes
-from wms.classad.tree import Binary, Chain, Choice, Literal, Node, Reference, Scope, Unary, with_children
+from wms.classad.tree import Binary, Chain, Choice, Literal, NameScope, Node, Reference, Unary, with_children
 from wms.classad.value import UNDEFINED, Special
 from wms.errors import Rejected
 
@@ -50,7 +50,7 @@ def left_by(expression: Expression, known: Sketch, own: Ad = NOTHING) -> Express
 
 def _lacking(node: Node, absent: frozenset[str]) -> Node:
     if isinstance(node, Reference):
-        return Literal(UNDEFINED) if node.scope is Scope.OTHER and node.key in absent else node
+        return Literal(UNDEFINED) if node.scope is NameScope.OTHER and node.key in absent else node
     return with_children(node, lambda part: _lacking(part, absent))
 
 
@@ -78,13 +78,13 @@ def own_part(expression: Expression, known: Sketch) -> Expression | None:
 def _put_in(node: Node, known: Sketch) -> Node:
     if not isinstance(node, Reference):
         return with_children(node, lambda part: _put_in(part, known))
-    if node.scope in {Scope.OTHER, Scope.LOCAL}:
+    if node.scope in {NameScope.OTHER, NameScope.LOCAL}:
         return node
     if (tree := known.ad.tree(node.key)) is not None:
         return tree
     if node.key in known.free:
-        return Reference(Scope.OWN, node.name)
-    return Literal(UNDEFINED) if node.scope is Scope.OWN else Reference(Scope.OTHER, node.name)
+        return Reference(NameScope.OWN, node.name)
+    return Literal(UNDEFINED) if node.scope is NameScope.OWN else Reference(NameScope.OTHER, node.name)
 
 
 def could_want(wanted: Expression, other: Ad) -> bool:
@@ -143,12 +143,12 @@ def _has_no_value(node: Node) -> bool:
 def _known(node: Node, other: Ad) -> Node:
     if not isinstance(node, Reference):
         return with_children(node, lambda part: _known(part, other))
-    tree = other.tree(node.key) if node.scope is Scope.OTHER else None
+    tree = other.tree(node.key) if node.scope is NameScope.OTHER else None
     return node if tree is None else _turned(tree)
 
 
 def _turned(node: Node) -> Node:
     """Return a bound tree of the other ad as it reads from this one: its other is we."""
     if isinstance(node, Reference):
-        return Reference(Scope.OWN, node.name) if node.scope is Scope.OTHER else node
+        return Reference(NameScope.OWN, node.name) if node.scope is NameScope.OTHER else node
     return with_children(node, _turned)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from wms.classad.value import Scalar
 
 
-class Scope(enum.Enum):
+class NameScope(enum.Enum):
     """In which ad a name is looked up."""
 
     BARE = ""
@@ -33,7 +33,7 @@ class Literal(Struct, frozen=True):
 class Reference(Struct, frozen=True):
     """An attribute of an ad; `name` as written."""
 
-    scope: Scope
+    scope: NameScope
     name: str
 
     @property
@@ -185,7 +185,7 @@ def walk(node: Node) -> Iterator[Node]:
         waiting.extend(children(each))
 
 
-def references(node: Node, scope: Scope) -> frozenset[str]:
+def references(node: Node, scope: NameScope) -> frozenset[str]:
     """Return the keys of the attributes that a tree looks at in a scope."""
     return frozenset(each.key for each in walk(node) if isinstance(each, Reference) and each.scope is scope)
 
@@ -193,7 +193,7 @@ def references(node: Node, scope: Scope) -> frozenset[str]:
 def free_locals(node: Node) -> frozenset[str]:
     """Return the keys that a tree looks up in records around it."""
     if isinstance(node, Reference):
-        return frozenset({node.key}) if node.scope is Scope.LOCAL else frozenset()
+        return frozenset({node.key}) if node.scope is NameScope.LOCAL else frozenset()
     found = frozenset[str]().union(*(free_locals(part) for part in children(node)))
     return found - {name.lower() for name, _ in node.attributes} if isinstance(node, Record) else found
 
@@ -204,7 +204,11 @@ def localised(record: Record) -> Record:
 
     def local(node: Node) -> Node:
         if isinstance(node, Reference):
-            return replace(node, scope=Scope.LOCAL) if node.scope is Scope.BARE and node.key in own else node
+            return (
+                replace(node, scope=NameScope.LOCAL)
+                if node.scope is NameScope.BARE and node.key in own
+                else node
+            )
         return with_children(node, local)
 
     return Record(tuple((name, local(each)) for name, each in record.attributes))

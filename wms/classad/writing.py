@@ -12,10 +12,10 @@ from wms.classad.tree import (
     Index,
     ListOf,
     Literal,
+    NameScope,
     Node,
     Record,
     Reference,
-    Scope,
     Select,
     Unary,
 )
@@ -30,7 +30,7 @@ _ESCAPED = re.compile('["\\\\\x01-\x1f\x7f]')
 
 
 def write(
-    tree: Node, *, lower: bool = False, halved: bool = False, scopes: dict[Scope, str] | None = None
+    tree: Node, *, lower: bool = False, halved: bool = False, scopes: dict[NameScope, str] | None = None
 ) -> str:
     """Return the text of a tree.
 
@@ -46,11 +46,11 @@ def write_ad(attributes: tuple[tuple[str, Node], ...], *, lower: bool = False) -
     return writer(Record(attributes))
 
 
-SCOPES = {Scope.BARE: "", Scope.LOCAL: "", Scope.OWN: "my.", Scope.OTHER: "other."}
+SCOPES = {NameScope.BARE: "", NameScope.LOCAL: "", NameScope.OWN: "my.", NameScope.OTHER: "other."}
 
 
 class _Writer:
-    def __init__(self, lower: bool, halved: bool, scopes: dict[Scope, str]) -> None:  # noqa: FBT001 - as above
+    def __init__(self, lower: bool, halved: bool, scopes: dict[NameScope, str]) -> None:  # noqa: FBT001 - as above
         self._lower, self._halved, self._scopes = lower, halved, scopes
 
     def __call__(self, node: Node, least: int = _CHOICE) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from wms.auth.principal import Principal
     from wms.bus.kafka import Kafka
-    from wms.client import Settings
+    from wms.client import ClientSettings
     from wms.db.database import Database
 
 What = Literal["list", "show", "replay", "drop", "skip", "blocked", "orders"]
@@ -117,9 +117,11 @@ def numbers(words: Sequence[str]) -> list[int]:
 
 
 def _list(common: Common, consumer: str, before: int | None, limit: int, *, replayed: bool) -> int:
-    from wms.db.dead_letter import Page, page
+    from wms.db.dead_letter import LetterPage, page
 
-    wanted = Page(limit=min(max(limit, 1), PAGE_LIMIT), before=before, replayed=replayed, consumer=consumer)
+    wanted = LetterPage(
+        limit=min(max(limit, 1), PAGE_LIMIT), before=before, replayed=replayed, consumer=consumer
+    )
 
     async def work(db: "Database") -> int:
         async with db.transaction() as tx:
@@ -280,14 +282,14 @@ def _orders(common: Common, limit: int) -> int:
 
 
 def _skip(common: Common, words: Sequence[str], reason: str, *, force: bool) -> int:
-    from wms.bus.skipping import Order, set_aside
+    from wms.bus.skipping import SkipOrder, set_aside
 
     blocked = _named(words)
     if not reason.strip():
         raise Rejected("NO_REASON", "to skip a message needs a reason", "give --reason")
-    order = Order(operator=operator_name(common), reason=reason, force=force)
+    order = SkipOrder(operator=operator_name(common), reason=reason, force=force)
 
-    async def work(db: "Database", kafka: "Kafka", settings: "Settings") -> int:
+    async def work(db: "Database", kafka: "Kafka", settings: "ClientSettings") -> int:
         message = await set_aside(db, kafka, blocked, order, _verify_with(settings))
         if common.json:
             show_json({"skipped": blocked, "type": type_of(message.payload), "bytes": len(message.payload)})
@@ -315,7 +317,7 @@ def _named(words: Sequence[str]) -> Any:
             )
 
 
-def _verify_with(settings: "Settings") -> "Callable[[str], Principal | None]":
+def _verify_with(settings: "ClientSettings") -> "Callable[[str], Principal | None]":
     """Return what tells whose a token is by the system's keys."""
     from pathlib import Path
 
@@ -336,7 +338,7 @@ def _verify_with(settings: "Settings") -> "Callable[[str], Principal | None]":
 def _blocked(common: Common) -> int:
     from wms.bus.skipping import blocking
 
-    async def work(db: "Database", kafka: "Kafka", _: "Settings") -> int:
+    async def work(db: "Database", kafka: "Kafka", _: "ClientSettings") -> int:
         found = [line_of(each) for each in await blocking(db, kafka)]
         if common.json:
             for each in found:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wms.bus.ad_topic import AdTopic
     from wms.discovery.address import Address
     from wms.discovery.admission import Asker
-    from wms.discovery.server_answers import Element
+    from wms.discovery.server_answers import FoundElement
     from wms.discovery.walk import Found, Visit
     from wms.glue.quantity import Quantity
 
@@ -68,19 +68,21 @@ def discover(sought: Sought, common: Common) -> int:
 
 
 async def _find(sought: Sought, seconds: float) -> "Found":
-    from wms.discovery.discovery import Discovery, Pace
-    from wms.discovery.file import File
+    from wms.discovery.discovery import Discovery, DiscoveryLimits
+    from wms.discovery.file import FileSource
     from wms.discovery.http import Web
     from wms.discovery.port import Source
-    from wms.web import Credential
+    from wms.web import WebIdentity
 
-    web = Web(Credential(proxy_file=str(sought.proxy or ""), authorities=str(sought.authorities or "")))
+    web = Web(WebIdentity(proxy_file=str(sought.proxy or ""), authorities=str(sought.authorities or "")))
     topic = _topic(sought)
-    sources: dict[str, Source] = {"https": web, "http": web, "file": File()}
+    sources: dict[str, Source] = {"https": web, "http": web, "file": FileSource()}
     if topic is not None:
         sources["kafka"] = topic
     try:
-        async with Discovery(sources, pace=Pace(server_seconds=seconds, whole_seconds=seconds)) as discovery:
+        async with Discovery(
+            sources, pace=DiscoveryLimits(server_seconds=seconds, whole_seconds=seconds)
+        ) as discovery:
             return await discovery.find([_root(each) for each in sought.discover])
     finally:
         if topic is not None:
@@ -92,10 +94,10 @@ def _topic(sought: Sought) -> "AdTopic | None":
         return None
     from wms.auth.token import Verifier
     from wms.bus.ad_topic import AdTopic
-    from wms.bus.kafka import Settings
+    from wms.bus.kafka import BrokerSettings
     from wms.runtime import clock
 
-    return AdTopic(Settings(), Verifier.from_file(sought.jwks), clock.now)
+    return AdTopic(BrokerSettings(), Verifier.from_file(sought.jwks), clock.now)
 
 
 def _root(text: str) -> "Address":
@@ -111,20 +113,20 @@ def _asker(sought: Sought) -> "list[Asker]":
     return [wanted] if wanted != Asker() else []
 
 
-def _is_let_in(element: "Element", askers: "list[Asker]") -> bool:
+def _is_let_in(element: "FoundElement", askers: "list[Asker]") -> bool:
     from wms.discovery.admission import admits
 
     return admits(element, askers)
 
 
-def _record(element: "Element") -> dict[str, object]:
+def _record(element: "FoundElement") -> dict[str, object]:
     from wms.glue.ad import attributes
 
     said = attributes(element.glue)
     return {"site": element.site, "ce": element.name, "attributes": said, "offer": element.offer}
 
 
-def _row(element: "Element") -> tuple[object, ...]:
+def _row(element: "FoundElement") -> tuple[object, ...]:
     glue = element.glue
     return (
         element.site,

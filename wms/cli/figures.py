@@ -10,7 +10,7 @@ import msgspec
 from wms.db.timeline import JobTimes
 
 
-class Waits(msgspec.Struct, frozen=True, kw_only=True):
+class StartDelays(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds from submission to the payload's begin, of the jobs that began."""
 
     median: float
@@ -23,13 +23,13 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def waits(jobs: Iterable[JobTimes]) -> Waits | None:
+def waits(jobs: Iterable[JobTimes]) -> StartDelays | None:
     """Return what the jobs waited, None when none began."""
     found = sorted(job.wait_seconds for job in jobs if job.wait_seconds is not None)
     if not found:
         return None
     median, p95, longest = (round(quantile(found, share), 3) for share in (0.5, 0.95, 1.0))
-    return Waits(median=median, p95=p95, longest=longest)
+    return StartDelays(median=median, p95=p95, longest=longest)
 
 
 def matches_per_second(jobs: Iterable[JobTimes]) -> float:

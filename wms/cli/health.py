@@ -21,30 +21,30 @@ from wms.cli.service_health import (
     worst_round_trip,
 )
 from wms.cli.session import OK, SOME_FAILED, quiet, run_async
-from wms.cli.table import ALWAYS, Column
+from wms.cli.table import ALWAYS, TableColumn
 from wms.cli.unhandled import UnhandledLine, in_words, unhandled
 
 if TYPE_CHECKING:
-    from wms.client import Settings
+    from wms.client import ClientSettings
     from wms.db.database import Database, Transaction
-    from wms.embedded.supervisor import State
+    from wms.embedded.supervisor import SupervisorState
 
 ANSWER_SECONDS = 5.0
 MOST_CONNECTIONS = 0.9
 """Of those that Postgres lets in: with more open the next service that starts may find none."""
 PARTS = (
-    Column("PART", ALWAYS),
-    Column("STATE", 1),
-    Column("PID>", 4),
-    Column("STARTS>", 3),
-    Column("UP FOR>", 2),
-    Column("LAG>", 1),
-    Column("PROBE>", 2),
-    Column("WHY", 1, "wrap", 24),
+    TableColumn("PART", ALWAYS),
+    TableColumn("STATE", 1),
+    TableColumn("PID>", 4),
+    TableColumn("STARTS>", 3),
+    TableColumn("UP FOR>", 2),
+    TableColumn("LAG>", 1),
+    TableColumn("PROBE>", 2),
+    TableColumn("WHY", 1, "wrap", 24),
 )
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessHealth(msgspec.Struct, frozen=True, kw_only=True):
     """One server or process, as it is now."""
 
     name: str
@@ -67,7 +67,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     partitions: tuple[PartitionLine, ...] = ()
 
 
-class Health(msgspec.Struct, frozen=True, kw_only=True):
+class SystemHealth(msgspec.Struct, frozen=True, kw_only=True):
     """A system as it is now."""
 
     data: str
@@ -75,7 +75,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     """Whether every part is."""
     kept_by: int | None
     """The process that keeps it up; None where there is none on this machine."""
-    parts: tuple[Part, ...]
+    parts: tuple[ProcessHealth, ...]
     sees_services: bool = True
     """Whether the settings name the database, in which services tell how they do."""
     blocked: tuple[UnhandledLine, ...] = ()
@@ -105,7 +105,7 @@ def show_health(common: Common) -> int:
     return OK if health.up else SOME_FAILED
 
 
-def row(part: Part) -> tuple[object, ...]:
+def row(part: ProcessHealth) -> tuple[object, ...]:
     """Return the row of a table of parts."""
     probe = "" if part.probe_ms is None else _milliseconds(part.probe_ms)
     told = (
@@ -115,7 +115,7 @@ def row(part: Part) -> tuple[object, ...]:
     return (part.name, _state(part), *told, summed_up(part.problems) or part.busy or part.note)
 
 
-def _state(part: Part) -> str:
+def _state(part: ProcessHealth) -> str:
     if part.up:
         return "busy" if part.busy else "up"
     return "STUCK" if part.running else "DOWN"
@@ -125,7 +125,7 @@ def _milliseconds(duration: float) -> str:
     return f"{duration:.0f}ms" if duration < 10_000 else span(duration / 1_000)
 
 
-async def look(common: Common) -> Health:
+async def look(common: Common) -> SystemHealth:
     """Ask every part at once how it does."""
     from wms.client.settings import data_directory, read_settings
     from wms.embedded.lock import holder
@@ -143,7 +143,7 @@ async def look(common: Common) -> Health:
     silent = [line for part in parts for line in part.partitions if not line.served]
     blocked = await _blocked(settings, silent) if silent and broker.up else []
     parts = [_waiting(part, blocked) for part in parts]
-    return Health(
+    return SystemHealth(
         data=str(directory),
         up=all(part.up for part in parts),
         kept_by=keeper,
@@ -153,14 +153,14 @@ async def look(common: Common) -> Health:
     )
 
 
-def _waiting(part: Part, blocked: Sequence[UnhandledLine]) -> Part:
+def _waiting(part: ProcessHealth, blocked: Sequence[UnhandledLine]) -> ProcessHealth:
     """Count the messages at which its partitions stand as waiting: what their reader knows is old."""
     consumers = {line.consumer for line in part.partitions}
     known = sum(each.consumer in consumers for each in blocked)
     return msgspec.structs.replace(part, lag=max(part.lag or 0, known)) if known else part
 
 
-def _counted(part: Part, state: "State | None") -> Part:
+def _counted(part: ProcessHealth, state: "SupervisorState | None") -> ProcessHealth:
     names = (part.name, "kafka") if part.name == "broker" else (part.name,)
     child = next((state.children[name] for name in names if name in state.children), None) if state else None
     if child is None:
@@ -168,7 +168,7 @@ def _counted(part: Part, state: "State | None") -> Part:
     return msgspec.structs.replace(part, pid=part.pid or child.pid, starts=child.starts)
 
 
-def _supervisor(state: "State") -> Iterable[Part]:
+def _supervisor(state: "SupervisorState") -> Iterable[ProcessHealth]:
     """Return the supervisor where something is wrong with it: its loops, or the file in which it tells of them."""
     from wms.embedded.supervisor import STALE_AFTER_SECONDS
     from wms.runtime import clock
@@ -178,14 +178,16 @@ def _supervisor(state: "State") -> Iterable[Part]:
     if state.written_at and age > STALE_AFTER_SECONDS:
         wrong.insert(0, f"it has not written its state for {span(age)}: it hangs, or its disk is full")
     if wrong:
-        yield Part(name="supervisor", up=False, pid=state.pid, problems=tuple(wrong))
+        yield ProcessHealth(name="supervisor", up=False, pid=state.pid, problems=tuple(wrong))
 
 
-def _children(state: "State", parts: Sequence[Part], directory: Path) -> list[Part]:
+def _children(
+    state: "SupervisorState", parts: Sequence[ProcessHealth], directory: Path
+) -> list[ProcessHealth]:
     """Return what the supervisor keeps and nobody else has told of."""
     named = {part.name for part in parts}
     return [
-        Part(
+        ProcessHealth(
             name=name,
             up=child.pid is not None and name not in _BEATING,
             running=child.pid is not None,
@@ -210,7 +212,7 @@ def _relative(path: str, directory: Path) -> str:
     return os.path.relpath(path, directory) if path else ""
 
 
-async def _broker(settings: "Settings") -> Part:
+async def _broker(settings: "ClientSettings") -> ProcessHealth:
     from wms.bus.kafka import Kafka
     from wms.errors import Unavailable
 
@@ -220,13 +222,15 @@ async def _broker(settings: "Settings") -> Part:
             await kafka.start()
     except (Unavailable, TimeoutError) as error:
         why = str(error) or f"no answer at {settings.kafka.bootstrap}"
-        return Part(name="broker", up=False, running=False, note=why)
+        return ProcessHealth(name="broker", up=False, running=False, note=why)
     finally:
         await kafka.close()
-    return Part(name="broker", up=True, note=f"{settings.kafka.bootstrap}, cluster {kafka.cluster_id}")
+    return ProcessHealth(
+        name="broker", up=True, note=f"{settings.kafka.bootstrap}, cluster {kafka.cluster_id}"
+    )
 
 
-async def _services(settings: "Settings") -> list[Part]:
+async def _services(settings: "ClientSettings") -> list[ProcessHealth]:
     """Return Postgres, what the services have last written into it, and what it tells itself."""
     from wms.db.database import GONE, Database
     from wms.errors import Unavailable
@@ -237,17 +241,17 @@ async def _services(settings: "Settings") -> list[Part]:
         async with asyncio.timeout(ANSWER_SECONDS):
             db = await Database.connect(settings.postgres.url, size=1, application="wms-status")
     except (Unavailable, TimeoutError) as error:
-        return [Part(name="postgres", up=False, running=False, note=str(error) or "no answer")]
+        return [ProcessHealth(name="postgres", up=False, running=False, note=str(error) or "no answer")]
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             return await _told_by(db)
     except GONE as error:
-        return [Part(name="postgres", up=False, running=False, note=repr(error))]
+        return [ProcessHealth(name="postgres", up=False, running=False, note=repr(error))]
     finally:
         await db.close()
 
 
-async def _told_by(db: "Database") -> list[Part]:
+async def _told_by(db: "Database") -> list[ProcessHealth]:
     from wms.db import instance
 
     async with db.transaction() as tx:
@@ -256,16 +260,16 @@ async def _told_by(db: "Database") -> list[Part]:
         return [await _postgres(tx), *service_parts(beats, now), *await _traffic(tx)]
 
 
-async def _postgres(tx: "Transaction") -> Part:
+async def _postgres(tx: "Transaction") -> ProcessHealth:
     from wms.db import health
 
     found = await health.connections(tx)
     told = f"{found['open']} of {found['most']} connections"
     many = found["open"] > MOST_CONNECTIONS * found["most"]
-    return Part(name="postgres", up=not many, note=told, problems=(told,) if many else ())
+    return ProcessHealth(name="postgres", up=not many, note=told, problems=(told,) if many else ())
 
 
-async def _traffic(tx: "Transaction") -> list[Part]:
+async def _traffic(tx: "Transaction") -> list[ProcessHealth]:
     """Return what else may stand still: messages that no relay sends, pilots that reach nobody."""
     from wms.db import health
 
@@ -273,12 +277,12 @@ async def _traffic(tx: "Transaction") -> list[Part]:
     unsent, pilots = await health.outbox(tx), await health.pilots(tx)
     if unsent["parcels"]:
         wrong = f"no relay sends: the oldest is due for {span(unsent['age'])}"
-        parts.append(Part(name="outbox", up=False, lag=unsent["parcels"], problems=(wrong,)))
+        parts.append(ProcessHealth(name="outbox", up=False, lag=unsent["parcels"], problems=(wrong,)))
     if pilots["pilots"]:
         wrong = f"{pilots['unheard']} run and never reached us: can they reach the broker?"
         told = f"{pilots['pilots']:,} there, {pilots['running']:,} running, {pilots['silent']:,} silent for a minute"
         bad = (wrong,) if pilots["unheard"] else ()
-        parts.append(Part(name="pilots", up=not bad, note=told, problems=bad))
+        parts.append(ProcessHealth(name="pilots", up=not bad, note=told, problems=bad))
     return parts
 
 
@@ -288,9 +292,9 @@ def _heartbeat(row: Any) -> Heartbeat:
     return Heartbeat(health=health, **{name: row[name] for name in names})
 
 
-def service_parts(beats: Sequence[Heartbeat], now: Any) -> list[Part]:
+def service_parts(beats: Sequence[Heartbeat], now: Any) -> list[ProcessHealth]:
     """Return a part for each living instance, and for each service that has none."""
-    parts: list[Part] = []
+    parts: list[ProcessHealth] = []
     for service in sorted({beat.service for beat in beats}):
         mine = [beat for beat in beats if beat.service == service]
         living = [beat for beat in mine if beat.alive]
@@ -303,9 +307,9 @@ def service_parts(beats: Sequence[Heartbeat], now: Any) -> list[Part]:
     return parts
 
 
-def _service(beat: Heartbeat, lines: list[PartitionLine], now: Any) -> Part:
+def _service(beat: Heartbeat, lines: list[PartitionLine], now: Any) -> ProcessHealth:
     wrong = problems([beat], lines)
-    return Part(
+    return ProcessHealth(
         name=beat.service,
         up=not wrong,
         pid=beat.pid,
@@ -319,14 +323,14 @@ def _service(beat: Heartbeat, lines: list[PartitionLine], now: Any) -> Part:
     )
 
 
-def _dead(beat: Heartbeat, now: Any) -> Part:
+def _dead(beat: Heartbeat, now: Any) -> ProcessHealth:
     why = f"no heartbeat for {since(beat.heartbeat_at, now)}"
-    return Part(
+    return ProcessHealth(
         name=beat.service, up=False, running=False, pid=beat.pid, lag=beat.lag() or None, problems=(why,)
     )
 
 
-async def _blocked(settings: "Settings", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
+async def _blocked(settings: "ClientSettings", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
     """Return the messages at which partitions stand; those of which nothing can be read are in the parts' own lines."""
     from wms.bus.kafka import Kafka
     from wms.db.database import GONE, Database

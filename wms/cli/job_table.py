@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 
 from wms.cli.printing import show_table
 from wms.cli.quantities import since
-from wms.cli.table import ALWAYS, Column
+from wms.cli.table import ALWAYS, TableColumn
 from wms.cli.waiting import in_words
 from wms.errors import Rejected, shown
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from wms.messages.replies import JobLine, SweepLine
 
 COLUMNS = (
-    Column("ID>", ALWAYS),
-    Column("NAME", 1, "cut", 10),
-    Column("STATE", 1, "wrap", 18),
-    Column("REASON", 2, "cut", 14),
-    Column("SITE", 4, "cut", 8),
-    Column("TRIES>", 8),
-    Column("AGE>", 5),
-    Column("SINCE>", 7),
-    Column("GROUP", 6, "cut", 8),
-    Column("OWNER", 3, "cut", 8),
+    TableColumn("ID>", ALWAYS),
+    TableColumn("NAME", 1, "cut", 10),
+    TableColumn("STATE", 1, "wrap", 18),
+    TableColumn("REASON", 2, "cut", 14),
+    TableColumn("SITE", 4, "cut", 8),
+    TableColumn("TRIES>", 8),
+    TableColumn("AGE>", 5),
+    TableColumn("SINCE>", 7),
+    TableColumn("GROUP", 6, "cut", 8),
+    TableColumn("OWNER", 3, "cut", 8),
 )
 
 Line: TypeAlias = "JobLine | SweepLine"
 
 
-class Look(NamedTuple):
+class TableView(NamedTuple):
     """How jobs are shown."""
 
     columns: tuple[str, ...] = ()
@@ -40,10 +40,10 @@ class Look(NamedTuple):
     """The name of the column that the jobs are sorted by; with `-` before it the other way round."""
 
 
-USUAL_LOOK = Look()
+USUAL_LOOK = TableView()
 
 
-def look(columns: Sequence[str], sort: str) -> Look:
+def look(columns: Sequence[str], sort: str) -> TableView:
     """Return how jobs are to be shown; Rejected for columns that there are not."""
     names = tuple(part.strip().lower() for word in columns for part in word.split(",") if part.strip())
     for name in (*names, *([sort.removeprefix("-").lower()] if sort else [])):
@@ -51,16 +51,18 @@ def look(columns: Sequence[str], sort: str) -> Look:
             raise Rejected(
                 "BAD_OPTION", f"jobs have no column {shown(name, 60)}", f"one of {', '.join(_BY_NAME)}"
             )
-    return Look(names, sort.lower())
+    return TableView(names, sort.lower())
 
 
-def show_jobs(found: Sequence[Line], how: Look = USUAL_LOOK) -> None:
+def show_jobs(found: Sequence[Line], how: TableView = USUAL_LOOK) -> None:
     """Print jobs as a table, a sweep as one line."""
     columns, rows = job_table(found, how)
     show_table(columns, rows, empty="no jobs")
 
 
-def job_table(found: Sequence[Line], how: Look = USUAL_LOOK) -> tuple[list[Column], list[list[object]]]:
+def job_table(
+    found: Sequence[Line], how: TableView = USUAL_LOOK
+) -> tuple[list[TableColumn], list[list[object]]]:
     """Return the columns and rows of jobs; their groups and owners where there are several."""
     from wms.messages.replies import SweepLine
     from wms.runtime import clock

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from wms.cli.job_table import Look, look, show_jobs
+from wms.cli.job_table import TableView, look, show_jobs
 from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs, Many, Most, Patience
 from wms.cli.printing import note, show, show_json
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
@@ -136,7 +136,9 @@ async def _total(
     return sum((await client.counts(selector)).values())
 
 
-def _show_all(found: "Sequence[JobLine | SweepLine]", how: Look, common: Common, *, as_ids: bool) -> None:
+def _show_all(
+    found: "Sequence[JobLine | SweepLine]", how: TableView, common: Common, *, as_ids: bool
+) -> None:
     if common.json:
         for each in found:
             show_json(_record(each))

@@ -9,23 +9,23 @@ from cyclopts import App, Parameter
 from wms.cli.options import USUAL, Common, Within
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import OK, with_client
-from wms.cli.table import ALWAYS, Column
+from wms.cli.table import ALWAYS, TableColumn
 
 if TYPE_CHECKING:
     from wms.client import Client
-    from wms.matching.limits import Key, Kind, Limit
+    from wms.matching.limits import Kind, LimitKey, LimitRule
     from wms.messages.limits import Limit as ListedLimit
     from wms.messages.replies import LimitLine, LimitList
 
 LIMITS = (
-    Column("KIND", ALWAYS),
-    Column("SITE", ALWAYS),
-    Column("CE", ALWAYS),
-    Column("ATTRIBUTE", ALWAYS),
-    Column("MOST>", 1),
-    Column("PER SECOND>", 3),
-    Column("FROM", 4, "cut", 10),
-    Column("FULLEST>", 2, "cut", 12),
+    TableColumn("KIND", ALWAYS),
+    TableColumn("SITE", ALWAYS),
+    TableColumn("CE", ALWAYS),
+    TableColumn("ATTRIBUTE", ALWAYS),
+    TableColumn("MOST>", 1),
+    TableColumn("PER SECOND>", 3),
+    TableColumn("FROM", 4, "cut", 10),
+    TableColumn("FULLEST>", 2, "cut", 12),
 )
 
 
@@ -150,15 +150,15 @@ def _drop(concerned: Concerned, kind: "Kind | None", common: Common, *, reset: b
     return with_client(common, work)
 
 
-def only_kind(found: "LimitList", key: "Key", *, reset: bool) -> "Kind":
+def only_kind(found: "LimitList", key: "LimitKey", *, reset: bool) -> "Kind":
     """Return the kind of the one limit on these jobs that can be dropped; Rejected where there are several, or none."""
     from wms.errors import Rejected
-    from wms.matching.limits import Key
+    from wms.matching.limits import LimitKey
 
     there = [
         each.limit.kind
         for each in found.limits
-        if Key(*each.limit.key) == key and (each.source == "set" if reset else not each.lifted)
+        if LimitKey(*each.limit.key) == key and (each.source == "set" if reset else not each.lifted)
     ]
     if len(there) == 1:
         return there[0]
@@ -197,12 +197,12 @@ def _tell(said: str, common: Common) -> int:
     return OK
 
 
-def _key(concerned: Concerned) -> "Key":
+def _key(concerned: Concerned) -> "LimitKey":
     from typing import get_args
 
     from wms.errors import Rejected
     from wms.matching.closures import Attribute
-    from wms.matching.limits import Key
+    from wms.matching.limits import LimitKey
 
     attribute = concerned.attribute
     name, sign, value = attribute.partition("=")
@@ -213,10 +213,12 @@ def _key(concerned: Concerned) -> "Key":
             f"--attribute: {attribute!r} names no attribute and value",
             f"write owner=alice, or owner=* for each; known are {', '.join(known)}",
         )
-    return Key(concerned.site, concerned.ce, name or "any", value)  # type: ignore[arg-type] # one of `known`
+    return LimitKey(concerned.site, concerned.ce, name or "any", value)  # type: ignore[arg-type] # one of `known`
 
 
-def _limit(key: "Key", most: int | None, rate: float | None, burst: int, waiting: int | None) -> "Limit":
+def _limit(
+    key: "LimitKey", most: int | None, rate: float | None, burst: int, waiting: int | None
+) -> "LimitRule":
     from wms.errors import Rejected
 
     said: dict[Kind, tuple[int | None, float | None]] = {
@@ -234,14 +236,14 @@ def _limit(key: "Key", most: int | None, rate: float | None, burst: int, waiting
     return _checked(key, *chosen[0])
 
 
-def _checked(key: "Key", kind: "Kind", most: int | None, rate: float | None) -> "Limit":
+def _checked(key: "LimitKey", kind: "Kind", most: int | None, rate: float | None) -> "LimitRule":
     import msgspec
 
     from wms.errors import Rejected
-    from wms.matching.limits import Limit
+    from wms.matching.limits import LimitRule
 
     try:
-        limit = msgspec.convert({"kind": kind, **key._asdict(), "most": most, "per_second": rate}, Limit)
+        limit = msgspec.convert({"kind": kind, **key._asdict(), "most": most, "per_second": rate}, LimitRule)
     except msgspec.ValidationError as error:
         raise Rejected("BAD_LIMIT", str(error)) from None
     if fault := limit.fault():

@@ -18,7 +18,7 @@ ISOLATION_SECONDS = 20.0
 
 if TYPE_CHECKING:
     from wms.auth.token import Claims
-    from wms.client.credential import Credential
+    from wms.client.credential import UserCredential
     from wms.embedded.system import System
 
 
@@ -212,7 +212,7 @@ def token(
     return OK
 
 
-def _show_token(credential: "Credential", common: Common) -> None:
+def _show_token(credential: "UserCredential", common: Common) -> None:
     from datetime import UTC, datetime
 
     claims = credential.claims

@@ -8,7 +8,7 @@ from wms.cli.options import USUAL, Bytes, Common, Flag, Within
 from wms.cli.printing import note, show, show_json, show_output, show_table
 from wms.cli.quantities import amount, span
 from wms.cli.session import OK, SOME_FAILED, with_client
-from wms.cli.table import ALWAYS, Column
+from wms.cli.table import ALWAYS, TableColumn
 
 if TYPE_CHECKING:
     from wms.client import Client
@@ -20,15 +20,15 @@ MOST = 65_536
 KEPT = 4_096
 """What is remembered of the printed end, to find where the last words of an ended job go on."""
 ATTEMPTS = (
-    Column("ATTEMPT>", ALWAYS),
-    Column("SITE", 1, "cut", 8),
-    Column("CE", 4, "cut", 8),
-    Column("OUTCOME", 1),
-    Column("EXIT", 1),
-    Column("CPU>", 3),
-    Column("WALL>", 2),
-    Column("MEMORY>", 2),
-    Column("OUTPUT>", 5),
+    TableColumn("ATTEMPT>", ALWAYS),
+    TableColumn("SITE", 1, "cut", 8),
+    TableColumn("CE", 4, "cut", 8),
+    TableColumn("OUTCOME", 1),
+    TableColumn("EXIT", 1),
+    TableColumn("CPU>", 3),
+    TableColumn("WALL>", 2),
+    TableColumn("MEMORY>", 2),
+    TableColumn("OUTPUT>", 5),
 )
 UNNAMED = ("", "QUEUED", "ACCEPTED", "STARTED", "OFFERED")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wms.messages.replies import JobDetail
 
 
-class Layout:
+class OutputLayout:
     """Fetches outputs to where a pattern says; two files never go to one path."""
 
     def __init__(self, to: Path, pattern: str, *, flat: bool, overwrite: bool) -> None:

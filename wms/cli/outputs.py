@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs
-from wms.cli.output_layout import Layout
+from wms.cli.output_layout import OutputLayout
 from wms.cli.printing import note, show, show_json
 from wms.cli.quantities import amount
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
@@ -52,7 +52,7 @@ def output(
     overwrite
         Replace files that are there already.
     """
-    layout = Layout(to, _pattern(pattern, flat=flat), flat=flat, overwrite=overwrite)
+    layout = OutputLayout(to, _pattern(pattern, flat=flat), flat=flat, overwrite=overwrite)
     selector = chosen.selector(ids)
     return with_client(common, lambda client: _fetch_all(client, selector, layout, common))
 
@@ -67,7 +67,7 @@ def _pattern(pattern: str, *, flat: bool) -> str:
     return "{id}-{file}" if flat else pattern
 
 
-async def _fetch_all(client: "Client", selector: "Selector", layout: Layout, common: Common) -> int:
+async def _fetch_all(client: "Client", selector: "Selector", layout: OutputLayout, common: Common) -> int:
     import asyncio
 
     from wms.errors import Rejected

@@ -8,7 +8,7 @@ from wms.cli.options import USUAL, Common, Flag, Patience, Within
 from wms.cli.printing import show, show_json, show_table
 from wms.cli.quantities import since
 from wms.cli.session import OK, with_client
-from wms.cli.table import ALWAYS, Column
+from wms.cli.table import ALWAYS, TableColumn
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from wms.messages.replies import PilotOrderLine
 
 ORDERS = (
-    Column("ORDER>", ALWAYS),
-    Column("FOR", 1, "cut", 12),
-    Column("VO", 6, "cut", 8),
-    Column("SITE", 3, "cut", 8),
-    Column("CE", 5, "cut", 8),
-    Column("WANTED>", 1),
-    Column("SENT>", 1),
-    Column("ALIVE>", 2),
-    Column("STATE", 1),
-    Column("ORDERED>", 7),
-    Column("WHY", 1, "wrap", 20),
+    TableColumn("ORDER>", ALWAYS),
+    TableColumn("FOR", 1, "cut", 12),
+    TableColumn("VO", 6, "cut", 8),
+    TableColumn("SITE", 3, "cut", 8),
+    TableColumn("CE", 5, "cut", 8),
+    TableColumn("WANTED>", 1),
+    TableColumn("SENT>", 1),
+    TableColumn("ALIVE>", 2),
+    TableColumn("STATE", 1),
+    TableColumn("ORDERED>", 7),
+    TableColumn("WHY", 1, "wrap", 20),
 )
 
 OrderId = Annotated[int, Parameter(help="An order; without any all of yours.", validator=Within(1, 2**62))]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from wms.cli.table import Column, Fitted
+    from wms.cli.table import Fitted, TableColumn
 
 STATE_STYLES = {
     "Waiting": "yellow",
@@ -69,7 +69,7 @@ def jobs_of(count: int) -> str:
 
 
 def show_table(
-    columns: "Sequence[Column | str]", rows: Iterable[Sequence[object]], *, empty: str = ""
+    columns: "Sequence[TableColumn | str]", rows: Iterable[Sequence[object]], *, empty: str = ""
 ) -> None:
     """Print rows under headings: on a terminal as far as they fit, elsewhere whole."""
     from wms.cli.table import fitted

@@ -17,10 +17,10 @@ from wms.cli.session import OK, SOME_FAILED, quiet, run_async
 
 if TYPE_CHECKING:
     from wms.cli.swf import Trace
-    from wms.cli.trace_plan import Plan
-    from wms.cli.trace_report import Line
+    from wms.cli.trace_plan import TracePlan
+    from wms.cli.trace_report import TraceFigures
     from wms.cli.trace_run import Feeding
-    from wms.client import Client, Settings
+    from wms.client import Client, ClientSettings
 
 Read = TypeVar("Read")
 
@@ -124,7 +124,7 @@ def read_lines(path: Path, limit: int, read: Callable[[Iterable[str]], Read]) ->
         ) from None
 
 
-async def _replay(plan: "Plan", common: Common, *, fresh: bool) -> dict[str, Any]:
+async def _replay(plan: "TracePlan", common: Common, *, fresh: bool) -> dict[str, Any]:
     quiet()
     async with _settings(common, fresh=fresh) as settings:
         found = await _run(settings, plan)
@@ -132,7 +132,7 @@ async def _replay(plan: "Plan", common: Common, *, fresh: bool) -> dict[str, Any
 
 
 @contextlib.asynccontextmanager
-async def _settings(common: Common, *, fresh: bool) -> "AsyncIterator[Settings]":
+async def _settings(common: Common, *, fresh: bool) -> "AsyncIterator[ClientSettings]":
     from wms.cli.own_system import own_system
     from wms.cli.printing import note
     from wms.client import read_settings
@@ -145,7 +145,7 @@ async def _settings(common: Common, *, fresh: bool) -> "AsyncIterator[Settings]"
         yield read_settings(system.layout.root, {})
 
 
-async def _run(settings: "Settings", plan: "Plan") -> dict[str, Any]:
+async def _run(settings: "ClientSettings", plan: "TracePlan") -> dict[str, Any]:
     from wms.cli.progress import Board
     from wms.cli.trace_report import report
     from wms.cli.trace_run import Feeding, Keys, Owners, advertised
@@ -223,7 +223,7 @@ def _selectors(job_ids: Sequence[int]) -> "Iterable[Any]":
         yield Selector(ids=ranges[start : start + RANGES_LIMIT])
 
 
-async def _audited(settings: "Settings") -> str:
+async def _audited(settings: "ClientSettings") -> str:
     from wms.audit import audit
     from wms.cli.own_system import WentWrong
 
@@ -262,7 +262,7 @@ def _show(report: dict[str, Any], *, as_json: bool) -> None:
         note(f"wms: {len(report['wrong'])} jobs did not end as they should have")
 
 
-def _show_lines(what: str, lines: "Sequence[Line]") -> None:
+def _show_lines(what: str, lines: "Sequence[TraceFigures]") -> None:
     from wms.cli.printing import show_table
 
     columns = (
@@ -279,7 +279,7 @@ def _show_lines(what: str, lines: "Sequence[Line]") -> None:
     show_table(columns, [_cells(line) for line in lines])
 
 
-def _cells(line: "Line") -> tuple[str, ...]:
+def _cells(line: "TraceFigures") -> tuple[str, ...]:
     median, p95 = (line.wait.median, line.wait.p95) if line.wait else (None, None)
     figures = (median, p95, line.first_start, line.last_start, line.last_end)
     return (

@@ -7,7 +7,7 @@ from wms.cli.options import Common
 
 if TYPE_CHECKING:
     from wms.bus.kafka import Kafka
-    from wms.client import Client, Settings
+    from wms.client import Client, ClientSettings
     from wms.db.database import Database
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") 
 
 
 def with_database_and_broker(
-    common: Common, work: "Callable[[Database, Kafka, Settings], Awaitable[int]]"
+    common: Common, work: "Callable[[Database, Kafka, ClientSettings], Awaitable[int]]"
 ) -> int:
     """Connect to the system's database and its broker, do the work, and return its exit code."""
 

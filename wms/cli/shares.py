@@ -7,25 +7,25 @@ from cyclopts import App, Parameter
 from wms.cli.options import USUAL, Common, Within
 from wms.cli.printing import show, show_json, show_table
 from wms.cli.session import OK, with_client
-from wms.cli.table import ALWAYS, Column
+from wms.cli.table import ALWAYS, TableColumn
 
 if TYPE_CHECKING:
     from wms.client import Client
     from wms.messages.replies import ShareLine
 
 SHARES = (
-    Column("VO", ALWAYS),
-    Column("GROUP", ALWAYS),
-    Column("SHARE>", 1),
-    Column("SHARED", 4),
-    Column("BACKGROUND", 6),
-    Column("PRIVATE", 6),
-    Column("FROM", 7, "cut", 8),
-    Column("OWNERS>", 8),
-    Column("WAITING>", 2),
-    Column("RUNNING>", 2),
-    Column("USED>", 5),
-    Column("EFFECTIVE>", 3),
+    TableColumn("VO", ALWAYS),
+    TableColumn("GROUP", ALWAYS),
+    TableColumn("SHARE>", 1),
+    TableColumn("SHARED", 4),
+    TableColumn("BACKGROUND", 6),
+    TableColumn("PRIVATE", 6),
+    TableColumn("FROM", 7, "cut", 8),
+    TableColumn("OWNERS>", 8),
+    TableColumn("WAITING>", 2),
+    TableColumn("RUNNING>", 2),
+    TableColumn("USED>", 5),
+    TableColumn("EFFECTIVE>", 3),
 )
 
 Group = Annotated[str, Parameter(help="VO/GROUP")]

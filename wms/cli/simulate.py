@@ -9,7 +9,7 @@ from wms.cli.options import USUAL, Common
 from wms.cli.session import OK
 
 if TYPE_CHECKING:
-    from wms.simulation.comparison import Result
+    from wms.simulation.comparison import ScenarioResult
     from wms.simulation.scenario import Scenario
     from wms.simulation.workload import Workload
 
@@ -85,7 +85,7 @@ def _check(jobs: int | None, seeds: int) -> None:
             raise Rejected("BAD_OPTION", f"--{name} must be 1 to {most:,}, not {value}")
 
 
-def _compared(workload: "Workload", scenarios: "list[Scenario]", seeds: int) -> "list[Result]":
+def _compared(workload: "Workload", scenarios: "list[Scenario]", seeds: int) -> "list[ScenarioResult]":
     from wms.cli.progress import Board
     from wms.simulation.comparison import compare
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from wms.cli.printing import note, show, show_json, show_table
 
 if TYPE_CHECKING:
-    from wms.simulation.comparison import Result, Value
-    from wms.simulation.figures import Line
+    from wms.simulation.comparison import ScenarioResult, Value
+    from wms.simulation.figures import OwnerFigures
     from wms.simulation.workload import Workload
 
 SHOWN = 12
@@ -48,7 +48,9 @@ ROWS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 )
 
 
-def show_report(results: "Sequence[Result]", workload: "Workload", seeds: int, *, as_json: bool) -> None:
+def show_report(
+    results: "Sequence[ScenarioResult]", workload: "Workload", seeds: int, *, as_json: bool
+) -> None:
     """Print a comparison."""
     if as_json:
         show_json({"jobs": len(workload.arrivals), "seeds": seeds, "scenarios": results})
@@ -82,7 +84,7 @@ def _against(value: "Value", first: "Value") -> str:
     return f"  {(value.mean - first.mean) / first.mean:+.0%}{mark}" if first.mean else f"  +{mark}"
 
 
-def _show_groups(results: "Sequence[Result]") -> None:
+def _show_groups(results: "Sequence[ScenarioResult]") -> None:
     lines = [{line.name: line for line in each.first.groups} for each in results]
     names = list(dict.fromkeys(name for each in lines for name in each))
     show_table(
@@ -93,18 +95,18 @@ def _show_groups(results: "Sequence[Result]") -> None:
         show(f"and {len(names) - SHOWN} groups more; --json has all")
 
 
-def _jobs(name: str, lines: "Sequence[dict[str, Line]]") -> str:
+def _jobs(name: str, lines: "Sequence[dict[str, OwnerFigures]]") -> str:
     return _count(next(each[name].jobs for each in lines if name in each))
 
 
-def _group(line: "Line | None") -> str:
+def _group(line: "OwnerFigures | None") -> str:
     if line is None:
         return "-"
     waits = f"{_time(line.waits.p50)}, {_time(line.waits.p90)}" if line.waits else "-, -"
     return f"{waits}, {line.deviation or 0.0:+.1%}"
 
 
-def _show_sites(results: "Sequence[Result]") -> None:
+def _show_sites(results: "Sequence[ScenarioResult]") -> None:
     sites = [{line.name: line for line in each.first.sites} for each in results]
     names = list(dict.fromkeys(name for each in sites for name in each))
     show_table(
@@ -124,7 +126,7 @@ def _show_sites(results: "Sequence[Result]") -> None:
         show(f"and {len(names) - SHOWN} sites more; --json has all")
 
 
-def _show_never(results: "Sequence[Result]") -> None:
+def _show_never(results: "Sequence[ScenarioResult]") -> None:
     for each in results:
         for never in each.first.never_why[:REASONS_SHOWN]:
             show(

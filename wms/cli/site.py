@@ -13,7 +13,7 @@ from wms.cli.session import OK, SOME_FAILED, UNAVAILABLE, with_client
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wms.cli.table import Column
+    from wms.cli.table import TableColumn
     from wms.client import Client
     from wms.messages.replies import CanaryLine, SiteDetail, SiteLine, SiteMove
 
@@ -172,7 +172,7 @@ def _in_words(each: "SiteLine") -> str:
     return f"{each.state}{until}{f', by {each.said_by}' if each.said_by else ''}: {each.reason}"
 
 
-def _table(title: str, columns: "Sequence[Column | str]", rows: Iterable[tuple[object, ...]]) -> None:
+def _table(title: str, columns: "Sequence[TableColumn | str]", rows: Iterable[tuple[object, ...]]) -> None:
     if found := list(rows):
         show(f"\n{title}:")
         show_table(columns, found)

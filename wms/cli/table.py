@@ -16,7 +16,7 @@ Line: TypeAlias = list[str]
 """One line on the screen: the padded text of each column."""
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column: how it is called, and what becomes of it where room is short."""
 
     heading: str
@@ -52,15 +52,15 @@ _TEXTS = {"WHY": 24, "TEXT": 24, "WHAT": 24, "NOTICE": 20, "REQUIREMENTS": 20, "
 """Columns of sentences, and the fewest characters that they are wrapped to."""
 
 
-def column(given: Column | str) -> Column:
+def column(given: TableColumn | str) -> TableColumn:
     """Return a column that may be given by its heading alone; `>` at the end of it: to the right."""
-    if isinstance(given, Column):
+    if isinstance(given, TableColumn):
         return given
     least = _TEXTS.get(given.rstrip(">"))
-    return Column(given) if least is None else Column(given, fit="wrap", least=least)
+    return TableColumn(given) if least is None else TableColumn(given, fit="wrap", least=least)
 
 
-def fitted(columns: Sequence[Column | str], rows: Iterable[Sequence[str]], width: int | None) -> Fitted:
+def fitted(columns: Sequence[TableColumn | str], rows: Iterable[Sequence[str]], width: int | None) -> Fitted:
     """Return a table of at most so many characters a line; None: as wide as it is."""
     kept = [column(each) for each in columns]
     cells = [list(row) for row in rows]
@@ -76,7 +76,7 @@ def fitted(columns: Sequence[Column | str], rows: Iterable[Sequence[str]], width
     return Fitted(_lines(columns, cells, widths), left_out)
 
 
-def _chosen(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
+def _chosen(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
     """Return which columns fit: those that never go, and of the others the most important that there is room for."""
 
     def fit(chosen: list[int]) -> bool:
@@ -92,8 +92,8 @@ def _chosen(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
 
 
 def _only(
-    chosen: Sequence[int], columns: Sequence[Column], rows: Sequence[Sequence[str]]
-) -> tuple[list[Column], list[list[str]]]:
+    chosen: Sequence[int], columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]
+) -> tuple[list[TableColumn], list[list[str]]]:
     return [columns[n] for n in chosen], [[row[n] for n in chosen] for row in rows]
 
 
@@ -106,14 +106,14 @@ def length(text: str) -> int:
     return cell_len(text)
 
 
-def _natural(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
+def _natural(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> list[int]:
     return [
         max(length(cell) for cell in cells)
         for cells in zip([each.name for each in columns], *rows, strict=True)
     ]
 
 
-def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
+def _widths(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
     """Return how wide each column is, the widest texts narrowed first; None if they do not fit."""
     widths = _natural(columns, rows)
     least = [
@@ -130,7 +130,9 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
     return widths
 
 
-def _lines(columns: Sequence[Column], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> list[Line]:
+def _lines(
+    columns: Sequence[TableColumn], rows: Iterable[Sequence[str]], widths: Sequence[int]
+) -> list[Line]:
     lines = [[_padded(each, each.name, wide) for each, wide in zip(columns, widths, strict=True)]]
     for row in rows:
         parts = [_parts(each, cell, wide) for each, cell, wide in zip(columns, row, widths, strict=True)]
@@ -144,7 +146,7 @@ def _lines(columns: Sequence[Column], rows: Iterable[Sequence[str]], widths: Seq
     return lines
 
 
-def _parts(column: Column, cell: str, width: int) -> list[str]:
+def _parts(column: TableColumn, cell: str, width: int) -> list[str]:
     if length(cell) <= width or column.fit == "whole":
         return [cell]
     return [_cut(cell, width)] if column.fit == "cut" else wrapped(cell, width)
@@ -172,12 +174,12 @@ def wrapped(text: str, width: int) -> list[str]:
     return [*lines, line] if line or not lines else lines
 
 
-def _padded(column: Column, text: str, width: int) -> str:
+def _padded(column: TableColumn, text: str, width: int) -> str:
     space = " " * (width - length(text))
     return f"{space}{text}" if column.to_right else f"{text}{space}"
 
 
-def _records(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Line]:
+def _records(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]], width: int) -> list[Line]:
     """Return each row as lines of name and value, values wrapped but for ids, with an empty line after each row."""
     wide = max(length(each.name) for each in columns)
     lines: list[Line] = []

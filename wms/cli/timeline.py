@@ -9,17 +9,17 @@ from cyclopts import Parameter
 from wms.cli.options import USUAL, Common
 from wms.cli.printing import show_json, show_table
 from wms.cli.session import OK, with_client
-from wms.cli.table import ALWAYS, Column
+from wms.cli.table import ALWAYS, TableColumn
 
 if TYPE_CHECKING:
     from wms.client import Client
     from wms.messages.replies import Attempt, HistoryLine, HolderLine, JobDetail
 
 COLUMNS = (
-    Column("TIME", ALWAYS),
-    Column("ATTEMPT>", 2),
-    Column("WHO", 1, "wrap", 16),
-    Column("WHAT", 1, "wrap", 24),
+    TableColumn("TIME", ALWAYS),
+    TableColumn("ATTEMPT>", 2),
+    TableColumn("WHO", 1, "wrap", 16),
+    TableColumn("WHAT", 1, "wrap", 24),
 )
 SOURCES = {"job_manager": "job manager", "job_agent": "job agent"}
 

@@ -10,8 +10,8 @@ from wms.cli.printing import console, drawn_rows, is_terminal, show, show_json, 
 from wms.cli.session import OK, with_client
 
 if TYPE_CHECKING:
-    from wms.cli.health import Part
-    from wms.cli.top_screen import Pace, Section, View
+    from wms.cli.health import ProcessHealth
+    from wms.cli.top_screen import JobRates, ScreenSection, ScreenView
     from wms.client import Client
     from wms.messages.replies import JobLine, PilotLine, SiteLine, SweepLine
 
@@ -60,11 +60,11 @@ class _Sight:
 
     def __init__(
         self,
-        pace: "Pace",
+        pace: "JobRates",
         jobs: "list[JobLine | SweepLine]",
         sites: "tuple[SiteLine, ...]",
         pilots: "tuple[PilotLine, ...]",
-        parts: "tuple[Part, ...]",
+        parts: "tuple[ProcessHealth, ...]",
     ) -> None:
         self.pace = pace
         self.jobs = jobs
@@ -72,11 +72,11 @@ class _Sight:
         self.pilots = pilots
         self.parts = parts
 
-    def sections(self) -> "list[Section]":
+    def sections(self) -> "list[ScreenSection]":
         """Return the tables, those first that are looked at most."""
         from wms.cli.health import PARTS, row
         from wms.cli.job_table import job_table
-        from wms.cli.top_screen import Section
+        from wms.cli.top_screen import ScreenSection
 
         whole: list[tuple[str, Any, Any, str]] = [
             ("jobs", *job_table(self.jobs), "none that has not ended"),
@@ -85,7 +85,7 @@ class _Sight:
             ("services", PARTS, [row(part) for part in self.parts], "none"),
         ]
         return [
-            Section(title, columns, [list(map(str, line)) for line in rows], empty)
+            ScreenSection(title, columns, [list(map(str, line)) for line in rows], empty)
             for title, columns, rows, empty in whole
         ]
 
@@ -106,11 +106,11 @@ async def _look(client: "Client", common: Common) -> _Sight:
     return _Sight(pace, jobs, sites, pilots, system.parts)
 
 
-async def _pace(client: "Client") -> "Pace":
+async def _pace(client: "Client") -> "JobRates":
     import asyncio
     from datetime import timedelta
 
-    from wms.cli.top_screen import Pace
+    from wms.cli.top_screen import JobRates
     from wms.client.selector import select
     from wms.runtime import clock
 
@@ -121,7 +121,7 @@ async def _pace(client: "Client") -> "Pace":
         client.counts(select(state=ended, since=at - timedelta(minutes=1))),
         client.reasons(select(state=ended, since=at - timedelta(hours=1))),
     )
-    return Pace(
+    return JobRates(
         now=now,
         last_minute=minute,
         failures=hour.get("Failed", {}),
@@ -160,10 +160,10 @@ async def _watch(client: "Client", common: Common, every: float) -> None:
     from rich.live import Live
 
     from wms.cli.keyboard import keys
-    from wms.cli.top_screen import View, pressed
+    from wms.cli.top_screen import ScreenView, pressed
     from wms.errors import Unavailable
 
-    view, sight, fault = View(), await _look(client, common), ""
+    view, sight, fault = ScreenView(), await _look(client, common), ""
     loop = asyncio.get_running_loop()
     with Live(console=console(), screen=True, auto_refresh=False) as live, keys(loop) as typed:
         looking = asyncio.create_task(_look(client, common))
@@ -186,7 +186,7 @@ async def _watch(client: "Client", common: Common, every: float) -> None:
         looking.cancel()
 
 
-def _draw(live: Any, sight: _Sight, view: "View", fault: str) -> "View":
+def _draw(live: Any, sight: _Sight, view: "ScreenView", fault: str) -> "ScreenView":
     from wms.cli.top_screen import Row, screen
 
     width, height = live.console.width, live.console.height

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from wms.cli.table import Column, Fitted, fitted
+from wms.cli.table import Fitted, TableColumn, fitted
 
 TALL = 40
 """Lines from which on all sections are shown at once."""
@@ -30,16 +30,16 @@ KEYS = {
 """What the keys of a terminal mean."""
 
 
-class Section(NamedTuple):
+class ScreenSection(NamedTuple):
     """A table with its title."""
 
     title: str
-    columns: Sequence[Column | str]
+    columns: Sequence[TableColumn | str]
     rows: Sequence[Sequence[str]]
     empty: str
 
 
-class View(msgspec.Struct, frozen=True):
+class ScreenView(msgspec.Struct, frozen=True):
     """Which section is looked at, from which line on."""
 
     section: int = 0
@@ -48,7 +48,7 @@ class View(msgspec.Struct, frozen=True):
     ended: bool = False
 
 
-class Pace(msgspec.Struct, frozen=True, kw_only=True):
+class JobRates(msgspec.Struct, frozen=True, kw_only=True):
     """What jobs do now and did lately; no totals of all times."""
 
     now: Mapping[str, int]
@@ -60,12 +60,12 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     done_last_hour: int = 0
 
 
-def pressed(view: View, key: str, sections: int, page: int) -> View:
+def pressed(view: ScreenView, key: str, sections: int, page: int) -> ScreenView:
     """Return the view after a key; a page has so many lines."""
     match KEYS.get(key):
         case "next" | "before" as way:
             step = 1 if way == "next" else -1
-            return View(section=(view.section + step) % sections)
+            return ScreenView(section=(view.section + step) % sections)
         case "down" | "up" | "page down" | "page up" as way:
             step = {"down": 1, "up": -1, "page down": page, "page up": -page}[way]
             return msgspec.structs.replace(view, line=max(0, view.line + step), help=False)
@@ -74,7 +74,7 @@ def pressed(view: View, key: str, sections: int, page: int) -> View:
         case "help":
             return msgspec.structs.replace(view, help=not view.help)
         case "quit":
-            return msgspec.structs.replace(view, help=False) if view.help else View(ended=True)
+            return msgspec.structs.replace(view, help=False) if view.help else ScreenView(ended=True)
     return view
 
 
@@ -86,8 +86,8 @@ class Row(NamedTuple):
 
 
 def screen(
-    pace: Pace, sections: Sequence[Section], view: View, width: int, height: int
-) -> tuple[list[Row], View]:
+    pace: JobRates, sections: Sequence[ScreenSection], view: ScreenView, width: int, height: int
+) -> tuple[list[Row], ScreenView]:
     """Return at most `height` lines of at most `width` places, and the view with its line within what there is."""
     rows = [_titles(sections, view, width), *(Row([_short(line, width)]) for line in pace_lines(pace))]
     rows.append(Row([""]))
@@ -100,14 +100,14 @@ def screen(
     for n, (section, lines_of_it) in enumerate(
         zip(sections, _shares(sections, view.section, room), strict=True)
     ):
-        looked_at = view if n == view.section else View()
+        looked_at = view if n == view.section else ScreenView()
         lines, seen = _section(section, looked_at, width, lines_of_it)
         view = seen if n == view.section else view
         rows += lines
     return rows[:height], view
 
 
-def pace_lines(pace: Pace) -> list[str]:
+def pace_lines(pace: JobRates) -> list[str]:
     """Return two lines: what jobs do now and how many end a second, and why jobs failed lately."""
     now = ", ".join(f"{count:,} {state}" for state, count in _largest(pace.now)) or "none"
     ended = ", ".join(f"{count:,} {state}" for state, count in _largest(pace.last_minute))
@@ -123,7 +123,7 @@ def _largest(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(((name, count) for name, count in counts.items() if count), key=lambda each: -each[1])
 
 
-def _titles(sections: Sequence[Section], view: View, width: int) -> Row:
+def _titles(sections: Sequence[ScreenSection], view: ScreenView, width: int) -> Row:
     names = [f"[{each.title}]" if n == view.section else f" {each.title} " for n, each in enumerate(sections)]
     line = f"wms top   {' '.join(names)}"
     keys = "tab: next   ?: keys   q: end"
@@ -135,7 +135,9 @@ def _short(line: str, width: int) -> str:
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
-def _section(section: Section, view: View, width: int, height: int) -> tuple[list[Row], View]:
+def _section(
+    section: ScreenSection, view: ScreenView, width: int, height: int
+) -> tuple[list[Row], ScreenView]:
     """Return a section in so many lines: its title with what is shown of it, the headings, the rows."""
     if not section.rows:
         return [Row([f"{section.title}: {section.empty}"], strong=True), Row([""])][: max(0, height)], view
@@ -155,14 +157,14 @@ def _section(section: Section, view: View, width: int, height: int) -> tuple[lis
     return rows[: max(0, height)], msgspec.structs.replace(view, line=start)
 
 
-def _which(section: Section, table: Fitted, start: int, shown: int, lines: int) -> str:
+def _which(section: ScreenSection, table: Fitted, start: int, shown: int, lines: int) -> str:
     beside = f"   (no room for {', '.join(table.left_out)})" if table.left_out else ""
     if shown >= lines:
         return f" ({len(section.rows):,}){beside}"
     return f" ({len(section.rows):,}), lines {start + 1:,}-{start + shown:,} of {lines:,}{beside}"
 
 
-def _shares(sections: Sequence[Section], looked_at: int, room: int) -> list[int]:
+def _shares(sections: Sequence[ScreenSection], looked_at: int, room: int) -> list[int]:
     """Return how many lines each section gets: no more than it needs, what is left goes to the one looked at."""
     needs = [len(each.rows) + 3 if each.rows else 2 for each in sections]
     each = max(2, room // len(sections))

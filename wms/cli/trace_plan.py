@@ -41,14 +41,14 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     description: JobDescription
 
 
-class Plan(msgspec.Struct, frozen=True):
+class TracePlan(msgspec.Struct, frozen=True):
     """All jobs in the order in which they are due, and the computing elements that take them."""
 
     jobs: tuple[Planned, ...]
     elements: tuple[ComputingElement, ...]
 
 
-def plan(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None = None) -> Plan:
+def plan(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None = None) -> TracePlan:
     """Return the plan for a trace; each pilot has `slots`, and the sites over the limit are folded into the busiest."""
     sites = _sites(trace, sites_limit)
     first = trace.jobs[0].submit_time
@@ -56,7 +56,7 @@ def plan(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None = 
         _planned(job, sites.get(job.partition, ""), (job.submit_time - first) / speedup, speedup, slots)
         for job in trace.jobs
     )
-    return Plan(jobs, tuple(_elements(jobs, slots)))
+    return TracePlan(jobs, tuple(_elements(jobs, slots)))
 
 
 def _sites(trace: Trace, limit: int | None) -> dict[int, str]:

@@ -6,17 +6,17 @@ from typing import Any
 
 import msgspec
 
-from wms.cli.figures import Waits, matches_per_second, waits
+from wms.cli.figures import StartDelays, matches_per_second, waits
 from wms.cli.trace_plan import Planned
 from wms.cli.trace_run import Feeding
-from wms.client import Rejected, Settings
+from wms.client import ClientSettings, Rejected
 from wms.db import timeline
 from wms.db.database import Database
 from wms.db.timeline import JobTimes
 from wms.ids import joined
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class TraceFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the jobs of one VO or site; times in seconds after the first submission."""
 
     name: str
@@ -24,14 +24,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     started: int
     done: int
     attempts: int
-    wait: Waits | None
+    wait: StartDelays | None
     first_start: float | None
     last_start: float | None
     first_end: float | None
     last_end: float | None
 
 
-async def report(settings: Settings, feeding: Feeding, began_at: datetime) -> dict[str, Any]:
+async def report(settings: ClientSettings, feeding: Feeding, began_at: datetime) -> dict[str, Any]:
     """Return what the database says of a replay's jobs; `wrong` holds a line for each that ended otherwise than it should."""
     if settings.postgres is None:
         raise Rejected("NOT_AN_OPERATOR", "the report needs the database, which the settings do not name")
@@ -71,7 +71,7 @@ def _fault(job: JobTimes, planned: Planned) -> str:
     return ""
 
 
-def _lines(jobs: Sequence[JobTimes], names: dict[int, str], start: datetime) -> list[Line]:
+def _lines(jobs: Sequence[JobTimes], names: dict[int, str], start: datetime) -> list[TraceFigures]:
     groups: dict[str, list[JobTimes]] = {}
     for job in jobs:
         groups.setdefault(names[job.job_id], []).append(job)
@@ -79,10 +79,10 @@ def _lines(jobs: Sequence[JobTimes], names: dict[int, str], start: datetime) -> 
     return sorted(lines, key=lambda line: (-line.jobs, line.name))
 
 
-def _line(name: str, jobs: Sequence[JobTimes], start: datetime) -> Line:
+def _line(name: str, jobs: Sequence[JobTimes], start: datetime) -> TraceFigures:
     starts = sorted(after for job in jobs if (after := _after(start, job.started_at)) is not None)
     ends = sorted(after for job in jobs if (after := _after(start, job.ended_at)) is not None)
-    return Line(
+    return TraceFigures(
         name=name,
         jobs=len(jobs),
         started=len(starts),

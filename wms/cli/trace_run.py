@@ -13,8 +13,8 @@ from wms.auth.keys import SigningKey, load_key
 from wms.auth.principal import ANY_SITE, Right
 from wms.auth.token import Claims, mint
 from wms.bus.kafka import HEADER, Kafka
-from wms.cli.trace_plan import CE, Identity, Plan, Planned
-from wms.client import Client, Rejected, Settings, Submission, Unavailable
+from wms.cli.trace_plan import CE, Identity, Planned, TracePlan
+from wms.client import Client, ClientSettings, Rejected, Submission, Unavailable
 from wms.client.settings import TokenSettings
 from wms.files import write_secret
 from wms.messages.ads import TOPIC, Advertise, Withdraw
@@ -32,7 +32,7 @@ TIMEOUT_SECONDS = 120.0
 class Keys:
     """The local issuer's keys, by which a replay speaks for the owners and sites of its trace."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ClientSettings) -> None:
         if not settings.auth.jwks:
             raise Rejected(
                 "NO_ISSUER",
@@ -63,7 +63,7 @@ class Keys:
 class Owners:
     """Connections of the trace's owners: opened when needed, the one unused for longest closed when there are many."""
 
-    def __init__(self, settings: Settings, keys: Keys, directory: Path) -> None:
+    def __init__(self, settings: ClientSettings, keys: Keys, directory: Path) -> None:
         self._settings = settings
         self._keys = keys
         self._directory = directory
@@ -112,7 +112,7 @@ class Owners:
         self._open.move_to_end(identity)
         return self._open[identity][0]
 
-    def _settings_of(self, identity: Identity, *rights: Right) -> Settings:
+    def _settings_of(self, identity: Identity, *rights: Right) -> ClientSettings:
         file = self._directory / f"{identity.owner}.{identity.group}.token"
         write_secret(file, self._keys.user(identity, *rights), durable=False)
         return msgspec.structs.replace(self._settings, auth=TokenSettings(token_file=str(file)))
@@ -123,7 +123,7 @@ async def _submit(client: Client, jobs: Sequence[Planned], command_id: str) -> S
 
 
 @contextlib.asynccontextmanager
-async def advertised(settings: Settings, keys: Keys, plan: Plan) -> AsyncIterator[None]:
+async def advertised(settings: ClientSettings, keys: Keys, plan: TracePlan) -> AsyncIterator[None]:
     """Let the trace's computing elements be there: advertised again and again, and withdrawn at the end."""
     kafka = Kafka(settings.kafka, "wms-replay")
     await kafka.start()
@@ -161,7 +161,7 @@ async def advertised(settings: Settings, keys: Keys, plan: Plan) -> AsyncIterato
 class Feeding:
     """Submits the jobs as they come due; `submitted` grows, and `lag` says how far behind the trace it is, in seconds."""
 
-    def __init__(self, plan: Plan, owners: Owners) -> None:
+    def __init__(self, plan: TracePlan, owners: Owners) -> None:
         self._plan = plan
         self._owners = owners
         self._run = uuid.uuid4().hex

@@ -8,7 +8,7 @@ from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Jobs, Most, Within
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import span
 from wms.cli.session import NOT_ALLOWED, OK, with_client
-from wms.cli.table import ALWAYS, Column
+from wms.cli.table import ALWAYS, TableColumn
 from wms.cli.waiting import none_found
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 Elements = Annotated[int, Parameter(validator=Within(0, 200))]
 COLUMNS = (
-    Column("SITE", ALWAYS),
-    Column("CE", ALWAYS),
-    Column("FITS", 1),
-    Column("PILOTS>", 2),
-    Column("FREE>", 3),
-    Column("RANK>", 4),
-    Column("WHY", 1, "wrap", 24),
+    TableColumn("SITE", ALWAYS),
+    TableColumn("CE", ALWAYS),
+    TableColumn("FITS", 1),
+    TableColumn("PILOTS>", 2),
+    TableColumn("FREE>", 3),
+    TableColumn("RANK>", 4),
+    TableColumn("WHY", 1, "wrap", 24),
 )
 
 

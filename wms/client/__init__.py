@@ -15,7 +15,7 @@ do instead; what is not there just now raises `Unavailable`, and the same call m
 
 from wms.client.client import Client
 from wms.client.selector import select
-from wms.client.settings import Settings, read_settings
+from wms.client.settings import ClientSettings, read_settings
 from wms.client.submission import Submission
 from wms.errors import Rejected, Unavailable
 from wms.job.state import ENDED, State
@@ -25,11 +25,11 @@ from wms.messages.commands import Selector
 __all__ = [
     "ENDED",
     "Client",
+    "ClientSettings",
     "JobDescription",
     "Rejected",
     "SandboxRef",
     "Selector",
-    "Settings",
     "State",
     "Submission",
     "Unavailable",

@@ -12,21 +12,21 @@ from typing import Literal, Self, TypeAlias, TypeVar
 
 import msgspec
 
-from wms.client.credential import Credential, TokenFile
+from wms.client.credential import TokenFile, UserCredential
 from wms.client.exchange import Exchange
 from wms.client.files import Fetched, fetch, members, output_of
 from wms.client.job_description import description_of
 from wms.client.job_events import JobEvents
 from wms.client.job_inputs import Progress, archives
-from wms.client.settings import Settings, read_settings
+from wms.client.settings import ClientSettings, read_settings
 from wms.client.submission import Submission, check_id, messages, rehearsals
-from wms.client.watching import Watch, pinned
+from wms.client.watching import JobWatch, pinned
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import CommandId, joined
 from wms.job.state import ENDED, State
 from wms.jobdesc.changes import read_changes
 from wms.jobdesc.description import JobDescription, SandboxRef
-from wms.matching.limits import Key, Kind, Limit
+from wms.matching.limits import Kind, LimitKey, LimitRule
 from wms.messages import commands as ordered
 from wms.messages import limits as limited
 from wms.messages import queries as asked
@@ -67,7 +67,7 @@ class Client:
     timeout, they take effect once.
     """
 
-    def __init__(self, settings: Settings, exchange: Exchange, timeout: float) -> None:
+    def __init__(self, settings: ClientSettings, exchange: Exchange, timeout: float) -> None:
         self.settings = settings
         self.timeout = timeout
         self._exchange = exchange
@@ -76,7 +76,7 @@ class Client:
     @asynccontextmanager
     async def connect(
         cls,
-        settings: Settings | Path | None = None,
+        settings: ClientSettings | Path | None = None,
         *,
         timeout: float = TIMEOUT_SECONDS,
         patience: float = CONNECT_SECONDS,
@@ -87,7 +87,7 @@ class Client:
 
         Rejected: no system is set up there, or the token is missing or has expired. Unavailable: no broker answers.
         """
-        if not isinstance(settings, Settings):
+        if not isinstance(settings, ClientSettings):
             settings = read_settings(settings)
         exchange = Exchange(settings.kafka, TokenFile(Path(settings.auth.token_file)))
         await exchange.open(min(timeout, patience))
@@ -96,7 +96,7 @@ class Client:
         finally:
             await exchange.close()
 
-    def credential(self) -> Credential:
+    def credential(self) -> UserCredential:
         """Return the token in use and what it says; Rejected when it has expired."""
         return TokenFile(Path(self.settings.auth.token_file)).read(clock.timestamp())
 
@@ -495,13 +495,13 @@ class Client:
         client = self._exchange.client
         return await self._rule(ordered.StopPilots(command_id=CommandId(_id()), orders=orders, client=client))
 
-    async def set_limit(self, limit: Limit) -> str:
+    async def set_limit(self, limit: LimitRule) -> str:
         """Set a limit, until it is lifted or reset; return it in words."""
         client = self._exchange.client
         said = limited.Limit(**msgspec.structs.asdict(limit))
         return await self._rule(ordered.SetLimit(command_id=CommandId(_id()), limit=said, client=client))
 
-    async def drop_limit(self, kind: Kind, key: Key, *, reset: bool = False) -> str:
+    async def drop_limit(self, kind: Kind, key: LimitKey, *, reset: bool = False) -> str:
         """Lift a limit, or let the file's word of it hold again; return what was done, in words."""
         client = self._exchange.client
         return await self._rule(
@@ -573,7 +573,7 @@ class Client:
         selector = await pinned(self, _selector(jobs))
         if selector == Selector():
             return
-        async with aclosing(Watch(self, self.events(selector), selector, timeout).changes()) as changes:
+        async with aclosing(JobWatch(self, self.events(selector), selector, timeout).changes()) as changes:
             async for job in changes:
                 yield job
 

@@ -16,7 +16,7 @@ LIMIT = 16_384
 REMEDY = "ask for a new one; on a machine of your own `wms token create` makes one"
 
 
-class Credential(msgspec.Struct, frozen=True):
+class UserCredential(msgspec.Struct, frozen=True):
     """A token and what it says of itself."""
 
     token: str
@@ -38,7 +38,7 @@ class TokenFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read(self, now: float) -> Credential:
+    def read(self, now: float) -> UserCredential:
         """Return the token that is in the file now. Rejected: no file, one that others may use, no token in it, or an expired one."""
         try:
             with self.path.open("rb") as file:
@@ -57,7 +57,7 @@ class TokenFile:
         return credential
 
 
-def decode(text: bytes, source: str) -> Credential:
+def decode(text: bytes, source: str) -> UserCredential:
     """Return what a token (a JWT) says of itself, unverified, or raise Rejected."""
     try:
         _, payload, _ = text.split(b".")
@@ -66,7 +66,7 @@ def decode(text: bytes, source: str) -> Credential:
         )
         owner, expires_at = claims["sub"], float(claims["exp"])
         owner = owner_of(str(claims.get("iss", ISSUER)), str(owner))
-        credential = Credential(text.decode("ascii"), owner, expires_at, claims)
+        credential = UserCredential(text.decode("ascii"), owner, expires_at, claims)
     except (ValueError, TypeError, KeyError, binascii.Error, msgspec.DecodeError):
         raise Rejected("TOKEN_INVALID", f"{source} holds no token that can be read", REMEDY) from None
     return credential

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from wms.bus.inbox import Inbox
-from wms.bus.kafka import Kafka, Settings
+from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.reader import Reader
 from wms.bus.topics import SHARED, Topic, user_inbox
 from wms.client.credential import TokenFile
@@ -40,7 +40,7 @@ IN_FLIGHT = 16
 _TOPICS = [topic for topic in SHARED if topic.name in (commands.TOPIC, queries.TOPIC)]
 
 
-class Line:
+class BrokerConnection:
     """One connection to one cluster, until it is found broken."""
 
     def __init__(self, kafka: Kafka, inbox: Inbox[Reply]) -> None:
@@ -68,14 +68,14 @@ class Line:
 class Exchange:
     """Sends requests with the user's token and brings their answers."""
 
-    def __init__(self, settings: Settings, tokens: TokenFile) -> None:
+    def __init__(self, settings: BrokerSettings, tokens: TokenFile) -> None:
         self.client = uuid.uuid4().hex
         """Which of the user's tools this is: the key of its answers."""
         self._settings = settings
         self._tokens = tokens
         self._codec: Codec[Reply] = Codec(Reply, rules=False)
         self._waiting: dict[str, asyncio.Future[Reply]] = {}
-        self._line: Line | None = None
+        self._line: BrokerConnection | None = None
         self._changed = asyncio.Event()
         self._fault = Unavailable(f"no broker answers at {settings.bootstrap}")
         self._keeper: asyncio.Task[None] | None = None
@@ -175,7 +175,7 @@ class Exchange:
         finally:
             del self._waiting[request_id]
 
-    async def _send(self, line: Line, topic: str, key: str, payload: bytes, token: str) -> None:
+    async def _send(self, line: BrokerConnection, topic: str, key: str, payload: bytes, token: str) -> None:
         try:
             await line.kafka.send(topic, key, payload, token)
             line.inbox.hurry()
@@ -183,7 +183,7 @@ class Exchange:
             self._fault = fault
             line.break_off()
 
-    async def _ready(self, deadline: float) -> Line:
+    async def _ready(self, deadline: float) -> BrokerConnection:
         """Return the connection as soon as there is one."""
         while self._line is None or self._line.broken.done():
             self._changed.clear()
@@ -212,7 +212,7 @@ class Exchange:
         finally:
             self._changed.set()
 
-    async def _connect(self, owner: str) -> Line:
+    async def _connect(self, owner: str) -> BrokerConnection:
         kafka = Kafka(self._settings, f"wms-client-{self.client[:8]}")
         await kafka.start(_TOPICS)
         inbox = Inbox(kafka, user_inbox(owner), self._codec, self.client)
@@ -222,14 +222,14 @@ class Exchange:
             await inbox.close()
             await kafka.close()
             raise
-        return Line(kafka, inbox)
+        return BrokerConnection(kafka, inbox)
 
     async def _hang_up(self) -> None:
         line, self._line = self._line, None
         if line is not None:
             await line.close()
 
-    async def _read(self, line: Line) -> None:
+    async def _read(self, line: BrokerConnection) -> None:
         looked_at = time.monotonic()
         while not (line.broken.done() or self._closing):
             for reply in await line.inbox.poll(POLL_SECONDS):

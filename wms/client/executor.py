@@ -32,7 +32,7 @@ from wms.client import remote_call
 from wms.client.client import Client
 from wms.client.files import members
 from wms.client.job_events import JobEvents
-from wms.client.settings import Settings
+from wms.client.settings import ClientSettings
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import joined
 from wms.job.state import ENDED
@@ -61,7 +61,7 @@ class Executor(concurrent.futures.Executor):
 
     def __init__(
         self,
-        settings: Settings | Path | None = None,
+        settings: ClientSettings | Path | None = None,
         *,
         description: JobDescription = _PYTHON,
         files: Iterable[str | Path] = (),

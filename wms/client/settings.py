@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from wms.bus.kafka import Settings as KafkaSettings
+from wms.bus.kafka import BrokerSettings
 from wms.errors import Rejected
 from wms.files import to_toml, write_secret
 from wms.runtime.config import Section, read
@@ -46,11 +46,11 @@ class OperatorSettings(Section, frozen=True, kw_only=True):
     url: str
 
 
-class Settings(Section, frozen=True, kw_only=True):
+class ClientSettings(Section, frozen=True, kw_only=True):
     """What a client is told."""
 
     auth: TokenSettings
-    kafka: KafkaSettings = KafkaSettings()
+    kafka: BrokerSettings = BrokerSettings()
     sandboxes: StoreSettings | None = None
     postgres: OperatorSettings | None = None
 
@@ -68,7 +68,7 @@ def read_settings(
     environment: Mapping[str, str] = os.environ,
     *,
     token: Path | None = None,
-) -> Settings:
+) -> ClientSettings:
     """Return the settings of the system in a data directory, or raise Rejected, saying how to get one.
 
     Variables such as `WMS_KAFKA__BOOTSTRAP` go before the file; the token's file is `token`, else the one that `WMS_TOKEN` names,
@@ -82,22 +82,22 @@ def read_settings(
             f"there is no system in {place}: it has no {FILE}",
             "`wms up` starts one there; --data or WMS_DATA names another place",
         )
-    settings = read(path, Settings, environment)
+    settings = read(path, ClientSettings, environment)
     said = environment.get(TOKEN_VARIABLE)
     chosen = token or (Path(said) if said else None)
     file = chosen.expanduser().absolute() if chosen else place / settings.auth.token_file
     return replace(settings, auth=replace(settings.auth, token_file=str(file)))
 
 
-def write_client_directory(place: Path, settings: Settings, token: str) -> None:
+def write_client_directory(place: Path, settings: ClientSettings, token: str) -> None:
     """Make what another user needs to reach the system: its address and a token, and no secret of an operator's.
 
     Raises Rejected for a directory that is an operator's own.
     """
     file = place / FILE
-    if file.is_file() and read(file, Settings, {}).postgres is not None:
+    if file.is_file() and read(file, ClientSettings, {}).postgres is not None:
         raise Rejected("BAD_OPTION", f"{place} is an operator's directory", "name another with --to")
-    usual = to_builtins(KafkaSettings())
+    usual = to_builtins(BrokerSettings())
     kafka = {name: value for name, value in to_builtins(settings.kafka).items() if value != usual[name]}
     sandboxes = {"sandboxes": {"url": settings.sandboxes.url}} if settings.sandboxes else {}
     place.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -18,18 +18,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from wms.client import ENDED, JobDescription, Rejected, Selector, Settings, Submission, Unavailable, select
+from wms.client import (
+    ENDED,
+    ClientSettings,
+    JobDescription,
+    Rejected,
+    Selector,
+    Submission,
+    Unavailable,
+    select,
+)
 from wms.client.client import TIMEOUT_SECONDS
 from wms.client.client import Client as AsyncClient
-from wms.client.credential import Credential
+from wms.client.credential import UserCredential
 
 __all__ = [
     "ENDED",
     "Client",
+    "ClientSettings",
     "JobDescription",
     "Rejected",
     "Selector",
-    "Settings",
     "Submission",
     "Unavailable",
     "select",
@@ -67,7 +76,9 @@ def _stepping(
 class Client:
     """`wms.client.Client` with calls that block; its methods have the same names, arguments, results and errors."""
 
-    def __init__(self, settings: Settings | Path | None = None, *, timeout: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self, settings: ClientSettings | Path | None = None, *, timeout: float = TIMEOUT_SECONDS
+    ) -> None:
         self._opening = (settings, timeout)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="wms-client", daemon=True)
@@ -98,7 +109,7 @@ class Client:
         finally:
             self._end()
 
-    def credential(self) -> Credential:
+    def credential(self) -> UserCredential:
         """Return the token in use and what it says; Rejected when it has expired."""
         return self._client.credential()
 

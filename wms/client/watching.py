@@ -32,7 +32,7 @@ class Looks(Protocol):
         """Go through the selected jobs."""
 
 
-class Watch:
+class JobWatch:
     """Goes through the states of the selected jobs: first as they are, then each change, until all have ended.
 
     A job that moves twice between two looks is told once, as it is then. `timeout` in seconds; None waits for ever.

@@ -20,7 +20,7 @@ Held = tuple[JobId, Epoch]
 NOTHING_USED = Usage()
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How one attempt ended."""
 
     job_id: JobId
@@ -58,14 +58,14 @@ async def note_started(tx: Transaction, started: Mapping[JobId, int]) -> None:
         await tx.execute(SQL["started"], ids, [started[job_id] for job_id in ids])
 
 
-async def finish(tx: Transaction, ended: Sequence[Ended]) -> None:
+async def finish(tx: Transaction, ended: Sequence[AttemptEnd]) -> None:
     """Write how attempts ended, with what their leases told of the jobs' histories, and end the leases."""
     if ended:
         ordered = sorted(ended, key=lambda each: each.job_id)
         await tx.execute(SQL["finish"], *sparse(_row(each) for each in ordered))
 
 
-def _row(ended: Ended) -> tuple[Any, ...]:
+def _row(ended: AttemptEnd) -> tuple[Any, ...]:
     usage = ended.usage or NOTHING_USED
     return (
         ended.job_id,

@@ -44,7 +44,7 @@ Part = tuple[Block, list[Range]]
 """A block, and which of its jobs are meant: ranges in order."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which jobs are meant: ranges of ids in order, whose they may be, and what a selector says beside."""
 
     ranges: tuple[Range, ...]
@@ -64,10 +64,10 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return (low, high, self.scope.owner, self.scope.group, self.scope.vo, *beside)
 
 
-def wanted(scope: Scope, selector: Selector, within: Range = EVERYTHING) -> Wanted:
+def wanted(scope: Scope, selector: Selector, within: Range = EVERYTHING) -> JobFilter:
     """Return what a selector means among the ids of a range."""
     ranges = joined(selector.ids) if selector.ids else (EVERYTHING,)
-    return Wanted(
+    return JobFilter(
         ranges=tuple(_clipped(ranges, *within)),
         scope=scope,
         owner=selector.owner,
@@ -88,7 +88,7 @@ def _clipped(ranges: Iterable[Range], low: int, high: int) -> Iterator[Range]:
 # --- looking --------------------------------------------------------------------------------------
 
 
-async def select(tx: Transaction, wanted: Wanted, *, newest: bool, limit: int) -> list[Part]:
+async def select(tx: Transaction, wanted: JobFilter, *, newest: bool, limit: int) -> list[Part]:
     """Return blocks with the first of the jobs meant, or the last of them: at least `limit` jobs if there are so many."""
     if not wanted.ranges:
         return []
@@ -97,7 +97,7 @@ async def select(tx: Transaction, wanted: Wanted, *, newest: bool, limit: int) -
     return await _parts(tx, rows, wanted)
 
 
-async def count(tx: Transaction, wanted: Wanted) -> dict[str, int]:
+async def count(tx: Transaction, wanted: JobFilter) -> dict[str, int]:
     """Return how many of the jobs meant are in each state."""
     if not wanted.ranges:
         return {}
@@ -109,7 +109,7 @@ async def count(tx: Transaction, wanted: Wanted) -> dict[str, int]:
     return counts
 
 
-async def reasons(tx: Transaction, wanted: Wanted) -> Counter[tuple[str, str]]:
+async def reasons(tx: Transaction, wanted: JobFilter) -> Counter[tuple[str, str]]:
     """Return how many of the jobs meant are in each state for which reason."""
     counts = Counter[tuple[str, str]]()
     if wanted.ranges and wanted.name is None:
@@ -179,7 +179,7 @@ async def names(tx: Transaction, block: Block, part: Range) -> list[str]:
     return [filler(index, each)(block.name) for index, each in enumerate(values, start=low)]
 
 
-async def _parts(tx: Transaction, rows: Iterable[asyncpg.Record], wanted: Wanted) -> list[Part]:
+async def _parts(tx: Transaction, rows: Iterable[asyncpg.Record], wanted: JobFilter) -> list[Part]:
     parts: list[Part] = []
     for row in rows:
         block = _block(row)
@@ -218,7 +218,7 @@ def _block(row: asyncpg.Record) -> Block:
 # --- cutting --------------------------------------------------------------------------------------
 
 
-async def lock_selected(tx: Transaction, wanted: Wanted) -> list[Part]:
+async def lock_selected(tx: Transaction, wanted: JobFilter) -> list[Part]:
     """Return the blocks with jobs that are meant, and keep others from cutting them."""
     if not wanted.ranges:
         return []

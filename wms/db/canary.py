@@ -30,7 +30,7 @@ class Canary(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class CanaryTarget(msgspec.Struct, frozen=True, kw_only=True):
     """An element that is to be tried; `vo` is empty where no pilot ever went."""
 
     site: str
@@ -53,9 +53,9 @@ async def close(tx: Transaction, job_id: JobId, outcome: Outcome) -> None:
     await tx.execute(SQL["close"], job_id, outcome)
 
 
-async def wanted(tx: Transaction) -> list[Wanted]:
+async def wanted(tx: Transaction) -> list[CanaryTarget]:
     """Return the elements that are being tried and have no canary out."""
-    return [Wanted(**row) for row in await tx.fetch(SQL["wanted"])]
+    return [CanaryTarget(**row) for row in await tx.fetch(SQL["wanted"])]
 
 
 async def of_place(tx: Transaction, site: str, ce: str, limit: int) -> list[CanaryLine]:

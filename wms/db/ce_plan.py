@@ -8,12 +8,12 @@ import msgspec
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.provisioning.health import Place
-from wms.provisioning.plan import Decision
+from wms.provisioning.plan import ElementDecision
 
 SQL = load(__file__)
 
 
-async def write(tx: Transaction, decisions: Sequence[Decision]) -> None:
+async def write(tx: Transaction, decisions: Sequence[ElementDecision]) -> None:
     """Write down what was decided of elements."""
     if decisions:
         texts = [msgspec.json.encode(each).decode() for each in decisions]
@@ -26,9 +26,9 @@ async def keep_only(tx: Transaction, places: Collection[Place]) -> None:
     await tx.execute(SQL["keep_only"], [site for site, _ in places], [ce for _, ce in places])
 
 
-async def read(tx: Transaction, site: str = "") -> list[tuple[datetime, Decision]]:
+async def read(tx: Transaction, site: str = "") -> list[tuple[datetime, ElementDecision]]:
     """Return what was last decided of each element, or of those of one site, and since when."""
     return [
-        (row["decided_at"], msgspec.json.decode(row["decision"], type=Decision))
+        (row["decided_at"], msgspec.json.decode(row["decision"], type=ElementDecision))
         for row in await tx.fetch(SQL["read"], site)
     ]

@@ -10,24 +10,24 @@ from wms.db.sql import load
 from wms.matching import canary
 from wms.messages import events
 from wms.messages.replies import SiteMove
-from wms.provisioning.health import Health, Move, Place, Terms, Tried, apply
+from wms.provisioning.health import ElementHealth, HealthChange, HealthPolicy, Place, Tried, apply
 
 SQL = load(__file__)
 
 
-async def read(tx: Transaction) -> dict[Place, Health]:
+async def read(tx: Transaction) -> dict[Place, ElementHealth]:
     """Return how elements are, and with no element sites; who is not there is healthy."""
     return {(row["site"], row["ce"]): _health(row) for row in await tx.fetch(SQL["read"])}
 
 
-def _health(row: asyncpg.Record) -> Health:
-    return Health(**{name: row[name] for name in Health.__struct_fields__})
+def _health(row: asyncpg.Record) -> ElementHealth:
+    return ElementHealth(**{name: row[name] for name in ElementHealth.__struct_fields__})
 
 
-def of(known: Mapping[Place, Health], site: str, ce: str) -> Health:
+def of(known: Mapping[Place, ElementHealth], site: str, ce: str) -> ElementHealth:
     """Return how an element is: as its site, where that is avoided as a whole."""
-    whole = known.get((site, ""), Health())
-    return whole if whole.avoided else known.get((site, ce), Health())
+    whole = known.get((site, ""), ElementHealth())
+    return whole if whole.avoided else known.get((site, ce), ElementHealth())
 
 
 async def avoided(tx: Transaction) -> dict[Place, str]:
@@ -35,7 +35,9 @@ async def avoided(tx: Transaction) -> dict[Place, str]:
     return {place: health.text() for place, health in (await read(tx)).items() if health.avoided}
 
 
-async def move(tx: Transaction, place: Place, moved: Move, terms: Terms) -> Health | None:
+async def move(
+    tx: Transaction, place: Place, moved: HealthChange, terms: HealthPolicy
+) -> ElementHealth | None:
     """Let something happen to an element, write it down, tell it; None when that leaves it as it is."""
     row = await tx.fetchrow(SQL["lock"], *place)
     assert row is not None
@@ -78,13 +80,13 @@ async def may_judge(tx: Transaction) -> bool:
     return alone
 
 
-async def suspects(tx: Transaction, terms: Terms) -> set[Place]:
+async def suspects(tx: Transaction, terms: HealthPolicy) -> set[Place]:
     """Return the elements that are in use, and where enough attempts failed at once of late to look closer."""
     rows = await tx.fetch(SQL["suspects"], terms.window_seconds, terms.quick_seconds, terms.failures)
     return {(row["site"], row["ce"]) for row in rows}
 
 
-async def tried(tx: Transaction, terms: Terms) -> list[Tried]:
+async def tried(tx: Transaction, terms: HealthPolicy) -> list[Tried]:
     """Return what became of attempts of late, everywhere, but those of canaries."""
     rows = await tx.fetch(SQL["tried"], terms.window_seconds, terms.quick_seconds, canary.OWNER)
     return [Tried(**row) for row in rows]

@@ -31,7 +31,7 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class LetterPage(msgspec.Struct, frozen=True, kw_only=True):
     """Which letters a list shows, newest first."""
 
     limit: int = 50
@@ -43,7 +43,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Of this consumer alone."""
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class LetterRoom(msgspec.Struct, frozen=True, kw_only=True):
     """How much all dead letters together may take."""
 
     letters: int
@@ -67,7 +67,7 @@ async def bury(tx: Transaction, feed: Feed, letter: DeadLetter) -> None:
     )
 
 
-async def page(tx: Transaction, wanted: Page) -> list[asyncpg.Record]:
+async def page(tx: Transaction, wanted: LetterPage) -> list[asyncpg.Record]:
     """Return dead letters, newest first, each with its size and the first bytes of its payload."""
     return await tx.fetch(
         SQL["page"], wanted.limit, wanted.before, wanted.replayed, wanted.consumer, BEGINNING_BYTES
@@ -109,7 +109,7 @@ async def forget(tx: Transaction, age: float) -> int:
     return await tx.execute(SQL["forget"], age)
 
 
-async def bound(tx: Transaction, room: Room) -> int:
+async def bound(tx: Transaction, room: LetterRoom) -> int:
     """Delete the oldest letters of what is more than the room, or than one sender's part of it; return how many."""
     part = max(room.letters // SENDER_PART, 1), room.bytes // SENDER_PART
     of_senders = await tx.execute(SQL["bound_senders"], *part)

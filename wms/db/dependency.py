@@ -35,7 +35,7 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True):
     """A predecessor that has ended otherwise, if the jobs were told of it."""
 
 
-class Progress(msgspec.Struct, frozen=True):
+class PredecessorProgress(msgspec.Struct, frozen=True):
     """How far the predecessors have come."""
 
     pending: Ranges
@@ -79,7 +79,7 @@ async def of_jobs(tx: Transaction, jobs: Ranges) -> list[Dependency]:
     return [_dependency(row) for row in await tx.fetch(SQL["of_jobs"], _text(jobs))]
 
 
-async def progress(tx: Transaction, asked: Sequence[tuple[Ranges, Ranges]]) -> list[Progress]:
+async def progress(tx: Transaction, asked: Sequence[tuple[Ranges, Ranges]]) -> list[PredecessorProgress]:
     """Return how far predecessors have come: of each pair those that are pending, and of which any end is enough."""
     if not asked:
         return []
@@ -88,12 +88,12 @@ async def progress(tx: Transaction, asked: Sequence[tuple[Ranges, Ranges]]) -> l
     return [_progress(pending, rows[n]) for n, (pending, _) in enumerate(asked)]
 
 
-def _progress(pending: Ranges, row: asyncpg.Record) -> Progress:
+def _progress(pending: Ranges, row: asyncpg.Record) -> PredecessorProgress:
     unmet, looked_to = row["unmet"], row["looked_to"]
     # Behind what was looked at nothing is known.
     least = min(EVERYTHING if unmet is None else unmet, EVERYTHING if looked_to is None else looked_to + 1)
     left = tuple((max(low, least), high) for low, high in pending if high >= least)
-    return Progress(left, row["failed"])
+    return PredecessorProgress(left, row["failed"])
 
 
 async def unmet(tx: Transaction, pending: Ranges, any_end: Ranges, limit: int) -> list[Unmet]:

@@ -29,7 +29,7 @@ _STATES = {str(state): state for state in State}
 """Looked up for every job that is read: far cheaper than calling the enumeration."""
 
 
-class Born(msgspec.Struct, frozen=True):
+class NewJob(msgspec.Struct, frozen=True):
     """A job to be inserted."""
 
     job_id: JobId
@@ -41,7 +41,7 @@ class Born(msgspec.Struct, frozen=True):
     job_group: str = ""
 
 
-class Move(msgspec.Struct, frozen=True, kw_only=True):
+class JobMove(msgspec.Struct, frozen=True, kw_only=True):
     """A locked job and the steps that were decided for it."""
 
     job: Job
@@ -113,7 +113,7 @@ _BORN = (
 )  # fmt: skip
 
 
-async def insert(tx: Transaction, owner: tuple[str, str, str], jobs: Sequence[Born]) -> None:
+async def insert(tx: Transaction, owner: tuple[str, str, str], jobs: Sequence[NewJob]) -> None:
     """Insert jobs of (owner, group, VO). Received, they wait at once: their rows themselves tell these two moves."""
     rows = [
         (each.job_id, each.job_id, each.tq_id, *owner, each.name, each.user_priority, each.max_attempts,
@@ -175,7 +175,7 @@ def _job(row: asyncpg.Record, lease: Lease | None, stop_order: StopOrder | None)
     )  # fmt: skip
 
 
-async def move(tx: Transaction, moves: Sequence[Move], source: str) -> None:
+async def move(tx: Transaction, moves: Sequence[JobMove], source: str) -> None:
     """Write the decided steps of locked jobs: state, history, facts for everybody, hints for the matchers."""
     moves = [each for each in moves if each.steps]
     if not moves:
@@ -221,14 +221,14 @@ def _tell(tx: Transaction, moved: Iterable[events.JobEvent]) -> None:
             tx.send(events.TOPIC, str(number), events.JobsMoved(events=some))
 
 
-async def _tell_entered(tx: Transaction, moves: Sequence[Move]) -> None:
+async def _tell_entered(tx: Transaction, moves: Sequence[JobMove]) -> None:
     jobs = [each.job for each in moves if each.steps[-1].state is State.WAITING]
     if jobs:
         await task_queue.keep(tx, (job.tq_id for job in jobs))
         task_queue.tell_entered(tx, [(job.tq_id, job.user_priority, job.job_id) for job in jobs])
 
 
-def _moved(move: Move) -> tuple[Any, ...]:
+def _moved(move: JobMove) -> tuple[Any, ...]:
     job, last = move.job, move.steps[-1]
     at_pilot = _is_at_pilot(move)
     return (
@@ -242,11 +242,11 @@ def _moved(move: Move) -> tuple[Any, ...]:
     )
 
 
-def _is_at_pilot(move: Move) -> bool:
+def _is_at_pilot(move: JobMove) -> bool:
     return move.steps[-1].state in AT_A_PILOT
 
 
-def _notes(move: Move) -> Iterable[tuple[Any, ...]]:
+def _notes(move: JobMove) -> Iterable[tuple[Any, ...]]:
     for n, step in enumerate(move.steps[:-1] if move.end_told else move.steps, start=1):
         if step.event is Event.START:
             continue  # the lease tells it, and then the attempt

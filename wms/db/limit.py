@@ -18,7 +18,7 @@ from wms.db.database import Transaction
 from wms.db.share import tell_changed
 from wms.db.sql import load
 from wms.ids import Epoch, JobId, TaskQueueId
-from wms.matching.limits import Count, Counts, Key, Kind, Limit, all_jobs
+from wms.matching.limits import Count, Counts, Kind, LimitKey, LimitRule, all_jobs
 from wms.messages import changes
 from wms.messages import limits as limited
 
@@ -30,17 +30,17 @@ Place: TypeAlias = tuple[str, str]
 """A site and one of its computing elements."""
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class SourcedLimit(msgspec.Struct, frozen=True, kw_only=True):
     """A limit, who said it, and whether it was lifted since the file says it."""
 
-    limit: Limit
+    limit: LimitRule
     lifted: bool
     source: Literal["set", "file"]
     said_by: str
     said_at: datetime
 
 
-class Locked(NamedTuple):
+class LockedCounter(NamedTuple):
     """A counter that the transaction has locked."""
 
     counter_id: int
@@ -62,7 +62,7 @@ class Allowed(NamedTuple):
     """Whether it counts the jobs of pilots, not pilots."""
 
 
-class Advertising(NamedTuple):
+class AdvertisedLimits(NamedTuple):
     """The elements whose ads state a limit, and how often elements had begun to by then."""
 
     generation: int
@@ -80,15 +80,15 @@ class Leased(NamedTuple):
     counted: frozenset[int]
 
 
-async def said(tx: Transaction) -> list[Said]:
+async def said(tx: Transaction) -> list[SourcedLimit]:
     """Return what holds, and what of the file was lifted."""
     return [_said(row) for row in await tx.fetch(SQL["read"])]
 
 
-def _said(row: asyncpg.Record) -> Said:
+def _said(row: asyncpg.Record) -> SourcedLimit:
     named = {name: row[name] for name in ("kind", "site", "ce", "attribute", "value", "per_second")}
-    return Said(
-        limit=Limit(**named, most=row["most"] or 0),
+    return SourcedLimit(
+        limit=LimitRule(**named, most=row["most"] or 0),
         lifted=row["most"] is None,
         source=row["source"],
         said_by=row["said_by"],
@@ -96,36 +96,36 @@ def _said(row: asyncpg.Record) -> Said:
     )
 
 
-def holding(said: Iterable[Said]) -> list[Limit]:
+def holding(said: Iterable[SourcedLimit]) -> list[LimitRule]:
     """Return the limits that hold."""
     return [each.limit for each in said if not each.lifted]
 
 
-async def set_limit(tx: Transaction, limit: Limit, said_by: str) -> None:
+async def set_limit(tx: Transaction, limit: LimitRule, said_by: str) -> None:
     """Let this hold from now on, whatever the file says, and tell the matchers."""
     await _say(tx, limit.kind, limit.key, limit.most, limit.per_second, said_by)
 
 
-async def lift(tx: Transaction, kind: Kind, key: Key, said_by: str) -> None:
+async def lift(tx: Transaction, kind: Kind, key: LimitKey, said_by: str) -> None:
     """Let no such limit hold from now on, whatever the file says, and tell the matchers."""
     await _say(tx, kind, key, None, None, said_by)
 
 
 async def _say(  # noqa: PLR0917 - the columns of a rule
-    tx: Transaction, kind: Kind, key: Key, most: int | None, per_second: float | None, said_by: str
+    tx: Transaction, kind: Kind, key: LimitKey, most: int | None, per_second: float | None, said_by: str
 ) -> None:
     await tx.execute(SQL["set"], kind, *key, most, per_second, said_by)
     tell_changed(tx)
 
 
-async def reset(tx: Transaction, kind: Kind, key: Key) -> bool:
+async def reset(tx: Transaction, kind: Kind, key: LimitKey) -> bool:
     """Let the file's word hold again; return whether another did."""
     was_set = bool(await tx.execute(SQL["reset"], kind, *key))
     tell_changed(tx)
     return was_set
 
 
-async def write_file(tx: Transaction, limits: Iterable[Limit]) -> None:
+async def write_file(tx: Transaction, limits: Iterable[LimitRule]) -> None:
     """Write down what the file says, all of it, and tell the matchers if it is news."""
     rows = [(each.kind, *each.key, each.most, each.per_second) for each in limits]
     columns = dense(rows, 7)
@@ -135,7 +135,7 @@ async def write_file(tx: Transaction, limits: Iterable[Limit]) -> None:
         tell_changed(tx)
 
 
-async def lock(tx: Transaction, keys: AbstractSet[Key], *, wait: bool) -> dict[Key, Locked]:
+async def lock(tx: Transaction, keys: AbstractSet[LimitKey], *, wait: bool) -> dict[LimitKey, LockedCounter]:
     """Lock the counters of these keys, and begin to count what was never counted; return how far they are.
 
     Whoever holds some counters already must not wait for others: without `wait` those that are busy are left out.
@@ -149,24 +149,24 @@ async def lock(tx: Transaction, keys: AbstractSet[Key], *, wait: bool) -> dict[K
     return found
 
 
-async def _make(tx: Transaction, keys: Collection[Key]) -> None:
+async def _make(tx: Transaction, keys: Collection[LimitKey]) -> None:
     await tx.execute(SQL["make"], *dense(sorted(keys), 4))
 
 
-def _locked(row: asyncpg.Record) -> Locked:
+def _locked(row: asyncpg.Record) -> LockedCounter:
     refilled = row["refilled_at"]
     idle = (row["at"] - refilled).total_seconds() if refilled is not None else None
     level = Count(row["running"], row["tokens"], idle, row["allowed"], row["matched"], row["sent"])
-    return Locked(row["counter_id"], level, row["at"])
+    return LockedCounter(row["counter_id"], level, row["at"])
 
 
 async def settle(  # noqa: PLR0917 - what was, what was taken, what is left
     tx: Transaction,
-    locked: Mapping[Key, Locked],
-    taken: Mapping[Key, int],
+    locked: Mapping[LimitKey, LockedCounter],
+    taken: Mapping[LimitKey, int],
     left: Counts,
-    awaited: Collection[Key],
-    claimed: Mapping[JobId, Collection[Key]],
+    awaited: Collection[LimitKey],
+    claimed: Mapping[JobId, Collection[LimitKey]],
 ) -> None:
     """Count what was claimed on locked counters and in the leases; in the `awaited` ones who makes room is to say so."""
     rows = [
@@ -177,7 +177,7 @@ async def settle(  # noqa: PLR0917 - what was, what was taken, what is left
     await tx.execute(SQL["settle"], *dense(rows, 5), list(claimed), numbers)
 
 
-def _filled(locked: Locked, left: Count) -> datetime | None:
+def _filled(locked: LockedCounter, left: Count) -> datetime | None:
     return None if left.idle_seconds is None else locked.at
 
 
@@ -191,16 +191,16 @@ async def give_back(tx: Transaction, counted: Iterable[int]) -> None:
         tx.send(changes.TOPIC, "", _opened(_key(row) for row in rows))
 
 
-def _opened(keys: Iterable[Key]) -> changes.Opened:
+def _opened(keys: Iterable[LimitKey]) -> changes.Opened:
     return changes.Opened(keys=tuple(limited.Key(*key) for key in keys))
 
 
-async def counts(tx: Transaction, keys: Collection[Key]) -> dict[Key, Count]:
+async def counts(tx: Transaction, keys: Collection[LimitKey]) -> dict[LimitKey, Count]:
     """Return how far these keys are; one that was never counted is not there."""
     return {_key(row): _count(row) for row in await tx.fetch(SQL["counts"], *dense(sorted(keys), 4))}
 
 
-async def all_counts(tx: Transaction) -> dict[Key, Count]:
+async def all_counts(tx: Transaction) -> dict[LimitKey, Count]:
     """Return how far all keys are that count anything."""
     return {_key(row): _count(row) for row in await tx.fetch(SQL["all_counts"], LISTED)}
 
@@ -236,12 +236,12 @@ async def end_ads(tx: Transaction, places: Collection[Place]) -> None:
         await tx.execute(SQL["end_ads"], *dense(sorted(places), 2))
 
 
-async def advertising(tx: Transaction) -> Advertising:
+async def advertising(tx: Transaction) -> AdvertisedLimits:
     """Return all elements whose ads state a limit."""
     # First the generation: what came since is in it twice, and not missed.
     generation = await tx.fetchval(SQL["generation"])
     places = {(row["site"], row["ce"]) for row in await tx.fetch(SQL["advertising"])}
-    return Advertising(generation, frozenset(places))
+    return AdvertisedLimits(generation, frozenset(places))
 
 
 async def pilots_left(tx: Transaction) -> dict[Place, int]:
@@ -262,7 +262,7 @@ async def leased(tx: Transaction, after: int, limit: int) -> list[Leased]:
     return [Leased(**{**row, "counted": frozenset(row["counted"])}) for row in rows]
 
 
-async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[Key]]) -> None:
+async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[LimitKey]]) -> None:
     """Have leases counted by these keys too: those whose jobs nobody else has locked, and that have not ended."""
     wanted = {key for keys in missing.values() for key in keys}
     await _make(tx, wanted)
@@ -277,11 +277,11 @@ async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[Key]]) -
     await tx.execute(SQL["count_in"], *dense(told, 3))
 
 
-async def counters(tx: Transaction, keys: Collection[Key]) -> dict[Key, int]:
+async def counters(tx: Transaction, keys: Collection[LimitKey]) -> dict[LimitKey, int]:
     """Return the numbers of these keys' counters."""
     rows = await tx.fetch(SQL["counters"], *dense(sorted(keys), 4))
     return {_key(row): row["counter_id"] for row in rows}
 
 
-def _key(row: asyncpg.Record) -> Key:
-    return Key(row["site"], row["ce"], row["attribute"], row["value"])
+def _key(row: asyncpg.Record) -> LimitKey:
+    return LimitKey(row["site"], row["ce"], row["attribute"], row["value"])

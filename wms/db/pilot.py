@@ -18,7 +18,7 @@ from wms.site import Resource
 SQL = load(__file__)
 
 
-class Pilot(msgspec.Struct, frozen=True, kw_only=True):
+class LivePilot(msgspec.Struct, frozen=True, kw_only=True):
     """One pilot that has not ended."""
 
     pilot_id: PilotId
@@ -66,7 +66,7 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     """Those of them that have had work."""
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class EndedPilot(msgspec.Struct, frozen=True, kw_only=True):
     """A pilot that has ended, and where."""
 
     pilot_id: PilotId
@@ -90,7 +90,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since its end; None if nobody knows of it any more."""
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
+class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
     """A pilot that is about to be sent."""
 
     pilot_id: PilotId
@@ -113,7 +113,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     """What it is to offer."""
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class PilotReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a pilot said of itself."""
 
     pilot_id: PilotId
@@ -130,7 +130,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """When the token ends with which it spoke."""
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class PilotAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """What a pilot may still be given."""
 
     slots: int
@@ -183,19 +183,19 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None
 
 
-async def seen(tx: Transaction, pilots: Sequence[Seen]) -> None:
+async def seen(tx: Transaction, pilots: Sequence[PilotReport]) -> None:
     """Write what pilots said; each at most once. One that was lost from sight, and speaks, is back."""
     if pilots:
         await tx.execute(SQL["seen"], *dense(map(msgspec.structs.astuple, pilots)))
 
 
-async def insert(tx: Transaction, pilots: Sequence[Sent], token_seconds: float | None = None) -> None:
+async def insert(tx: Transaction, pilots: Sequence[NewPilot], token_seconds: float | None = None) -> None:
     """Write down pilots before they are sent, with tokens that are good for so long."""
     if pilots:
         await tx.execute(SQL["insert"], *dense(map(_inserted, pilots)), token_seconds)
 
 
-def _inserted(sent: Sent) -> tuple[object, ...]:
+def _inserted(sent: NewPilot) -> tuple[object, ...]:
     offers = msgspec.json.encode(sent.resource).decode() if sent.resource else ""
     return (*msgspec.structs.astuple(sent)[:-1], offers)
 
@@ -206,13 +206,13 @@ async def update(tx: Transaction, pilots: Sequence[Followed]) -> None:
         await tx.execute(SQL["update"], *dense(map(msgspec.structs.astuple, pilots)))
 
 
-async def standings(tx: Transaction, pilot_ids: Sequence[PilotId] | None) -> dict[PilotId, Standing]:
+async def standings(tx: Transaction, pilot_ids: Sequence[PilotId] | None) -> dict[PilotId, PilotAllowance]:
     """Return what is known of these pilots; None: of all that live, but for what they were offered."""
     if pilot_ids is None:
         rows = await tx.fetch(SQL["living"])
     else:
         rows = await tx.fetch(SQL["standings"], pilot_ids)
-    return {PilotId(pilot_id): Standing(**row) for pilot_id, row in map(_keyed, rows)}
+    return {PilotId(pilot_id): PilotAllowance(**row) for pilot_id, row in map(_keyed, rows)}
 
 
 def _keyed(row: asyncpg.Record) -> tuple[str, dict[str, Any]]:
@@ -270,14 +270,14 @@ async def private(tx: Transaction) -> dict[tuple[str, str, str], int]:
     return {(row["vo"], row["owner_group"], row["owner"]): row["pilots"] for row in rows}
 
 
-async def alive(tx: Transaction) -> list[Pilot]:
+async def alive(tx: Transaction) -> list[LivePilot]:
     """Return the pilots that have not ended, oldest first."""
-    return [Pilot(**row) for row in await tx.fetch(SQL["alive"])]
+    return [LivePilot(**row) for row in await tx.fetch(SQL["alive"])]
 
 
-async def unfetched(tx: Transaction, *, within: float, since: float, limit: int) -> list[Ended]:
+async def unfetched(tx: Transaction, *, within: float, since: float, limit: int) -> list[EndedPilot]:
     """Return pilots that ended `since` to `within` seconds ago and whose output was not asked for yet, oldest first."""
-    return [Ended(**row) for row in await tx.fetch(SQL["unfetched"], within, since, limit)]
+    return [EndedPilot(**row) for row in await tx.fetch(SQL["unfetched"], within, since, limit)]
 
 
 async def mark(tx: Transaction) -> str:

@@ -41,7 +41,7 @@ class QueueNow(msgspec.Struct, frozen=True, kw_only=True):
     law: Law
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class QueueDepth(msgspec.Struct, frozen=True):
     """How many jobs wait in a queue, and its weight in the draw."""
 
     jobs: int
@@ -91,11 +91,11 @@ async def is_watched(tx: Transaction) -> bool:
     return bool(await tx.fetchval(SQL["is_watched"], SILENT_SECONDS))
 
 
-async def waiting(tx: Transaction) -> dict[TaskQueueId, Waiting] | None:
+async def waiting(tx: Transaction) -> dict[TaskQueueId, QueueDepth] | None:
     """Return the queues that have waiting jobs; None while no matcher says."""
     if not await is_watched(tx):
         return None
-    return {row["tq_id"]: Waiting(row["waiting"], row["weight"]) for row in await tx.fetch(SQL["waiting"])}
+    return {row["tq_id"]: QueueDepth(row["waiting"], row["weight"]) for row in await tx.fetch(SQL["waiting"])}
 
 
 async def read(tx: Transaction, tq_id: TaskQueueId) -> QueueNow | None:

@@ -22,7 +22,7 @@ class Ages(msgspec.Struct, frozen=True, kw_only=True):
     deleted: float
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True):
+class RetentionRound(msgspec.Struct, frozen=True, kw_only=True):
     """How far one look went, and what it forgot."""
 
     last: int | None
@@ -58,15 +58,17 @@ async def mark(tx: Transaction, what: str, age: float) -> None:
     await tx.execute(SQL["mark"], what, age)
 
 
-async def forget_jobs(tx: Transaction, after: int, limit: int, ages: Ages) -> Look:
-    """Look at the next jobs of their own behind that id, and forget those that ended long ago."""
+async def forget_jobs(tx: Transaction, after: int, limit: int, ages: Ages) -> RetentionRound:
+    """RetentionRound at the next jobs of their own behind that id, and forget those that ended long ago."""
     row = await tx.fetchrow(SQL["look"], after, limit, ages.ended, ages.deleted, _ENDED)
     assert row is not None
     gone = await tx.fetchval(SQL["forget_jobs"], row["over"], _ENDED) if row["over"] else 0
-    return Look(last=None if row["young"] or row["looked_at"] < limit else row["last"], forgotten=gone)
+    return RetentionRound(
+        last=None if row["young"] or row["looked_at"] < limit else row["last"], forgotten=gone
+    )
 
 
-async def begin_forgetting_sweeps(tx: Transaction, after: int, limit: int, ages: Ages) -> Look:
+async def begin_forgetting_sweeps(tx: Transaction, after: int, limit: int, ages: Ages) -> RetentionRound:
     """Look at the next sweeps behind that id; those of which every job ended long ago are no more, but for their rows."""
     row = await tx.fetchrow(SQL["look_at_sweeps"], after, limit, ages.ended, ages.deleted, _ENDED)
     assert row is not None
@@ -74,7 +76,7 @@ async def begin_forgetting_sweeps(tx: Transaction, after: int, limit: int, ages:
     if row["over"]:
         await tx.execute(SQL["lock_sweeps"], row["over"])
         gone = await tx.execute(SQL["begin_forgetting"], row["over"])
-    return Look(last=row["last"], forgotten=gone)
+    return RetentionRound(last=row["last"], forgotten=gone)
 
 
 async def forget_rows(tx: Transaction, limit: int) -> int:

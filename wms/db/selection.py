@@ -21,7 +21,7 @@ NO_JOB = ((0, 0),)
 """A range that no job's id is in."""
 
 
-class Page(msgspec.Struct, frozen=True):
+class PageRequest(msgspec.Struct, frozen=True):
     """Which part of the selected jobs."""
 
     limit: int
@@ -36,7 +36,7 @@ def is_empty(selector: Selector) -> bool:
     return selector == Selector()
 
 
-async def select(tx: Transaction, scope: Scope, selector: Selector, page: Page) -> list[JobId]:
+async def select(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> list[JobId]:
     """Return the ids of a page of the jobs meant."""
     ids = await select_rows(tx, scope, selector, page)
     if page.alone:
@@ -50,9 +50,9 @@ async def select(tx: Transaction, scope: Scope, selector: Selector, page: Page) 
     return [JobId(each) for each in islice(merged, page.limit)]
 
 
-def _beyond(scope: Scope, selector: Selector, page: Page) -> block.Wanted:
+def _beyond(scope: Scope, selector: Selector, page: PageRequest) -> block.JobFilter:
     if is_empty(selector):
-        return block.Wanted(ranges=(), scope=scope)
+        return block.JobFilter(ranges=(), scope=scope)
     lowest, highest = block.EVERYTHING
     if page.after is not None and page.newest:
         highest = page.after - 1
@@ -61,7 +61,7 @@ def _beyond(scope: Scope, selector: Selector, page: Page) -> block.Wanted:
     return block.wanted(scope, selector, (lowest, highest))
 
 
-async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: Page) -> list[JobId]:
+async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> list[JobId]:
     """Return the ids of a page of those of the jobs meant that have rows."""
     if is_empty(selector):
         return []

@@ -14,7 +14,7 @@ from wms.messages import changes
 SQL = load(__file__)
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class SourcedShare(msgspec.Struct, frozen=True, kw_only=True):
     """A share and who said it: `source` is "set", "file" or "default"."""
 
     share: GroupShare
@@ -22,13 +22,15 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     said_by: str = ""
 
 
-NOTHING_SAID = Said(share=GroupShare(), source="default")
+NOTHING_SAID = SourcedShare(share=GroupShare(), source="default")
 
 
-async def said(tx: Transaction) -> dict[VoGroup, Said]:
+async def said(tx: Transaction) -> dict[VoGroup, SourcedShare]:
     """Return what holds for each group of which something was said."""
     return {
-        (row["vo"], row["owner_group"]): Said(share=_share(row), source=row["source"], said_by=row["said_by"])
+        (row["vo"], row["owner_group"]): SourcedShare(
+            share=_share(row), source=row["source"], said_by=row["said_by"]
+        )
         for row in await tx.fetch(SQL["read"])
     }
 

@@ -20,7 +20,7 @@ Own = dict[str, str]
 """The values of one job."""
 
 
-class Born(msgspec.Struct, frozen=True, kw_only=True):
+class NewSweep(msgspec.Struct, frozen=True, kw_only=True):
     """A sweep to be inserted."""
 
     first: JobId
@@ -37,7 +37,7 @@ class Born(msgspec.Struct, frozen=True, kw_only=True):
     job_group: str = ""
 
 
-async def insert(tx: Transaction, owner: tuple[str, str, str], sweeps: Sequence[Born]) -> None:
+async def insert(tx: Transaction, owner: tuple[str, str, str], sweeps: Sequence[NewSweep]) -> None:
     """Insert sweeps of (owner, group, VO), all of their jobs Waiting; the cost does not depend on how many these are."""
     if not sweeps:
         return
@@ -98,7 +98,7 @@ async def unused(tx: Transaction, kept: Sequence[int]) -> set[int]:
     return {row["description_id"] for row in await tx.fetch(SQL["unused"], kept)}
 
 
-async def _adopt(tx: Transaction, sweep: Born) -> None:
+async def _adopt(tx: Transaction, sweep: NewSweep) -> None:
     parts = [kept for kept, _ in sweep.kept]
     starts = accumulate((count for _, count in sweep.kept[:-1]), initial=0)
     await tx.execute(SQL["adopt"], sweep.description_id, parts, [start // CHUNK for start in starts])

@@ -15,7 +15,7 @@ from wms.provisioning.known_elements import KnownElement, PilotCounts
 SQL = load(__file__)
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ReportedReason(msgspec.Struct, frozen=True, kw_only=True):
     """What was last told of a queue."""
 
     code: str
@@ -24,7 +24,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """Since the code is what it is."""
 
 
-class WaitReason(msgspec.Struct, frozen=True, kw_only=True):
+class QueueWaitReason(msgspec.Struct, frozen=True, kw_only=True):
     """Why a queue waits."""
 
     tq_id: TaskQueueId
@@ -55,15 +55,15 @@ async def crews(tx: Transaction) -> dict[tuple[str, str, str], PilotCounts]:
     }
 
 
-async def read(tx: Transaction) -> dict[TaskQueueId, Told]:
+async def read(tx: Transaction) -> dict[TaskQueueId, ReportedReason]:
     """Return what was last told of all queues."""
     return {
-        row["tq_id"]: Told(code=row["code"], chance=row["chance"], age_seconds=row["age"])
+        row["tq_id"]: ReportedReason(code=row["code"], chance=row["chance"], age_seconds=row["age"])
         for row in await tx.fetch(SQL["read"])
     }
 
 
-async def write(tx: Transaction, reasons: Sequence[WaitReason]) -> None:
+async def write(tx: Transaction, reasons: Sequence[QueueWaitReason]) -> None:
     """Write why these queues wait."""
     ordered = sorted(reasons, key=lambda each: each.tq_id)
     if ordered:

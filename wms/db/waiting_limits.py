@@ -20,30 +20,30 @@ Whose: TypeAlias = tuple[str, str]
 """An attribute and its value: ("owner", "alice")."""
 
 
-class Room(NamedTuple):
+class WaitingRoom(NamedTuple):
     """What is left, and when it was counted by the database's clock."""
 
     left: int
     counted_at: datetime
 
 
-class Locked(msgspec.Struct, frozen=True):
+class LockedRooms(msgspec.Struct, frozen=True):
     """The rooms that the transaction has locked, and the database's time then."""
 
-    rooms: dict[Whose, Room]
+    rooms: dict[Whose, WaitingRoom]
     at: datetime
 
 
-async def lock(tx: Transaction, whose: Collection[Whose]) -> Locked:
+async def lock(tx: Transaction, whose: Collection[Whose]) -> LockedRooms:
     """Lock rooms, in one order; one that is not there yet is made, to be counted."""
     columns = [[attribute for attribute, _ in sorted(whose)], [value for _, value in sorted(whose)]]
     await tx.execute(SQL["make"], *columns)
     rows = await tx.fetch(SQL["lock"], *columns)
-    rooms = {(row["attribute"], row["value"]): Room(row["room"], row["counted_at"]) for row in rows}
-    return Locked(rooms, max(row["at"] for row in rows))
+    rooms = {(row["attribute"], row["value"]): WaitingRoom(row["room"], row["counted_at"]) for row in rows}
+    return LockedRooms(rooms, max(row["at"] for row in rows))
 
 
-async def settle(tx: Transaction, rooms: Mapping[Whose, Room]) -> None:
+async def settle(tx: Transaction, rooms: Mapping[Whose, WaitingRoom]) -> None:
     """Write what is left of locked rooms."""
     await tx.execute(
         SQL["settle"],

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from wms.discovery.server_answers import Element
+from wms.discovery.server_answers import FoundElement
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,13 +20,13 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
     owner: str = ""
 
 
-def admits(element: Element, askers: Collection[Asker]) -> bool:
+def admits(element: FoundElement, askers: Collection[Asker]) -> bool:
     """Tell whether an element lets one of the askers in; there being none, everybody may look."""
     rules = element.glue.access_rules or _rules(element)
     return not askers or not rules or any(_lets_in(rule, asker) for rule in rules for asker in askers)
 
 
-def _rules(element: Element) -> tuple[str, ...]:
+def _rules(element: FoundElement) -> tuple[str, ...]:
     return tuple(f"VO:{vo}" for vo in element.offer.vos) if element.offer else ()
 
 

@@ -16,15 +16,15 @@ from typing import Literal, NamedTuple, Self
 import msgspec
 
 from wms.discovery.address import Address
-from wms.discovery.memory import Memory, Recalled, Terms
+from wms.discovery.memory import CacheLifetimes, Memory, Recalled
 from wms.discovery.parallelism import Lanes
 from wms.discovery.port import Source
-from wms.discovery.server_answers import Told
+from wms.discovery.server_answers import ServerAnswer
 from wms.discovery.walk import Bounds, Found, Walk
 from wms.errors import Rejected, Unavailable
 
 
-class Pace(msgspec.Struct, frozen=True, kw_only=True):
+class DiscoveryLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long and how many."""
 
     server_seconds: float = 15.0
@@ -52,16 +52,16 @@ class Discovery:
         self,
         sources: Mapping[str, Source],
         *,
-        pace: Pace | None = None,
+        pace: DiscoveryLimits | None = None,
         bounds: Bounds | None = None,
-        terms: Terms | None = None,
+        terms: CacheLifetimes | None = None,
         clock: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] | None = None,
     ) -> None:
         self._sources = sources
-        self._pace = pace or Pace()
+        self._pace = pace or DiscoveryLimits()
         self._bounds = bounds or Bounds()
-        self._memory = Memory(terms or Terms(), rng or random.Random().random)
+        self._memory = Memory(terms or CacheLifetimes(), rng or random.Random().random)
         self._clock = clock
         self._lanes = Lanes(
             self._pace.servers_at_once, self._pace.slow_servers_at_once, self._pace.slow_after_seconds
@@ -123,7 +123,7 @@ class Discovery:
 class _Finding:
     """One caller's walk."""
 
-    def __init__(self, discovery: Discovery, walk: Walk, pace: Pace) -> None:
+    def __init__(self, discovery: Discovery, walk: Walk, pace: DiscoveryLimits) -> None:
         self._discovery = discovery
         self._walk = walk
         self._pace = pace
@@ -170,7 +170,7 @@ class _Finding:
     def _answer(
         self, address: Address, known: Recalled, outcome: Literal["answered", "remembered", "stale"]
     ) -> list[Address]:
-        return self._walk.answered(address, known.told or Told(), outcome, known.age_seconds)
+        return self._walk.answered(address, known.told or ServerAnswer(), outcome, known.age_seconds)
 
     def _take(self, done: set["asyncio.Task[None]"]) -> None:
         """Take what has come."""

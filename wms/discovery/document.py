@@ -14,14 +14,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from wms.discovery.address import Address, Kind, address
-from wms.discovery.server_answers import Element, Told
+from wms.discovery.server_answers import FoundElement, ServerAnswer
 from wms.errors import Rejected, shown
 from wms.glue import ldif, versions
 from wms.glue.arc_json import tree_of_json
 from wms.glue.entity import services
-from wms.glue.glue1 import ComputingElement
+from wms.glue.glue1 import GlueComputingElement
 from wms.glue.glue2_xml import tree_of_xml
-from wms.glue.tree import Node, entities
+from wms.glue.tree import TreeNode, entities
 from wms.site import is_wild
 
 SIZE_LIMIT = 8 * 2**20
@@ -40,7 +40,7 @@ DOOR = "org.nordugrid.arcrest"
 _PAIR = re.compile(r"([a-z]+)=(\S*)")
 
 
-def read_index(data: bytes, base: str) -> Told:
+def read_index(data: bytes, base: str) -> ServerAnswer:
     """Return what an index tells; `base` is its own address. Raises Rejected for what is no such document."""
     _bounded(data)
     match _form(data):
@@ -54,12 +54,12 @@ def read_index(data: bytes, base: str) -> Told:
             return _of_list(data, base)
 
 
-def read_element(data: bytes, door: Address) -> Told:
+def read_element(data: bytes, door: Address) -> ServerAnswer:
     """Return the queues that an element tells of itself; they are its host's, whatever site they say they are of."""
     _bounded(data)
     read = tree_of_json if _form(data) == "json" else tree_of_xml
     queues = [queue for each in services(entities(read(data))) for queue in versions.elements(each)]
-    return Told(elements=_elements((each, door.host) for each in queues))
+    return ServerAnswer(elements=_elements((each, door.host) for each in queues))
 
 
 def _bounded(data: bytes) -> None:
@@ -76,9 +76,9 @@ def _form(data: bytes) -> str:
     return "ldif" if re.search(rb"^(dn|version):", start, re.MULTILINE) else "list"
 
 
-def _elements(queues: Iterable[tuple[ComputingElement, str]]) -> tuple[Element, ...]:
+def _elements(queues: Iterable[tuple[GlueComputingElement, str]]) -> tuple[FoundElement, ...]:
     """Return the elements whose names can be names of ours."""
-    told = (Element(site=site, glue=queue) for queue, site in queues)
+    told = (FoundElement(site=site, glue=queue) for queue, site in queues)
     return tuple(each for each in told if _is_name(each.site) and _is_name(each.name))
 
 
@@ -86,17 +86,17 @@ def _is_name(text: str) -> bool:
     return 0 < len(text) <= NAME_LIMIT and text.isprintable() and not is_wild(text)
 
 
-def _own_site(queue: ComputingElement) -> str:
+def _own_site(queue: GlueComputingElement) -> str:
     door = queue.contact or f"//{queue.host_name or queue.id}"
     return queue.site or door.partition("//")[2].partition("/")[0].partition(":")[0] or queue.hosting_cluster
 
 
-def _of_ldif(data: bytes) -> Told:
+def _of_ldif(data: bytes) -> ServerAnswer:
     entries, faults = ldif.read_ldif(data)
     queues = ldif.glue1_elements(entries) or [
         each for service in ldif.glue2_services(entries) for each in versions.elements(service)
     ]
-    return Told(
+    return ServerAnswer(
         elements=_elements((each, _own_site(each)) for each in queues),
         passed_over=tuple(("an entry", fault) for fault in faults[:LEADS_LIMIT]),
     )
@@ -105,14 +105,14 @@ def _of_ldif(data: bytes) -> Told:
 # --- GLUE 2.0 --------------------------------------------------------------------------------------
 
 
-def _of_tree(root: Node, base: str) -> Told:
+def _of_tree(root: TreeNode, base: str) -> ServerAnswer:
     queues = [queue for each in services(entities(root)) for queue in versions.elements(each)]
     described = {contact for queue in queues for contact in queue.contacts}
     ends = [(url, kind) for url, kind in _endpoints(root) if kind == "index" or url not in described]
     return _told(_elements((each, _own_site(each)) for each in queues), ends, base)
 
 
-def _endpoints(root: Node) -> Iterator[tuple[str, Kind]]:
+def _endpoints(root: TreeNode) -> Iterator[tuple[str, Kind]]:
     """Give the address and kind of each endpoint that leads on."""
     for node in _every(root):
         if node.name in ("Endpoint", "ComputingEndpoint"):
@@ -123,7 +123,7 @@ def _endpoints(root: Node) -> Iterator[tuple[str, Kind]]:
                 yield said.get("URL", ""), "element"
 
 
-def _every(root: Node) -> Iterator[Node]:
+def _every(root: TreeNode) -> Iterator[TreeNode]:
     left = [root]
     while left:
         node = left.pop()
@@ -134,7 +134,7 @@ def _every(root: Node) -> Iterator[Node]:
 # --- ARCHERY ---------------------------------------------------------------------------------------
 
 
-def _of_list(data: bytes, base: str) -> Told:
+def _of_list(data: bytes, base: str) -> ServerAnswer:
     try:
         lines = data.decode("utf-8").splitlines()
     except UnicodeDecodeError:
@@ -155,7 +155,7 @@ def _end(record: dict[str, str]) -> tuple[str, Kind] | None:
     return (record["u"], "element") if kind == DOOR else None
 
 
-def _told(elements: tuple[Element, ...], ends: Iterable[tuple[str, Kind]], base: str) -> Told:
+def _told(elements: tuple[FoundElement, ...], ends: Iterable[tuple[str, Kind]], base: str) -> ServerAnswer:
     """Return what is told by elements and by endpoints, which may be many, doubled, or none."""
     leads: dict[str, Address] = {}
     nowhere: dict[str, str] = {}
@@ -169,4 +169,4 @@ def _told(elements: tuple[Element, ...], ends: Iterable[tuple[str, Kind]], base:
             nowhere[shown(text, 100)] = error.message
         else:
             leads.setdefault(lead.key, lead)
-    return Told(elements=elements, leads=tuple(leads.values()), passed_over=tuple(nowhere.items()))
+    return ServerAnswer(elements=elements, leads=tuple(leads.values()), passed_over=tuple(nowhere.items()))

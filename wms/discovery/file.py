@@ -6,19 +6,19 @@ from urllib.parse import unquote, urlsplit
 
 from wms.discovery.address import Address
 from wms.discovery.document import SIZE_LIMIT, read_index
-from wms.discovery.server_answers import Told
+from wms.discovery.server_answers import ServerAnswer
 from wms.errors import Unavailable
 
 
-class File:
+class FileSource:
     """Reads `file:` addresses."""
 
-    async def ask(self, address: Address) -> Told:
+    async def ask(self, address: Address) -> ServerAnswer:
         """Read the file anew."""
         return await asyncio.to_thread(_read, address.url)
 
 
-def _read(url: str) -> Told:
+def _read(url: str) -> ServerAnswer:
     path = Path(unquote(urlsplit(url).path))
     try:
         with path.open("rb") as file:

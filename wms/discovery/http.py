@@ -14,9 +14,9 @@ import aiohttp
 
 from wms.discovery.address import Address
 from wms.discovery.document import SIZE_LIMIT, read_element, read_index
-from wms.discovery.server_answers import Told
+from wms.discovery.server_answers import ServerAnswer
 from wms.errors import Unavailable
-from wms.web import Credential, body
+from wms.web import WebIdentity, body
 
 INFORMATION = "rest/1.0/info"
 """Where an ARC element tells of itself, below its address."""
@@ -25,13 +25,13 @@ INFORMATION = "rest/1.0/info"
 class Web:
     """Asks servers by http and https."""
 
-    def __init__(self, credential: Credential, token_hosts: Sequence[str] = ()) -> None:
+    def __init__(self, credential: WebIdentity, token_hosts: Sequence[str] = ()) -> None:
         """`token_hosts`: patterns of the hosts that may see our token."""
         self._credential = credential
         self._token_hosts = token_hosts
         self._contexts: dict[tuple[float, ...], ssl.SSLContext] = {}
 
-    async def ask(self, address: Address) -> Told:
+    async def ask(self, address: Address) -> ServerAnswer:
         """Fetch the document and read it."""
         if address.kind == "index":
             data = await self._fetch(address, address.url)

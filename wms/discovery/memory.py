@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from wms.backoff import delays
-from wms.discovery.server_answers import Told
+from wms.discovery.server_answers import ServerAnswer
 
 State: TypeAlias = Literal["unknown", "fresh", "stale", "resting"]
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class CacheLifetimes(msgspec.Struct, frozen=True, kw_only=True):
     """How long answers are good for, and how long failures are remembered."""
 
     fresh_seconds: float = 30.0
@@ -32,14 +32,14 @@ class Recalled(NamedTuple):
     """What is remembered of a server."""
 
     state: State
-    told: Told | None = None
+    told: ServerAnswer | None = None
     age_seconds: float = 0.0
     why: str = ""
     """Why it failed last."""
 
 
 class _Server(msgspec.Struct):
-    told: Told | None = None
+    told: ServerAnswer | None = None
     told_at: float = 0.0
     why: str = ""
     rests_until: float = 0.0
@@ -49,7 +49,7 @@ class _Server(msgspec.Struct):
 class Memory:
     """What is remembered of servers, by their keys."""
 
-    def __init__(self, terms: Terms, rng: Callable[[], float]) -> None:
+    def __init__(self, terms: CacheLifetimes, rng: Callable[[], float]) -> None:
         self._terms = terms
         self._rng = rng
         self._servers: OrderedDict[str, _Server] = OrderedDict()
@@ -71,7 +71,7 @@ class Memory:
             return Recalled("fresh", server.told, age)
         return Recalled("stale", server.told, age) if age < self._terms.keep_seconds else Recalled("unknown")
 
-    def learned(self, key: str, told: Told, now: float) -> None:
+    def learned(self, key: str, told: ServerAnswer, now: float) -> None:
         """Remember an answer; earlier failures are forgiven."""
         self._keep(key, _Server(told=told, told_at=now))
 

@@ -3,16 +3,16 @@
 from msgspec import Struct
 
 from wms.discovery.address import Address
-from wms.glue.glue1 import ComputingElement
+from wms.glue.glue1 import GlueComputingElement
 from wms.site import ComputingElement as Offer
 
 
-class Element(Struct, frozen=True, kw_only=True):
+class FoundElement(Struct, frozen=True, kw_only=True):
     """A computing element that was found."""
 
     site: str
     """What its index calls its site, or the host of its door where that says nothing."""
-    glue: ComputingElement
+    glue: GlueComputingElement
     offer: Offer | None = None
     """What pilots would find there, where the source says it in our own words."""
 
@@ -22,10 +22,10 @@ class Element(Struct, frozen=True, kw_only=True):
         return self.offer.ce if self.offer else self.glue.name or self.glue.id
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class ServerAnswer(Struct, frozen=True, kw_only=True):
     """One server's answer."""
 
-    elements: tuple[Element, ...] = ()
+    elements: tuple[FoundElement, ...] = ()
     leads: tuple[Address, ...] = ()
     """Who is to be asked next."""
     passed_over: tuple[tuple[str, str], ...] = ()

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from wms.discovery.address import Address, Kind, refusal
-from wms.discovery.server_answers import Element, Told
+from wms.discovery.server_answers import FoundElement, ServerAnswer
 
 Outcome: TypeAlias = Literal["answered", "remembered", "stale", "late", "failed", "resting", "refused"]
 UNHEARD: frozenset[Outcome] = frozenset({"late", "failed", "resting"})
@@ -40,10 +40,10 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
     elements: int = 0
 
 
-class Sighting(msgspec.Struct, frozen=True, kw_only=True):
+class ElementSighting(msgspec.Struct, frozen=True, kw_only=True):
     """An element, and who told of it."""
 
-    element: Element
+    element: FoundElement
     by: str
     """The key of the server."""
 
@@ -51,13 +51,13 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """What a walk found, and whom it did not hear."""
 
-    sightings: tuple[Sighting, ...] = ()
+    sightings: tuple[ElementSighting, ...] = ()
     visits: tuple[Visit, ...] = ()
-    doubles: tuple[Sighting, ...] = ()
+    doubles: tuple[ElementSighting, ...] = ()
     """Elements of a site and name that another had before."""
 
     @property
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self) -> tuple[FoundElement, ...]:
         """The elements."""
         return tuple(each.element for each in self.sightings)
 
@@ -74,7 +74,7 @@ class _Server(msgspec.Struct):
     outcome: Outcome = "late"
     why: str = ""
     age: float = 0.0
-    told: Told = Told()
+    told: ServerAnswer = ServerAnswer()
 
 
 class Walk:
@@ -91,7 +91,7 @@ class Walk:
         return self._led(roots, None, ())
 
     def answered(
-        self, address: Address, told: Told, outcome: Outcome, age_seconds: float = 0.0
+        self, address: Address, told: ServerAnswer, outcome: Outcome, age_seconds: float = 0.0
     ) -> list[Address]:
         """Take an answer; return who is to be asked now that was not before."""
         server = self._servers[address.key]
@@ -102,13 +102,13 @@ class Walk:
             self._refuse(place, Visit(url=url, kind="index", outcome="refused", why=why, by=address.url))
         return self._led(told.leads, address, server.place)
 
-    def _bounded(self, server: _Server, told: Told) -> Told:
+    def _bounded(self, server: _Server, told: ServerAnswer) -> ServerAnswer:
         """Return what is kept of an answer, should elements be too many by now."""
         self._elements += len(told.elements)
         if self._elements <= self._bounds.elements:
             return told
         server.why = f"over {self._bounds.elements:,} elements"
-        return Told(leads=told.leads)
+        return ServerAnswer(leads=told.leads)
 
     def failed(self, address: Address, outcome: Outcome, why: str) -> None:
         """Take a failure."""
@@ -149,11 +149,11 @@ class Walk:
     def report(self) -> Found:
         """Return what is known by now."""
         servers = sorted(self._servers.items(), key=lambda each: each[1].place)
-        seen: dict[tuple[str, str], Sighting] = {}
-        doubles: list[Sighting] = []
+        seen: dict[tuple[str, str], ElementSighting] = {}
+        doubles: list[ElementSighting] = []
         for key, server in servers:
             for element in server.told.elements:
-                sighting = Sighting(element=element, by=key)
+                sighting = ElementSighting(element=element, by=key)
                 first = seen.setdefault((element.site, element.name), sighting)
                 if first is not sighting:
                     doubles.append(sighting)

@@ -13,9 +13,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from wms.dispatch.arc_rest import Answer, ArcRest, Element
+from wms.dispatch.arc_rest import ArcEndpoint, ArcJobStatus, ArcRest
 from wms.dispatch.policy import environment
-from wms.dispatch.port import OUTPUT_LIMIT, Order, Output, Request, Sighting, batches, last_line, settled
+from wms.dispatch.port import (
+    OUTPUT_LIMIT,
+    Output,
+    PilotRequest,
+    PilotSighting,
+    Request,
+    batches,
+    last_line,
+    settled,
+)
 from wms.dispatch.script import pilot_script
 from wms.errors import shown
 from wms.ids import PilotId
@@ -45,14 +54,14 @@ STATES: Mapping[str, State] = {
 class ArcDispatcher:
     """Sends `agent --config FILE` to an element."""
 
-    def __init__(self, element: Element, agent: Sequence[str]) -> None:
+    def __init__(self, element: ArcEndpoint, agent: Sequence[str]) -> None:
         self._element = element
         self._agent = tuple(agent)
         self._jobs: dict[PilotId, str] = {}
         self._unfed: set[PilotId] = set()
         """Whose jobs were made and did not get their files: they would wait for them, and nobody brings them any more."""
 
-    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         """Submit the pilots, many in one call, and bring them their files."""
         faults = {order.pilot_id: why for order in orders if (why := self._fault(order))}
         found = {pilot_id: _failed(pilot_id, why) for pilot_id, why in faults.items()}
@@ -62,7 +71,7 @@ class ArcDispatcher:
                 found |= {each.pilot_id: each for each in await self._submit(rest, some)}
         return [found[order.pilot_id] for order in orders if order.pilot_id in found]
 
-    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
         """Ask how the pilots' jobs are, and how those ended that have."""
         if not pilot_ids:
             return []
@@ -111,7 +120,7 @@ class ArcDispatcher:
 
     # --- sending ----------------------------------------------------------------------------------
 
-    def _fault(self, order: Order) -> str:
+    def _fault(self, order: PilotRequest) -> str:
         """Return why a pilot cannot be sent, or nothing."""
         if order.pilot_id in self._jobs:
             return "not sent: it was before"
@@ -119,14 +128,14 @@ class ArcDispatcher:
             return "not sent: ARC has no word for a batch system's constraints and generic resources"
         return ""
 
-    async def _submit(self, rest: ArcRest, orders: Sequence[Order]) -> list[Sighting]:
+    async def _submit(self, rest: ArcRest, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         answers = await rest.create([self._xrsl(order) for order in orders])
         # Should fewer be answered than were asked: the others are found by their names, or are not there.
         pairs = zip(orders, answers, strict=False)
         settling = (self._settle(rest, order, answer) for order, answer in pairs)
         return settled(await asyncio.gather(*settling, return_exceptions=True))
 
-    async def _settle(self, rest: ArcRest, order: Order, answer: Answer) -> Sighting:
+    async def _settle(self, rest: ArcRest, order: PilotRequest, answer: ArcJobStatus) -> PilotSighting:
         if answer.code != 201:
             return _failed(order.pilot_id, f"refused: {answer.reason}")
         self._jobs[order.pilot_id] = answer.job
@@ -138,9 +147,9 @@ class ArcDispatcher:
         except BaseException:
             self._unfed.add(order.pilot_id)
             raise
-        return Sighting(pilot_id=order.pilot_id, state="Submitted", reference=answer.job)
+        return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=answer.job)
 
-    def _xrsl(self, order: Order) -> str:
+    def _xrsl(self, order: PilotRequest) -> str:
         wanted = {
             "jobname": order.pilot_id,
             "executable": FILES[0],
@@ -180,22 +189,24 @@ class ArcDispatcher:
             self._learn(zip(some, await rest.ask("info", some), strict=False))
         return listed
 
-    def _learn(self, told: Iterable[tuple[str, Answer]]) -> None:
+    def _learn(self, told: Iterable[tuple[str, ArcJobStatus]]) -> None:
         for job, answer in told:
             # A job without a name of ours is kept in mind too, so that it is not asked for again and again.
             name = str(answer.activity.get("Name") or f"{NAMELESS}{job}")
             self._jobs.setdefault(PilotId(name), job)
 
-    async def _ask(self, rest: ArcRest, action: str, pilot_ids: Sequence[PilotId]) -> dict[PilotId, Answer]:
-        found: dict[PilotId, Answer] = {}
+    async def _ask(
+        self, rest: ArcRest, action: str, pilot_ids: Sequence[PilotId]
+    ) -> dict[PilotId, ArcJobStatus]:
+        found: dict[PilotId, ArcJobStatus] = {}
         for some in batches(await self._known(rest, pilot_ids), JOBS_AT_ONCE):
             answers = await rest.ask(action, [self._jobs[each] for each in some])
             found |= dict(zip(some, answers, strict=False))
         return found
 
     async def _sighting(
-        self, rest: ArcRest, pilot_id: PilotId, answer: Answer, end: Answer | None
-    ) -> Sighting:
+        self, rest: ArcRest, pilot_id: PilotId, answer: ArcJobStatus, end: ArcJobStatus | None
+    ) -> PilotSighting:
         if answer.code == 404:
             return _lost(pilot_id)
         state, why = STATES.get(answer.state, "Running"), ""
@@ -203,7 +214,7 @@ class ArcDispatcher:
             code = str(end.activity.get("ExitCode") or "0")
             state = "Failed" if state == "Done" and code != "0" else state
             why = "" if state == "Done" else await self._why(rest, pilot_id, end, code)
-        return Sighting(
+        return PilotSighting(
             pilot_id=pilot_id,
             state=state,
             reference=self._jobs[pilot_id],
@@ -211,7 +222,7 @@ class ArcDispatcher:
             lost=Code.NODE_LOST if state == "Failed" and NODE_FAILURE.search(why) else None,
         )
 
-    async def _why(self, rest: ArcRest, pilot_id: PilotId, end: Answer, code: str) -> str:
+    async def _why(self, rest: ArcRest, pilot_id: PilotId, end: ArcJobStatus, code: str) -> str:
         errors = end.activity.get("Error", "")
         said = errors if isinstance(errors, str) else "; ".join(map(str, errors))
         words = (
@@ -225,7 +236,7 @@ class ArcDispatcher:
         return await rest.tail(self._jobs[pilot_id], "log", OUTPUT_LIMIT)
 
 
-def _is_over(answer: Answer) -> bool:
+def _is_over(answer: ArcJobStatus) -> bool:
     return STATES.get(answer.state) in ("Done", "Failed", "Aborted")
 
 
@@ -244,11 +255,11 @@ def _quoted(value: str) -> str:
     return '"' + value.replace('"', '""') + '"'
 
 
-def _failed(pilot_id: PilotId, reason: str) -> Sighting:
-    return Sighting(pilot_id=pilot_id, state="Failed", reason=reason)
+def _failed(pilot_id: PilotId, reason: str) -> PilotSighting:
+    return PilotSighting(pilot_id=pilot_id, state="Failed", reason=reason)
 
 
-def _lost(pilot_id: PilotId) -> Sighting:
-    return Sighting(
+def _lost(pilot_id: PilotId) -> PilotSighting:
+    return PilotSighting(
         pilot_id=pilot_id, state="Aborted", reason="ARC knows no such job", lost=Code.PILOT_FORGOTTEN
     )

@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 
 from wms.errors import Unavailable
-from wms.web import Credential, body
+from wms.web import WebIdentity, body
 
 API = "rest/1.0"
 CALL_SECONDS = 60.0
@@ -19,7 +19,7 @@ ANSWER_LIMIT = 64 * 1024 * 1024
 """Of a file no more is read to come to its end, either."""
 
 
-class Element(NamedTuple):
+class ArcEndpoint(NamedTuple):
     """An element and how we are known there: by a proxy, one file with certificate, key and chain, or a token's file."""
 
     url: str
@@ -30,7 +30,7 @@ class Element(NamedTuple):
     """Who may vouch for it: a file or directory of certificates; empty: whom this machine trusts."""
 
 
-class Answer(NamedTuple):
+class ArcJobStatus(NamedTuple):
     """What the element says of one job of those asked for."""
 
     code: int
@@ -58,9 +58,9 @@ class Answer(NamedTuple):
 class ArcRest:
     """A connection to one element. All calls raise Unavailable when it does not answer, or not as ARC does."""
 
-    def __init__(self, element: Element) -> None:
+    def __init__(self, element: ArcEndpoint) -> None:
         self._url = f"{element.url.rstrip('/')}/{API}"
-        self._credential = Credential(
+        self._credential = WebIdentity(
             proxy_file=element.proxy, token_file=element.token, authorities=element.authorities
         )
 
@@ -87,7 +87,7 @@ class ArcRest:
         async with self._asked("GET", "info", {"Accept": "application/xml"}) as answer:
             return await body(answer, limit), answer.content_type
 
-    async def create(self, descriptions: Sequence[str]) -> list[Answer]:
+    async def create(self, descriptions: Sequence[str]) -> list[ArcJobStatus]:
         """Submit jobs described in xRSL in one call; the answers are in their order."""
         text = (
             descriptions[0] if len(descriptions) == 1 else "+" + "".join(f"({each})" for each in descriptions)
@@ -98,7 +98,7 @@ class ArcRest:
         """Return the ids of all jobs that are ours there."""
         return {answer.job for answer in _answers(await self._call("GET", "jobs"))}
 
-    async def ask(self, action: str, jobs: Sequence[str]) -> list[Answer]:
+    async def ask(self, action: str, jobs: Sequence[str]) -> list[ArcJobStatus]:
         """Have one thing done to jobs, or told of them; the answers are in their order."""
         wanted = [{"id": job} for job in jobs]
         named = msgspec.json.encode({"job": wanted[0] if len(wanted) == 1 else wanted})
@@ -144,12 +144,12 @@ class _Refused(Unavailable):
     """It answered, but not with what was asked for."""
 
 
-def _answers(document: bytes) -> list[Answer]:
+def _answers(document: bytes) -> list[ArcJobStatus]:
     """Return what is said of each job: A-REX says it as an object for one, as a list for many, as nothing for none."""
     try:
         told = msgspec.json.decode(document).get("job", []) if document.strip() else []
         return [
-            Answer(int(each.get("status-code", 200)), str(each.get("reason", "")), each)
+            ArcJobStatus(int(each.get("status-code", 200)), str(each.get("reason", "")), each)
             for each in (told if isinstance(told, list) else [told])
         ]
     except (msgspec.DecodeError, AttributeError, ValueError) as error:

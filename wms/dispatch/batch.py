@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from wms.dispatch.commands import Tools
 from wms.dispatch.pilot_directories import Places
-from wms.dispatch.port import Order, Output, Sighting, batches, last_line, settled
+from wms.dispatch.port import Output, PilotRequest, PilotSighting, batches, last_line, settled
 from wms.dispatch.script import pilot_script
 from wms.errors import Unavailable
 from wms.ids import PilotId
@@ -39,7 +39,7 @@ class BatchJob(NamedTuple):
         return self.state not in ("Waiting", "Running")
 
 
-class Refused(Exception):  # noqa: N818 - the batch system's answer, no fault of ours
+class SubmitRefused(Exception):  # noqa: N818 - the batch system's answer, no fault of ours
     """Why a batch system does not take a job."""
 
 
@@ -56,7 +56,7 @@ class BatchDispatcher(ABC):
 
     @abstractmethod
     async def _submit(self, options: Sequence[str], script: Path) -> str:
-        """Submit a job, return its number. Raises Refused, or Unavailable if nobody knows whether it arrived."""
+        """Submit a job, return its number. Raises SubmitRefused, or Unavailable if nobody knows whether it arrived."""
 
     @abstractmethod
     async def _jobs(self) -> dict[PilotId, BatchJob]:
@@ -67,14 +67,14 @@ class BatchDispatcher(ABC):
         """Have jobs ended, with time to drain."""
 
     @abstractmethod
-    def _options(self, order: Order) -> list[str]:
+    def _options(self, order: PilotRequest) -> list[str]:
         """Return the options of a job. Raises ValueError for a request that cannot be one's."""
 
-    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         """Submit the pilots, a few at a time; those of which nobody knows whether they arrived are left out."""
         return settled(await asyncio.gather(*map(self._send, orders), return_exceptions=True))
 
-    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
         """Ask for all jobs of ours at once, and look what those have left that are not listed."""
         if not pilot_ids:
             return []
@@ -106,27 +106,27 @@ class BatchDispatcher(ABC):
 
     # --- sending ----------------------------------------------------------------------------------
 
-    async def _send(self, order: Order) -> Sighting:
+    async def _send(self, order: PilotRequest) -> PilotSighting:
         try:
             options = self._options(order)
             script = await asyncio.to_thread(self._laid_out, order)
         except (OSError, ValueError) as error:
-            return Sighting(pilot_id=order.pilot_id, state="Failed", reason=f"not sent: {error}")
+            return PilotSighting(pilot_id=order.pilot_id, state="Failed", reason=f"not sent: {error}")
         try:
             number = await self._submit(options, script)
-        except Refused as why:
+        except SubmitRefused as why:
             self._places.drop_token(order.pilot_id)
-            return Sighting(pilot_id=order.pilot_id, state="Failed", reason=f"refused: {why}")
-        return Sighting(pilot_id=order.pilot_id, state="Submitted", reference=number)
+            return PilotSighting(pilot_id=order.pilot_id, state="Failed", reason=f"refused: {why}")
+        return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=number)
 
-    def _laid_out(self, order: Order) -> Path:
+    def _laid_out(self, order: PilotRequest) -> Path:
         """Make a pilot's directory; return the script that is there."""
         place = self._places.make(order)
         path = place / "pilot.sh"
         path.write_text(self._script(order, place))
         return path
 
-    def _script(self, order: Order, place: Path) -> str:
+    def _script(self, order: PilotRequest, place: Path) -> str:
         files = {name: shlex.quote(str(place / name)) for name in ("config.toml", "token", "exit", "log")}
         return pilot_script(
             order,
@@ -139,9 +139,9 @@ class BatchDispatcher(ABC):
 
     # --- following --------------------------------------------------------------------------------
 
-    def _seen(self, pilot_id: PilotId, job: BatchJob) -> Sighting:
+    def _seen(self, pilot_id: PilotId, job: BatchJob) -> PilotSighting:
         if job.state in ("Waiting", "Running"):
-            return Sighting(pilot_id=pilot_id, state=job.state, reference=job.number, reason=job.reason)
+            return PilotSighting(pilot_id=pilot_id, state=job.state, reference=job.number, reason=job.reason)
         self._places.drop_token(pilot_id)
         # What it left tells that it ended before its node was lost, or before it was cancelled.
         if (job.state is None or job.lost) and (left := self._left(pilot_id, job.number)) is not None:
@@ -149,9 +149,9 @@ class BatchDispatcher(ABC):
         state = job.state or "Aborted"
         words = (job.reason, "" if state == "Done" else self._last_words(pilot_id))
         why = ": ".join(word for word in words if word)
-        return Sighting(pilot_id=pilot_id, state=state, reference=job.number, reason=why, lost=job.lost)
+        return PilotSighting(pilot_id=pilot_id, state=state, reference=job.number, reason=why, lost=job.lost)
 
-    def _left(self, pilot_id: PilotId, number: str | None = None) -> Sighting | None:
+    def _left(self, pilot_id: PilotId, number: str | None = None) -> PilotSighting | None:
         """Return how a pilot ended by the exit code that it left."""
         try:
             code = int((self._places.of(pilot_id) / "exit").read_text())
@@ -159,23 +159,23 @@ class BatchDispatcher(ABC):
             return None
         self._places.drop_token(pilot_id)
         if code == 0:
-            return Sighting(pilot_id=pilot_id, state="Done", reference=number)
+            return PilotSighting(pilot_id=pilot_id, state="Done", reference=number)
         why = f"exit code {code}: {self._last_words(pilot_id)}".rstrip(": ")
-        return Sighting(pilot_id=pilot_id, state="Failed", reference=number, reason=why)
+        return PilotSighting(pilot_id=pilot_id, state="Failed", reference=number, reason=why)
 
     def _last_words(self, pilot_id: PilotId) -> str:
         return last_line(self._places.output(pilot_id)) or last_line(
             self._places.output(pilot_id, "batch.log")
         )
 
-    def _lost(self, pilot_id: PilotId) -> Sighting:
+    def _lost(self, pilot_id: PilotId) -> PilotSighting:
         self._places.drop_token(pilot_id)
         why = f"{self.system} knows no such job"
-        return Sighting(pilot_id=pilot_id, state="Aborted", reason=why, lost=Code.PILOT_FORGOTTEN)
+        return PilotSighting(pilot_id=pilot_id, state="Aborted", reason=why, lost=Code.PILOT_FORGOTTEN)
 
 
 def taken(tool: str, complaint: str, *, unreachable: bool) -> None:
     """Raise what the failure of a submitting tool means: Unavailable if the job may be there all the same, else Refused."""
     if unreachable:
         raise Unavailable(f"{tool}: {complaint}")
-    raise Refused(complaint)
+    raise SubmitRefused(complaint)

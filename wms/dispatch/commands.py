@@ -16,7 +16,7 @@ _PIECE = 1 << 16
 _END_SECONDS = 10.0
 
 
-class Said(NamedTuple):
+class ToolOutput(NamedTuple):
     """How a tool ended, and what it printed."""
 
     code: int
@@ -56,19 +56,19 @@ class Tools:
         self._seconds = seconds
         self._limit = limit
 
-    async def run(self, *argv: str, text: str = "") -> Said:
+    async def run(self, *argv: str, text: str = "") -> ToolOutput:
         """Run a tool with `text` as its input. Raises Unavailable if it cannot be run or passes a bound."""
         async with self._turns:
             return await self._run(argv, text.encode())
 
-    async def ask(self, *argv: str, text: str = "") -> Said:
+    async def ask(self, *argv: str, text: str = "") -> ToolOutput:
         """Run a tool that must not fail: raises Unavailable if it did, too."""
         said = await self.run(*argv, text=text)
         if said.code != 0:
             raise Unavailable(f"{argv[0]}: {said.complaint}")
         return said
 
-    async def _run(self, argv: tuple[str, ...], text: bytes) -> Said:
+    async def _run(self, argv: tuple[str, ...], text: bytes) -> ToolOutput:
         try:
             process = await self._start(argv, text)
         except OSError as error:
@@ -85,7 +85,7 @@ class Tools:
             if process.returncode is None:
                 await _kill(process)
             complained = await _within(complaint, _END_SECONDS)
-        return Said(code, printed, complained)
+        return ToolOutput(code, printed, complained)
 
     async def _start(self, argv: tuple[str, ...], text: bytes) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE

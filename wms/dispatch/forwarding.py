@@ -24,8 +24,8 @@ from wms.dispatch.port import Request
 from wms.errors import Rejected
 from wms.matching.ads import job_ad, resource_ad, resource_sketch, words
 from wms.matching.grouping import Requirements
-from wms.provisioning.host_requirements import Bound, Plain, Unasked, host_requirements_of
-from wms.provisioning.pilot_class import Hosts, do
+from wms.provisioning.host_requirements import HostTerm, Plain, Unasked, host_requirements_of
+from wms.provisioning.pilot_class import PilotClass, do
 from wms.site import ComputingElement, Told, Value
 
 _LONGEST, _LARGEST = 255, 2**53
@@ -73,7 +73,7 @@ class Forwarded(Struct, frozen=True, kw_only=True):
     request: Request
     decided: tuple[str, ...] = ()
     """The terms that the ad decides, and are true by it."""
-    hosts: Hosts | None = None
+    hosts: PilotClass | None = None
     """What is asked for and what is left for the node; None if nothing is beyond the usual."""
     question: str = ""
     """What the site's mapping script has to be asked first; empty: nothing."""
@@ -98,7 +98,7 @@ def forward(
     unasked = tuple(map(str, (*left.unasked, *asked.unasked)))
     if asked.request == usual and not unasked and do(None, requirements, element):
         return told
-    hosts = Hosts(asked.asked, unasked, granted(asked.bounds, resource_ad(resource)))
+    hosts = PilotClass(asked.asked, unasked, granted(asked.bounds, resource_ad(resource)))
     return replace(told, request=asked.request, hosts=replace(hosts, sure=do(hosts, requirements, element)))
 
 
@@ -107,12 +107,12 @@ def _decided(whole: Expression, known: Sketch, own: Ad) -> tuple[str, ...]:
     return tuple(each.text for each in terms if decided(left_by(each, known, own)))
 
 
-def _unasked(usual: Request, bounds: Iterable[Bound]) -> Asked:
+def _unasked(usual: Request, bounds: Iterable[HostTerm]) -> Asked:
     why = "this element is asked for no hosts"
     return Asked(usual, unasked=tuple(Unasked(str(each), why) for each in bounds))
 
 
-def granted(bounds: Iterable[Bound], ad: Ad = NOTHING) -> Told:
+def granted(bounds: Iterable[HostTerm], ad: Ad = NOTHING) -> Told:
     """Return what is known of a node whose batch system was asked for by bounds, where that is more than its element's ad says.
 
     As in that ad, a number stands for at least so much, or at most where only that was asked for.
@@ -137,7 +137,7 @@ def _value(ad: Ad, name: str) -> Any:
     return as_value(tree) if tree is not None and constant(tree) else None
 
 
-def _granted(bound: Bound, said: Any) -> Value | None:
+def _granted(bound: HostTerm, said: Any) -> Value | None:
     """Return the value that a bound is met by; None if what is said of it already meets it."""
     value = bound.value
     if bound.relation == "member":

@@ -16,7 +16,7 @@ import msgspec
 from wms.dispatch.commands import Tools
 from wms.dispatch.pilot_directories import Places
 from wms.dispatch.policy import of_ad
-from wms.dispatch.port import Order, Output, Request, Sighting, batches, last_line
+from wms.dispatch.port import Output, PilotRequest, PilotSighting, Request, batches, last_line
 from wms.dispatch.script import pilot_script
 from wms.errors import Unavailable, shown
 from wms.ids import PilotId
@@ -52,7 +52,7 @@ periodic_remove = JobStatus == 5 && time() - EnteredCurrentStatus > {held}
 """
 
 
-class Pool(NamedTuple):
+class CondorPool(NamedTuple):
     """A pool as one computing element uses it; what is empty is left to HTCondor's configuration."""
 
     pool: str = ""
@@ -65,7 +65,7 @@ class HTCondorDispatcher:
     """Sends `agent --config FILE` to a pool; `environment` is all that its tools get of ours."""
 
     def __init__(
-        self, pool: Pool, directory: Path, agent: Sequence[str], environment: Mapping[str, str]
+        self, pool: CondorPool, directory: Path, agent: Sequence[str], environment: Mapping[str, str]
     ) -> None:
         where = (("-pool", pool.pool), ("-name", pool.schedd))
         self._where = [word for option, name in where if name for word in (option, name)]
@@ -73,7 +73,7 @@ class HTCondorDispatcher:
         self._agent = tuple(agent)
         self._tools = Tools(environment)
 
-    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         """Submit the pilots, many in one call."""
         found = {order.pilot_id: self._prepare(order) for order in orders}
         good = [order for order in orders if found[order.pilot_id] is None]
@@ -81,7 +81,7 @@ class HTCondorDispatcher:
             found |= {each.pilot_id: each for each in await self._submit(some)}
         return [sighting for sighting in found.values() if sighting is not None]
 
-    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
         """Ask the queue for all jobs of ours at once, and the history for those that are not in it."""
         if not pilot_ids:
             return []
@@ -116,7 +116,7 @@ class HTCondorDispatcher:
 
     # --- sending ----------------------------------------------------------------------------------
 
-    def _prepare(self, order: Order) -> Sighting | None:
+    def _prepare(self, order: PilotRequest) -> PilotSighting | None:
         """Lay a pilot's files out; return why it cannot be sent, if so."""
         wrong = [
             each for each in order.request.attributes if not COMMAND.fullmatch(each) or each.lower() in OURS
@@ -132,7 +132,7 @@ class HTCondorDispatcher:
             return _failed(order.pilot_id, f"not sent: {error}")
         return None
 
-    async def _submit(self, orders: Sequence[Order]) -> list[Sighting]:
+    async def _submit(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         text = HEAD.format(held=HELD_SECONDS) + "".join(map(self._description, orders))
         said = await self._tools.run("condor_submit", *self._where, "-terse", text=text)
         if said.code and UNREACHABLE.search(said.err):
@@ -145,11 +145,11 @@ class HTCondorDispatcher:
             return [_failed(orders[0].pilot_id, f"refused: {said.complaint}")]
         numbers = _range(said.out)
         return [
-            Sighting(pilot_id=order.pilot_id, state="Submitted", reference=number)
+            PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=number)
             for order, number in zip(orders, numbers, strict=False)
         ]
 
-    def _description(self, order: Order) -> str:
+    def _description(self, order: PilotRequest) -> str:
         log = str(self._places.log_of(order.pilot_id))
         wanted = {
             "initialdir": str(self._places.of(order.pilot_id)),
@@ -175,7 +175,7 @@ class HTCondorDispatcher:
         except (msgspec.DecodeError, KeyError, TypeError) as error:
             raise Unavailable(f"{tool}: an answer that is none of HTCondor's: {error}") from None
 
-    def _seen(self, pilot_id: PilotId, ad: Mapping[str, Any]) -> Sighting:
+    def _seen(self, pilot_id: PilotId, ad: Mapping[str, Any]) -> PilotSighting:
         state, why = _state(ad), ""
         if state in ("Done", "Failed", "Aborted"):
             self._places.drop_token(pilot_id)
@@ -184,11 +184,11 @@ class HTCondorDispatcher:
             why = ": ".join(word for word in words if word)
         elif ad.get("JobStatus") == HELD:
             why = shown(f"held: {ad.get('HoldReason', '')}", 300)
-        return Sighting(pilot_id=pilot_id, state=state, reference=_number(ad), reason=why)
+        return PilotSighting(pilot_id=pilot_id, state=state, reference=_number(ad), reason=why)
 
-    def _lost(self, pilot_id: PilotId) -> Sighting:
+    def _lost(self, pilot_id: PilotId) -> PilotSighting:
         self._places.drop_token(pilot_id)
-        return Sighting(
+        return PilotSighting(
             pilot_id=pilot_id, state="Aborted", reason="HTCondor knows no such job", lost=Code.PILOT_FORGOTTEN
         )
 
@@ -238,5 +238,5 @@ def _text(value: str) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _failed(pilot_id: PilotId, reason: str) -> Sighting:
-    return Sighting(pilot_id=pilot_id, state="Failed", reason=reason)
+def _failed(pilot_id: PilotId, reason: str) -> PilotSighting:
+    return PilotSighting(pilot_id=pilot_id, state="Failed", reason=reason)

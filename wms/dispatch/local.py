@@ -16,7 +16,7 @@ import psutil
 
 from wms.dispatch.pilot_directories import Places
 from wms.dispatch.policy import environment
-from wms.dispatch.port import Order, Output, Sighting, last_line
+from wms.dispatch.port import Output, PilotRequest, PilotSighting, last_line
 from wms.files import write_secret
 from wms.ids import PilotId
 
@@ -39,11 +39,11 @@ class LocalDispatcher:
         self._environment = dict(environment)
         self._children: dict[PilotId, subprocess.Popen[bytes]] = {}
 
-    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         """Start the pilots' processes."""
         return await asyncio.to_thread(lambda: [self._start(order) for order in orders])
 
-    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
         """Look at the pilots' processes."""
         return await asyncio.to_thread(lambda: [self._look(pilot_id) for pilot_id in pilot_ids])
 
@@ -74,18 +74,18 @@ class LocalDispatcher:
     def _alive(self) -> list[PilotId]:
         return [pilot_id for pilot_id in self._places.known() if self._process(pilot_id) is not None]
 
-    def _start(self, order: Order) -> Sighting:
+    def _start(self, order: PilotRequest) -> PilotSighting:
         try:
             place = self._places.make(order)
             child = self._run(order, place)
             mark = _Mark(child.pid, psutil.Process(child.pid).create_time())
             write_secret(place / "process", msgspec.json.encode(mark).decode(), durable=False)
         except (OSError, psutil.Error) as error:
-            return Sighting(pilot_id=order.pilot_id, state="Failed", reason=f"not started: {error}")
+            return PilotSighting(pilot_id=order.pilot_id, state="Failed", reason=f"not started: {error}")
         self._children[order.pilot_id] = child
-        return Sighting(pilot_id=order.pilot_id, state="Submitted", reference=str(child.pid))
+        return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=str(child.pid))
 
-    def _run(self, order: Order, place: Path) -> subprocess.Popen[bytes]:
+    def _run(self, order: PilotRequest, place: Path) -> subprocess.Popen[bytes]:
         ours = {
             "WMS_PILOT": order.pilot_id,
             **environment(order.policy),
@@ -104,15 +104,15 @@ class LocalDispatcher:
                 start_new_session=True,
             )
 
-    def _look(self, pilot_id: PilotId) -> Sighting:
+    def _look(self, pilot_id: PilotId) -> PilotSighting:
         code = self._exit_code(pilot_id)
         if code is not None:
             self._places.drop_token(pilot_id)
             return _ended(pilot_id, code, last_line(self._places.output(pilot_id)))
         # A child of ours that is not reaped yet runs, or is about to tell how it ended.
         if pilot_id in self._children or self._process(pilot_id) is not None:
-            return Sighting(pilot_id=pilot_id, state="Running")
-        return Sighting(pilot_id=pilot_id, state="Aborted", reason="no such process")
+            return PilotSighting(pilot_id=pilot_id, state="Running")
+        return PilotSighting(pilot_id=pilot_id, state="Aborted", reason="no such process")
 
     def _exit_code(self, pilot_id: PilotId) -> int | None:
         # Told until it is forgotten: whoever looked may have died, or lost the database, before writing it down.
@@ -146,11 +146,13 @@ def _bearing(pilot_id: PilotId, jobs: Path) -> psutil.Process | None:
     return None
 
 
-def _ended(pilot_id: PilotId, code: int, last_words: str) -> Sighting:
+def _ended(pilot_id: PilotId, code: int, last_words: str) -> PilotSighting:
     if code == 0:
-        return Sighting(pilot_id=pilot_id, state="Done")
+        return PilotSighting(pilot_id=pilot_id, state="Done")
     how = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    return Sighting(pilot_id=pilot_id, state="Failed", reason=f"{how}: {last_words}" if last_words else how)
+    return PilotSighting(
+        pilot_id=pilot_id, state="Failed", reason=f"{how}: {last_words}" if last_words else how
+    )
 
 
 def agent_argv() -> list[str]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from wms.dispatch.batch import BatchDispatcher, BatchJob, State, taken
 from wms.dispatch.policy import comment
-from wms.dispatch.port import Order, Request
+from wms.dispatch.port import PilotRequest, Request
 from wms.errors import Unavailable, shown
 from wms.ids import PilotId
 from wms.job.reasons import Code
@@ -80,7 +80,7 @@ class LsfDispatcher(BatchDispatcher):
     async def _end(self, numbers: Sequence[str]) -> None:
         await self._tools.run("bkill", *numbers)
 
-    def _options(self, order: Order) -> list[str]:
+    def _options(self, order: PilotRequest) -> list[str]:
         attributes = order.request.attributes
         wrong = [
             name

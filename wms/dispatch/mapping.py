@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from wms.classad.writing import literal
 from wms.dispatch.port import Request
 from wms.errors import Rejected, shown
-from wms.provisioning.host_requirements import Bound, Unasked
+from wms.provisioning.host_requirements import HostTerm, Unasked
 
 Kind = Literal["slurm", "arc", "htcondor", "pbs", "pbspro", "lsf"]
 
@@ -134,7 +134,7 @@ class Asked(Struct, frozen=True):
     request: Request
     asked: tuple[str, ...] = ()
     unasked: tuple[Unasked, ...] = ()
-    bounds: tuple[Bound, ...] = ()
+    bounds: tuple[HostTerm, ...] = ()
     """Those that are asked for."""
     question: str = ""
     """What the site's mapping script has to be asked first; empty: nothing."""
@@ -155,9 +155,9 @@ class HostMapping:
         self.forwarded = frozenset(names - (policies - {key_of(key)[0] for key in own or {}}))
         """What is asked of hosts even if the element's ad decides it: ours about hosts, and all that the site named itself."""
 
-    def ask(self, base: Request, bounds: Iterable[Bound]) -> Asked:
+    def ask(self, base: Request, bounds: Iterable[HostTerm]) -> Asked:
         """Return the request with bounds added that there are rules for."""
-        asked, said, unasked, met = base, list[str](), list[Unasked](), list[Bound]()
+        asked, said, unasked, met = base, list[str](), list[Unasked](), list[HostTerm]()
         for bound in bounds:
             try:
                 asked, words = self._add(asked, bound)
@@ -225,7 +225,7 @@ class HostMapping:
                 )
         return Rule(option, field, body, factor)
 
-    def _add(self, request: Request, bound: Bound) -> tuple[Request, str]:
+    def _add(self, request: Request, bound: HostTerm) -> tuple[Request, str]:
         rule = self._rules.get((bound.attribute, _RULED[bound.relation]))
         rule = rule or (self._rules.get((bound.attribute, "")) if _is_plain(bound) else None)
         if rule is None:
@@ -269,7 +269,7 @@ class HostMapping:
             case _:
                 return f"{option}={text}"
 
-    def _said(self, bound: Bound, rule: Rule) -> str:
+    def _said(self, bound: HostTerm, rule: Rule) -> str:
         if isinstance(bound.value, bool):
             return "true" if bound.value else "false"
         if not isinstance(bound.value, str):
@@ -299,7 +299,7 @@ class CannotAsk(Exception):  # noqa: N818 - no error: it is told, and the node i
 _RULED = {">=": ">=", ">": ">=", "<=": "<=", "<": "<=", "==": "==", "member": "member"}
 
 
-def _is_plain(bound: Bound) -> bool:
+def _is_plain(bound: HostTerm) -> bool:
     """Tell whether a rule that names no relation is for it; an equal number is at least so much."""
     match bound.value:
         case bool():
@@ -320,7 +320,7 @@ def key_of(key: str) -> tuple[str, str]:
     return found[1].lower(), found[2] or ""
 
 
-def _number(bound: Bound, factor: Fraction) -> int:
+def _number(bound: HostTerm, factor: Fraction) -> int:
     """Return the whole number to ask for: the least that is enough, or the greatest that is not too much."""
     if isinstance(bound.value, str) or not math.isfinite(bound.value):
         raise CannotAsk("its value is no number")

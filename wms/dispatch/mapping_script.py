@@ -26,7 +26,7 @@ from wms.classad.expression import Expression
 from wms.dispatch.mapping import WORD, Asked, CannotAsk, HostMapping, Kind, Rule, key_of
 from wms.dispatch.port import Request
 from wms.errors import Rejected, shown
-from wms.provisioning.host_requirements import Bound, Plain, Unasked
+from wms.provisioning.host_requirements import HostTerm, Plain, Unasked
 
 ANSWER_LIMIT = 16_384
 """Bytes of what a script prints."""
@@ -118,12 +118,12 @@ class ScriptedMapping(HostMapping):
             raise Rejected("MAPPING_INVALID", f"{min(both)} has a rule and is the mapping script's, too")
         self.forwarded |= self._attributes
 
-    def ask(self, base: Request, bounds: Iterable[Bound]) -> Asked:
+    def ask(self, base: Request, bounds: Iterable[HostTerm]) -> Asked:
         """Return the request with bounds added by rules, and by what the script has answered."""
         bounds = tuple(bounds)
         ruled = super().ask(base, [each for each in bounds if each.attribute not in self._attributes])
         theirs = [each for each in bounds if each.attribute in self._attributes]
-        plain: list[Bound] = []
+        plain: list[HostTerm] = []
         odd: list[Unasked] = []
         for each in theirs:
             if _is_plain(each.value):
@@ -145,7 +145,7 @@ class ScriptedMapping(HostMapping):
         added = self._with_all(asked.request, answer.options)
         return added if isinstance(added, str) else answer
 
-    def _answered(self, ruled: Asked, plain: Sequence[Bound]) -> Asked:
+    def _answered(self, ruled: Asked, plain: Sequence[HostTerm]) -> Asked:
         """Return what rules asked for and what the script does."""
         question = self._question(ruled.request, plain)
         if len(question) > QUESTION_LIMIT:
@@ -168,7 +168,7 @@ class ScriptedMapping(HostMapping):
             (*ruled.bounds, *met),
         )
 
-    def _question(self, request: Request, bounds: Iterable[Bound]) -> str:
+    def _question(self, request: Request, bounds: Iterable[HostTerm]) -> str:
         asked = (_Requirement(each.attribute, each.relation, each.value, str(each)) for each in bounds)
         ordered = tuple(sorted(asked, key=lambda each: each.text))
         return msgspec.json.encode(_Question(self._kind, ordered, request), order="deterministic").decode()

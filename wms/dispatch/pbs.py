@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from wms.dispatch.batch import BatchDispatcher, BatchJob, State, taken
 from wms.dispatch.policy import environment
-from wms.dispatch.port import Order, Request
+from wms.dispatch.port import PilotRequest, Request
 from wms.errors import Unavailable, shown
 from wms.ids import PilotId
 
@@ -48,7 +48,7 @@ _ATTRIBUTE = re.compile(r"\s+([A-Za-z_][\w.]*) = (.*)")
 _PILOT = re.compile(r"(?:^|,)WMS_PILOT=([^,\s]+)")
 
 
-class Server(NamedTuple):
+class PbsServer(NamedTuple):
     """A server as one computing element uses it; what is empty is left to PBS's configuration."""
 
     flavour: Flavour = "torque"
@@ -65,7 +65,7 @@ class PbsDispatcher(BatchDispatcher):
     system = "PBS"
 
     def __init__(
-        self, server: Server, directory: Path, agent: Sequence[str], environment: Mapping[str, str]
+        self, server: PbsServer, directory: Path, agent: Sequence[str], environment: Mapping[str, str]
     ) -> None:
         configured = {"PBS_DEFAULT": server.server, "PBS_SERVER": server.server} if server.server else {}
         super().__init__(directory, agent, {**environment, **configured})
@@ -89,7 +89,7 @@ class PbsDispatcher(BatchDispatcher):
     async def _end(self, numbers: Sequence[str]) -> None:
         await self._tools.run("qdel", *numbers)
 
-    def _options(self, order: Order) -> list[str]:
+    def _options(self, order: PilotRequest) -> list[str]:
         place = self._places.of(order.pilot_id)
         letters, resources = _sorted_out(order.request.attributes)
         wanted = {
@@ -184,7 +184,7 @@ def _resources(request: Request, more: Mapping[str, str], flavour: Flavour) -> l
     return [each for each in (":".join(node), memory, seconds, *others) if each]
 
 
-def _variables(order: Order) -> str:
+def _variables(order: PilotRequest) -> str:
     """Return the variables of a job; those whose value would be several, or none, are in its script alone."""
     said = {"WMS_PILOT": order.pilot_id, **environment(order.policy)}
     plain = {name: value.replace(",", "+") for name, value in said.items()}

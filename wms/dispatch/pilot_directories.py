@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from wms.dispatch.port import OUTPUT_LIMIT, Order, Output
+from wms.dispatch.port import OUTPUT_LIMIT, Output, PilotRequest
 from wms.files import write_secret
 from wms.ids import PilotId
 
@@ -23,7 +23,7 @@ class Places:
         """Return where a pilot's directory is, or would be."""
         return self.directory / pilot_id
 
-    def make(self, order: Order) -> Path:
+    def make(self, order: PilotRequest) -> Path:
         """Make the directory of a pilot. Raises OSError, also if there was one: no pilot is sent twice."""
         place = self.of(order.pilot_id)
         place.mkdir(parents=True, mode=0o700)

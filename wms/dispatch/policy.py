@@ -16,7 +16,7 @@ _PUNCTUATION = frozenset(' "!%&()*+,-./:;<=>?@[]^_{|}~')
 """Beside letters and digits of ASCII: nothing that a shell within apostrophes, or a line's end, takes for more than itself."""
 
 
-class Policy(Struct, frozen=True, kw_only=True):
+class JobPolicy(Struct, frozen=True, kw_only=True):
     """What the jobs of a pilot require; 0 or nothing where they do not say."""
 
     vo: str = ""
@@ -29,7 +29,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     """What they require of hosts, as an expression."""
 
 
-def attributes(policy: Policy) -> dict[str, str]:
+def attributes(policy: JobPolicy) -> dict[str, str]:
     """Return what is said, by its name in lower case; every value is bounded, and printable ASCII on one line."""
     said = {
         "vo": policy.vo,
@@ -43,12 +43,12 @@ def attributes(policy: Policy) -> dict[str, str]:
     return {name: text for name, value in said.items() if (text := _plain(value))}
 
 
-def environment(policy: Policy) -> dict[str, str]:
+def environment(policy: JobPolicy) -> dict[str, str]:
     """Return the same as environment: `WMS_POLICY_VO`, `WMS_POLICY_CPU_SECONDS`, ..."""
     return {f"{PREFIX}{name.upper()}": value for name, value in attributes(policy).items()}
 
 
-def comment(policy: Policy) -> str:
+def comment(policy: JobPolicy) -> str:
     """Return the same on one line: `wms vo=lhcb; owner_groups=physics; cores=8`. Empty if nothing is said."""
     said = attributes(policy)
     return (
@@ -56,7 +56,7 @@ def comment(policy: Policy) -> str:
     )
 
 
-def of_ad(policy: Policy) -> Mapping[str, str]:
+def of_ad(policy: JobPolicy) -> Mapping[str, str]:
     """Return the same by the names of attributes of an ad: `WmsPolicyVo`, `WmsPolicyCpuSeconds`, ..."""
     return {
         "WmsPolicy" + "".join(part.capitalize() for part in name.split("_")): value

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
-from wms.dispatch.policy import Policy
+from wms.dispatch.policy import JobPolicy
 from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.job.reasons import Code
@@ -34,7 +34,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     attributes: Mapping[str, str] = {}
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class PilotRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A pilot to be sent: `config` is its job agent's TOML, `token` its credential, never to be shown."""
 
     pilot_id: PilotId
@@ -44,11 +44,11 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     config: str
     token: str
     request: Request = Request()
-    policy: Policy = Policy()
+    policy: JobPolicy = JobPolicy()
     """What its jobs require, to be seen in the batch job."""
 
 
-class Sighting(msgspec.Struct, frozen=True, kw_only=True):
+class PilotSighting(msgspec.Struct, frozen=True, kw_only=True):
     """What a middleware knows of a pilot."""
 
     pilot_id: PilotId
@@ -80,13 +80,13 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
 class Dispatcher(Protocol):
     """One middleware. Raises Unavailable when it cannot be reached at all."""
 
-    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         """Send pilots; one that could not be sent comes back as Failed with its reason.
 
         One of which nobody can say whether it arrived is left out: `follow` will find it, or not.
         """
 
-    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
         """Return what is known of pilots; one that was never sent, or is forgotten, comes back as Aborted, and `lost`.
 
         One of which nothing certain can be said just now is left out.
@@ -105,13 +105,13 @@ class Dispatcher(Protocol):
         """Take away what is left of pilots that have ended, in so far as it is not worth keeping."""
 
 
-def settled(outcomes: Sequence[Sighting | BaseException]) -> list[Sighting]:
+def settled(outcomes: Sequence[PilotSighting | BaseException]) -> list[PilotSighting]:
     """Return what is known of many attempts. Raises what the first raised if nothing is known of any, or not Unavailable."""
     failed = [each for each in outcomes if isinstance(each, BaseException)]
     for error in failed:
         if len(failed) == len(outcomes) or not isinstance(error, Unavailable):
             raise error
-    return [each for each in outcomes if isinstance(each, Sighting)]
+    return [each for each in outcomes if isinstance(each, PilotSighting)]
 
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 
 from wms.dispatch.policy import environment
-from wms.dispatch.port import Order
+from wms.dispatch.port import PilotRequest
 
 # The agent gets the batch system's signals as the script does, and drains: whoever hears twice that it shall end, hurries.
 # So the script only waits on. What follows the last brace is never read, and the scratch directory goes whatever happens.
@@ -32,7 +32,7 @@ export WMS_PILOT={pilot} WMS_PILOT__TOKEN_FILE={token} WMS_PILOT__DIRECTORY="$pl
 
 
 def pilot_script(
-    order: Order,
+    order: PilotRequest,
     agent: Sequence[str],
     *,
     config: str,

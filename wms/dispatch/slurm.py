@@ -19,7 +19,7 @@ import structlog
 from wms.dispatch.commands import Tools
 from wms.dispatch.pilot_directories import Places
 from wms.dispatch.policy import comment
-from wms.dispatch.port import Order, Output, Request, Sighting, batches, last_line, settled
+from wms.dispatch.port import Output, PilotRequest, PilotSighting, Request, batches, last_line, settled
 from wms.dispatch.script import pilot_script
 from wms.errors import Unavailable
 from wms.ids import PilotId
@@ -93,12 +93,12 @@ class SlurmDispatcher:
         self._tools = Tools({**environment, **configured})
         self._keeps_accounts = True
 
-    async def send(self, orders: Sequence[Order]) -> list[Sighting]:
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         """Submit the pilots, a few at a time; those of which nobody knows whether they arrived are left out."""
         outcomes = await asyncio.gather(*map(self._submit, orders), return_exceptions=True)
         return settled(outcomes)
 
-    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[Sighting]:
+    async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
         """Ask Slurm for all jobs of ours at once, and look after those that it does not know."""
         if not pilot_ids:
             return []
@@ -129,28 +129,28 @@ class SlurmDispatcher:
 
     # --- sending ----------------------------------------------------------------------------------
 
-    async def _submit(self, order: Order) -> Sighting:
+    async def _submit(self, order: PilotRequest) -> PilotSighting:
         try:
             options = self._options(order)
             place = await asyncio.to_thread(self._places.make, order)
         except (OSError, ValueError) as error:
-            return Sighting(pilot_id=order.pilot_id, state="Failed", reason=f"not sent: {error}")
+            return PilotSighting(pilot_id=order.pilot_id, state="Failed", reason=f"not sent: {error}")
         said = await self._tools.run("sbatch", "--parsable", *options, text=self._script(order, place))
         if said.code == 0:
-            return Sighting(pilot_id=order.pilot_id, state="Submitted", reference=said.out.strip())
+            return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=said.out.strip())
         if UNREACHABLE.search(said.err):
             # It may be there all the same: whoever asks for it by its name will know.
             raise Unavailable(f"sbatch: {said.complaint}")
         self._places.drop_token(order.pilot_id)
-        return Sighting(pilot_id=order.pilot_id, state="Failed", reason=f"refused: {said.complaint}")
+        return PilotSighting(pilot_id=order.pilot_id, state="Failed", reason=f"refused: {said.complaint}")
 
-    def _script(self, order: Order, place: Path) -> str:
+    def _script(self, order: PilotRequest, place: Path) -> str:
         files = {name: shlex.quote(str(place / name)) for name in ("config.toml", "token", "exit")}
         return pilot_script(
             order, self._agent, config=files["config.toml"], token=files["token"], exit_file=files["exit"]
         )
 
-    def _options(self, order: Order) -> list[str]:
+    def _options(self, order: PilotRequest) -> list[str]:
         attributes = order.request.attributes
         if wrong := [name for name in attributes if not OPTION.fullmatch(name) or name in OURS]:
             raise ValueError(f"no option for a pilot: {', '.join(wrong)}")
@@ -179,14 +179,14 @@ class SlurmDispatcher:
             for each in sorted((each for each in fields if len(each) == 4), key=lambda each: len(each[0]))
         }
 
-    def _seen(self, pilot_id: PilotId, job: _Job) -> Sighting:
+    def _seen(self, pilot_id: PilotId, job: _Job) -> PilotSighting:
         state = STATES.get(job.state, "Running")
         if _is_over(job):
             self._places.drop_token(pilot_id)
         # What it left tells that it ended before its node was lost.
         if job.state in NODE_FAILURES and (told := self._by_exit_code(pilot_id)) is not None:
             return told
-        return Sighting(
+        return PilotSighting(
             pilot_id=pilot_id,
             state=state,
             reference=job.number,
@@ -201,7 +201,7 @@ class SlurmDispatcher:
         words = (job.state.lower(), why, last_line(self._places.output(pilot_id)))
         return ": ".join(word for word in words if word)
 
-    async def _look_after(self, vanished: Sequence[PilotId]) -> list[Sighting]:
+    async def _look_after(self, vanished: Sequence[PilotId]) -> list[PilotSighting]:
         """Return how pilots ended that Slurm knows no more: by what they left, by its accounts, or not at all."""
         told = [self._by_exit_code(pilot_id) for pilot_id in vanished]
         open_ids = [pilot_id for pilot_id, sighting in zip(vanished, told, strict=True) if sighting is None]
@@ -213,19 +213,21 @@ class SlurmDispatcher:
         )
         return [*(sighting for sighting in told if sighting is not None), *rest]
 
-    def _by_exit_code(self, pilot_id: PilotId) -> Sighting | None:
+    def _by_exit_code(self, pilot_id: PilotId) -> PilotSighting | None:
         try:
             code = int((self._places.of(pilot_id) / "exit").read_text())
         except (OSError, ValueError):
             return None
         if code == 0:
-            return Sighting(pilot_id=pilot_id, state="Done")
+            return PilotSighting(pilot_id=pilot_id, state="Done")
         words = last_line(self._places.output(pilot_id))
-        return Sighting(pilot_id=pilot_id, state="Failed", reason=f"exit code {code}: {words}".rstrip(": "))
+        return PilotSighting(
+            pilot_id=pilot_id, state="Failed", reason=f"exit code {code}: {words}".rstrip(": ")
+        )
 
-    def _lost(self, pilot_id: PilotId) -> Sighting:
+    def _lost(self, pilot_id: PilotId) -> PilotSighting:
         self._places.drop_token(pilot_id)
-        return Sighting(
+        return PilotSighting(
             pilot_id=pilot_id, state="Aborted", reason="Slurm knows no such job", lost=Code.PILOT_FORGOTTEN
         )
 

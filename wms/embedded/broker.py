@@ -17,9 +17,9 @@ import msgspec
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from wms.bus.access import Settings
+from wms.bus.access import BrokerSettings
 from wms.bus.door import PORT, SCHEME, dial
-from wms.embedded.isolation import Isolation
+from wms.embedded.isolation import NetworkIsolation
 from wms.embedded.process import Child
 from wms.embedded.server import LOOPBACK, KafkaServer, listens, settle_port
 from wms.embedded.sockets import remove_socket_directory, socket_directory
@@ -39,7 +39,7 @@ class Broker(KafkaServer):
         data_dir: Path,
         port: int = 0,
         *,
-        isolate: Isolation | None = None,
+        isolate: NetworkIsolation | None = None,
         ready_within: float = 20.0,
     ) -> None:
         super().__init__(data_dir, name="broker", ready_within=ready_within)
@@ -113,7 +113,7 @@ class Broker(KafkaServer):
         kept = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
         return {**kept, "RUST_LOG": "warn", **self.environment}
 
-    async def _open_door(self, isolation: Isolation) -> Child:
+    async def _open_door(self, isolation: NetworkIsolation) -> Child:
         """Start the doorkeeper in a new namespace, and wait until it listens. Raises Unavailable."""
         self._door.unlink(missing_ok=True)
         argv = isolation.doorkeeper(PORT, [self._door])
@@ -163,17 +163,17 @@ async def cluster_id_of(server: KafkaServer) -> str | None:
     except OSError:
         return None
     writer.close()
-    return await _cluster_id(msgspec.convert(server.access, Settings))
+    return await _cluster_id(msgspec.convert(server.access, BrokerSettings))
 
 
 async def cluster_id_at(port: int) -> str | None:
     """Return the cluster id of the broker on 127.0.0.1:`port`, or None as long as it does not answer."""
     if not await listens(port):
         return None
-    return await _cluster_id(Settings(bootstrap=f"{LOOPBACK}:{port}"))
+    return await _cluster_id(BrokerSettings(bootstrap=f"{LOOPBACK}:{port}"))
 
 
-async def _cluster_id(settings: Settings) -> str | None:
+async def _cluster_id(settings: BrokerSettings) -> str | None:
     admin = AIOKafkaAdminClient(**settings.connection(), request_timeout_ms=2_000)
     try:
         await admin.start()

@@ -13,7 +13,7 @@ import msgspec
 _DOORKEEPER = Path(__file__).with_name("doorkeeper.py")
 
 
-class Isolation(msgspec.Struct, frozen=True):
+class NetworkIsolation(msgspec.Struct, frozen=True):
     """One way to make a network namespace, and to enter it."""
 
     make: tuple[str, ...]
@@ -32,15 +32,15 @@ class Isolation(msgspec.Struct, frozen=True):
 
 # As another user's namespace first, which no right is needed for; root has the right where those are forbidden.
 _WAYS = (
-    Isolation(
+    NetworkIsolation(
         ("unshare", "--user", "--map-root-user", "--net"), ("--user", "--preserve-credentials", "--net")
     ),
-    Isolation(("unshare", "--net"), ("--net",)),
+    NetworkIsolation(("unshare", "--net"), ("--net",)),
 )
 
 
 @functools.cache
-def isolation() -> Isolation | None:
+def isolation() -> NetworkIsolation | None:
     """Return the first way that works here, None where the machine allows none."""
     if sys.platform != "linux" or shutil.which("nsenter") is None:
         return None
@@ -48,7 +48,7 @@ def isolation() -> Isolation | None:
     return next((each for each in ways if _works(each)), None)
 
 
-def _works(way: Isolation) -> bool:
+def _works(way: NetworkIsolation) -> bool:
     if shutil.which(way.make[0]) is None:
         return False
     # What a doorkeeper does first: the namespace alone is of no use.

@@ -40,7 +40,7 @@ class ChildState(msgspec.Struct, frozen=True, kw_only=True):
     log: str = ""
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class SupervisorState(msgspec.Struct, frozen=True, kw_only=True):
     """What the state file holds: the supervisor's pid and each server's state, in the order they were started."""
 
     pid: int
@@ -82,9 +82,9 @@ class Supervisor:
         await self._start(server)
         self.loops.start(f"keep {server.name}", partial(self._keep, server))
 
-    def state(self) -> State:
+    def state(self) -> SupervisorState:
         """Return how all servers do now."""
-        return State(
+        return SupervisorState(
             pid=os.getpid(),
             system=self.system,
             children=dict(self._states),
@@ -166,8 +166,8 @@ class Supervisor:
             log.warning("state not written", error=str(error))
 
 
-def read_state(data_dir: Path) -> State | None:
+def read_state(data_dir: Path) -> SupervisorState | None:
     """Return what the supervisor of `data_dir` wrote last, or None if there never was one."""
     with contextlib.suppress(FileNotFoundError):
-        return msgspec.json.decode((data_dir / STATE_FILE).read_bytes(), type=State)
+        return msgspec.json.decode((data_dir / STATE_FILE).read_bytes(), type=SupervisorState)
     return None

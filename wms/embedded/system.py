@@ -26,7 +26,7 @@ from wms.embedded.layout import SERVICES, Facts, Layout
 from wms.embedded.lifeline import Lifeline
 from wms.embedded.postgres import Postgres
 from wms.embedded.server import KafkaServer
-from wms.embedded.supervisor import State, Supervisor
+from wms.embedded.supervisor import Supervisor, SupervisorState
 from wms.embedded.watch import SystemWatch
 from wms.errors import Rejected, Unavailable
 from wms.files import Table
@@ -154,7 +154,7 @@ class System:
         finally:
             await db.close()
 
-    def state(self) -> State:
+    def state(self) -> SupervisorState:
         """Return how its servers and services do."""
         return self.supervisor.state()
 

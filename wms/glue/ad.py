@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from wms.glue import glue1
-from wms.glue.attribute import Attribute, Kind, fields, placeholders, required, value
-from wms.glue.glue1 import ComputingElement, Hosts, StorageBinding
-from wms.glue.quantity import NOT_KNOWN, Special
+from wms.glue.attribute import Attribute, ValueKind, fields, placeholders, required, value
+from wms.glue.glue1 import GlueComputingElement, GlueHosts, StorageBinding
+from wms.glue.quantity import NOT_KNOWN, NotANumber
 
 Value: TypeAlias = "str | bool | int | float | list[Value] | dict[str, Value]"
 Attributes: TypeAlias = dict[str, Any]
@@ -35,7 +35,7 @@ CONTACTS = "ContactStrings"
 """No name of GLUE either: all ways to a queue that has several; GlueCEInfoContactString is the one that is used."""
 
 _OF_QUEUES = ("GlueCEPolicy", "GlueCEState")
-_OF_KINDS = {Kind.LIMIT: NOT_KNOWN, Kind.MINUTES: NOT_KNOWN, Kind.WAIT: 2_146_660_842}
+_OF_KINDS = {ValueKind.LIMIT: NOT_KNOWN, ValueKind.MINUTES: NOT_KNOWN, ValueKind.WAIT: 2_146_660_842}
 TEMPLATE = {"GlueCEStateWaitingJobs": 444_444}
 """What gLite's templates had where nobody put in a number; counts of which they had 0 cannot be told from none, and stay out."""
 
@@ -43,15 +43,15 @@ HEPSPEC06 = "GlueHostBenchmarkHEPSPEC06"
 """No name of GLUE 1.x, which hides this benchmark in a text."""
 
 
-class Ad(Struct, frozen=True, kw_only=True):
+class GlueAd(Struct, frozen=True, kw_only=True):
     """What is known of an element, since when, and for how long."""
 
-    element: ComputingElement
+    element: GlueComputingElement
     updated_at: datetime
     lifetime_seconds: int
 
 
-def attributes(element: ComputingElement) -> Attributes:
+def attributes(element: GlueComputingElement) -> Attributes:
     """Return all that is known of an element, by the attributes' names."""
     said = {
         **_values(glue1.ELEMENT, element),
@@ -68,7 +68,7 @@ def attributes(element: ComputingElement) -> Attributes:
     return {name: each for name, each in said.items() if each not in (None, "", [])}
 
 
-def element_of(said: Mapping[str, Any]) -> ComputingElement:
+def element_of(said: Mapping[str, Any]) -> GlueComputingElement:
     """Return the element that attributes describe, and that `attributes` makes the same of; raises Rejected without an id."""
     texts = {name: _texts(each) for name, each in said.items()}
     identifier = texts.get("GlueCEUniqueID") or texts.get("CEid")
@@ -77,11 +77,11 @@ def element_of(said: Mapping[str, Any]) -> ComputingElement:
     hepspec = said.get(HEPSPEC06)
     whole = {**texts, "GlueCEUniqueID": identifier or []}
     cluster = _first(texts, "GlueCEHostingCluster") or _first(texts, "GlueClusterUniqueID")
-    return ComputingElement(
+    return GlueComputingElement(
         **{**fields(glue1.ELEMENT, whole), "hosting_cluster": cluster},
         site=_first(texts, "GlueSiteUniqueID"),
         contacts=tuple(texts.get(CONTACTS, ())),
-        hosts=Hosts(
+        hosts=GlueHosts(
             **fields(glue1.HOSTS, texts),
             hepspec06=float(hepspec) if isinstance(hepspec, int | float) else None,
         ),
@@ -90,7 +90,7 @@ def element_of(said: Mapping[str, Any]) -> ComputingElement:
     )
 
 
-def matchable(element: ComputingElement) -> Attributes:
+def matchable(element: GlueComputingElement) -> Attributes:
     """Return the attributes as expressions see them: lists that are searched though they are empty, and numbers as in gLite.
 
     gLite's matchmaker had what sites published, 999999999 for a limit that is not known or 0 for one that was not set; users'
@@ -101,22 +101,22 @@ def matchable(element: ComputingElement) -> Attributes:
     return searched | _templates(element) | attributes(element) | as_published(element)
 
 
-def as_published(element: ComputingElement) -> dict[str, int]:
+def as_published(element: GlueComputingElement) -> dict[str, int]:
     """Return what a site published of its queue where a number is not known, by the attributes' names."""
     published = dict(element.published)
     return {each.name: published[each.name] for each in _not_known(element) if each.name in published}
 
 
-def _templates(element: ComputingElement) -> dict[str, int]:
+def _templates(element: GlueComputingElement) -> dict[str, int]:
     told = {each.name: TEMPLATE.get(each.name, _OF_KINDS.get(each.kind)) for each in _not_known(element)}
     return {name: number for name, number in told.items() if number is not None}
 
 
-def _not_known(element: ComputingElement) -> list[Attribute]:
+def _not_known(element: GlueComputingElement) -> list[Attribute]:
     return [
         each
         for each in glue1.ELEMENT
-        if each.name.startswith(_OF_QUEUES) and isinstance(getattr(element, each.field), Special)
+        if each.name.startswith(_OF_QUEUES) and isinstance(getattr(element, each.field), NotANumber)
     ]
 
 

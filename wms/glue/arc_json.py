@@ -11,7 +11,7 @@ from itertools import accumulate
 from wms.errors import Rejected
 from wms.glue.entity import SIZE_LIMIT, services
 from wms.glue.glue2 import Service
-from wms.glue.tree import DEPTH_LIMIT, Node, entities
+from wms.glue.tree import DEPTH_LIMIT, TreeNode, entities
 
 # A text holds no line end, and none is taken to be open at the end of its line: else looking for its end is quadratic.
 _STRING = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"?')
@@ -24,7 +24,7 @@ def read_arc_json(data: bytes, limit: int = SIZE_LIMIT) -> list[Service]:
     return services(entities(tree_of_json(data, limit)))
 
 
-def tree_of_json(data: bytes, limit: int = SIZE_LIMIT) -> Node:
+def tree_of_json(data: bytes, limit: int = SIZE_LIMIT) -> TreeNode:
     """Return the nodes of a document, whatever they are; raises Rejected as `read_arc_json`."""
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of JSON, at most {limit:,} are read")
@@ -35,7 +35,7 @@ def tree_of_json(data: bytes, limit: int = SIZE_LIMIT) -> Node:
         tree = json.loads(text)
     except ValueError as error:
         raise Rejected("GLUE_INVALID", f"not JSON: {error}") from None
-    return Node("", nodes=_nodes("", tree))
+    return TreeNode("", nodes=_nodes("", tree))
 
 
 def _depth(text: str) -> int:
@@ -43,19 +43,19 @@ def _depth(text: str) -> int:
     return max(accumulate(map(_STEP.__getitem__, brackets)), default=0)
 
 
-def _nodes(name: str, value: object) -> list[Node]:
+def _nodes(name: str, value: object) -> list[TreeNode]:
     """Return the nodes that a value under a name stands for."""
     match value:
         case dict():
             inner = [
                 node for key, each in value.items() if key != "_attributes" for node in _nodes(str(key), each)
             ]
-            return [Node(name, nodes=inner)] if name else inner
+            return [TreeNode(name, nodes=inner)] if name else inner
         case list():
             return [node for each in value for node in _nodes(name, each)]
         case str():
-            return [Node(name, text=value)]
+            return [TreeNode(name, text=value)]
         case bool() | int() | float():
-            return [Node(name, text=json.dumps(value))]
+            return [TreeNode(name, text=json.dumps(value))]
         case _:
-            return [Node(name)]
+            return [TreeNode(name)]

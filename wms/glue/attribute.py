@@ -23,7 +23,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 _REAL = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,3})?")
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """What kind of value an attribute has."""
 
     TEXT = "text"
@@ -46,18 +46,18 @@ class Attribute(NamedTuple):
 
     field: str
     name: str
-    kind: Kind = Kind.TEXT
+    kind: ValueKind = ValueKind.TEXT
     placeholder: str | None = None
     among: frozenset[str] = frozenset()
 
 
-_NUMBERS: dict[Kind, Callable[[int], Quantity]] = {
-    Kind.COUNT: quantity.count,
-    Kind.SIZE: quantity.size,
-    Kind.WAIT: quantity.wait,
-    Kind.LIMIT: quantity.limit,
-    Kind.SECONDS: quantity.seconds,
-    Kind.MINUTES: quantity.minutes,
+_NUMBERS: dict[ValueKind, Callable[[int], Quantity]] = {
+    ValueKind.COUNT: quantity.count,
+    ValueKind.SIZE: quantity.size,
+    ValueKind.WAIT: quantity.wait,
+    ValueKind.LIMIT: quantity.limit,
+    ValueKind.SECONDS: quantity.seconds,
+    ValueKind.MINUTES: quantity.minutes,
 }
 
 
@@ -75,7 +75,7 @@ def placeholders(table: Sequence[Attribute], texts: Texts) -> tuple[tuple[str, i
         text = next(iter(folded.get(each.name.casefold(), ())), "").strip()
         if each.kind in _NUMBERS and _INTEGER.fullmatch(text):
             read = number(each.kind, text)
-            if isinstance(read, quantity.Special) and quantity.told(read) != int(text):
+            if isinstance(read, quantity.NotANumber) and quantity.told(read) != int(text):
                 found.append((each.name, int(text)))
     return tuple(found)
 
@@ -104,7 +104,7 @@ def is_placeholder(text: str) -> bool:
     )
 
 
-def number(kind: Kind, text: str) -> Quantity:
+def number(kind: ValueKind, text: str) -> Quantity:
     """Read a number of a kind."""
     return _NUMBERS[kind](int(text)) if _INTEGER.fullmatch(text) else UNKNOWN
 
@@ -123,13 +123,13 @@ def _read(attribute: Attribute, values: Sequence[str]) -> Any:
     stripped = [value.strip() for value in values]
     said = [value for value in stripped if not is_placeholder(value)]
     match attribute.kind:
-        case Kind.TEXTS:
+        case ValueKind.TEXTS:
             return tuple(said)
-        case Kind.TEXT:
+        case ValueKind.TEXT:
             return _text(attribute.among, said[0]) if said else ""
-        case Kind.FLAG:
+        case ValueKind.FLAG:
             return flag(said[0]) if said else None
-        case Kind.REAL:
+        case ValueKind.REAL:
             return real(said[0]) if said else None
         case kind:
             return number(kind, said[0]) if said else UNKNOWN
@@ -141,22 +141,22 @@ def _text(among: frozenset[str], said: str) -> str:
     return said.casefold() if said.casefold() in among else ""
 
 
-def value(kind: Kind, held: Any) -> Any:
+def value(kind: ValueKind, held: Any) -> Any:
     """Return what is published of a field: a number, a text, a truth, a list of texts; None for nothing."""
     match kind:
-        case Kind.TEXT:
+        case ValueKind.TEXT:
             return held or None
-        case Kind.TEXTS:
+        case ValueKind.TEXTS:
             return list(held) or None
-        case Kind.FLAG | Kind.REAL:
+        case ValueKind.FLAG | ValueKind.REAL:
             return held
-        case Kind.MINUTES:
+        case ValueKind.MINUTES:
             return quantity.told(quantity.in_minutes(held))
         case _:
             return quantity.told(held)
 
 
-def _written(kind: Kind, held: Any, attribute: Attribute) -> list[str]:
+def _written(kind: ValueKind, held: Any, attribute: Attribute) -> list[str]:
     published = value(kind, held)
     if published is None:
         return [] if attribute.placeholder is None else [attribute.placeholder]

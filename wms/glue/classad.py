@@ -15,14 +15,14 @@ from wms.classad.parsing import parse_ad
 from wms.classad.tree import ListOf, Literal, Node, Record
 from wms.classad.value import Special
 from wms.classad.writing import write
-from wms.glue.ad import EXPRESSIONS, Ad, Attributes, as_published, attributes, element_of
+from wms.glue.ad import EXPRESSIONS, Attributes, GlueAd, as_published, attributes, element_of
 
 LIFETIME_SECONDS = 300
 """Of an ad that does not say it: gLite's."""
 _LATEST = 2**32
 
 
-class Expression(str):
+class ExpressionText(str):
     """The text of what is no value."""
 
     __slots__ = ()
@@ -35,13 +35,13 @@ class Text(NamedTuple):
     expressions: dict[str, str]
 
 
-def read_classad(text: str) -> Ad:
+def read_classad(text: str) -> GlueAd:
     """Return the element that an ad describes, since when and for how long; raises Rejected for what is no such ad."""
     outer = read_attributes(text).values
     inner = outer.get("info")
     said = _with_id(inner, outer) if isinstance(inner, dict) else outer
     lifetime = outer.get("expiry_time", said.get("TTLCEinfo"))
-    return Ad(
+    return GlueAd(
         element=element_of(said),
         updated_at=datetime.fromtimestamp(_seconds(outer.get("update_time"), _LATEST) or 0, UTC),
         lifetime_seconds=_seconds(lifetime, 86_400) or LIFETIME_SECONDS,
@@ -51,11 +51,13 @@ def read_classad(text: str) -> Ad:
 def read_attributes(text: str) -> Text:
     """Return the attributes of an ad in the new syntax; raises Rejected for what is none, is too large or too deep."""
     record = _record(parse_ad(text, "the ad"))
-    values = {name: value for name, value in record.items() if not isinstance(value, Expression)}
-    return Text(values, {name: str(value) for name, value in record.items() if isinstance(value, Expression)})
+    values = {name: value for name, value in record.items() if not isinstance(value, ExpressionText)}
+    return Text(
+        values, {name: str(value) for name, value in record.items() if isinstance(value, ExpressionText)}
+    )
 
 
-def write_classad(ad: Ad) -> str:
+def write_classad(ad: GlueAd) -> str:
     """Return the ad as text: all that is known of the element, and the usual expressions, in `info`."""
     usual = {name: expression.Expression.parse(text, name) for name, text in EXPRESSIONS.items()}
     # These lists are looked at by the expressions, and are to be there even if they are empty.
@@ -101,4 +103,4 @@ def _value(tree: Node) -> Any:
         case Record():
             return _record(tree.attributes)
         case _:
-            return Expression(write(tree))
+            return ExpressionText(write(tree))

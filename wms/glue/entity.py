@@ -17,12 +17,12 @@ from wms.glue.attribute import Attribute, fields, required
 from wms.glue.glue2 import (
     Application,
     Benchmark,
+    ComputingShare,
     Endpoint,
     Environment,
     Manager,
     Service,
-    Share,
-    StorageBinding,
+    ToStorageService,
 )
 
 SIZE_LIMIT = 32 * 2**20
@@ -32,7 +32,7 @@ ENTITIES_LIMIT = 100_000
 KINDS = {
     "ComputingService": "Service",
     "ComputingEndpoint": "Endpoint",
-    "ComputingShare": "Share",
+    "ComputingShare": "ComputingShare",
     "ComputingManager": "Manager",
     "ExecutionEnvironment": "Resource",
     "ApplicationEnvironment": "ApplicationEnvironment",
@@ -45,7 +45,7 @@ KINDS = {
 
 
 class Entity(Struct):
-    """One entity; `links` by what they lead to: `Service`, `Endpoint`, `Share`, `Manager`, `Resource`, ..."""
+    """One entity; `links` by what they lead to: `Service`, `Endpoint`, `ComputingShare`, `Manager`, `Resource`, ..."""
 
     kind: str
     texts: dict[str, list[str]] = field(default_factory=dict)
@@ -137,8 +137,8 @@ class _Graph:
             rules=_rules(self._related("AccessPolicy", entity)),
         )
 
-    def _share(self, entity: Entity) -> Share:
-        return Share(
+    def _share(self, entity: Entity) -> ComputingShare:
+        return ComputingShare(
             id=entity.id,
             **_said(glue2.SHARE, entity),
             endpoints=self._ids("ComputingEndpoint", entity),
@@ -161,10 +161,10 @@ class _Graph:
         return Application(id=entity.id, **_said(glue2.APPLICATION, entity), manager=manager)
 
 
-def _storage(entity: Entity, service: str) -> StorageBinding:
+def _storage(entity: Entity, service: str) -> ToStorageService:
     others = [each for each in entity.links.get("Service", ()) if each != service]
     storage = _first([*entity.links.get("StorageService", ()), *others])
-    return StorageBinding(id=entity.id, **_said(glue2.STORAGE_BINDING, entity), storage_service=storage)
+    return ToStorageService(id=entity.id, **_said(glue2.STORAGE_BINDING, entity), storage_service=storage)
 
 
 def _said(table: Sequence[Attribute], entity: Entity) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from wms.glue.attribute import Attribute as A  # noqa: N817 - a letter for a table of many lines
-from wms.glue.attribute import Kind as K  # noqa: N817 - likewise
 from wms.glue.attribute import Texts, fields, placeholders, required
+from wms.glue.attribute import ValueKind as K
 from wms.glue.quantity import UNKNOWN, Quantity
 
 PRODUCTION = "Production"
 
 
-class Hosts(Struct, frozen=True, kw_only=True):
+class GlueHosts(Struct, frozen=True, kw_only=True):
     """What the machines behind a computing element have in common (GLUE 1.x: sub-cluster, host)."""
 
     id: str = ""
@@ -79,7 +79,7 @@ class StorageBinding(Struct, frozen=True, kw_only=True):
     mount_point: str = ""
 
 
-class ComputingElement(Struct, frozen=True, kw_only=True):
+class GlueComputingElement(Struct, frozen=True, kw_only=True):
     """A queue behind a door, as it is now and by its policy."""
 
     id: str
@@ -123,7 +123,7 @@ class ComputingElement(Struct, frozen=True, kw_only=True):
     preemption: bool | None = None
     access_rules: tuple[str, ...] = ()
     """Who may use it: `VO:lhcb`, `VOMS:/lhcb/Role=production`, a DN."""
-    hosts: Hosts = Hosts()
+    hosts: GlueHosts = GlueHosts()
     storage: tuple[StorageBinding, ...] = ()
     published: tuple[tuple[str, int], ...] = ()
     """What its site published where a number is not known, by the attributes: expressions see it, and nobody else does."""
@@ -169,13 +169,13 @@ ELEMENT = (
 )
 
 
-def element(ce: Texts, hosts: Texts, bindings: Sequence[Texts], *, site: str = "") -> ComputingElement:
+def element(ce: Texts, hosts: Texts, bindings: Sequence[Texts], *, site: str = "") -> GlueComputingElement:
     """Return the element that an information system's entries describe; raises Rejected if it has no identifier."""
     required(ce, "GlueCEUniqueID", "a computing element")
-    return ComputingElement(
+    return GlueComputingElement(
         **fields(ELEMENT, ce),
         site=site,
-        hosts=Hosts(**fields(HOSTS, hosts), hepspec06=_hepspec(hosts)),
+        hosts=GlueHosts(**fields(HOSTS, hosts), hepspec06=_hepspec(hosts)),
         storage=tuple(binding for each in bindings for binding in _storage(each)),
         published=placeholders(ELEMENT, ce),
     )

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from wms.glue.attribute import NOWHERE
 from wms.glue.attribute import Attribute as A  # noqa: N817 - a letter for a table of many lines
-from wms.glue.attribute import Kind as K  # noqa: N817 - likewise
+from wms.glue.attribute import ValueKind as K
 from wms.glue.quantity import NOT_KNOWN, UNKNOWN, Quantity, known
 
 PRODUCTION = "production"
@@ -62,7 +62,7 @@ ENDPOINT = (
 )
 
 
-class Share(Struct, frozen=True, kw_only=True):
+class ComputingShare(Struct, frozen=True, kw_only=True):
     """A part of the resources under one policy, in practice a queue, or a queue for one VO."""
 
     id: str
@@ -288,7 +288,7 @@ APPLICATION = (
 )
 
 
-class StorageBinding(Struct, frozen=True, kw_only=True):
+class ToStorageService(Struct, frozen=True, kw_only=True):
     """A storage service that the machines see as a path (GLUE 2.0: ToStorageService)."""
 
     id: str
@@ -318,11 +318,11 @@ class Service(Struct, frozen=True, kw_only=True):
     suspended_jobs: Quantity = UNKNOWN
     pre_lrms_waiting_jobs: Quantity = UNKNOWN
     endpoints: tuple[Endpoint, ...] = ()
-    shares: tuple[Share, ...] = ()
+    shares: tuple[ComputingShare, ...] = ()
     managers: tuple[Manager, ...] = ()
     environments: tuple[Environment, ...] = ()
     applications: tuple[Application, ...] = ()
-    storage: tuple[StorageBinding, ...] = ()
+    storage: tuple[ToStorageService, ...] = ()
 
 
 SERVICE = (
@@ -349,9 +349,9 @@ def free_slots(service: Service) -> int | None:
     )
 
 
-def by_queue(shares: Sequence[Share]) -> dict[str, list[Share]]:
+def by_queue(shares: Sequence[ComputingShare]) -> dict[str, list[ComputingShare]]:
     """Return the shares of each queue: ARC publishes one of the queue, and one for each VO that may use it."""
-    queues: dict[str, list[Share]] = {}
+    queues: dict[str, list[ComputingShare]] = {}
     for share in shares:
         queues.setdefault(share.queue or share.name or share.id, []).append(share)
     return queues

@@ -16,8 +16,8 @@ from wms.errors import Rejected
 from wms.glue import glue2
 from wms.glue.attribute import Attribute, texts
 from wms.glue.entity import ENTITIES_LIMIT, SIZE_LIMIT, services
-from wms.glue.glue2 import Endpoint, Environment, Service, Share, StorageBinding
-from wms.glue.tree import DEPTH_LIMIT, Node, entities
+from wms.glue.glue2 import ComputingShare, Endpoint, Environment, Service, ToStorageService
+from wms.glue.tree import DEPTH_LIMIT, TreeNode, entities
 
 NAMESPACE = "http://schemas.ogf.org/glue/2009/03/spec_2.0_r1"
 NODES_LIMIT = 100 * ENTITIES_LIMIT
@@ -31,7 +31,7 @@ def read_xml(data: bytes, limit: int = SIZE_LIMIT) -> list[Service]:
     return services(entities(tree_of_xml(data, limit)))
 
 
-def tree_of_xml(data: bytes, limit: int = SIZE_LIMIT) -> Node:
+def tree_of_xml(data: bytes, limit: int = SIZE_LIMIT) -> TreeNode:
     """Return the nodes of a document, whatever they are; raises Rejected as `read_xml`."""
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of XML, at most {limit:,} are read")
@@ -49,12 +49,12 @@ class _Parsing:
     """One document being parsed."""
 
     def __init__(self) -> None:
-        self._root = Node("")
+        self._root = TreeNode("")
         self._open = [self._root]
         self._texts: list[list[str]] = [[]]
         self._nodes = 0
 
-    def run(self, data: bytes) -> Node:
+    def run(self, data: bytes) -> TreeNode:
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = self._doctype
@@ -77,7 +77,7 @@ class _Parsing:
                 "GLUE_TOO_LARGE",
                 f"more than {DEPTH_LIMIT} elements in each other, or {NODES_LIMIT:,} in all",
             )
-        node = Node(name.rpartition(" ")[2])
+        node = TreeNode(name.rpartition(" ")[2])
         self._open[-1].nodes.append(node)
         self._open.append(node)
         self._texts.append([])
@@ -158,7 +158,7 @@ def _endpoints(root: Element, service: Service) -> None:
 
 def _shares(root: Element, service: Service) -> None:
     for each in service.shares:
-        element = _entity(root, "ComputingShare", "Share", each, glue2.SHARE)
+        element = _entity(root, "ComputingShare", "ComputingShare", each, glue2.SHARE)
         _associate(
             element,
             Endpoint=each.endpoints,
@@ -197,13 +197,13 @@ def _policies(root: Element, service: Service) -> None:
         _policy(root, "MappingPolicy", share, Share=[share.id], Domain=[_UNNAMED_DOMAIN])
 
 
-def _policy(root: Element, kind: str, of: Endpoint | Share, **links: Iterable[str]) -> None:
+def _policy(root: Element, kind: str, of: Endpoint | ComputingShare, **links: Iterable[str]) -> None:
     for identifier in _policy_ids(of):
         rules = [("Rule", rule) for rule in of.rules]
         _associate(_add(root, kind, identifier, "Policy", [("Scheme", "basic"), *rules]), **links)
 
 
-def _policy_ids(of: Endpoint | Share) -> list[str]:
+def _policy_ids(of: Endpoint | ComputingShare) -> list[str]:
     return [f"{of.id}:policy"] if of.rules else []
 
 
@@ -230,5 +230,5 @@ def _storage(root: Element, service: Service) -> None:
         _associate(element, Service=[service.id, _storage_id(each)])
 
 
-def _storage_id(binding: StorageBinding) -> str:
+def _storage_id(binding: ToStorageService) -> str:
     return binding.storage_service or _UNNAMED_STORAGE

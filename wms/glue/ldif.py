@@ -75,7 +75,7 @@ def glue2_services(entries: Sequence[Entry]) -> list[Service]:
     return services([entity for entry in entries if (entity := _entity(entry)) is not None])
 
 
-def glue1_elements(entries: Sequence[Entry]) -> list[glue1.ComputingElement]:
+def glue1_elements(entries: Sequence[Entry]) -> list[glue1.GlueComputingElement]:
     """Return the computing elements of GLUE 1.x among entries, each with its sub-cluster and storage bindings."""
     of_class: dict[str, list[Entry]] = {}
     for entry in entries:

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from wms.errors import Rejected
-from wms.glue.glue1 import PRODUCTION, ComputingElement, Hosts
+from wms.glue.glue1 import PRODUCTION, GlueComputingElement, GlueHosts
 from wms.glue.quantity import UNKNOWN, known, least
 from wms.site import ComputingElement as Offer
 from wms.site import distinct
@@ -14,7 +14,7 @@ TAKING = frozenset({"production", "queueing", ""})
 """States of a queue that takes jobs; «queueing» takes them and starts none yet."""
 
 
-def offered(element: ComputingElement, stated: Offer) -> Offer:
+def offered(element: GlueComputingElement, stated: Offer) -> Offer:
     """Return the offer of a queue: `stated` by who runs the site, and the rest as the queue says.
 
     Of `stated` hold the names, how it is reached, what a pilot brings, and every limit; `slots` and `max_cpu_time` too if they
@@ -38,13 +38,13 @@ def offered(element: ComputingElement, stated: Offer) -> Offer:
     )
 
 
-def jobs_there(element: ComputingElement) -> int:
+def jobs_there(element: GlueComputingElement) -> int:
     """Return how many jobs the queue holds in any state: all that are told, and no fewer than run and wait."""
     running, waiting = known(element.running_jobs) or 0, known(element.waiting_jobs) or 0
     return max(known(element.total_jobs) or 0, running + waiting)
 
 
-def jobs_waiting(element: ComputingElement) -> int:
+def jobs_waiting(element: GlueComputingElement) -> int:
     """Return how many jobs of the queue do not run yet; by what is left of all, if nobody says."""
     waiting, running = known(element.waiting_jobs), known(element.running_jobs)
     if waiting is not None or running is None:
@@ -52,12 +52,12 @@ def jobs_waiting(element: ComputingElement) -> int:
     return max(0, (known(element.total_jobs) or 0) - running)
 
 
-def takes_jobs(element: ComputingElement) -> bool:
+def takes_jobs(element: GlueComputingElement) -> bool:
     """Tell whether the queue's state is one of those that take jobs."""
     return element.status.casefold() in TAKING
 
 
-def _slots(element: ComputingElement, stated: Offer) -> int:
+def _slots(element: GlueComputingElement, stated: Offer) -> int:
     if not takes_jobs(element):
         return 0
     told = least([element.total_cpus, element.max_running_jobs, element.hosts.logical_cpus])
@@ -67,7 +67,7 @@ def _slots(element: ComputingElement, stated: Offer) -> int:
     return slots
 
 
-def _longest(element: ComputingElement) -> int:
+def _longest(element: GlueComputingElement) -> int:
     """Return the seconds that a job may compute: its CPU time may not exceed the wall time of its slot either."""
     longest = least(
         [
@@ -82,13 +82,13 @@ def _longest(element: ComputingElement) -> int:
     return longest
 
 
-def _pilot_memory(hosts: Hosts, cores: int) -> int:
+def _pilot_memory(hosts: GlueHosts, cores: int) -> int:
     """Return a pilot's part of a machine's memory, by its part of the processors; 0 if that is not told."""
     memory, cpus = known(hosts.memory_mb), known(hosts.smp_size)
     return memory * min(cores, cpus) // cpus if memory and cpus else 0
 
 
-def vos(element: ComputingElement) -> tuple[str, ...]:
+def vos(element: GlueComputingElement) -> tuple[str, ...]:
     """Return the VOs that an element's rules let in; empty only where there are no rules.
 
     `VO:lhcb` and `VOMS:/lhcb/Role=production` both name lhcb: who may do what within a VO is its own affair here.
@@ -110,7 +110,7 @@ def _vo(rule: str) -> str:
             return ""
 
 
-def platforms(hosts: Hosts) -> tuple[str, ...]:
+def platforms(hosts: GlueHosts) -> tuple[str, ...]:
     """Return the names by which jobs ask for such a platform: the system and machine, and these with the distribution."""
     if not hosts.platform_type:
         return ()
@@ -119,15 +119,15 @@ def platforms(hosts: Hosts) -> tuple[str, ...]:
     return distinct([plain, f"{plain}-{system}" if system else ""])
 
 
-def _unsaid(element: ComputingElement, what: str, key: str) -> Rejected:
+def _unsaid(element: GlueComputingElement, what: str, key: str) -> Rejected:
     return Rejected(
         "GLUE_INCOMPLETE", f"{element.id} does not say {what}", f"say `{key}` in the configuration"
     )
 
 
-def described(offer: Offer) -> ComputingElement:
+def described(offer: Offer) -> GlueComputingElement:
     """Return what GLUE 1.x says of an offer that was not read from GLUE."""
-    return ComputingElement(
+    return GlueComputingElement(
         id=f"{offer.site}/{offer.ce}",
         name=offer.ce,
         site=offer.site,
@@ -139,7 +139,7 @@ def described(offer: Offer) -> ComputingElement:
         max_cpu_seconds=offer.max_cpu_time or UNKNOWN,
         max_running_jobs=offer.max_jobs or UNKNOWN,
         access_rules=tuple(f"VO:{vo}" for vo in offer.vos),
-        hosts=Hosts(
+        hosts=GlueHosts(
             smp_size=offer.cores,
             memory_mb=_machine_memory(offer) or UNKNOWN,
             platform_type=offer.platforms[0].removeprefix("Linux-") if offer.platforms else "",

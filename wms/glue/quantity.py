@@ -24,17 +24,17 @@ from enum import Enum
 from typing import Final, Literal, TypeAlias
 
 
-class Special(Enum):
+class NotANumber(Enum):
     """What is no number."""
 
     UNKNOWN = "unknown"
     UNLIMITED = "unlimited"
 
 
-Unknown: TypeAlias = Literal[Special.UNKNOWN]
-Quantity: TypeAlias = int | Special
-UNKNOWN: Final = Special.UNKNOWN
-UNLIMITED: Final = Special.UNLIMITED
+Unknown: TypeAlias = Literal[NotANumber.UNKNOWN]
+Quantity: TypeAlias = int | NotANumber
+UNKNOWN: Final = NotANumber.UNKNOWN
+UNLIMITED: Final = NotANumber.UNLIMITED
 
 NOT_KNOWN: Final = 999_999_999
 """Written where an unknown number must be told."""
@@ -89,25 +89,25 @@ def minutes(value: int) -> Quantity:
 
 def in_minutes(quantity: Quantity) -> Quantity:
     """Return a limit of so many seconds in minutes, rounded down but never to 0, which would say nothing."""
-    return quantity if isinstance(quantity, Special) else max(1, quantity // MINUTE)
+    return quantity if isinstance(quantity, NotANumber) else max(1, quantity // MINUTE)
 
 
 def known(quantity: Quantity) -> int | None:
     """Return the number, None if there is none."""
-    return None if isinstance(quantity, Special) else quantity
+    return None if isinstance(quantity, NotANumber) else quantity
 
 
 def least(quantities: Iterable[Quantity]) -> int | None:
     """Return the smallest of those that are numbers, None if none is: of several limits the one that strikes first."""
-    return min((each for each in quantities if not isinstance(each, Special)), default=None)
+    return min((each for each in quantities if not isinstance(each, NotANumber)), default=None)
 
 
 def told(quantity: Quantity) -> int | None:
     """Return what is published for a quantity; None: the attribute is left out."""
     match quantity:
-        case Special.UNKNOWN:
+        case NotANumber.UNKNOWN:
             return None
-        case Special.UNLIMITED:
+        case NotANumber.UNLIMITED:
             return NO_LIMIT
         case _:
             return quantity

@@ -12,22 +12,22 @@ DEPTH_LIMIT = 64
 """The deepest that a document may be nested; ARC's are 14 deep."""
 
 
-class Node(Struct):
+class TreeNode(Struct):
     """A named node with its text and the nodes in it."""
 
     name: str
     text: str = ""
-    nodes: list["Node"] = field(default_factory=list)
+    nodes: list["TreeNode"] = field(default_factory=list)
 
 
-def entities(root: Node) -> list[Entity]:
+def entities(root: TreeNode) -> list[Entity]:
     """Return the entities of a tree that are of a kind that is read, at whatever depth."""
     found: list[Entity] = []
     _walk(root, None, found)
     return found
 
 
-def _walk(node: Node, within: Entity | None, found: list[Entity]) -> None:
+def _walk(node: TreeNode, within: Entity | None, found: list[Entity]) -> None:
     for each in node.nodes:
         if each.name in KINDS:
             found.append(entity := Entity(each.name))
@@ -40,7 +40,7 @@ def _walk(node: Node, within: Entity | None, found: list[Entity]) -> None:
             _walk(each, within, found)
 
 
-def _fill(entity: Entity, node: Node) -> None:
+def _fill(entity: Entity, node: TreeNode) -> None:
     for each in node.nodes:
         if each.name == "Associations":
             for link in each.nodes:

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 
 from wms.glue import glue2
 from wms.glue.endpoints import endpoints_of, environments_of, host_of, manager_of, serving_state
-from wms.glue.glue1 import ComputingElement, Hosts
+from wms.glue.glue1 import GlueComputingElement, GlueHosts
 from wms.glue.glue1 import StorageBinding as Binding1
 from wms.glue.glue2 import (
     Application,
     Benchmark,
+    ComputingShare,
     Endpoint,
     Environment,
     Manager,
     Service,
-    Share,
-    StorageBinding,
+    ToStorageService,
 )
 from wms.glue.quantity import UNKNOWN, Quantity, known, least
 
@@ -33,7 +33,7 @@ _HEPSPEC_TYPES = frozenset(
 SI00, SF00 = "specint2000", "specfp2000"
 
 
-def elements(service: Service) -> list[ComputingElement]:
+def elements(service: Service) -> list[GlueComputingElement]:
     """Return a GLUE 1.x element for each queue of a service, apart for each manager and each host that it is reached by."""
     return [
         _element(service, queue, shares)
@@ -42,9 +42,9 @@ def elements(service: Service) -> list[ComputingElement]:
     ]
 
 
-def _apart(service: Service, shares: Sequence[Share]) -> dict[tuple[str, str], list[Share]]:
+def _apart(service: Service, shares: Sequence[ComputingShare]) -> dict[tuple[str, str], list[ComputingShare]]:
     """Return shares that are called alike by the manager and the host that each is linked to."""
-    found: dict[tuple[str, str], list[Share]] = {}
+    found: dict[tuple[str, str], list[ComputingShare]] = {}
     for each in shares:
         doors = endpoints_of(service, [each])
         host = host_of(doors[0].url) if doors else ""
@@ -52,7 +52,7 @@ def _apart(service: Service, shares: Sequence[Share]) -> dict[tuple[str, str], l
     return found
 
 
-def _element(service: Service, queue: str, shares: Sequence[Share]) -> ComputingElement:
+def _element(service: Service, queue: str, shares: Sequence[ComputingShare]) -> GlueComputingElement:
     """Return the element of a queue."""
     own = min(shares, key=lambda share: (bool(share.rules), share.id))
     manager = manager_of(service, shares)
@@ -63,7 +63,7 @@ def _element(service: Service, queue: str, shares: Sequence[Share]) -> Computing
     free = _free(service, manager, shares)
     running = _plus(own.running_jobs, own.local_running_jobs)
     waiting = _plus(own.waiting_jobs, own.local_waiting_jobs)
-    return ComputingElement(
+    return GlueComputingElement(
         id=f"{host or service.id}/{manager.product_name or 'batch'}-{queue}",
         name=queue,
         hosting_cluster=host.partition(":")[0],
@@ -106,20 +106,20 @@ def _plus(grid: Quantity, local: Quantity) -> Quantity:
     return UNKNOWN if ours is None else ours + (others or 0)
 
 
-def _free(service: Service, manager: Manager, shares: Sequence[Share]) -> Quantity:
+def _free(service: Service, manager: Manager, shares: Sequence[ComputingShare]) -> Quantity:
     seen = max((free for each in shares if (free := known(each.free_slots)) is not None), default=None)
     left = manager.free_slots if len(service.managers) > 1 else glue2.free_slots(service)
     told = [each for each in (seen, left) if each is not None]
     return min(told) if told else UNKNOWN
 
 
-def _hosts(service: Service, shares: Sequence[Share]) -> Hosts:
+def _hosts(service: Service, shares: Sequence[ComputingShare]) -> GlueHosts:
     """Return what the environments of a queue have in common, which is the least that any of them has."""
     found = environments_of(service, shares) or list(service.environments)
     if not found:
-        return Hosts(applications=_applications(service))
+        return GlueHosts(applications=_applications(service))
     example = min(found, key=lambda each: known(each.memory_mb) or 0)
-    return Hosts(
+    return GlueHosts(
         id=example.id,
         name=example.name,
         logical_cpus=_cpus(found),
@@ -198,7 +198,7 @@ def _rules2(rules: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"vo:{rule[3:]}" if rule.startswith("VO:") else rule for rule in rules)
 
 
-def service(found: Sequence[ComputingElement], *, name: str = "") -> Service:
+def service(found: Sequence[GlueComputingElement], *, name: str = "") -> Service:
     """Return a GLUE 2.0 service whose shares are the queues of one cluster; `found` must not be empty."""
     first = found[0]
     root = f"urn:wms:{first.hosting_cluster or first.host_name or first.id}".replace(" ", "_")
@@ -240,12 +240,12 @@ def service(found: Sequence[ComputingElement], *, name: str = "") -> Service:
     )
 
 
-def _share_id(root: str, element: ComputingElement) -> str:
+def _share_id(root: str, element: GlueComputingElement) -> str:
     return f"{root}:share:{element.name}"
 
 
-def _share(root: str, door: str, element: ComputingElement) -> Share:
-    return Share(
+def _share(root: str, door: str, element: GlueComputingElement) -> ComputingShare:
+    return ComputingShare(
         id=_share_id(root, element),
         name=element.name,
         queue=element.name,
@@ -269,7 +269,7 @@ def _share(root: str, door: str, element: ComputingElement) -> Share:
     )
 
 
-def _environment(root: str, manager: str, element: ComputingElement) -> Environment:
+def _environment(root: str, manager: str, element: GlueComputingElement) -> Environment:
     hosts = element.hosts
     cpus, each = known(hosts.logical_cpus), known(hosts.smp_size)
     return Environment(
@@ -294,7 +294,7 @@ def _environment(root: str, manager: str, element: ComputingElement) -> Environm
     )
 
 
-def _benchmarks(root: str, element: ComputingElement) -> tuple[Benchmark, ...]:
+def _benchmarks(root: str, element: GlueComputingElement) -> tuple[Benchmark, ...]:
     hosts = element.hosts
     results = {SI00: known(hosts.si00), SF00: known(hosts.sf00), "hep-spec06": hosts.hepspec06}
     return tuple(
@@ -304,17 +304,17 @@ def _benchmarks(root: str, element: ComputingElement) -> tuple[Benchmark, ...]:
     )
 
 
-def _installed(root: str, manager: str, found: Sequence[ComputingElement]) -> tuple[Application, ...]:
+def _installed(root: str, manager: str, found: Sequence[GlueComputingElement]) -> tuple[Application, ...]:
     names = sorted({name for each in found for name in each.hosts.applications})
     return tuple(
         Application(id=f"{root}:application:{name}", app_name=name, manager=manager) for name in names
     )
 
 
-def _bound(root: str, found: Sequence[ComputingElement]) -> tuple[StorageBinding, ...]:
+def _bound(root: str, found: Sequence[GlueComputingElement]) -> tuple[ToStorageService, ...]:
     mounts = {each.storage_element: each.mount_point for element in found for each in element.storage}
     return tuple(
-        StorageBinding(id=f"{root}:storage:{name}", local_path=mount, storage_service=name)
+        ToStorageService(id=f"{root}:storage:{name}", local_path=mount, storage_service=name)
         for name, mount in mounts.items()
     )
 

@@ -1,7 +1,7 @@
 """SAM stations: the list of a description, translated into what the job requires of a resource's ad."""
 
 from wms.classad.expression import Expression
-from wms.classad.tree import Call, Literal, Node, Reference, Scope, chain
+from wms.classad.tree import Call, Literal, NameScope, Node, Reference, chain
 
 STATIONS = "StationNames"
 """The attribute of an element's ad that names the stations there."""
@@ -14,7 +14,7 @@ def required_text(requirements: str, stations: tuple[str, ...]) -> str:
     """
     terms: list[Node] = [Expression.parse(requirements).tree] if requirements else []
     if stations:
-        there = Reference(Scope.OTHER, STATIONS)
+        there = Reference(NameScope.OTHER, STATIONS)
         names = sorted({each.casefold() for each in stations})
         terms.append(chain("||", [Call("member", (Literal(each), there)) for each in names]))
     return Expression(chain("&&", terms)).text if terms else ""

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import evaluate
-from wms.classad.tree import Node, Scope, references
+from wms.classad.tree import NameScope, Node, references
 from wms.errors import Rejected
 from wms.site import ComputingElement
 
@@ -57,7 +57,7 @@ def mentions_counts(expression: str) -> bool:
 
 def counts(term: Node) -> bool:
     """Tell whether a term looks at a count."""
-    return not COUNTED.isdisjoint(references(term, Scope.BARE) | references(term, Scope.OWN))
+    return not COUNTED.isdisjoint(references(term, NameScope.BARE) | references(term, NameScope.OWN))
 
 
 def check_requirements(requirements: str) -> None:

@@ -1,7 +1,7 @@
 """Limits: how many jobs of a kind may run at a place, how fast they may be matched there, and how many may wait.
 
 A limit names a place - a site, one of its computing elements, or `*` for each by itself - and a pair of an attribute and
-its value, `*` for each value by itself. What it counts is a `Key`: one place and one pair. A job is counted by every key
+its value, `*` for each value by itself. What it counts is a `LimitKey`: one place and one pair. A job is counted by every key
 that some limit makes of it, and may start only where all of them have room: limits are AND-ed, so that a second one never
 makes up for the first. (DIRAC ORs its negative conditions: there, reaching a second limit lifts the first.)
 
@@ -26,7 +26,7 @@ OF_WAITING: tuple[Attribute, ...] = ("owner", "owner_group", "vo")
 _REMEMBERED = 100_000
 
 
-class Key(NamedTuple):
+class LimitKey(NamedTuple):
     """What is counted: jobs with this value of the attribute at this place; `ce` empty for the site as a whole."""
 
     site: Name
@@ -39,17 +39,19 @@ class Key(NamedTuple):
         return f"{_pair(self.attribute, self.value)}{_at(self.site, self.ce)}"
 
 
-def compared(key: Key) -> Key:
+def compared(key: LimitKey) -> LimitKey:
     """Return a key as jobs are counted: a limit is not evaded by another spelling of what is matched all the same."""
     return key._replace(value=key.value.casefold()) if key.attribute in NAMED else key
 
 
-def all_jobs(site: str, ce: str) -> Key:
+def all_jobs(site: str, ce: str) -> LimitKey:
     """Return the key of all jobs at a computing element: its ad's limits are counted by it."""
-    return Key(site, ce, "any", "")
+    return LimitKey(site, ce, "any", "")
 
 
-def pairs_by_place(places_of: Iterable[Key], closed: Iterable[Key]) -> dict[tuple[str, str], list[Pair]]:
+def pairs_by_place(
+    places_of: Iterable[LimitKey], closed: Iterable[LimitKey]
+) -> dict[tuple[str, str], list[Pair]]:
     """Return by site and computing element all the pairs that are closed there, of the places of some keys."""
     pairs: dict[tuple[str, str], list[Pair]] = {(key.site, key.ce): [] for key in places_of}
     for key in closed if pairs else ():
@@ -58,7 +60,7 @@ def pairs_by_place(places_of: Iterable[Key], closed: Iterable[Key]) -> dict[tupl
     return pairs
 
 
-class Limit(Struct, frozen=True, kw_only=True):
+class LimitRule(Struct, frozen=True, kw_only=True):
     """One limit; `*` as site, computing element or value stands for each by itself.
 
     `running`: at most `most` jobs at a time have a pilot there. `rate`: at most `per_second` are matched there, and `most`
@@ -77,9 +79,9 @@ class Limit(Struct, frozen=True, kw_only=True):
         force_setattr(self, "value", compared(self.key).value)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> LimitKey:
         """Return what it names, wild cards and all: two limits of a kind with one key are one limit."""
-        return Key(self.site, self.ce, self.attribute, self.value)
+        return LimitKey(self.site, self.ce, self.attribute, self.value)
 
     def fault(self) -> str | None:
         """Return what is wrong with it; None when nothing is."""
@@ -109,7 +111,7 @@ class Limit(Struct, frozen=True, kw_only=True):
         return f"{self.key.text()}: at most {self.most:,} {self.kind}"
 
 
-class Bound(NamedTuple):
+class StrictestLimit(NamedTuple):
     """What holds of one key: the strictest of all limits that make it."""
 
     running: int | None = None
@@ -137,8 +139,8 @@ class Count(NamedTuple):
         return self.allowed is not None and self.matched >= self.allowed
 
 
-Counts: TypeAlias = Mapping[Key, Count]
-Bounds: TypeAlias = Mapping[Key, Bound]
+Counts: TypeAlias = Mapping[LimitKey, Count]
+Bounds: TypeAlias = Mapping[LimitKey, StrictestLimit]
 
 
 class Held(Struct, frozen=True):
@@ -153,18 +155,18 @@ class _Table(NamedTuple):
 
     ce: str
     attribute: Attribute
-    bounds: tuple[Mapping[str, Bound], ...]
+    bounds: tuple[Mapping[str, StrictestLimit], ...]
 
 
-class Limits:
+class LimitSet:
     """The limits at places, found by what they concern."""
 
-    def __init__(self, limits: Iterable[Limit] = ()) -> None:
-        self._said: dict[tuple[str, str, Attribute], dict[str, Bound]] = {}
+    def __init__(self, limits: Iterable[LimitRule] = ()) -> None:
+        self._said: dict[tuple[str, str, Attribute], dict[str, StrictestLimit]] = {}
         for limit in limits:
             if limit.kind != "waiting":
                 bounds = self._said.setdefault((limit.site, limit.ce, limit.attribute), {})
-                bounds[limit.value] = _with(bounds.get(limit.value, Bound()), limit)
+                bounds[limit.value] = _with(bounds.get(limit.value, StrictestLimit()), limit)
         self._at: dict[tuple[str, str], tuple[_Table, ...]] = {}
 
     def __bool__(self) -> bool:
@@ -177,22 +179,22 @@ class Limits:
 
     def concerning(self, requirements: Requirements, site: str, ce: str) -> Bounds:
         """Return the keys that count such a job at such a place, with what holds of each."""
-        found: dict[Key, Bound] = {}
+        found: dict[LimitKey, StrictestLimit] = {}
         for table in self._tables(site, ce):
             for value in values(requirements, table.attribute):
                 bound = _held(table, value)
                 if bound is not None:
-                    found[Key(site, table.ce, table.attribute, value)] = bound
+                    found[LimitKey(site, table.ce, table.attribute, value)] = bound
         return found
 
-    def of(self, key: Key) -> Bound | None:
+    def of(self, key: LimitKey) -> StrictestLimit | None:
         """Return what holds of a key; None when no limit makes it."""
         of_key = (each for each in self._tables(key.site, key.ce) if (each.ce, each.attribute) == key[1:3])
         return next((_held(each, key.value) for each in of_key), None)
 
     def full(self, counts: Counts) -> dict[tuple[str, str], set[Pair]]:
         """Return by site and element the pairs that no job more may start of, of what was counted or is named itself."""
-        said = {Key(*place, value) for place, bounds in self._said.items() for value in bounds}
+        said = {LimitKey(*place, value) for place, bounds in self._said.items() for value in bounds}
         closed: dict[tuple[str, str], set[Pair]] = {}
         for key in counts.keys() | {each for each in said if EACH not in each}:
             bound = self.of(key)
@@ -219,7 +221,7 @@ class Limits:
                     yield _Table(here, attribute, bounds)
 
 
-def room(bound: Bound, count: Count) -> int:
+def room(bound: StrictestLimit, count: Count) -> int:
     """Return how many jobs more a key lets through now."""
     lets = [max(0, bound.running - count.running)] if bound.running is not None else []
     if count.allowed is not None:
@@ -229,7 +231,7 @@ def room(bound: Bound, count: Count) -> int:
     return min(lets, default=1_000_000_000)
 
 
-def tokens(bound: Bound, count: Count) -> float:
+def tokens(bound: StrictestLimit, count: Count) -> float:
     """Return how many tokens are in a key's bucket now."""
     if bound.burst is None:
         return 0.0
@@ -238,7 +240,7 @@ def tokens(bound: Bound, count: Count) -> float:
     return min(float(bound.burst), count.tokens + max(0.0, count.idle_seconds) * bound.per_second)
 
 
-def after(bound: Bound, count: Count, matched: int) -> Count:
+def after(bound: StrictestLimit, count: Count, matched: int) -> Count:
     """Return how far a key is once so many jobs more were matched."""
     taken = count._replace(running=count.running + matched, matched=count.matched + matched)
     if bound.burst is None:
@@ -263,7 +265,7 @@ def admitted(asked: Sequence[Bounds], counts: Counts) -> list[bool]:
     return verdicts
 
 
-def held(requirements: Requirements, site: str, ce: str, limits: Limits, counts: Counts) -> list[Held]:
+def held(requirements: Requirements, site: str, ce: str, limits: LimitSet, counts: Counts) -> list[Held]:
     """Return every limit that holds such a job back at such a place now; an empty list when none does."""
     found = []
     for key, bound in sorted(limits.concerning(requirements, site, ce).items()):
@@ -282,29 +284,29 @@ def held(requirements: Requirements, site: str, ce: str, limits: Limits, counts:
     return found
 
 
-def seconds_until_token(bound: Bound, count: Count) -> float:
+def seconds_until_token(bound: StrictestLimit, count: Count) -> float:
     """Return how long it takes until a job may be matched by a key's rate."""
     return max(0.0, 1 - tokens(bound, count)) / bound.per_second if bound.burst is not None else 0.0
 
 
-def _with(bound: Bound, limit: Limit) -> Bound:
+def _with(bound: StrictestLimit, limit: LimitRule) -> StrictestLimit:
     if limit.kind == "running":
         return bound._replace(running=limit.most)
     return bound._replace(burst=limit.most, per_second=limit.per_second or 0.0)
 
 
-def _held(table: _Table, value: str) -> Bound | None:
+def _held(table: _Table, value: str) -> StrictestLimit | None:
     # All jobs have one value, which is empty: it is named by itself, and has no wild card.
     named = [by[each] for by in table.bounds for each in (value, EACH) if each in by]
     return _strictest(named) if named else None
 
 
-def _strictest(bounds: Sequence[Bound]) -> Bound:
+def _strictest(bounds: Sequence[StrictestLimit]) -> StrictestLimit:
     if len(bounds) == 1:
         return bounds[0]
     running = [each.running for each in bounds if each.running is not None]
     rated = [each for each in bounds if each.burst is not None]
-    return Bound(
+    return StrictestLimit(
         running=min(running, default=None),
         burst=min((each.burst for each in rated if each.burst is not None), default=None),
         per_second=min((each.per_second for each in rated), default=0.0),

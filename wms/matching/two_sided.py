@@ -7,7 +7,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from wms.classad.ad import Ad
-from wms.classad.explain import Conjunct, explain
+from wms.classad.explain import ExplainedTerm, explain
 from wms.classad.expression import Expression
 from wms.classad.match import evaluate, satisfied
 from wms.classad.reduce import Sketch, could, could_want, own_part
@@ -120,22 +120,22 @@ def number(rank: Expression, other: Ad, own: Ad) -> float:
     return float(found) if isinstance(found, int | float) and found == found else 0.0  # noqa: PLR0124 - not a number
 
 
-def unmet(requirements: str, own: Ad, other: Ad) -> list[tuple[Node, Conjunct]]:
+def unmet(requirements: str, own: Ad, other: Ad) -> list[tuple[Node, ExplainedTerm]]:
     """Return the terms of an expression of `own` that another ad does not meet, with what they saw."""
     return [(term, each) for term, each in _explained(requirements, own, other) if not each.met]
 
 
-def _explained(requirements: str, own: Ad, other: Ad) -> Iterable[tuple[Node, Conjunct]]:
+def _explained(requirements: str, own: Ad, other: Ad) -> Iterable[tuple[Node, ExplainedTerm]]:
     """Return the terms of an expression of `own`, each with what it is over another ad."""
     whole = Expression.parse(requirements)
     return zip(split("&&", whole.tree), explain(whole, other, own), strict=True)
 
 
-def _unmet(part: tuple[str, Words], at: Resource) -> list[Conjunct]:
+def _unmet(part: tuple[str, Words], at: Resource) -> list[ExplainedTerm]:
     return [unmet for _, unmet in _judged(part, at) if unmet is not None]
 
 
-def _judged(part: tuple[str, Words], at: Resource) -> tuple[tuple[Node, Conjunct | None], ...]:
+def _judged(part: tuple[str, Words], at: Resource) -> tuple[tuple[Node, ExplainedTerm | None], ...]:
     """Return the conjuncts of a job's requirements, each with what it saw where it is neither true nor could be."""
     # What it looks at by the job's own attributes is looked at, too.
     names = Expression.parse(part[0]).names | wish(*part).other
@@ -145,7 +145,7 @@ def _judged(part: tuple[str, Words], at: Resource) -> tuple[tuple[Node, Conjunct
 
 def _judgement_of(
     part: tuple[str, Words], other: Ad, known: Sketch | None
-) -> tuple[tuple[Node, Conjunct | None], ...]:
+) -> tuple[tuple[Node, ExplainedTerm | None], ...]:
     own = job_ad(part[1])
     return tuple(
         (term, None if each.met or (known and could(Expression(term), known, own)) else each)
@@ -158,7 +158,7 @@ _judgement = lru_cache(maxsize=_KEPT)(_judgement_of)
 _long_judgement = lru_cache(maxsize=KEPT_LONG)(_judgement_of)
 
 
-def _failing(required: Expression, own: Ad, other: Ad, known: Sketch | None) -> list[Conjunct]:
+def _failing(required: Expression, own: Ad, other: Ad, known: Sketch | None) -> list[ExplainedTerm]:
     """Return the conjuncts of an ad's requirements that are not true of a job, and could not be."""
     terms = zip(split("&&", required.tree), explain(required, other, own), strict=True)
     return [
@@ -171,6 +171,6 @@ def _may(term: Expression, known: Sketch, job: Ad) -> bool:
     return left is not None and could_want(left, job)
 
 
-def _listed(failing: list[Conjunct]) -> str:
+def _listed(failing: list[ExplainedTerm]) -> str:
     more = len(failing) - _TOLD
     return "; ".join(map(str, failing[:_TOLD])) + (f"; and {more} more" if more > 0 else "")

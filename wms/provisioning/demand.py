@@ -16,11 +16,11 @@ from wms.matching.ads import CREDENTIALS, site_ad, without_unseen
 from wms.matching.canary import is_canary
 from wms.matching.clauses import OF_ADS, OF_NAMES, Mismatch, failing_parts, fits, parts, refusal
 from wms.matching.grouping import Requirements, slots_needed
-from wms.matching.limits import Key
+from wms.matching.limits import LimitKey
 from wms.matching.two_sided import job_rank
 from wms.provisioning.health import Place
 from wms.provisioning.limit_headroom import Leeway
-from wms.provisioning.pilot_class import Hosts
+from wms.provisioning.pilot_class import PilotClass
 from wms.provisioning.private_groups import NOBODY, PrivateGroups
 from wms.provisioning.purpose import GROUPS
 from wms.site import PRIVATE, ComputingElement, PilotOwner, Resource, ad_of, folded, plain, private
@@ -31,7 +31,7 @@ _OF_PLACE = OF_NAMES.keys() | OF_ADS
 _WHOSE = CREDENTIALS | {"owner", "ownergroup"}
 
 
-class Waiting(Struct, frozen=True):
+class QueuedWork(Struct, frozen=True):
     """A task queue and the number of jobs that wait in it."""
 
     requirements: Requirements
@@ -47,16 +47,16 @@ class Avoided(NamedTuple):
 
 
 _NOWHERE: Mapping[Place, Avoided] = {}
-_NO_KEYS: Mapping[int, tuple[Key, ...]] = {}
+_NO_KEYS: Mapping[int, tuple[LimitKey, ...]] = {}
 _NOT_AVOIDED: Mapping[int, Avoided] = {}
-_USUAL: Mapping[int, Hosts] = {}
+_USUAL: Mapping[int, PilotClass] = {}
 _UNRANKED: Mapping[int, float] = {}
 
-HostsOf: TypeAlias = Callable[[Requirements, ComputingElement], Hosts | Avoided | None]
+HostsOf: TypeAlias = Callable[[Requirements, ComputingElement], PilotClass | Avoided | None]
 """What pilots for some work ask an element for that it reaches: None for the usual; or why none are sent for it now."""
 
 
-class Kind(NamedTuple):
+class WorkKind(NamedTuple):
     """Work that the same pilots could do: its jobs are counted once, whatever the number of elements they may run on."""
 
     requirements: Requirements
@@ -64,11 +64,11 @@ class Kind(NamedTuple):
     processors: int
     elements: tuple[int, ...]
     """Numbers of the elements, in the order given, that it may run on now."""
-    keys: Mapping[int, tuple[Key, ...]] = _NO_KEYS
+    keys: Mapping[int, tuple[LimitKey, ...]] = _NO_KEYS
     """By number of an element: what counts it there."""
     avoided: Mapping[int, Avoided] = _NOT_AVOIDED
     """The elements that it may run on, but for what is the matter with them."""
-    hosts: Mapping[int, Hosts] = _USUAL
+    hosts: Mapping[int, PilotClass] = _USUAL
     """By number of an element: the class of pilots that are sent there for it, where they are not the usual ones."""
     ranks: Mapping[int, float] = _UNRANKED
     """By number of an element: how well the work likes it; the same for all where it says nothing."""
@@ -89,7 +89,7 @@ class Unservable(Struct, frozen=True, kw_only=True):
 class Demand(NamedTuple):
     """All waiting work; `unreached[e]` counts the jobs that may not run on element e by the first clause that forbids it."""
 
-    kinds: list[Kind]
+    kinds: list[WorkKind]
     unservable: list[Unservable]
     unreached: list[Counter[str]]
 
@@ -154,7 +154,7 @@ def of_pilots_to_be(requirements: Requirements) -> Requirements:
     return replace(requirements, pilot_types=())
 
 
-class Wanted:
+class JobDemand:
     """What a job asks for, looked at once and judged at many elements; of those that differ only in their names, once."""
 
     def __init__(self, requirements: Requirements, *, since: Requirements | None = None) -> None:
@@ -187,7 +187,7 @@ class Wanted:
         return failing + of_kind + failing_parts(self._by_name, pilot.resource)
 
 
-class Pilot(NamedTuple):
+class ProspectivePilot(NamedTuple):
     """What a generic pilot would offer at an element, and why it would be refused, if so."""
 
     resource: Resource
@@ -198,10 +198,10 @@ class Pilot(NamedTuple):
 
 # Ads come anew all the time and seldom say anything new.
 @lru_cache(maxsize=20_000)
-def pilot_at(element: ComputingElement, vo: str) -> Pilot:
+def pilot_at(element: ComputingElement, vo: str) -> ProspectivePilot:
     """Return what a generic pilot of a VO would offer at an element."""
     resource = element.pilot_resource(vo=vo)
-    return Pilot(resource, refusal(resource), _kind(plain(resource)))
+    return ProspectivePilot(resource, refusal(resource), _kind(plain(resource)))
 
 
 @lru_cache(maxsize=20_000)
@@ -214,11 +214,11 @@ _KINDS = itertools.count()
 
 def obstacles(requirements: Requirements, element: ComputingElement) -> list[Mismatch]:
     """Return every clause that keeps the job from an element; an empty list exactly where `reach` finds none."""
-    return Wanted(requirements).obstacles(element)
+    return JobDemand(requirements).obstacles(element)
 
 
 def gather(  # noqa: PLR0917 - what waits, what there is, and what bounds it
-    waiting: Iterable[Waiting],
+    waiting: Iterable[QueuedWork],
     elements: Sequence[ComputingElement],
     leeway: Leeway | None = None,
     avoided: Mapping[Place, Avoided] = _NOWHERE,
@@ -280,11 +280,11 @@ def kind_of(
 
 
 def _open(
-    kind: Kind,
+    kind: WorkKind,
     elements: Sequence[ComputingElement],
     leeway: Leeway,
     avoided: Mapping[Place, Avoided],
-) -> Kind:
+) -> WorkKind:
     """Return a kind of work with the elements that it may run on for now."""
     shut = {
         number: found
@@ -298,7 +298,7 @@ def _open(
     return kind._replace(elements=open_, keys=said, avoided={**kind.avoided, **shut})
 
 
-def _classed(kind: Kind, elements: Sequence[ComputingElement], hosts_of: HostsOf) -> Kind:
+def _classed(kind: WorkKind, elements: Sequence[ComputingElement], hosts_of: HostsOf) -> WorkKind:
     """Return a kind of work with what its pilots ask for, without the elements where none are sent for it now."""
     wanted = {number: with_unknown_disk(kind.requirements, elements[number]) for number in kind.elements}
     found = {number: hosts_of(each, elements[number]) for number, each in wanted.items() if each.requirements}
@@ -307,7 +307,7 @@ def _classed(kind: Kind, elements: Sequence[ComputingElement], hosts_of: HostsOf
     shut = {number: each for number, each in found.items() if isinstance(each, Avoided)}
     return kind._replace(
         elements=tuple(number for number in kind.elements if number not in shut),
-        hosts={number: each for number, each in found.items() if isinstance(each, Hosts)},
+        hosts={number: each for number, each in found.items() if isinstance(each, PilotClass)},
         avoided=shut,
     )
 
@@ -326,7 +326,7 @@ def with_unknown_disk(requirements: Requirements, element: ComputingElement) -> 
     return replace(requirements, requirements=" && ".join(filter(None, terms)))
 
 
-def _ranked(kind: Kind, elements: Sequence[ComputingElement]) -> Kind:
+def _ranked(kind: WorkKind, elements: Sequence[ComputingElement]) -> WorkKind:
     if not kind.requirements.rank:
         return kind
     vo = kind.requirements.vo
@@ -364,7 +364,7 @@ def _add_kind(
     for number in far:
         demand.unreached[number]["site"] += jobs
     if reached:
-        demand.kinds.append(Kind(requirements, jobs, slots_needed(requirements), reached, private=owner))
+        demand.kinds.append(WorkKind(requirements, jobs, slots_needed(requirements), reached, private=owner))
     else:
         reasons = _reasons([mismatch for mismatch in verdicts.values() if mismatch])
         demand.unservable.append(Unservable(requirements=requirements, jobs=jobs, reasons=reasons))

@@ -53,7 +53,7 @@ AVOIDED: Final[frozenset[State]] = frozenset({"quarantined", "probing", "banned"
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 
 
-class Terms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class HealthPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When an element is taken for one that eats jobs, and how it is tried again."""
 
     window_seconds: Seconds = 600.0
@@ -78,7 +78,7 @@ class Terms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return timedelta(seconds=min(seconds, self.longest_pause_seconds))
 
 
-class Health(Struct, frozen=True, kw_only=True):
+class ElementHealth(Struct, frozen=True, kw_only=True):
     """How an element is, since when and why, who said so, and until when it is left as it is (None: until told)."""
 
     state: State = "healthy"
@@ -100,7 +100,7 @@ class Health(Struct, frozen=True, kw_only=True):
         return f"{self.state}{f' by {self.said_by}' if self.said_by else ''}{why}"
 
 
-class Move(NamedTuple):
+class HealthChange(NamedTuple):
     """What happened to an element; `pause` is how long it is left alone, where the event does not say it by itself."""
 
     event: Event
@@ -109,7 +109,9 @@ class Move(NamedTuple):
     pause: timedelta | None = None
 
 
-def apply(health: Health, move: Move, now: datetime, terms: Terms) -> Health | None:
+def apply(
+    health: ElementHealth, move: HealthChange, now: datetime, terms: HealthPolicy
+) -> ElementHealth | None:
     """Return how an element is after a move; None when it stays as it is."""
     after = MOVES[health.state].get(move.event)
     if after is None:
@@ -117,7 +119,7 @@ def apply(health: Health, move: Move, now: datetime, terms: Terms) -> Health | N
     relapses = health.relapses + 1 if move.event == "relapse" else health.relapses
     if after in ("healthy", "backing-off"):
         relapses = 0
-    return Health(
+    return ElementHealth(
         state=after,
         since=now if after != health.state else health.since,
         until=_until(after, relapses, move.pause, now, terms),
@@ -128,7 +130,7 @@ def apply(health: Health, move: Move, now: datetime, terms: Terms) -> Health | N
 
 
 def _until(
-    state: State, relapses: int, pause: timedelta | None, now: datetime, terms: Terms
+    state: State, relapses: int, pause: timedelta | None, now: datetime, terms: HealthPolicy
 ) -> datetime | None:
     match state:
         case "quarantined":
@@ -141,7 +143,7 @@ def _until(
             return None
 
 
-def wants_probe(health: Health, now: datetime) -> bool:
+def wants_probe(health: ElementHealth, now: datetime) -> bool:
     """Tell whether an element has been left alone for long enough."""
     return health.state == "quarantined" and health.until is not None and now >= health.until
 
@@ -161,7 +163,7 @@ class Tried(NamedTuple):
     """Those that failed at once."""
 
 
-class Verdict(NamedTuple):
+class BlackHole(NamedTuple):
     """An element that eats jobs, and why we think so."""
 
     site: str
@@ -178,7 +180,7 @@ class _Toll(NamedTuple):
         return self.quick / self.ended if self.ended else 0.0
 
 
-def judge(tried: Iterable[Tried], terms: Terms) -> list[Verdict]:
+def judge(tried: Iterable[Tried], terms: HealthPolicy) -> list[BlackHole]:
     """Return the elements that eat jobs, by what became of the attempts of late."""
     all_ = list(tried)
     everywhere = _tolls(all_)
@@ -198,8 +200,8 @@ def _tolls(tried: Iterable[Tried]) -> dict[str, _Toll]:
 
 
 def _judged(
-    place: Place, tried: list[Tried], everywhere: Mapping[str, _Toll], terms: Terms
-) -> Verdict | None:
+    place: Place, tried: list[Tried], everywhere: Mapping[str, _Toll], terms: HealthPolicy
+) -> BlackHole | None:
     excused, proven = set(), False
     for kind, here in _tolls(tried).items():
         elsewhere = _Toll(everywhere[kind].ended - here.ended, everywhere[kind].quick - here.quick)
@@ -217,4 +219,4 @@ def _judged(
         return None
     whose = "the same kinds do well elsewhere" if proven else f"they are of {len(owners)} owners"
     reason = f"it eats jobs: {toll.quick} of {toll.ended} attempts failed within {terms.quick_seconds:g} s, and {whose}"
-    return Verdict(*place, reason)
+    return BlackHole(*place, reason)

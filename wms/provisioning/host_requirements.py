@@ -17,7 +17,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import NOTHING
 from wms.classad.reduce import Sketch, decided, left_by, reduce, sketch
-from wms.classad.tree import Binary, Call, Chain, Choice, Literal, Node, Reference, Scope, Unary, split
+from wms.classad.tree import Binary, Call, Chain, Choice, Literal, NameScope, Node, Reference, Unary, split
 from wms.classad.writing import literal, write
 
 Relation: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "member"]
@@ -29,7 +29,7 @@ _DENIED: dict[str, str] = {">=": "<", ">": "<=", "<=": ">", "<": ">=", "!=": "==
 _LOWER, _UPPER = (">=", ">"), ("<=", "<")
 
 
-class Bound(Struct, frozen=True):
+class HostTerm(Struct, frozen=True):
     """A term on one attribute of the host, in lower case.
 
     `member`: the value is one of the attribute's. `== true` and `== false`: it counts as such. Texts are equal in any case.
@@ -62,7 +62,7 @@ class HostRequirements(Struct, frozen=True):
     left: str
     """The canonical text; `true` if nothing is left, `false` or the like if no host of the element will do."""
     possible: bool
-    bounds: tuple[Bound, ...] = ()
+    bounds: tuple[HostTerm, ...] = ()
     unasked: tuple[Unasked, ...] = ()
 
 
@@ -103,9 +103,9 @@ def remaining(
     return own.bind(reduce(requirements, sketch(element, forwarded).ad, own))
 
 
-def tightest(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
+def tightest(bounds: Iterable[HostTerm]) -> tuple[HostTerm, ...]:
     """Return bounds that say the same, of each attribute but one from below and one from above."""
-    kept: dict[tuple[object, ...], Bound] = {}
+    kept: dict[tuple[object, ...], HostTerm] = {}
     for bound in bounds:
         key = _side(bound)
         before = kept.get(key)
@@ -113,7 +113,7 @@ def tightest(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
     return tuple(kept.values())
 
 
-def _side(bound: Bound) -> tuple[object, ...]:
+def _side(bound: HostTerm) -> tuple[object, ...]:
     """Return a key that those bounds share of which only the tightest need be kept."""
     for side in (_LOWER, _UPPER):
         if bound.relation in side and not isinstance(bound.value, str):
@@ -121,7 +121,7 @@ def _side(bound: Bound) -> tuple[object, ...]:
     return bound.attribute, bound.relation, type(bound.value), bound.value
 
 
-def _is_tighter(bound: Bound, other: Bound) -> bool:
+def _is_tighter(bound: HostTerm, other: HostTerm) -> bool:
     if isinstance(bound.value, str) or isinstance(other.value, str):
         return False
     if bound.value == other.value:
@@ -135,14 +135,14 @@ def _is_tighter(bound: Bound, other: Bound) -> bool:
 class _Implied(Struct, frozen=True):
     """Bounds that are true wherever a term is, and why they are not the whole of it; empty if they are."""
 
-    bounds: tuple[Bound, ...] = ()
+    bounds: tuple[HostTerm, ...] = ()
     lost: str = ""
 
 
 def _implied(node: Node) -> _Implied:
     match node:
-        case Reference(scope=Scope.OTHER):
-            found = _Implied((Bound(node.key, "==", value=True),))
+        case Reference(scope=NameScope.OTHER):
+            found = _Implied((HostTerm(node.key, "==", value=True),))
         case Binary():
             found = _of_comparison(node)
         case Call():
@@ -178,13 +178,13 @@ def _of_comparison(node: Binary) -> _Implied:
         return _Implied(lost=_why_no_bound(node))
     if relation is None:
         return _Implied(lost=f"{node.operator} says what a host is not, or reckons")
-    if left.scope is not Scope.OTHER or not isinstance(right.value, bool | int | float | str):
+    if left.scope is not NameScope.OTHER or not isinstance(right.value, bool | int | float | str):
         return _Implied(lost="it looks at no value of the host's")
     if isinstance(right.value, bool) and relation != "==":
         return _Implied(lost="neither of true and false is more")
     # `is` tells "a" from "A", and 1 from 1.0: the bound does not.
     lost = "" if node.operator != "is" else "a batch system does not compare so strictly"
-    return _Implied((Bound(left.key, relation, right.value),), lost)
+    return _Implied((HostTerm(left.key, relation, right.value),), lost)
 
 
 def _why_no_bound(node: Binary) -> str:
@@ -200,10 +200,10 @@ def _of_call(node: Call) -> _Implied:
     match node.function, node.arguments:
         case (
             ("member" | "identicalMember"),
-            (Literal(value=str() as value), Reference(scope=Scope.OTHER) as among),
+            (Literal(value=str() as value), Reference(scope=NameScope.OTHER) as among),
         ):
             lost = "" if node.function == "member" else "a batch system does not compare so strictly"
-            return _Implied((Bound(among.key, "member", value),), lost)
+            return _Implied((HostTerm(among.key, "member", value),), lost)
         case _:
             return _Implied(lost=f"the function {node.function} has no counterpart")
 
@@ -220,8 +220,8 @@ def _of_denial(node: Node) -> _Implied:
             return _all([_of_denial(term) for term in node.terms])
         case Chain():
             return _any([_of_denial(term) for term in node.terms])
-        case Reference(scope=Scope.OTHER):
-            return _Implied((Bound(node.key, "==", value=False),))
+        case Reference(scope=NameScope.OTHER):
+            return _Implied((HostTerm(node.key, "==", value=False),))
         case _:
             return _Implied(lost="it says what a host is not")
 
@@ -261,7 +261,7 @@ def _any(parts: Sequence[_Implied]) -> _Implied:
     return _Implied(bounds, "" if exact else f"alternatives {what}")
 
 
-def _loosest(bound: Bound, others: Iterable[_Implied]) -> Bound | None:
+def _loosest(bound: HostTerm, others: Iterable[_Implied]) -> HostTerm | None:
     """Return the loosest of the bounds like this one that all others have, too."""
     for other in others:
         alike = [each for each in other.bounds if _side(each) == _side(bound)]

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from wms.matching.canary import is_canary
 from wms.matching.grouping import Requirements
-from wms.matching.limits import Bound, Count, Counts, Key, Limits, room, tokens
+from wms.matching.limits import Count, Counts, LimitKey, LimitSet, StrictestLimit, room, tokens
 from wms.site import ComputingElement
 
 ARRIVAL_SECONDS = 30.0
@@ -14,10 +14,10 @@ ARRIVAL_SECONDS = 30.0
 class Leeway:
     """The limits with how far each key is, used up as jobs are given places."""
 
-    def __init__(self, limits: Limits | None = None, counts: Counts | None = None) -> None:
-        self._limits = limits or Limits()
+    def __init__(self, limits: LimitSet | None = None, counts: Counts | None = None) -> None:
+        self._limits = limits or LimitSet()
         self._counts: Counts = counts or {}
-        self._left: dict[Key, int] = {}
+        self._left: dict[LimitKey, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._limits)
@@ -27,7 +27,7 @@ class Leeway:
         """Whether some limit tells owners, or their groups, apart."""
         return bool(self._limits.attributes & {"owner", "owner_group"})
 
-    def keys(self, requirements: Requirements, element: ComputingElement) -> tuple[Key, ...]:
+    def keys(self, requirements: Requirements, element: ComputingElement) -> tuple[LimitKey, ...]:
         """Return what counts such jobs on an element."""
         if not self._limits or is_canary(requirements):
             return ()
@@ -37,29 +37,31 @@ class Leeway:
                 self._left[key] = _room(bound, self._counts.get(key, Count()))
         return tuple(bounds)
 
-    def left(self, keys: tuple[Key, ...], most: int) -> int:
+    def left(self, keys: tuple[LimitKey, ...], most: int) -> int:
         """Return how many jobs, `most` at most, may start under all of these keys."""
         return min((self._left[key] for key in keys), default=most)
 
-    def take(self, keys: tuple[Key, ...], jobs: int) -> None:
+    def take(self, keys: tuple[LimitKey, ...], jobs: int) -> None:
         """Let jobs have places."""
         for key in keys:
             self._left[key] -= jobs
 
-    def fullest(self, keys: tuple[Key, ...]) -> str:
+    def fullest(self, keys: tuple[LimitKey, ...]) -> str:
         """Return in words the key that lets the fewest through."""
         key = min(keys, key=self._left.__getitem__)
         return key.text()
 
 
-def concerned(limits: Limits, work: Iterable[Requirements], places: Collection[tuple[str, str]]) -> set[Key]:
+def concerned(
+    limits: LimitSet, work: Iterable[Requirements], places: Collection[tuple[str, str]]
+) -> set[LimitKey]:
     """Return all the keys that count some of the work somewhere."""
     return {
         key for requirements in work for place in places for key in limits.concerning(requirements, *place)
     }
 
 
-def _room(bound: Bound, count: Count) -> int:
+def _room(bound: StrictestLimit, count: Count) -> int:
     """Return how many jobs a key lets start until a pilot that is sent now is there."""
     if bound.burst is None:
         return room(bound, count)

@@ -16,7 +16,7 @@ from wms.site import ComputingElement, Told, as_it_is
 _KEPT = 16_384
 
 
-class Hosts(Struct, frozen=True, cache_hash=True):
+class PilotClass(Struct, frozen=True, cache_hash=True):
     """A class of pilots."""
 
     asked: tuple[str, ...] = ()
@@ -39,12 +39,12 @@ class Hosts(Struct, frozen=True, cache_hash=True):
 
 
 @lru_cache(maxsize=_KEPT)
-def _name(hosts: Hosts) -> str:
+def _name(hosts: PilotClass) -> str:
     return sha256(json.encode(hosts)).hexdigest()[:24]
 
 
 @lru_cache(maxsize=_KEPT)
-def do(hosts: Hosts | None, requirements: Requirements, element: ComputingElement) -> bool:
+def do(hosts: PilotClass | None, requirements: Requirements, element: ComputingElement) -> bool:
     """Tell whether pilots of a class at an element, None for the usual ones, do for what is required, as far as is known."""
     resource = element.pilot_resource(vo=requirements.vo)
     return job_wants(asked(requirements), as_it_is(resource, hosts.node if hosts else ()))

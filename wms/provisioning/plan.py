@@ -27,15 +27,15 @@ from wms.provisioning.demand import (
     Avoided,
     Demand,
     HostsOf,
-    Kind,
+    QueuedWork,
     Unservable,
-    Waiting,
+    WorkKind,
     gather,
     pilot_at,
 )
 from wms.provisioning.health import Place
 from wms.provisioning.limit_headroom import Leeway
-from wms.provisioning.pilot_class import Hosts
+from wms.provisioning.pilot_class import PilotClass
 from wms.provisioning.private_groups import NOBODY, PrivateGroups
 from wms.provisioning.purpose import Purpose
 from wms.site import ComputingElement, PilotOwner, Resource, ad_of, as_it_is, with_ad
@@ -44,7 +44,7 @@ SHARES = 50
 """Classes of work that a decision tells of, those with the most jobs."""
 
 
-class Pilots(Struct, frozen=True, kw_only=True):
+class PilotSupply(Struct, frozen=True, kw_only=True):
     """Pilots of one VO on one element that offer the same.
 
     `running` counts all that run, `ending` those of them that take no more jobs; `idle_slots` are the free places of the
@@ -72,7 +72,7 @@ class Caps(Struct, frozen=True, kw_only=True):
     pilots: int = 0
 
 
-class Order(Struct, frozen=True, kw_only=True):
+class PlannedPilots(Struct, frozen=True, kw_only=True):
     """Send so many pilots of a VO to an element, for a class of its hosts; None for none in particular."""
 
     site: str
@@ -80,7 +80,7 @@ class Order(Struct, frozen=True, kw_only=True):
     vo: str
     count: int
     reasons: tuple[str, ...]
-    hosts: Hosts | None = None
+    hosts: PilotClass | None = None
     private: PilotOwner | None = None
     """Whose jobs alone they take; None: those of the whole VO."""
     purpose: Purpose = Purpose()
@@ -95,7 +95,7 @@ Held: TypeAlias = Literal[
 """What kept more pilots from being sent; empty where nothing did."""
 
 
-class Share(Struct, frozen=True, kw_only=True):
+class WorkDecision(Struct, frozen=True, kw_only=True):
     """What was decided for one class of work at one element: its jobs, who takes them up, and what held more back."""
 
     vo: StoredName
@@ -106,14 +106,14 @@ class Share(Struct, frozen=True, kw_only=True):
     taken: Total
     """Of them, those that pilots there, running or on the way, take up."""
     sent: Count
-    """Pilots sent for them."""
+    """PilotSupply sent for them."""
     elsewhere: Total
     """Jobs that pilots elsewhere take up, or new ones anywhere."""
     held: Held
     why: LongText
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class ElementDecision(Struct, frozen=True, kw_only=True):
     """What was decided for an element, for all VOs together."""
 
     site: StoredName
@@ -126,14 +126,14 @@ class Decision(Struct, frozen=True, kw_only=True):
     idle_slots: Total = 0
     ending: Count = 0
     room: Total = 0
-    shares: Annotated[tuple[Share, ...], Meta(max_length=1_000)] = ()
+    shares: Annotated[tuple[WorkDecision, ...], Meta(max_length=1_000)] = ()
 
 
 class Plan(Struct, frozen=True, kw_only=True):
     """Orders, a decision for each element in the order given, and the work that none of them can do."""
 
-    orders: tuple[Order, ...]
-    decisions: tuple[Decision, ...]
+    orders: tuple[PlannedPilots, ...]
+    decisions: tuple[ElementDecision, ...]
     unservable: tuple[Unservable, ...]
 
 
@@ -142,7 +142,7 @@ class _Work:
 
     __slots__ = ("elements", "kind", "left", "processors", "sent", "taken", "vo")
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: WorkKind) -> None:
         self.kind = kind
         self.vo = kind.requirements.vo
         self.elements = kind.elements
@@ -181,7 +181,7 @@ class _Supply:
 
     __slots__ = ("asks", "each", "left", "resource", "usual", "vo")
 
-    def __init__(self, pilots: Pilots, ad: ComputingElement, places: int, asks: str | None) -> None:
+    def __init__(self, pilots: PilotSupply, ad: ComputingElement, places: int, asks: str | None) -> None:
         self.vo = pilots.vo
         self.left = places
         self.asks = asks
@@ -222,7 +222,7 @@ def _fits(requirements: Requirements, resource: Resource) -> bool:
     return fits(requirements, resource) is None
 
 
-Sort: TypeAlias = tuple[str, Hosts | None, PilotOwner | None]
+Sort: TypeAlias = tuple[str, PilotClass | None, PilotOwner | None]
 """A VO, a class of hosts, and whose jobs alone the pilots take; None: those of all."""
 
 
@@ -244,7 +244,9 @@ class _Element:
         "under_way",
     )  # fmt: skip
 
-    def __init__(self, number: int, ad: ComputingElement, pilots: Sequence[Pilots], leeway: Leeway) -> None:
+    def __init__(
+        self, number: int, ad: ComputingElement, pilots: Sequence[PilotSupply], leeway: Leeway
+    ) -> None:
         self.number = number
         self.ad = ad
         self.pilots = pilots
@@ -298,7 +300,7 @@ class _Element:
         return places - jobs * each
 
 
-def _supplies(ad: ComputingElement, pilots: Iterable[Pilots]) -> Iterable[_Supply]:
+def _supplies(ad: ComputingElement, pilots: Iterable[PilotSupply]) -> Iterable[_Supply]:
     for each in pilots:
         if coming := each.submitted + each.waiting:
             yield _Supply(each, ad, coming * ad.slots_per_pilot, each.asks)
@@ -319,9 +321,9 @@ def room_of(ad: ComputingElement, under_way: int, running: int) -> tuple[int, st
 
 
 def plan(
-    waiting: Iterable[Waiting],
+    waiting: Iterable[QueuedWork],
     elements: Sequence[ComputingElement],
-    pilots: Iterable[Pilots] = (),
+    pilots: Iterable[PilotSupply] = (),
     caps: Caps | None = None,
     rng: Callable[[], float] | None = None,
     *,
@@ -344,8 +346,8 @@ def plan(
 
 
 def orders(
-    demand: Demand, elements: Sequence[ComputingElement], pilots: Iterable[Pilots], caps: Caps
-) -> tuple[Order, ...]:
+    demand: Demand, elements: Sequence[ComputingElement], pilots: Iterable[PilotSupply], caps: Caps
+) -> tuple[PlannedPilots, ...]:
     """Return the orders of the plan for a demand that was gathered from these elements; no reasons for the others."""
     return _Planner(demand, elements, list(pilots), caps, Leeway()).orders()
 
@@ -355,7 +357,7 @@ class _Planner:
         self,
         demand: Demand,
         elements: Sequence[ComputingElement],
-        pilots: list[Pilots],
+        pilots: list[PilotSupply],
         caps: Caps,
         leeway: Leeway,
         rng: Callable[[], float] | None = None,
@@ -365,7 +367,7 @@ class _Planner:
         self.rng = rng
         self.choice = choice
         self.work = sorted((_Work(kind) for kind in demand.kinds), key=lambda work: len(work.elements))
-        at: dict[tuple[str, str], list[Pilots]] = {}
+        at: dict[tuple[str, str], list[PilotSupply]] = {}
         for group in pilots:
             at.setdefault((group.site, group.ce), []).append(group)
         self.elements = [
@@ -378,7 +380,7 @@ class _Planner:
             if group.vo in self.by_vo:
                 self.by_vo[group.vo] += group.submitted + group.waiting + group.running
 
-    def orders(self) -> tuple[Order, ...]:
+    def orders(self) -> tuple[PlannedPilots, ...]:
         self._use_what_is_under_way()
         while self.cap > 0 and (work := self._next_work()) is not None:
             self._order(work)
@@ -421,7 +423,7 @@ class _Planner:
         return [number for number in open_ if ranks.get(number, 0.0) == best]
 
     def _order(self, work: _Work) -> None:
-        """Order one pilot for a work, and fill its places."""
+        """PlannedPilots one pilot for a work, and fill its places."""
         number = self._drawn(self._liked(work))
         element = self.elements[number]
         sort = work.vo, work.kind.hosts.get(number), work.kind.private
@@ -455,13 +457,13 @@ class _Planner:
         equal = [number for number, ratio in ratios.items() if ratio == best]
         return equal[int(self.rng() * len(equal))] if self.rng is not None else equal[0]
 
-    def _decision(self, number: int) -> Decision:
+    def _decision(self, number: int) -> ElementDecision:
         element = self.elements[number]
         reasons = tuple(
             "; ".join((f"{order.count} of VO {order.vo}: {order.reasons[0]}", *order.reasons[2:]))
             for order in _orders(element, self.choice)
         )
-        return Decision(
+        return ElementDecision(
             site=element.ad.site,
             ce=element.ad.ce,
             ordered=element.total,
@@ -475,7 +477,7 @@ class _Planner:
             shares=self._shares(number),
         )
 
-    def _shares(self, number: int) -> tuple[Share, ...]:
+    def _shares(self, number: int) -> tuple[WorkDecision, ...]:
         """Return what was decided here for each class of work."""
         classes: dict[tuple[str, int, int], list[_Work]] = {}
         for work in self._near(number):
@@ -487,11 +489,11 @@ class _Planner:
     def _near(self, number: int) -> list[_Work]:
         return [each for each in self.work if number in each.elements or number in each.kind.avoided]
 
-    def _share(self, number: int, name: tuple[str, int, int], works: Sequence[_Work]) -> Share:
+    def _share(self, number: int, name: tuple[str, int, int], works: Sequence[_Work]) -> WorkDecision:
         taken = sum(work.taken.get(number, 0) for work in works)
         held, why = self._what_held(number, works)
         wanted = sum(work.kind.jobs for work in works)
-        return Share(
+        return WorkDecision(
             vo=name[0],
             cpu_segment=name[1],
             processors=name[2],
@@ -563,9 +565,9 @@ def _unmet(jobs: int, slots: int) -> str:
     return f"sent because {waiting} no existing pilot ({slots} {'slot' if slots == 1 else 'slots'} each)"
 
 
-def _orders(element: _Element, choice: Choice) -> list[Order]:
+def _orders(element: _Element, choice: Choice) -> list[PlannedPilots]:
     return [
-        Order(
+        PlannedPilots(
             site=element.ad.site,
             ce=element.ad.ce,
             vo=vo,

@@ -14,7 +14,7 @@ from msgspec import Struct
 from wms.matching.shares import VoGroup
 from wms.provisioning.demand import Avoided
 from wms.provisioning.health import Place
-from wms.provisioning.plan import Caps, Pilots, room_of
+from wms.provisioning.plan import Caps, PilotSupply, room_of
 from wms.site import ComputingElement, PilotOwner, private
 
 Whose: TypeAlias = tuple[str, str, str]
@@ -22,7 +22,7 @@ Whose: TypeAlias = tuple[str, str, str]
 
 
 class PilotOrder(Struct, frozen=True, kw_only=True):
-    """Pilots that a user ordered and that are missing yet."""
+    """PilotSupply that a user ordered and that are missing yet."""
 
     vo: str
     owner_group: str
@@ -59,10 +59,10 @@ class Allocation(NamedTuple):
         """The groups whose jobs they take."""
         return {(order.vo, order.owner_group) for order, _ in self.pilots}
 
-    def as_pilots(self, sharing: frozenset[VoGroup]) -> list[Pilots]:
+    def as_pilots(self, sharing: frozenset[VoGroup]) -> list[PilotSupply]:
         """Return them as the planner counts pilots that are on their way."""
         return [
-            Pilots(
+            PilotSupply(
                 site=at.site,
                 ce=at.ce,
                 vo=order.vo,
@@ -80,7 +80,7 @@ class Allocation(NamedTuple):
 def allocate(
     orders: Sequence[PilotOrder],
     elements: Sequence[ComputingElement],
-    pilots: Iterable[Pilots],
+    pilots: Iterable[PilotSupply],
     caps: Caps,
     avoided: Mapping[Place, Avoided],
 ) -> Allocation:
@@ -92,13 +92,13 @@ class _Allocating:
     def __init__(
         self,
         elements: Sequence[ComputingElement],
-        pilots: Sequence[Pilots],
+        pilots: Sequence[PilotSupply],
         caps: Caps,
         avoided: Mapping[Place, Avoided],
     ) -> None:
         self.elements = elements
         self.avoided = avoided
-        self.there: dict[Place, list[Pilots]] = {}
+        self.there: dict[Place, list[PilotSupply]] = {}
         for each in pilots:
             self.there.setdefault((each.site, each.ce), []).append(each)
         self.going: Counter[Place] = Counter()
@@ -159,7 +159,7 @@ class _Allocating:
         return room_of(element, under_way, sum(each.running for each in there))[0]
 
 
-def _count(pilots: Pilots) -> int:
+def _count(pilots: PilotSupply) -> int:
     return pilots.submitted + pilots.waiting + pilots.running
 
 

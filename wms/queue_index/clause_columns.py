@@ -96,7 +96,7 @@ class Verdicts:
         self.judged = numbers.length
 
 
-class Column:
+class ClauseColumn:
     """One clause over all queues: the distinct parts it looks at, and which of them each queue has."""
 
     def __init__(self, clause: Clause) -> None:
@@ -154,7 +154,7 @@ class Column:
         return bytes(of_it if value in part else of_others if part else of_none for part in parts)
 
 
-class WishColumn(Column):
+class WishColumn(ClauseColumn):
     """The requirements of jobs, over the faces of resources."""
 
     def __init__(self, clause: Clause, faces: Faces) -> None:
@@ -217,7 +217,7 @@ class Ranked:
         return bits
 
 
-class DemandColumn(Column):
+class DemandColumn(ClauseColumn):
     """The requirements of resources' ads, over the jobs of queues; and how well they like these."""
 
     def __init__(self, clause: Clause) -> None:
@@ -274,8 +274,8 @@ class DemandColumn(Column):
         return self._demands.verdicts(requirements, face.ad, start).tobytes()
 
 
-def column_of(clause: Clause, faces: Faces) -> Column:
+def column_of(clause: Clause, faces: Faces) -> ClauseColumn:
     """Return an empty column of a clause."""
     if clause.name == OF_JOBS_AD:
         return WishColumn(clause, faces)
-    return DemandColumn(clause) if clause.name == OF_SITES_AD else Column(clause)
+    return DemandColumn(clause) if clause.name == OF_SITES_AD else ClauseColumn(clause)

@@ -43,7 +43,7 @@ class Versioned(Protocol):
     version: int
 
 
-class Pool:
+class DrawPool:
     """Queues of one CPU segment and what is needed to draw from them; `source` says when their weights have changed."""
 
     __slots__ = (
@@ -195,14 +195,16 @@ class Market:
         self._weighing = weighing
         self._source = source
         self._law: Law = law
-        self.pools: list[Pool] = []
+        self.pools: list[DrawPool] = []
 
     def append(self, slot: int, requirements: Requirements) -> None:
         """Add a queue."""
         segment = requirements.cpu_segment
         pool = next((each for each in self.pools if each.segment == segment), None)
         if pool is None:
-            pool = Pool(segment, self._weighing.tier(requirements), self._weighing, self._source, self._law)
+            pool = DrawPool(
+                segment, self._weighing.tier(requirements), self._weighing, self._source, self._law
+            )
             self.pools.append(pool)
             self.pools.sort(key=lambda each: -each.segment)
         pool.append(slot)

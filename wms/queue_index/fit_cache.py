@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wms.classad.expression import Expression
 from wms.matching.clauses import CLAUSES, CPU_TIME, refusal
 from wms.matching.grouping import Requirements
-from wms.queue_index.clause_columns import Column, DemandColumn, Mask, WishColumn, column_of
+from wms.queue_index.clause_columns import ClauseColumn, DemandColumn, Mask, WishColumn, column_of
 from wms.queue_index.draw_pool import Market, Pools
 from wms.queue_index.growable_array import Growing
 from wms.queue_index.named_values import Mentioned
@@ -42,7 +42,7 @@ class View:
         self._market = market
         self._sights: list[Sight] = []
 
-    def judge(self, columns: list[Column], slots: int) -> None:
+    def judge(self, columns: list[ClauseColumn], slots: int) -> None:
         """Judge the queues that came since the last time."""
         face = self._face
         gathered = [bits for column in columns if (bits := column.bits(self.resource, face)) is not None]
@@ -54,7 +54,7 @@ class View:
         if face is not None and face.rank is not None:
             self._rank(columns, face, face.rank)
 
-    def _rank(self, columns: list[Column], face: Face, rank: Expression) -> None:
+    def _rank(self, columns: list[ClauseColumn], face: Face, rank: Expression) -> None:
         column = next(each for each in columns if isinstance(each, DemandColumn))
         self._levels = column.levels(face, rank, np.frombuffer(self.fit, dtype=np.uint8))
         self._pools = 0
@@ -81,7 +81,7 @@ class ClauseCount(Struct, frozen=True, kw_only=True):
     example: str
 
 
-class NoMatch(Struct, frozen=True, kw_only=True):
+class NoFit(Struct, frozen=True, kw_only=True):
     """Why a resource got nothing: a refusal, or how many queues failed at which clause first, most jobs first."""
 
     refusal: str = ""

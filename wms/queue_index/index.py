@@ -23,10 +23,10 @@ from wms.matching.draw_law import Chance, Law, smallest
 from wms.matching.grouping import Requirements, without_case
 from wms.matching.shares import GroupShare, VoGroup
 from wms.queue_index.draw_pool import Pools
-from wms.queue_index.fit_cache import Fitting, NoMatch, View
+from wms.queue_index.fit_cache import Fitting, NoFit, View
 from wms.queue_index.job_levels import Whereabouts
 from wms.queue_index.significant_attributes import Faces
-from wms.queue_index.waiting_jobs import UNROLLED, Block, Part, Waiting
+from wms.queue_index.waiting_jobs import UNROLLED, IdRange, MatcherShare, WaitingJobs
 from wms.queue_index.weights import Weighing
 from wms.site import Resource
 
@@ -57,8 +57,8 @@ class _Queue:
         self.tq_id = tq_id
         self.requirements = requirements
         self.slot = -1
-        self.levels: dict[float, Waiting] = {}
-        self.only: Waiting | None = None
+        self.levels: dict[float, WaitingJobs] = {}
+        self.only: WaitingJobs | None = None
         """The level, when there is one."""
         self.count = 0
         self.priorities = 0.0
@@ -83,11 +83,11 @@ class QueueIndex:
         self._law = law
         self._cached = cached_resources
         self._where = Whereabouts()
-        self._part = Part()
+        self._part = MatcherShare()
         self.leeway = 0
         """How many younger jobs of the own part may be given while a job of another matcher's part waits in their level."""
         self._chance: Chance | None = None
-        self._levels: list[Waiting | None] = [None]
+        self._levels: list[WaitingJobs | None] = [None]
         self._free_levels: list[int] = []
         self._slot_of: dict[TaskQueueId, int] = {}
         self._closed = Closed()
@@ -332,7 +332,7 @@ class QueueIndex:
         start = first
         for begin, end in [*sorted(held), (JobId(last + 1), last)]:
             if start < begin:
-                self._add_block(queue, level, Block(start, begin - 1, level.number))
+                self._add_block(queue, level, IdRange(start, begin - 1, level.number))
             start = JobId(max(start, end + 1))
         self._note(queue)
         return len(self._where) - before
@@ -391,7 +391,7 @@ class QueueIndex:
         all parts are given: with a leeway of 0 always. `set_part(0, 1)` prefers none.
         """
         if (part, parts) != (self._part.part, self._part.parts):
-            self._part = Part(part, parts)
+            self._part = MatcherShare(part, parts)
             for level in self._levels:
                 if level is not None:
                     level.divide(self._part)
@@ -404,18 +404,18 @@ class QueueIndex:
             return block.level
         return number
 
-    def _queue_of(self, level: Waiting) -> _Queue:
+    def _queue_of(self, level: WaitingJobs) -> _Queue:
         queue = self._queues[level.queue]
         assert queue is not None
         return queue
 
-    def _add_block(self, queue: _Queue, level: Waiting, block: Block) -> None:
+    def _add_block(self, queue: _Queue, level: WaitingJobs, block: IdRange) -> None:
         self._where.add_block(block)
         insort(level.blocks, block, key=_FIRST)
         level.count += block.last - block.first + 1
         self._count(queue, level, block.last - block.first + 1)
 
-    def _cut(self, block: Block, first: int, last: int) -> Waiting:
+    def _cut(self, block: IdRange, first: int, last: int) -> WaitingJobs:
         """Take some ids out of a block; return the level that they waited in."""
         level = self._levels[block.level]
         assert level is not None
@@ -424,12 +424,12 @@ class QueueIndex:
         level.count -= last - first + 1
         for begin, end in ((block.first, first - 1), (last + 1, block.last)):
             if begin <= end:
-                rest = Block(begin, end, block.level)
+                rest = IdRange(begin, end, block.level)
                 self._where.add_block(rest)
                 insort(level.blocks, rest, key=_FIRST)
         return level
 
-    def _unroll(self, level: Waiting) -> list[JobId]:
+    def _unroll(self, level: WaitingJobs) -> list[JobId]:
         """Take the next ids off the first block of a level."""
         block = level.blocks[0]
         end = min(block.last + 1, (block.first // UNROLLED + 1) * UNROLLED)
@@ -443,11 +443,11 @@ class QueueIndex:
             self._where.put(job, level.number)
         return jobs
 
-    def _level(self, queue: _Queue, user_priority: float) -> Waiting:
+    def _level(self, queue: _Queue, user_priority: float) -> WaitingJobs:
         level = queue.levels.get(user_priority)
         if level is None:
             number = self._free_levels.pop() if self._free_levels else len(self._levels)
-            level = Waiting(
+            level = WaitingJobs(
                 number=number,
                 queue=queue.slot,
                 user_priority=user_priority,
@@ -460,7 +460,7 @@ class QueueIndex:
         return level
 
     @staticmethod
-    def _count(queue: _Queue, level: Waiting, jobs: int) -> None:
+    def _count(queue: _Queue, level: WaitingJobs, jobs: int) -> None:
         queue.count += jobs
         queue.priorities += jobs * level.weight
 
@@ -504,18 +504,18 @@ class QueueIndex:
             self._chance = Chance(rng)
         return self._chance
 
-    def why_nothing(self, resource: Resource, *, with_examples: bool = True) -> NoMatch:
+    def why_nothing(self, resource: Resource, *, with_examples: bool = True) -> NoFit:
         """Return why `select` finds nothing for a resource, by the same clauses."""
         refused = refusal(resource)
         if refused:
-            return NoMatch(refusal=refused.detail)
+            return NoFit(refusal=refused.detail)
         jobs = self._weighing.jobs.values
         closed = self._closed.slots(resource.site, resource.grid_ce)
         failed = self._fitting.failures(
             resource, jobs, closed, self._closed.detail, with_examples=with_examples
         )
         waiting = int(np.count_nonzero(jobs))
-        return NoMatch(
+        return NoFit(
             waiting_queues=waiting,
             waiting_jobs=len(self._where),
             fitting_queues=waiting - sum(count.queues for count in failed),
@@ -555,7 +555,7 @@ class QueueIndex:
             self._note(queue)
         return Pick(job, queue.tq_id, level.user_priority)
 
-    def _draw_level(self, levels: Iterable[Waiting], chance: Chance) -> Waiting:
+    def _draw_level(self, levels: Iterable[WaitingJobs], chance: Chance) -> WaitingJobs:
         law, uniform = self._law, chance.uniform
         first, drawn = inf, None
         for level in levels:

@@ -12,7 +12,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import NOTHING, satisfied
 from wms.classad.reduce import Sketch, could
-from wms.classad.tree import Scope, references
+from wms.classad.tree import NameScope, references
 from wms.matching.ads import Seen, Words, job_ad, told
 from wms.matching.conjuncts import TakenApart, Term, taken_apart
 from wms.matching.two_sided import Asked
@@ -47,7 +47,7 @@ class Conjunct:
     def over_open(self, ad: Ad, view: Seen, job: Words) -> bool:
         """Tell whether it is met by an ad that looks back at the job."""
         open_ = [tree for key in self.expression.other & ad.open if (tree := ad.tree(key)) is not None]
-        names = frozenset[str]().union(*(references(tree, Scope.OTHER) for tree in open_))
+        names = frozenset[str]().union(*(references(tree, NameScope.OTHER) for tree in open_))
         key = view, told(job, names)
         found = self._verdicts.get(key)
         if found is None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wms.ids import JobId
-from wms.queue_index.waiting_jobs import Block
+from wms.queue_index.waiting_jobs import IdRange
 
 _BITS = 6
 _PAGE = 1 << _BITS
@@ -37,7 +37,7 @@ class Whereabouts:
         self._hold(np.zeros(_PAGE * 64, dtype=np.int32))
         self._singles = 0
         self._in_blocks = 0
-        self._blocks: list[Block] = []
+        self._blocks: list[IdRange] = []
 
     def __len__(self) -> int:
         return self._singles + self._in_blocks
@@ -124,31 +124,31 @@ class Whereabouts:
 
     # --- blocks -----------------------------------------------------------------------------------
 
-    def block_of(self, job: JobId) -> Block | None:
+    def block_of(self, job: JobId) -> IdRange | None:
         """Return the block that a job is in."""
         if not self._blocks:
             return None
         at = bisect_right(self._blocks, job, key=_FIRST)
         return self._blocks[at - 1] if at and self._blocks[at - 1].last >= job else None
 
-    def blocks_within(self, first: int, last: int) -> list[Block]:
+    def blocks_within(self, first: int, last: int) -> list[IdRange]:
         """Return the blocks that have an id between two, these included."""
         start = bisect_right(self._blocks, first, key=_FIRST)
         if start and self._blocks[start - 1].last >= first:
             start -= 1
         return self._blocks[start : bisect_right(self._blocks, last, key=_FIRST)]
 
-    def add_block(self, block: Block) -> None:
+    def add_block(self, block: IdRange) -> None:
         """Take in a block whose ids are nowhere."""
         insort(self._blocks, block, key=_FIRST)
         self._in_blocks += block.last - block.first + 1
 
-    def drop_block(self, block: Block) -> None:
+    def drop_block(self, block: IdRange) -> None:
         """Forget a block."""
         del self._blocks[bisect_left(self._blocks, block.first, key=_FIRST)]
         self._in_blocks -= block.last - block.first + 1
 
-    def shorten(self, block: Block, first: int) -> None:
+    def shorten(self, block: IdRange, first: int) -> None:
         """Let a block begin at a later id of its own."""
         self._in_blocks -= first - block.first
         block.first = first

@@ -17,7 +17,7 @@ from wms.matching.draw_law import Chance, smallest
 from wms.queue_index.rejection_sampling import Thinning
 
 if TYPE_CHECKING:
-    from wms.queue_index.draw_pool import Pool
+    from wms.queue_index.draw_pool import DrawPool
 
 _FEW = 12
 
@@ -33,7 +33,7 @@ class Sight:
         "_thinning", "_version", "empty", "level", "missed", "pool", "surveys",
     )  # fmt: skip
 
-    def __init__(self, pool: "Pool", level: bytes | None = None) -> None:
+    def __init__(self, pool: "DrawPool", level: bytes | None = None) -> None:
         self.pool = pool
         self.level = level
         """Only these queues, by their bits, are drawn from; None for all that fit."""

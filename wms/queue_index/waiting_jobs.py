@@ -1,12 +1,12 @@
 """The waiting jobs of one user priority in one task queue: a random one of the ten oldest, in O(log n) and little memory.
 
-A `Line` keeps ids in order. `_front` holds the smallest; `_rest` those that came in ascending order, eight bytes each, used
+A `SortedIds` keeps ids in order. `_front` holds the smallest; `_rest` those that came in ascending order, eight bytes each, used
 from `_at` on; `_late` is a heap of those that came out of order. Every id behind is larger than every one in the front. An
 id discarded from behind stays there, named in `_gone`, until it comes up; should it return meanwhile, it is merely struck off
 `_gone`, so that no id is ever held twice.
 
-A `Waiting` has a line of the ids that are this matcher's own part and one of the others'. Own ids are given first, but at most
-`leeway` of them while an older id of the others waits: then the oldest of both are. Blocks of consecutive ids that no one has asked for yet are kept as their two ends (`Block`) and moved into the lines a
+A `WaitingJobs` has a line of the ids that are this matcher's own part and one of the others'. Own ids are given first, but at most
+`leeway` of them while an older id of the others waits: then the oldest of both are. Blocks of consecutive ids that no one has asked for yet are kept as their two ends (`IdRange`) and moved into the lines a
 few at a time, when they are among the oldest.
 """
 
@@ -29,7 +29,7 @@ UNROLLED = 1 << _RUN_BITS
 """Ids of a block that are moved into the lines at a time: a run that is of one part."""
 
 
-class Part:
+class MatcherShare:
     """Which job ids are a matcher's own among those of `parts` matchers side by side.
 
     Runs of 16 ids go together, so that matchers seldom touch the same pages of the database.
@@ -56,7 +56,7 @@ class Part:
         return owned
 
 
-class Block:
+class IdRange:
     """Consecutive ids, both ends included, of jobs that wait in one level."""
 
     __slots__ = ("first", "last", "level")
@@ -67,7 +67,7 @@ class Block:
         self.level = level
 
 
-class Line:
+class SortedIds:
     """Job ids in order, each once."""
 
     __slots__ = ("_at", "_gone", "_late", "_rest", "front")
@@ -167,7 +167,7 @@ class Line:
         self._rest, self._at, self._late, self._gone = array("q", behind), 0, [], None
 
 
-class Waiting:
+class WaitingJobs:
     """Ids of jobs that wait, each once; whoever calls knows which are here (see `QueueIndex`)."""
 
     __slots__ = (
@@ -184,18 +184,24 @@ class Waiting:
     )
 
     def __init__(
-        self, *, number: int, queue: int, user_priority: float, weight: float, part: Part | None = None
+        self,
+        *,
+        number: int,
+        queue: int,
+        user_priority: float,
+        weight: float,
+        part: MatcherShare | None = None,
     ) -> None:
         self.number = number
         self.queue = queue
         self.user_priority = user_priority
         self.weight = weight
         self.count = 0
-        self.blocks: list[Block] = []
+        self.blocks: list[IdRange] = []
         """In order of their ids."""
-        self._part = part or Part()
-        self._own = Line()
-        self._other = Line() if self._part.parts > 1 else self._own
+        self._part = part or MatcherShare()
+        self._own = SortedIds()
+        self._other = SortedIds() if self._part.parts > 1 else self._own
         self._overtaking: list[JobId] = []
         """In order, the own ids that were given before the oldest of the others, and are younger."""
 
@@ -232,12 +238,12 @@ class Waiting:
         self._own.fill(ascending[owned])
         self._other.fill(ascending[~owned])
 
-    def divide(self, part: Part) -> None:
+    def divide(self, part: MatcherShare) -> None:
         """Prefer another part of the ids from now on."""
         singles = np.fromiter(self.singles(), dtype=np.int64)
         self._part = part
-        self._own = Line()
-        self._other = Line() if part.parts > 1 else self._own
+        self._own = SortedIds()
+        self._other = SortedIds() if part.parts > 1 else self._own
         self._overtaking.clear()
         self.count -= len(singles)
         singles.sort()
@@ -253,7 +259,9 @@ class Waiting:
         self.count -= 1
         self._line(job).discard(job)
 
-    def take(self, uniform: float, unroll: Callable[["Waiting"], Iterable[JobId]], leeway: int = 0) -> JobId:
+    def take(
+        self, uniform: float, unroll: Callable[["WaitingJobs"], Iterable[JobId]], leeway: int = 0
+    ) -> JobId:
         """Take out a random one of the ten smallest ids of the own part, or of all. There must be one.
 
         `uniform` is a random number on [0, 1); `unroll` takes the next ids off the first block; `leeway` is how many younger
@@ -289,11 +297,11 @@ class Waiting:
         self._line(job).discard(job)
         return job
 
-    def _line(self, job: JobId) -> Line:
+    def _line(self, job: JobId) -> SortedIds:
         return self._own if self._other is self._own or self._part.owns(job) else self._other
 
 
-def _take_oldest(line: Line, uniform: float) -> JobId:
+def _take_oldest(line: SortedIds, uniform: float) -> JobId:
     there = len(line.front)
     if there > OLDEST:
         return line.front.pop(int(uniform * OLDEST))

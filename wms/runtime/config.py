@@ -13,7 +13,7 @@ import msgspec
 
 from wms.auth.orders import ORDERS_KEY
 from wms.bounds import Line
-from wms.bus.kafka import Settings as KafkaSettings
+from wms.bus.kafka import BrokerSettings
 from wms.errors import Rejected
 from wms.telemetry.logs import Level
 
@@ -71,7 +71,7 @@ class ServiceConfig(Section, frozen=True, kw_only=True):
 
     auth: AuthSettings
     postgres: PostgresSettings = PostgresSettings()
-    kafka: KafkaSettings = KafkaSettings()
+    kafka: BrokerSettings = BrokerSettings()
     log: LogSettings = LogSettings()
 
 

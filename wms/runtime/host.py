@@ -28,7 +28,7 @@ from wms import __version__
 from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
 from wms.auth.token import Verifier
-from wms.bus.consumer import ONE_LANE, Consumer, Handler, OnRefused, Policy
+from wms.bus.consumer import ONE_LANE, Consumer, ConsumerPolicy, Handler, OnRefused
 from wms.bus.delivery import Decoded, Preparation
 from wms.bus.kafka import Kafka
 from wms.bus.membership import Membership
@@ -116,7 +116,7 @@ class Host:
         handle: Handler[Any],
         *,
         on_refused: OnRefused[Any] | None = None,
-        policy: Policy = ONE_LANE,
+        policy: ConsumerPolicy = ONE_LANE,
         preparation: Preparation[Any] | None = None,
         admit: Callable[[Decoded[Any]], Rejected | None] | None = None,
         is_urgent: bool = False,

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 import structlog
 
-from wms.bus.slices import Outcome, Slices, Work
+from wms.bus.slices import PreparationOutcome, Slices, Work
 from wms.fairness import levelled
 from wms.ids import TaskQueueId
 from wms.matching.conjuncts import TakenApart, is_long, preparation
@@ -19,7 +19,7 @@ from wms.matching.grouping import Requirements
 log = structlog.get_logger()
 
 
-class Prepared:
+class ParsedQueue:
     """A task queue that is parsed; `taken` is to be held until the queue is added to an index."""
 
     __slots__ = ("requirements", "taken", "tq_id")
@@ -73,7 +73,7 @@ class Newcomers:
             self._came.clear()
             await self._came.wait()
 
-    async def prepare_next(self) -> Prepared | None:
+    async def prepare_next(self) -> ParsedQueue | None:
         """Parse the queue whose turn it is, and rest; None where there is none, or it cannot be parsed."""
         if not self._by_owner:
             self._used.clear()
@@ -85,8 +85,8 @@ class Newcomers:
         finally:
             self._in_hand = None
 
-    async def _prepared(self, tq_id: TaskQueueId, requirements: Requirements) -> Prepared | None:
-        outcome = Outcome()
+    async def _prepared(self, tq_id: TaskQueueId, requirements: Requirements) -> ParsedQueue | None:
+        outcome = PreparationOutcome()
         steps = preparation(requirements, over_sketches=self._over_sketches)
         await self._slices.run([Work(requirements.owner, steps, outcome)], math.inf)
         self._used[requirements.owner] += outcome.seconds
@@ -94,7 +94,7 @@ class Newcomers:
         if outcome.error is not None:
             log.error("a queue is left out", tq_id=tq_id, error=repr(outcome.error))
             return None
-        return Prepared(tq_id, requirements, outcome.value)
+        return ParsedQueue(tq_id, requirements, outcome.value)
 
     def _next(self) -> tuple[TaskQueueId, Requirements]:
         self._used = levelled(self._used, self._by_owner, 0.0)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from wms.bounds import Count, Line, Lines, LongText, Name
-from wms.bus.kafka import Settings as KafkaSettings
+from wms.bus.kafka import BrokerSettings
 from wms.runtime.config import LogSettings, Seconds, Section
 from wms.site import Value
 
@@ -73,5 +73,5 @@ class PilotConfig(Section, frozen=True, kw_only=True):
     pilot: PilotSettings
     sandboxes: SandboxSettings
     resource: ResourceSettings = ResourceSettings()
-    kafka: KafkaSettings = KafkaSettings()
+    kafka: BrokerSettings = BrokerSettings()
     log: LogSettings = LogSettings()

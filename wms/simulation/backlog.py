@@ -5,9 +5,9 @@ from functools import partial
 
 from wms.matching.grouping import Requirements, slots_needed
 from wms.provisioning.demand import (
-    Kind,
+    QueuedWork,
     Unservable,
-    Waiting,
+    WorkKind,
     asked_of_jobs,
     gather,
     kind_of,
@@ -21,7 +21,7 @@ class Queue:
 
     __slots__ = ("cpu_segment", "jobs", "kind", "memory_mb", "number", "processors", "requirements", "vo")
 
-    def __init__(self, number: int, requirements: Requirements, kind: Kind) -> None:
+    def __init__(self, number: int, requirements: Requirements, kind: WorkKind) -> None:
         self.number = number
         self.requirements = requirements
         self.kind = kind
@@ -36,19 +36,19 @@ class Queue:
         return min(self.processors, element.cores_per_pilot)
 
 
-class Backlog:
+class WaitingWork:
     """Queues, and the waiting jobs counted by kind: queues that differ only in owner and group are one."""
 
     def __init__(self, asked: Iterable[Requirements], elements: Sequence[ComputingElement]) -> None:
         asked = list(dict.fromkeys(asked))
-        found = gather([Waiting(each, 1) for each in asked], elements)
+        found = gather([QueuedWork(each, 1) for each in asked], elements)
         kinds = {kind.requirements: kind for kind in found.kinds}
         own = partial(kind_of, asked=asked_of_jobs(elements), required=required_of_jobs(elements))
         self.unservable: dict[Requirements, Unservable] = {
             each.requirements: each for each in found.unservable
         }
         self.queues = [
-            Queue(number, each, kinds.get(own(each)) or Kind(own(each), 0, 1, ()))
+            Queue(number, each, kinds.get(own(each)) or WorkKind(own(each), 0, 1, ()))
             for number, each in enumerate(asked, 1)
         ]
         self.by_requirements = {queue.requirements: queue for queue in self.queues}
@@ -70,7 +70,7 @@ class Backlog:
         """Tell whether anything waits that may run somewhere."""
         return bool(self._waiting)
 
-    def kinds(self) -> list[tuple[Kind, int]]:
+    def kinds(self) -> list[tuple[WorkKind, int]]:
         """Return all that waits and may run somewhere, each with the number of its jobs."""
         return [(self._kinds[kind], jobs) for kind, jobs in self._waiting.items()]
 

@@ -56,7 +56,7 @@ class Value(Struct, frozen=True, kw_only=True):
     verdict: Verdict = ""
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class ScenarioResult(Struct, frozen=True, kw_only=True):
     """What came out of a scenario: the figures compared, and all figures of the first seed."""
 
     name: str
@@ -70,7 +70,7 @@ def compare(
     *,
     seeds: int = 1,
     tell: Callable[[int], None] = lambda _: None,
-) -> list[Result]:
+) -> list[ScenarioResult]:
     """Simulate all scenarios and hold each against the first. `tell` is called with the jobs played so far, of all."""
     played: list[list[Figures]] = []
     jobs = len(workload.arrivals)
@@ -78,7 +78,7 @@ def compare(
         before = number * seeds * jobs
         played.append([_play(workload, scenario, seed, before, tell) for seed in range(seeds)])
     return [
-        Result(name=scenario.name, values=_values(found, played[0]), first=found[0])
+        ScenarioResult(name=scenario.name, values=_values(found, played[0]), first=found[0])
         for scenario, found in zip(scenarios, played, strict=True)
     ]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wms.matching.grouping import Requirements, processors_needed
 from wms.matching.shares import GroupShare
 from wms.simulation.fairness import Fairness, Floats, fairness, spent
-from wms.simulation.record import NEVER, Record
+from wms.simulation.record import NEVER, SimulationRecord
 from wms.simulation.scenario import Scenario
 
 Numbers: TypeAlias = NDArray[np.intp]
@@ -31,7 +31,7 @@ class Waits(Struct, frozen=True, kw_only=True):
     p99: float
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class OwnerFigures(Struct, frozen=True, kw_only=True):
     """What became of the jobs of a group or an owner."""
 
     name: str
@@ -43,7 +43,7 @@ class Line(Struct, frozen=True, kw_only=True):
     """What a group used less what it was entitled to, as a part of all that was used; of owners it is not said."""
 
 
-class SiteLine(Struct, frozen=True, kw_only=True):
+class SiteFigures(Struct, frozen=True, kw_only=True):
     """What a site did."""
 
     name: str
@@ -81,19 +81,19 @@ class Figures(Struct, frozen=True, kw_only=True):
     pilots: int
     jain: float
     deviation: float
-    groups: tuple[Line, ...]
-    owners: tuple[Line, ...]
-    sites: tuple[SiteLine, ...]
+    groups: tuple[OwnerFigures, ...]
+    owners: tuple[OwnerFigures, ...]
+    sites: tuple[SiteFigures, ...]
     never_why: tuple[Never, ...]
 
 
-def figures(record: Record, scenario: Scenario) -> Figures:
+def figures(record: SimulationRecord, scenario: Scenario) -> Figures:
     """Reckon what a record says."""
     return _Reckoning(record, scenario).figures()
 
 
 class _Reckoning:
-    def __init__(self, record: Record, scenario: Scenario) -> None:
+    def __init__(self, record: SimulationRecord, scenario: Scenario) -> None:
         self.record = record
         self.scenario = scenario
         self.came = np.array([job.at for job in record.arrivals])
@@ -156,10 +156,10 @@ class _Reckoning:
 
     def _lines(
         self, names: list[str], numbers: Numbers, deviations: Sequence[float] | None
-    ) -> tuple[Line, ...]:
+    ) -> tuple[OwnerFigures, ...]:
         hours = np.bincount(numbers[self.run_job], weights=self.hours, minlength=len(names))
         lines = [
-            Line(
+            OwnerFigures(
                 name=name,
                 jobs=int((numbers == n).sum()),
                 done=int(self.done[numbers == n].sum()),
@@ -199,7 +199,7 @@ class _Reckoning:
         groups = {f"{vo}/{group}": share for (vo, group), share in self.scenario.groups.items()}
         return np.array([(groups.get(name) or GroupShare()).job_share for name in names])
 
-    def _sites(self) -> tuple[SiteLine, ...]:
+    def _sites(self) -> tuple[SiteFigures, ...]:
         places = self.record.places
         hours = np.bincount(self.run_place, weights=self.hours, minlength=len(places)).tolist()
         runs = np.bincount(self.run_place, minlength=len(places)).tolist()
@@ -208,7 +208,7 @@ class _Reckoning:
             here = list(numbers)
             slots = sum(places[n].element.slots for n in here)
             used = self._used(sum(hours[n] for n in here), slots)
-            found.append(SiteLine(name=site, slots=slots, runs=sum(runs[n] for n in here), used=used))
+            found.append(SiteFigures(name=site, slots=slots, runs=sum(runs[n] for n in here), used=used))
         return tuple(sorted(found, key=lambda line: (-line.slots, line.name)))
 
     def _never(self) -> tuple[Never, ...]:

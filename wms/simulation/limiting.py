@@ -7,9 +7,9 @@ from wms.matching.grouping import Requirements
 from wms.matching.limits import (
     Bounds,
     Count,
-    Key,
-    Limit,
-    Limits,
+    LimitKey,
+    LimitRule,
+    LimitSet,
     after,
     pairs_by_place,
     room,
@@ -25,12 +25,12 @@ _AFTER_TOKEN_SECONDS = 1e-6
 class Limiting:
     """How far each limit is. A limit is one matcher's business here, so that counting is enough."""
 
-    def __init__(self, limits: Iterable[Limit], index: QueueIndex) -> None:
-        self._limits = Limits(limits)
+    def __init__(self, limits: Iterable[LimitRule], index: QueueIndex) -> None:
+        self._limits = LimitSet(limits)
         self._index = index
-        self._counts: dict[Key, Count] = {}
-        self._counted_at: dict[Key, float] = {}
-        self._closed: set[Key] = set()
+        self._counts: dict[LimitKey, Count] = {}
+        self._counted_at: dict[LimitKey, float] = {}
+        self._closed: set[LimitKey] = set()
 
     def __bool__(self) -> bool:
         return bool(self._limits)
@@ -68,7 +68,7 @@ class Limiting:
     def _concerning(self, requirements: Requirements, element: ComputingElement) -> Bounds:
         return self._limits.concerning(requirements, element.site, element.ce)
 
-    def _count(self, key: Key, now: float) -> Count:
+    def _count(self, key: LimitKey, now: float) -> Count:
         count = self._counts.get(key)
         if count is None:
             return Count()
@@ -76,7 +76,7 @@ class Limiting:
             return count
         return count._replace(idle_seconds=now - self._counted_at[key])
 
-    def _tell(self, keys: Iterable[Key]) -> None:
+    def _tell(self, keys: Iterable[LimitKey]) -> None:
         """Have the index keep back what is closed at the places of these keys."""
         for (site, ce), pairs in pairs_by_place(keys, self._closed).items():
             self._index.close(site, pairs, ce=ce)

@@ -3,13 +3,13 @@
 from msgspec.structs import replace
 
 from wms.matching.clauses import beside_others
-from wms.provisioning.plan import Pilots
+from wms.provisioning.plan import PilotSupply
 from wms.simulation.backlog import Queue
-from wms.simulation.scenario import Place
+from wms.simulation.scenario import SimulatedElement
 from wms.site import Resource
 
 
-class Pilot:
+class SimulatedPilot:
     """A place-holder that runs jobs on its cores, and asks for more when some are free."""
 
     __slots__ = ("cores", "ends_at", "idle_since", "memory_mb", "running", "squad")
@@ -31,20 +31,20 @@ class Squad:
 
     __slots__ = ("_resources", "asking", "coming", "number", "place", "running", "vo", "waiting")
 
-    def __init__(self, number: int, place: Place, vo: str) -> None:
+    def __init__(self, number: int, place: SimulatedElement, vo: str) -> None:
         self.number = number
         """The element's."""
         self.place = place
         self.vo = vo
         self.coming = 0
         self.running = 0
-        self.asking: dict[Pilot, None] = {}
+        self.asking: dict[SimulatedPilot, None] = {}
         """In the order in which they began to ask."""
         self.waiting: dict[Queue, None] = {}
         """Queues with jobs that its pilots may run."""
         self._resources: dict[tuple[int, int], Resource] = {}
 
-    def resource(self, pilot: Pilot, now: float) -> Resource:
+    def resource(self, pilot: SimulatedPilot, now: float) -> Resource:
         """Return what a pilot says of itself when it asks."""
         key = (pilot.cores, pilot.memory_mb)
         resource = self._resources.get(key)
@@ -55,7 +55,7 @@ class Squad:
         left = pilot.ends_at - now
         return resource if left >= resource.cpu_time else replace(resource, cpu_time=max(0, int(left)))
 
-    def fitting(self, pilot: Pilot, now: float) -> list[Queue]:
+    def fitting(self, pilot: SimulatedPilot, now: float) -> list[Queue]:
         """Return the waiting queues of the highest CPU segment that fit what a pilot has left.
 
         All else that they ask for its squad has: that is why they are in `waiting`.
@@ -76,10 +76,10 @@ class Squad:
                 found.append(queue)
         return found
 
-    def pilots(self) -> Pilots:
+    def pilots(self) -> PilotSupply:
         """Return the counts that pilots are planned by."""
         element = self.place.element
-        return Pilots(
+        return PilotSupply(
             site=element.site,
             ce=element.ce,
             vo=self.vo,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from wms.matching.grouping import Requirements
-from wms.simulation.scenario import Place
+from wms.simulation.scenario import SimulatedElement
 from wms.simulation.workload import Arrival
 
 NEVER = -1.0
@@ -41,10 +41,10 @@ class Stuck(NamedTuple):
     reasons: tuple[str, ...]
 
 
-class Record:
+class SimulationRecord:
     """What happened; jobs and elements go by their numbers, `NEVER` stands for what did not happen."""
 
-    def __init__(self, arrivals: Sequence[Arrival], places: Sequence[Place]) -> None:
+    def __init__(self, arrivals: Sequence[Arrival], places: Sequence[SimulatedElement]) -> None:
         self.places = places
         self.arrivals = arrivals
         self.asked: list[Requirements] = []

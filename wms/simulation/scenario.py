@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from wms.matching.draw_law import Law
 from wms.matching.grouping import Requirements
-from wms.matching.limits import Limit
+from wms.matching.limits import LimitRule
 from wms.matching.shares import GroupShare, VoGroup
 from wms.provisioning.plan import Caps
 from wms.simulation.workload import CE, DAY_SECONDS, Workload, element_of, elements_for
@@ -44,7 +44,7 @@ class SiteRules(_Section, frozen=True, kw_only=True):
     tags: tuple[str, ...] | None = None
 
 
-class LimitRules(Limit, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LimitRules(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A limit; `*` as site, computing element or value stands for each by itself."""
 
     def __post_init__(self) -> None:
@@ -118,7 +118,7 @@ class Scenario(_Section, frozen=True, kw_only=True):
         return requirements
 
 
-class Place(Struct, frozen=True):
+class SimulatedElement(Struct, frozen=True):
     """One computing element of a simulation."""
 
     element: ComputingElement
@@ -126,7 +126,7 @@ class Place(Struct, frozen=True):
     failure: float
 
 
-def places(scenario: Scenario, workload: Workload) -> list[Place]:
+def places(scenario: Scenario, workload: Workload) -> list[SimulatedElement]:
     """Return the computing elements of a scenario, by name."""
     rules = {each.site: each for each in scenario.sites}
     known = elements_for(workload, scenario.load)
@@ -137,7 +137,7 @@ def places(scenario: Scenario, workload: Workload) -> list[Place]:
         there = [replace(each, vos=()) for each in there]
     life = int(scenario.pilots.lifetime_seconds)
     return [
-        Place(
+        SimulatedElement(
             replace(each, max_cpu_time=min(each.max_cpu_time, life)),
             *_manners(scenario, rules.get(each.site)),
         )

@@ -18,13 +18,13 @@ from wms.job.job import Job, lost
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
 from wms.provisioning.demand import Demand
-from wms.provisioning.plan import Order, Pilots, orders
+from wms.provisioning.plan import PilotSupply, PlannedPilots, orders
 from wms.queue_index.index import Pick, QueueIndex
 from wms.simulation.agenda import Agenda
-from wms.simulation.backlog import Backlog, Queue
+from wms.simulation.backlog import Queue, WaitingWork
 from wms.simulation.limiting import Limiting
-from wms.simulation.pilot import Pilot, Squad
-from wms.simulation.record import NEVER, Record, Stuck
+from wms.simulation.pilot import SimulatedPilot, Squad
+from wms.simulation.record import NEVER, SimulationRecord, Stuck
 from wms.simulation.scenario import Scenario, places
 from wms.simulation.workload import Workload
 from wms.site import Resource
@@ -37,7 +37,7 @@ class Run(NamedTuple):
 
     job: int
     queue: Queue
-    pilot: Pilot
+    pilot: SimulatedPilot
     started: float
     lost: bool
 
@@ -62,7 +62,7 @@ class Simulation:
         self._agenda = Agenda()
         distinct = {id(job.requirements): job.requirements for job in self._arrivals}
         asked = {key: scenario.asked(each) for key, each in distinct.items()}
-        self._backlog = Backlog(asked.values(), [place.element for place in self._places])
+        self._backlog = WaitingWork(asked.values(), [place.element for place in self._places])
         self._queue_of = {key: self._backlog.by_requirements[each] for key, each in asked.items()}
         self._index = QueueIndex(groups=scenario.groups, law=scenario.draw)
         for queue in self._backlog.queues:
@@ -72,7 +72,7 @@ class Simulation:
         self._manned: dict[Squad, None] = {}
         """Squads with pilots, some perhaps still on their way."""
         self._taken = [0] * len(self._places)
-        """Pilots of an element, of all squads."""
+        """PilotSupply of an element, of all squads."""
         self._by_vo: Counter[str] = Counter()
         self._roomy = set(range(len(self._places)))
         """Elements that take more pilots."""
@@ -87,9 +87,9 @@ class Simulation:
         streams = np.random.SeedSequence(scenario.seed).spawn(3)
         self._draws, self._wakes = (np.random.default_rng(stream) for stream in streams[:2])
         self._luck = _luck(len(workload.arrivals), scenario, streams[2])
-        self.record = Record(workload.arrivals, self._places)
+        self.record = SimulationRecord(workload.arrivals, self._places)
 
-    def run(self, tell: Callable[[int], None] = lambda _: None) -> Record:
+    def run(self, tell: Callable[[int], None] = lambda _: None) -> SimulationRecord:
         """Play everything; `tell` is called now and then with the number of jobs that have come so far."""
         agenda, arrivals = self._agenda, self._arrivals
         coming = 0
@@ -154,7 +154,7 @@ class Simulation:
 
     # --- pilots -----------------------------------------------------------------------------------
 
-    def _ask(self, pilot: Pilot) -> bool:
+    def _ask(self, pilot: SimulatedPilot) -> bool:
         """Let a pilot fill its free cores; tell whether it was given a job."""
         squad, given = pilot.squad, False
         while pilot.cores and (pick := self._pick(pilot)):
@@ -166,7 +166,7 @@ class Simulation:
             squad.asking.pop(pilot, None)
         return given
 
-    def _pick(self, pilot: Pilot) -> Pick | None:
+    def _pick(self, pilot: SimulatedPilot) -> Pick | None:
         """Draw a job for a pilot. Where but one queue fits there is nothing to draw among."""
         now = self._agenda.now
         fitting = pilot.squad.fitting(pilot, now) if pilot.squad.waiting else []
@@ -181,7 +181,7 @@ class Simulation:
             self._watcher.matched(picks[0].job_id - 1, resource, now)
         return picks[0] if picks else None
 
-    def _start(self, pilot: Pilot, pick: Pick) -> None:
+    def _start(self, pilot: SimulatedPilot, pick: Pick) -> None:
         job, queue = pick.job_id - 1, self._backlog.queues[pick.tq_id - 1]
         record, now, place = self.record, self._agenda.now, pilot.squad.place
         self._dequeue(queue)
@@ -247,7 +247,7 @@ class Simulation:
         )  # fmt: skip
         return lost(facts, LOST)[-1].state is State.WAITING
 
-    def _go_on(self, pilot: Pilot) -> None:
+    def _go_on(self, pilot: SimulatedPilot) -> None:
         """Let a pilot that has free cores ask, wait or end."""
         self._ask(pilot)
         if not pilot.running:
@@ -257,12 +257,12 @@ class Simulation:
                 pilot.idle_since = self._agenda.now
                 self._agenda.after(self._scenario.pilots.idle_seconds, self._idle_out, pilot)
 
-    def _idle_out(self, pilot: Pilot) -> None:
+    def _idle_out(self, pilot: SimulatedPilot) -> None:
         idle = self._scenario.pilots.idle_seconds
         if not pilot.running and pilot.idle_since + idle <= self._agenda.now:
             self._leave(pilot)
 
-    def _leave(self, pilot: Pilot) -> None:
+    def _leave(self, pilot: SimulatedPilot) -> None:
         squad = pilot.squad
         squad.asking.pop(pilot, None)
         squad.running -= 1
@@ -297,7 +297,7 @@ class Simulation:
         """Tell whether all that still waits is held for ever: pilots have come and gone since anything happened."""
         return not self._running and self._agenda.now > self._moved_at + self._patience
 
-    def _orders(self) -> tuple[Order, ...]:
+    def _orders(self) -> tuple[PlannedPilots, ...]:
         """Plan for the elements that may take pilots or have places for jobs; for the others nothing can be decided."""
         useful = {squad.number for squad in self._manned if squad.coming or squad.asking} | self._roomy
         kinds = [
@@ -317,13 +317,13 @@ class Simulation:
         ]
         return orders(Demand(waiting, [], []), ads, pilots, self._scenario.pilots.caps)
 
-    def _pilots(self, reached: Collection[int]) -> list[Pilots]:
+    def _pilots(self, reached: Collection[int]) -> list[PilotSupply]:
         """Return the pilots of these elements, and how many each VO has at all others together."""
         elsewhere = self._by_vo.copy()
         here = [squad for squad in self._manned if squad.number in reached]
         for squad in here:
             elsewhere[squad.vo] -= squad.coming + squad.running
-        rest = [Pilots(site="", ce="", vo=vo, running=count) for vo, count in elsewhere.items() if count]
+        rest = [PilotSupply(site="", ce="", vo=vo, running=count) for vo, count in elsewhere.items() if count]
         return [squad.pilots() for squad in here] + rest
 
     def _man(self, squad: Squad, pilots: int) -> None:
@@ -350,7 +350,7 @@ class Simulation:
         """A pilot that was ordered is there."""
         squad.coming -= 1
         squad.running += 1
-        self._go_on(Pilot(squad, self._agenda.now + self._scenario.pilots.lifetime_seconds))
+        self._go_on(SimulatedPilot(squad, self._agenda.now + self._scenario.pilots.lifetime_seconds))
         if self._backlog:
             self._plan_soon()
 

@@ -47,7 +47,7 @@ _HEADERS = {
 }
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class ArchiveLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What an archive may hold."""
 
     members: int = 100_000
@@ -64,7 +64,7 @@ def pack(
     members: Mapping[str, Path | bytes],
     target: IO[bytes],
     max_bytes: int = MAX_ARCHIVE,
-    limits: Limits | None = None,
+    limits: ArchiveLimits | None = None,
 ) -> int:
     """Write a tar.gz of these members (name in the archive: the file on disk, or its bytes) and return their bytes.
 
@@ -73,7 +73,7 @@ def pack(
     file, and when the archive grows over `max_bytes`.
     """
     with gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=target, mtime=0) as stream:
-        packer = _Packer(stream, target, max_bytes, limits or Limits())
+        packer = _Packer(stream, target, max_bytes, limits or ArchiveLimits())
         for name in sorted(members):
             packer.add(name, members[name])
         stream.write(bytes(2 * tarfile.BLOCKSIZE))
@@ -84,7 +84,9 @@ def pack(
 class _Packer:
     """An archive in the making, held to the limits of those that are unpacked."""
 
-    def __init__(self, stream: gzip.GzipFile, target: IO[bytes], max_bytes: int, limits: Limits) -> None:
+    def __init__(
+        self, stream: gzip.GzipFile, target: IO[bytes], max_bytes: int, limits: ArchiveLimits
+    ) -> None:
         self._stream = stream
         self._target = target
         self._max_bytes = max_bytes
@@ -148,7 +150,7 @@ class _Packer:
 class _Names:
     """The names of an archive so far: within the limits, and no two of them in each other's way."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ArchiveLimits) -> None:
         self._limits = limits
         self._count = 0
         self._files: set[str] = set()
@@ -189,13 +191,13 @@ def _padding(size: int) -> bytes:
 # --- unpacking ---------------------------------------------------------------------------------------------------
 
 
-def unpack(archive: Path | bytes, dest: Path, limits: Limits | None = None) -> int:
+def unpack(archive: Path | bytes, dest: Path, limits: ArchiveLimits | None = None) -> int:
     """Unpack a tar.gz into the directory `dest` and return the bytes it held; blocking.
 
     Raises Rejected, naming the member, at the first that is unsafe or over a limit, or whose file is there already; what
     was unpacked before it stays, so give `dest` up then.
     """
-    within = limits or Limits()
+    within = limits or ArchiveLimits()
     source = io.BytesIO(archive) if isinstance(archive, bytes) else archive.open("rb")
     with source, _readable():
         plain = _Bounded(gzip.GzipFile(fileobj=source, mode="rb"), within)
@@ -206,7 +208,7 @@ def unpack(archive: Path | bytes, dest: Path, limits: Limits | None = None) -> i
         return total
 
 
-def _unpack_members(tar: tarfile.TarFile, dest: Path, limits: Limits) -> int:
+def _unpack_members(tar: tarfile.TarFile, dest: Path, limits: ArchiveLimits) -> int:
     total = 0
     for count, member in enumerate(tar, 1):
         tar.members = []  # type: ignore[attr-defined] # kept by tarfile for who wants to go back
@@ -219,7 +221,7 @@ def _unpack_members(tar: tarfile.TarFile, dest: Path, limits: Limits) -> int:
     return total
 
 
-def _check_member(member: tarfile.TarInfo, dest: Path, limits: Limits) -> None:
+def _check_member(member: tarfile.TarInfo, dest: Path, limits: ArchiveLimits) -> None:
     if reason := _bad_kind(member) or bad_name(member.name, limits):
         raise _refused(member.name, reason)
     if not hasattr(tarfile, "data_filter"):
@@ -239,7 +241,7 @@ def _bad_kind(member: tarfile.TarInfo) -> str | None:
     return "has a negative size" if member.size < 0 else None
 
 
-def bad_name(name: str, limits: Limits) -> str | None:
+def bad_name(name: str, limits: ArchiveLimits) -> str | None:
     """Return what is wrong with a member's name, or None."""
     parts = name.rstrip("/").split("/")
     if name.startswith("/"):
@@ -295,7 +297,7 @@ class _Header(tarfile.TarInfo):
 class _Bounded:
     """What comes out of the compressor, counted against the limits as it comes."""
 
-    def __init__(self, stream: gzip.GzipFile, limits: Limits) -> None:
+    def __init__(self, stream: gzip.GzipFile, limits: ArchiveLimits) -> None:
         self._stream = stream
         self._limits = limits
         self._ceiling = limits.total_bytes + limits.members * _BLOCKS_A_MEMBER * tarfile.BLOCKSIZE + RECORD
@@ -323,11 +325,11 @@ def _readable() -> Iterator[None]:
 _THERE = "is there already, from this or another archive"
 
 
-def _too_many(name: str, limits: Limits) -> Rejected:
+def _too_many(name: str, limits: ArchiveLimits) -> Rejected:
     return _refused(name, f"is one more than the {limits.members} members allowed")
 
 
-def _too_large(name: str, limits: Limits) -> Rejected:
+def _too_large(name: str, limits: ArchiveLimits) -> Rejected:
     return _refused(name, f"brings the archive over {limits.total_bytes} bytes")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from wms.errors import Rejected
-from wms.transfer.archive import Limits, bad_name
+from wms.transfer.archive import ArchiveLimits, bad_name
 
 NAMED_LEFT = 20
 _WALK_LIMIT = 200_000
@@ -45,7 +45,7 @@ def select(root: Path, patterns: tuple[str, ...]) -> Selection:
     )
 
 
-class Left(msgspec.Struct, frozen=True):
+class UnmatchedFiles(msgspec.Struct, frozen=True):
     """Files that no output pattern chose."""
 
     names: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Left(msgspec.Struct, frozen=True):
     count: int = 0
 
 
-def left_behind(root: Path, chosen: Container[str], known: Mapping[str, int]) -> Left:
+def left_behind(root: Path, chosen: Container[str], known: Mapping[str, int]) -> UnmatchedFiles:
     """Return the files below `root` that are neither chosen nor as they were known; blocking.
 
     `known` gives for each file of an input when it was changed last, in nanoseconds. Where there are too many files to
@@ -67,7 +67,7 @@ def left_behind(root: Path, chosen: Container[str], known: Mapping[str, int]) ->
                 count += 1
                 if count <= NAMED_LEFT:
                     names.append(name)
-    return Left(tuple(names), count)
+    return UnmatchedFiles(tuple(names), count)
 
 
 class _Choice:
@@ -121,7 +121,7 @@ class _Choice:
             return "a link that leads out of the job's directory"
         if not real.is_file():
             return "not a regular file"
-        return bad_name(name, Limits())
+        return bad_name(name, ArchiveLimits())
 
 
 class _Pattern:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wms.errors import Rejected
 from wms.jobdesc.description import SandboxRef
-from wms.transfer.archive import MIB, Limits, pack, unpack
+from wms.transfer.archive import MIB, ArchiveLimits, pack, unpack
 from wms.transfer.store import SandboxStore
 
 # Up to here an archive is made in memory and put from there.
@@ -36,7 +36,12 @@ def keep(store: SandboxStore, members: Mapping[str, Path | bytes]) -> SandboxRef
 
 
 async def download(
-    store: SandboxStore, sha256: str, dest: Path, limits: Limits | None = None, *, size: int | None = None
+    store: SandboxStore,
+    sha256: str,
+    dest: Path,
+    limits: ArchiveLimits | None = None,
+    *,
+    size: int | None = None,
 ) -> int:
     """Fetch a sandbox and unpack it into the directory `dest`; return the bytes it held. `size` is what its reference says.
 

@@ -25,7 +25,7 @@ _STEPS = 400
 _NORMAL_90 = 1.2815515655446004
 
 
-class Forecast(Struct, frozen=True, kw_only=True):
+class StartForecast(Struct, frozen=True, kw_only=True):
     """A job's place and the time until it is offered, if nothing changes: 80 in 100 lie between earliest and latest."""
 
     older_least: int
@@ -43,19 +43,19 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
 def forecast(
     job_id: int, user_priority: float, levels: Sequence[Level], served: Served, law: Law
-) -> Forecast | None:
+) -> StartForecast | None:
     """Return a waiting job's place and start; None when its user priority is not among those that wait."""
     mine = next((n for n, level in enumerate(levels) if level.user_priority == user_priority), None)
     if mine is None or not levels[mine].count:
         return None
     least, most = older(job_id, levels[mine])
     chance = level_chance(mine, levels, law)
-    told = Forecast(older_least=least, older_most=most, level_chance=round(chance, 6))
+    told = StartForecast(older_least=least, older_most=most, level_chance=round(chance, 6))
     counted, seconds = _evidence(served)
     if counted < LEAST_COUNTED or chance <= 0:
         return told
     soonest, latest = (_draws_of_queue(each, levels[mine].count, chance) for each in (least, most))
-    return Forecast(
+    return StartForecast(
         older_least=least,
         older_most=most,
         level_chance=told.level_chance,

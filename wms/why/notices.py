@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from wms.matching.ad_limits import Notice, notice
-from wms.provisioning.health import Health, Place
+from wms.provisioning.health import ElementHealth, Place
 from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement
 
@@ -32,7 +32,7 @@ class Since(NamedTuple):
 
 
 def notices(
-    element: ComputingElement, since: Since, health: Health, losses: PilotLosses, *, fresh: bool
+    element: ComputingElement, since: Since, health: ElementHealth, losses: PilotLosses, *, fresh: bool
 ) -> Iterator[Notice]:
     """Yield what is to be said of an element: by what its ad lets come, by how it was judged, by what became of its pilots."""
     if fresh:
@@ -50,7 +50,7 @@ def notices(
         yield found
 
 
-def avoidance(health: Health, losses: PilotLosses) -> Notice | None:
+def avoidance(health: ElementHealth, losses: PilotLosses) -> Notice | None:
     """Return why an element is better avoided; None if it is not."""
     if health.state != "healthy":
         return Notice("avoid", health.text())
@@ -59,7 +59,7 @@ def avoidance(health: Health, losses: PilotLosses) -> Notice | None:
     return Notice("avoid", f"{losses.lost:,} of {losses.ended:,} pilots died unseen within the hour")
 
 
-def shut_out(known: Mapping[Place, Health]) -> dict[Place, str]:
+def shut_out(known: Mapping[Place, ElementHealth]) -> dict[Place, str]:
     """Return the elements, and with no element the sites, that get no work, and in words which and why."""
     return {
         place: f"{'/'.join(filter(None, place))}: {Notice('avoid', health.text()).text()}"

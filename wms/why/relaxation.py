@@ -15,9 +15,9 @@ from wms.errors import shown
 from wms.matching.clauses import OF_JOBS_AD
 from wms.matching.grouping import Requirements, processor_tags, processors_needed
 from wms.matching.two_sided import terms_of, without_failing
-from wms.provisioning.demand import Wanted
+from wms.provisioning.demand import JobDemand
 from wms.site import ComputingElement
-from wms.why.verdict import Place, Verdict, room
+from wms.why.verdict import ElementSupply, Verdict, room
 
 MOST = 5
 _CANDIDATES = 4
@@ -30,7 +30,7 @@ class Opening(NamedTuple):
 
     clauses: tuple[str, ...]
     requirements: Requirements
-    places: tuple[Place, ...]
+    places: tuple[ElementSupply, ...]
 
     @property
     def slots(self) -> int:
@@ -45,7 +45,7 @@ def openings(
 
     `segments` are the CPU segments that jobs are grouped by: a job can ask for no other.
     """
-    by_clauses: dict[tuple[str, ...], list[Place]] = {}
+    by_clauses: dict[tuple[str, ...], list[ElementSupply]] = {}
     for verdict in found:
         if verdict.failing and verdict.place.fresh:
             names = tuple(sorted({mismatch.clause for mismatch in verdict.failing}))
@@ -65,8 +65,8 @@ def openings(
 def _of_clauses(
     requirements: Requirements,
     names: tuple[str, ...],
-    places: Sequence[Place],
-    by_clauses: dict[tuple[str, ...], list[Place]],
+    places: Sequence[ElementSupply],
+    by_clauses: dict[tuple[str, ...], list[ElementSupply]],
     segments: Segments,
 ) -> list[Opening]:
     # What opens an element where all of these fail opens those where only some of them do as well.
@@ -74,7 +74,7 @@ def _of_clauses(
     found: dict[tuple[int, ...], Opening] = {}
     for candidate in _candidates(requirements, names, places, segments):
         # Nothing else fails there: only what is asked differently needs another look.
-        changed = Wanted(candidate, since=requirements)
+        changed = JobDemand(candidate, since=requirements)
         opened = tuple(n for n, place in enumerate(nearest) if not changed.obstacles(place.element))
         if opened and opened not in found:
             found[opened] = Opening(names, candidate, tuple(nearest[n] for n in opened))
@@ -82,7 +82,7 @@ def _of_clauses(
 
 
 def _candidates(
-    requirements: Requirements, names: tuple[str, ...], places: Sequence[Place], segments: Segments
+    requirements: Requirements, names: tuple[str, ...], places: Sequence[ElementSupply], segments: Segments
 ) -> list[Requirements]:
     """Return the changes worth a look, the least first: the least and the most of all, and those with the most slots."""
     alike: dict[Any, list[ComputingElement]] = {}

@@ -21,7 +21,7 @@ from wms.queue_index.clause_columns import column_of
 from wms.queue_index.growable_array import Growing
 from wms.queue_index.significant_attributes import Faces
 from wms.site import ComputingElement, Resource, plain
-from wms.why.wait_tiers import Standing, contradiction
+from wms.why.wait_tiers import QueueOutlook, contradiction
 
 Mask = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -156,7 +156,7 @@ class Survey:
         crews: Mapping[tuple[str, str, str], PilotCounts],
         closed: Mapping[tuple[str, str], Iterable[Pair]],
         avoided: Mapping[tuple[str, str], str] = _NOWHERE,
-    ) -> list[Standing]:
+    ) -> list[QueueOutlook]:
         """Return the standing of every queue by number.
 
         `crews` are by site, element and VO; `closed` is what limits keep out, by site and element, "" for a whole site;
@@ -296,14 +296,14 @@ class _Sums:
 
     def standings(
         self, known: int, fresh: int, limit: Callable[[int, ComputingElement], str]
-    ) -> list[Standing]:
+    ) -> list[QueueOutlook]:
         """Return the standing of every queue."""
         rows = zip(
             self._could.tolist(), self._longest.tolist(), self._fitting.tolist(), self._held.tolist(), self._avoided.tolist(), self._crew.T.tolist(),
             self._expected.tolist(), strict=True,
         )  # fmt: skip
         return [
-            Standing(
+            QueueOutlook(
                 contradiction=contradiction(self._requirements[number]),
                 known=known,
                 fresh=fresh,

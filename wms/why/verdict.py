@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from wms.matching.clauses import Mismatch, Negative
 from wms.matching.grouping import Requirements, slots_needed
-from wms.provisioning.demand import Wanted, pilot_at
+from wms.provisioning.demand import JobDemand, pilot_at
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import ComputingElement
 
@@ -16,7 +16,7 @@ AVOIDED = "CE_AVOIDED"
 """The clause of those elements that get no work, whatever limits there are."""
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class ElementSupply(Struct, frozen=True, kw_only=True):
     """A computing element that is or was known, and the pilots that one VO has there."""
 
     element: ComputingElement
@@ -38,7 +38,7 @@ class Place(Struct, frozen=True, kw_only=True):
 class Verdict(NamedTuple):
     """What a place says: clauses that fail whenever the job asks, and limits that hold it back for now."""
 
-    place: Place
+    place: ElementSupply
     failing: tuple[Mismatch, ...]
     held: tuple[Mismatch, ...] = ()
 
@@ -59,10 +59,10 @@ class Verdict(NamedTuple):
 
 
 def verdicts(
-    requirements: Requirements, places: Iterable[Place], negatives: Sequence[Negative] = ()
+    requirements: Requirements, places: Iterable[ElementSupply], negatives: Sequence[Negative] = ()
 ) -> list[Verdict]:
     """Return what every place says, in the order given; a place whose ad is faulty says so."""
-    wanted = Wanted(requirements)
+    wanted = JobDemand(requirements)
     found = []
     for place in places:
         failing = tuple(wanted.obstacles(place.element))
@@ -71,14 +71,16 @@ def verdicts(
     return found
 
 
-def _held(requirements: Requirements, place: Place, negatives: Sequence[Negative]) -> tuple[Mismatch, ...]:
+def _held(
+    requirements: Requirements, place: ElementSupply, negatives: Sequence[Negative]
+) -> tuple[Mismatch, ...]:
     if not negatives:
         return ()
     resource = pilot_at(place.element, requirements.vo).resource
     return tuple(no for each in negatives if (no := each(requirements, resource)))
 
 
-def room(requirements: Requirements, places: Iterable[Place]) -> int:
+def room(requirements: Requirements, places: Iterable[ElementSupply]) -> int:
     """Return how many jobs of a kind could run at places at once, were they empty."""
     processors = slots_needed(requirements)
     return sum(each.element.slots // max(1, min(processors, each.element.slots_per_pilot)) for each in places)

@@ -10,7 +10,7 @@ from wms.site import folded
 from wms.why.verdict import Verdict
 
 
-class Standing(NamedTuple):
+class QueueOutlook(NamedTuple):
     """What a task queue's waiting jobs face, in numbers."""
 
     contradiction: str = ""
@@ -58,7 +58,7 @@ def contradiction(requirements: Requirements) -> str:
     return ""
 
 
-def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: float = 1.0) -> Standing:
+def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: float = 1.0) -> QueueOutlook:
     """Add up what computing elements say."""
     all_ = list(found)
     could = [each for each in all_ if each.fits]
@@ -68,7 +68,7 @@ def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: fl
     shut = [each for each in held if each.avoided]
     why = next((each for each in held if not each.avoided), held[0] if held else None)
     open_ = [each.place for each in fitting if not each.held]
-    return Standing(
+    return QueueOutlook(
         contradiction=contradiction(requirements),
         known=len(all_),
         fresh=sum(each.place.fresh for each in all_),
@@ -87,7 +87,7 @@ def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: fl
     )
 
 
-def judge(at: Standing) -> Judgement:
+def judge(at: QueueOutlook) -> Judgement:
     """Return the tier: the first obstacle on the way, from the requirements themselves to the draw."""
     if at.contradiction:
         return Judgement(Wait.NEVER_POSSIBLE, at.contradiction)
@@ -126,21 +126,21 @@ def judge_private(
     )
 
 
-def _judge_held(at: Standing, could: str) -> Judgement:
+def _judge_held(at: QueueOutlook, could: str) -> Judgement:
     if at.avoided == at.held:
         return Judgement(Wait.ALL_AVOIDED, f"{could}, and each is avoided now: {at.limit}")
     others = f", but for {at.avoided:,} that are avoided" if at.avoided else ""
     return Judgement(Wait.HELD_BY_LIMIT, f"{could}, and each holds it back now{others}: {at.limit}")
 
 
-def _too_long(at: Standing) -> str:
+def _too_long(at: QueueOutlook) -> str:
     if at.longest is None:
         return ""
     most = f"the most there is where nothing else is in its way is {at.longest:,} s"
     return f": none gives a pilot long enough, for it asks for {at.asked:,} s and {most}"
 
 
-def _judge_open(at: Standing, where: str) -> Judgement:
+def _judge_open(at: QueueOutlook, where: str) -> Judgement:
     if not at.pilots:
         coming = f"; {at.coming:,} on the way" if at.coming else ""
         return Judgement(Wait.NO_PILOT, f"no pilot runs at the {where} that could run it{coming}")

@@ -29,7 +29,7 @@ SHM_LEAST, SHM_MOST = 64, 1024
 """MiB of /dev/shm for each payload."""
 
 
-class Isolation(msgspec.Struct, frozen=True, kw_only=True):
+class PayloadIsolation(msgspec.Struct, frozen=True, kw_only=True):
     """How payloads are to be kept apart from the pilot and from each other."""
 
     mode: Mode = "auto"
@@ -84,7 +84,7 @@ def payload_owner() -> tuple[int, int] | None:
 async def fault_here() -> str:
     """Return why payloads cannot be contained on this machine; "" if they can."""
     with tempfile.TemporaryDirectory() as directory:
-        async with Processes(Isolation().settings(Path(directory))) as processes:
+        async with Processes(PayloadIsolation().settings(Path(directory))) as processes:
             return processes.isolation_fault
 
 

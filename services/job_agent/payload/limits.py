@@ -13,7 +13,7 @@ TASKS_PER_PROCESS = 4
 """The kernel's own bound in a container counts threads, too."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class PayloadLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What a payload may use; None is as much as it likes."""
 
     cpu_seconds: float | None = None
@@ -38,7 +38,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         return self.living * TASKS_PER_PROCESS
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class PayloadUsage(msgspec.Struct, frozen=True, kw_only=True):
     """What a payload uses at one moment."""
 
     cpu_seconds: float = 0.0
@@ -47,10 +47,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     processes: int = 0
 
 
-def limits_of(description: JobDescription) -> Limits:
+def limits_of(description: JobDescription) -> PayloadLimits:
     """Return what the job asked for, as limits; of memory what it may use at most, if it says so."""
     memory_mb = description.max_memory_mb or description.memory_mb
-    return Limits(
+    return PayloadLimits(
         cpu_seconds=description.cpu_time,
         wall_seconds=description.wall_time,
         memory_bytes=None if memory_mb is None else memory_mb * MIB,
@@ -59,7 +59,7 @@ def limits_of(description: JobDescription) -> Limits:
     )
 
 
-def struck(limits: Limits, usage: Usage) -> Reason | None:
+def struck(limits: PayloadLimits, usage: PayloadUsage) -> Reason | None:
     """Return which limit the usage is over, and by what, or None."""
     if usage.processes > limits.living:
         return Reason(
@@ -81,7 +81,7 @@ def wall_struck(limit: float) -> Reason:
     return Reason(Code.WALL_LIMIT, f"ran for the {seconds(limit)} of wall time asked for and had not ended")
 
 
-def nearness(limits: Limits, usage: Usage) -> float:
+def nearness(limits: PayloadLimits, usage: PayloadUsage) -> float:
     """Return how near the usage is to the nearest limit watched by sampling: 1 is at it."""
     pairs = [
         (usage.memory_bytes, limits.memory_bytes),

@@ -4,11 +4,11 @@ import textwrap
 from collections.abc import Sequence
 from typing import Literal
 
-from services.job_agent.payload.run import Outcome
+from services.job_agent.payload.run import PayloadOutcome
 from wms.job.reasons import Code, Reason
 from wms.messages.reports import Result
 from wms.messages.site_inbox import Held
-from wms.transfer import Left
+from wms.transfer import UnmatchedFiles
 
 LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR})
 """Ends that are neither the payload's nor its user's doing: the job is tried again."""
@@ -17,7 +17,7 @@ FAULT_CHARACTERS = 500
 LEFT_CHARACTERS = 600
 
 
-def result_of(held: Held, outcome: Outcome) -> Result:
+def result_of(held: Held, outcome: PayloadOutcome) -> Result:
     """Return what to report of a payload that ended like this."""
     code = outcome.reason.code
     return Result(
@@ -46,7 +46,7 @@ def agent_fault(error: Exception) -> Reason:
 
 def not_begun(held: Held, reason: Reason) -> Result:
     """Return what to report of a job that ended before its payload began."""
-    return result_of(held, Outcome(reason=reason, began=False))
+    return result_of(held, PayloadOutcome(reason=reason, began=False))
 
 
 def _outcome_of(code: Code) -> Literal["done", "failed", "killed", "lost"]:
@@ -57,7 +57,7 @@ def _outcome_of(code: Code) -> Literal["done", "failed", "killed", "lost"]:
     return "lost" if code in LOST_CODES else "failed"
 
 
-def _text(outcome: Outcome) -> str:
+def _text(outcome: PayloadOutcome) -> str:
     parts = [outcome.reason.text]
     if outcome.unmatched:
         parts.append(f"no file matches {_some(outcome.unmatched)}")
@@ -68,7 +68,7 @@ def _text(outcome: Outcome) -> str:
     return storable("; ".join(part for part in parts if part)[:1_000])
 
 
-def _left_words(left: Left) -> str:
+def _left_words(left: UnmatchedFiles) -> str:
     names = textwrap.shorten(", ".join(left.names), LEFT_CHARACTERS, placeholder=" ...")
     files = "1 file" if left.count == 1 else f"{left.count} files"
     return f"{files} left behind: {names} (--output '**' keeps them all)"

@@ -38,7 +38,7 @@ class NotStarted(Exception):  # noqa: N818 - an outcome, with its reason as its 
     """The program could not be started; the text says why."""
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
     """A process to start."""
 
     argv: tuple[str, ...]
@@ -60,7 +60,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Of `shepherd.now()`: it is killed then unless told another time, and not started afterwards."""
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a process ended, and what it and all its descendants used."""
 
     exit_code: int | None = None
@@ -105,7 +105,7 @@ class _Pong(msgspec.Struct, frozen=True, tag_field="is", tag="pong"):
     id: int
 
 
-class _Exited(Ended, frozen=True, kw_only=True, tag_field="is", tag="exited"):
+class _Exited(ProcessEnd, frozen=True, kw_only=True, tag_field="is", tag="exited"):
     id: int
 
 
@@ -133,7 +133,7 @@ class Process:
         """CPU seconds of ended descendants that no living one of them counts."""
         loop = asyncio.get_running_loop()
         self.started: asyncio.Future[None] = loop.create_future()
-        self.ended: asyncio.Future[Ended] = loop.create_future()
+        self.ended: asyncio.Future[ProcessEnd] = loop.create_future()
         self.killing = False
         self._identity = identity
         self._link = link
@@ -247,7 +247,7 @@ class _Link(asyncio.Protocol):
             case _Failed(error=error, fault=fault):
                 del self._processes[message.id]
                 _fail(process.started, NotStarted(error) if fault == "job" else Unavailable(error))
-                _settle(process.ended, Ended(exit_code=127))
+                _settle(process.ended, ProcessEnd(exit_code=127))
             case _Stray(user_seconds=user, system_seconds=system):
                 process.stray_seconds += user + system
             case _Exited():
@@ -262,7 +262,7 @@ class _Link(asyncio.Protocol):
             stuck = await thread.run(_cleared, self._program, marks, containers)
         for process in self._processes.values():
             _fail(process.started, Unavailable("the process that minds this node's payloads died"))
-            _settle(process.ended, Ended(signal=signal.SIGKILL, lost=True, stuck=stuck))
+            _settle(process.ended, ProcessEnd(signal=signal.SIGKILL, lost=True, stuck=stuck))
         self._processes.clear()
         if not self.contained.done():
             self.contained.set_result("the process that minds this node's payloads died")
@@ -285,7 +285,7 @@ def _ended(program: "subprocess.Popen[bytes]") -> None:
 
 
 def _settle(
-    future: "asyncio.Future[object] | asyncio.Future[None] | asyncio.Future[Ended]", result: object
+    future: "asyncio.Future[object] | asyncio.Future[None] | asyncio.Future[ProcessEnd]", result: object
 ) -> None:
     if not future.done():
         future.set_result(result)  # type: ignore[arg-type]
@@ -358,7 +358,7 @@ class Processes:
         """The shepherd's process id, while there is one."""
         return self._link._program.pid if self._link else None  # noqa: SLF001 - the same module's
 
-    async def spawn(self, order: Order) -> Process:
+    async def spawn(self, order: SpawnOrder) -> Process:
         """Start a process; returns once its program runs.
 
         Raises NotStarted with the reason when the program is at fault, Unavailable when the node is.

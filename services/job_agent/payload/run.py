@@ -12,20 +12,20 @@ import msgspec
 import structlog
 
 from services.job_agent.payload.environment import environment_of
-from services.job_agent.payload.isolation import Isolation, payload_owner
-from services.job_agent.payload.limits import Limits, limits_of, size, struck, wall_struck
+from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
+from services.job_agent.payload.limits import PayloadLimits, limits_of, size, struck, wall_struck
 from services.job_agent.payload.output_capture import Chunk
-from services.job_agent.payload.processes import Ended, NotStarted, Order, Process, Processes
+from services.job_agent.payload.processes import NotStarted, Process, ProcessEnd, Processes, SpawnOrder
 from services.job_agent.payload.spare_workdirs import Spares
 from services.job_agent.payload.usage_sampling import Sampler, Watched
-from services.job_agent.payload.workdir import SCRATCH, WORK, Harvest, Place
+from services.job_agent.payload.workdir import SCRATCH, WORK, Harvest, Workdir
 from services.job_agent.threads import Threads
 from wms.errors import Rejected, Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.messages.reports import Usage
-from wms.transfer import Left, SandboxStore, keep
+from wms.transfer import SandboxStore, UnmatchedFiles, keep
 
 log = structlog.get_logger()
 
@@ -43,7 +43,7 @@ UPLOAD_TRIES = 3
 UPLOAD_PAUSE_SECONDS = 0.5
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a payload ended."""
 
     reason: Reason
@@ -57,7 +57,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """`stdout.txt`, `stderr.txt` and what the output patterns chose."""
     unmatched: tuple[str, ...] = ()
     """Output patterns that matched nothing."""
-    left: Left = Left()
+    left: UnmatchedFiles = UnmatchedFiles()
     """Files that its output patterns did not choose."""
     refused: tuple[str, ...] = ()
     """Lines «name: why» of outputs that were matched and could not be carried."""
@@ -79,14 +79,14 @@ class Workplace:
         site: SiteName,
         pilot_id: PilotId,
         passed: tuple[str, ...] = (),
-        isolation: Isolation | None = None,
+        isolation: PayloadIsolation | None = None,
     ) -> None:
         self.root = root
         self.store = store
         self.site = site
         self.pilot_id = pilot_id
         self.passed = passed
-        self.isolation = isolation or Isolation(mode="none")
+        self.isolation = isolation or PayloadIsolation(mode="none")
         self.processes = Processes()
         self.sampler = Sampler()
         self.spares = Spares(root, (WORK, SCRATCH))
@@ -132,7 +132,7 @@ class Workplace:
         await self.sampler.watch()
 
     def payload(
-        self, job_id: JobId, epoch: Epoch, description: JobDescription, limits: Limits | None = None
+        self, job_id: JobId, epoch: Epoch, description: JobDescription, limits: PayloadLimits | None = None
     ) -> "Payload":
         """Return a payload to run: the description is one job's, its placeholders replaced.
 
@@ -145,14 +145,19 @@ class Payload:
     """One attempt of one job: `run` it once, `kill` it at any time, `clean` after it."""
 
     def __init__(
-        self, workplace: Workplace, job_id: JobId, epoch: Epoch, description: JobDescription, limits: Limits
+        self,
+        workplace: Workplace,
+        job_id: JobId,
+        epoch: Epoch,
+        description: JobDescription,
+        limits: PayloadLimits,
     ) -> None:
         self.job_id = job_id
         self.epoch = epoch
         self._at = workplace
         self._description = description
         self._limits = limits
-        self._place = Place(
+        self._place = Workdir(
             workplace.root, job_id, epoch, description, workplace.spares, owner=workplace.owner
         )
         self._process: Process | None = None
@@ -160,7 +165,7 @@ class Payload:
         self._stopped_for: Reason | None = None
         self._keeps_output = True
         self._deadline: float | None = None
-        self._over: Ended | None = None
+        self._over: ProcessEnd | None = None
 
     @property
     def pid(self) -> int | None:
@@ -185,14 +190,14 @@ class Payload:
             disk_bytes=seen.disk_bytes,
         )
 
-    async def run(self, on_start: Callable[[int], Awaitable[None]] | None = None) -> Outcome:
+    async def run(self, on_start: Callable[[int], Awaitable[None]] | None = None) -> PayloadOutcome:
         """Prepare, start, watch and end the payload and keep its outputs; `on_start` is told its pid.
 
         Whatever goes wrong with the job is in the outcome; raises for our own faults alone. Cancelled, it kills.
         """
         process = await self._started()
         if isinstance(process, Reason):
-            return Outcome(reason=process, began=False)
+            return PayloadOutcome(reason=process, began=False)
         try:
             if on_start:
                 await on_start(process.pid)
@@ -263,7 +268,7 @@ class Payload:
             process.kill()
         return process
 
-    def _order(self, program: str) -> Order:
+    def _order(self, program: str) -> SpawnOrder:
         environment = environment_of(
             agent=os.environ,
             user=self._description.environment,
@@ -277,7 +282,7 @@ class Payload:
             passed=self._at.passed,
         )
         bounds = {"NPROC": self._limits.processes, "FSIZE": self._limits.file_bytes}
-        return Order(
+        return SpawnOrder(
             argv=(program, *self._description.arguments),
             cwd=str(self._place.work),
             env=environment,
@@ -293,7 +298,7 @@ class Payload:
 
     # --- watching ---
 
-    async def _watch(self, process: Process) -> Ended:
+    async def _watch(self, process: Process) -> ProcessEnd:
         self._watched = watched = Watched(
             process,
             self._limits,
@@ -327,7 +332,7 @@ class Payload:
 
     # --- ending ---
 
-    def _reason(self, ended: Ended) -> Reason:
+    def _reason(self, ended: ProcessEnd) -> Reason:
         if self._stopped_for:
             return self._stopped_for
         if ended.expired:
@@ -342,7 +347,7 @@ class Payload:
             return Reason(Code.DONE)
         return Reason(Code.EXIT_CODE, f"ended with exit code {ended.exit_code}")
 
-    async def _outcome(self, ended: Ended, reason: Reason) -> Outcome:
+    async def _outcome(self, ended: ProcessEnd, reason: Reason) -> PayloadOutcome:
         if not self._keeps_output:
             return self._told(ended, reason)
         for attempt in range(1, UPLOAD_TRIES):
@@ -352,7 +357,7 @@ class Payload:
                 await asyncio.sleep(UPLOAD_PAUSE_SECONDS * attempt)
         return await asyncio.to_thread(self._bring_in, ended, reason, last=True)
 
-    def _bring_in(self, ended: Ended, reason: Reason, *, last: bool = False) -> Outcome:
+    def _bring_in(self, ended: ProcessEnd, reason: Reason, *, last: bool = False) -> PayloadOutcome:
         """Keep the outputs; blocking. Raises Unavailable when the store cannot be had, unless it is the last try."""
         harvest, failed = self._harvested()
         output, refusal = None, None
@@ -392,13 +397,17 @@ class Payload:
             return output, Reason(Code.OUTPUT_FAILED, str(error))
 
     def _told(
-        self, ended: Ended, reason: Reason, harvest: Harvest | None = None, output: SandboxRef | None = None
-    ) -> Outcome:
+        self,
+        ended: ProcessEnd,
+        reason: Reason,
+        harvest: Harvest | None = None,
+        output: SandboxRef | None = None,
+    ) -> PayloadOutcome:
         if harvest is None:
-            return Outcome(
+            return PayloadOutcome(
                 reason=reason, exit_code=ended.exit_code, signal=ended.signal, usage=self._usage(ended, 0)
             )
-        return Outcome(
+        return PayloadOutcome(
             reason=reason,
             exit_code=ended.exit_code,
             signal=ended.signal,
@@ -411,7 +420,7 @@ class Payload:
             stderr_tail=harvest.stderr_tail,
         )
 
-    def _usage(self, ended: Ended, disk: int) -> Usage:
+    def _usage(self, ended: ProcessEnd, disk: int) -> Usage:
         seen = self.usage_now
         # A lost shepherd could not count: what was sampled is the best there is.
         user = (

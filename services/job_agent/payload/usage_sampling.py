@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from services.job_agent.payload import shepherd
-from services.job_agent.payload.limits import Limits, Usage, nearness
+from services.job_agent.payload.limits import PayloadLimits, PayloadUsage, nearness
 from services.job_agent.payload.processes import Process
 from services.job_agent.threads import Threads
 
@@ -143,7 +143,7 @@ class Watched:
     def __init__(
         self,
         process: Process,
-        limits: Limits,
+        limits: PayloadLimits,
         measure: Callable[[], int],
         on_usage: Callable[[], None],
         on_fault: Callable[[Exception], None],
@@ -152,7 +152,7 @@ class Watched:
         self.limits = limits
         self.measure = measure
         self.tree = Tree()
-        self.usage = Usage()
+        self.usage = PayloadUsage()
         self.peak_bytes = 0
         self._on_usage = on_usage
         self._on_fault = on_fault

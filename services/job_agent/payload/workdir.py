@@ -16,7 +16,7 @@ from services.job_agent.payload.usage_sampling import disk_bytes
 from wms.errors import Rejected
 from wms.ids import Epoch, JobId
 from wms.jobdesc.description import JobDescription
-from wms.transfer import Left, SandboxStore, Selection, download, left_behind, select
+from wms.transfer import SandboxStore, Selection, UnmatchedFiles, download, left_behind, select
 
 WORK, SCRATCH = "work", "tmp"
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
@@ -28,14 +28,14 @@ class Harvest(msgspec.Struct, frozen=True, kw_only=True):
     """What a payload left: what its patterns chose, its outputs, and the disk it held."""
 
     selection: Selection
-    left: Left
+    left: UnmatchedFiles
     printed: dict[str, Path | bytes]
     stdout_tail: str
     stderr_tail: str
     disk_bytes: int
 
 
-class Place:
+class Workdir:
     """`<root>/<job>.<epoch>/`: `work` is where the payload runs, `tmp` its scratch; what it prints is kept beside them.
 
     Outputs lie outside `work`, so that a payload finds only its own files there, and printing costs it no disk.

@@ -2,7 +2,7 @@
 
 import structlog
 
-from services.job_manager.config import QueueSettings, SandboxSettings
+from services.job_manager.config import QueueSettings, SandboxStoreSettings
 from wms.db import sandbox, task_queue
 from wms.db.database import Database
 from wms.transfer.store import open_store
@@ -13,7 +13,7 @@ log = structlog.get_logger()
 class Upkeep:
     """Removes what nothing needs any more."""
 
-    def __init__(self, db: Database, queues: QueueSettings, sandboxes: SandboxSettings) -> None:
+    def __init__(self, db: Database, queues: QueueSettings, sandboxes: SandboxStoreSettings) -> None:
         self._db = db
         self._queues = queues
         self._sandboxes = sandboxes

@@ -7,14 +7,14 @@ import structlog
 
 from services.job_manager.job_batch import Ledger
 from wms.db import attempt, job, pilot
-from wms.db.attempt import Ended
+from wms.db.attempt import AttemptEnd
 from wms.db.database import GONE, RETRIED, Database, Transaction
 from wms.db.pilot import Fate
 from wms.ids import JobId, PilotId
 from wms.job.job import Job, lost, never_offered
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.offering import OFFER_LIMIT
-from wms.lease import Lease, Steps, Terms
+from wms.lease import Lease, LeaseTerms, Steps
 from wms.messages.site_inbox import Offer
 from wms.messages.wire import PAYLOAD_LIMIT, size
 
@@ -27,7 +27,7 @@ SET_ASIDE_SECONDS = 60.0
 class Leases:
     """Sweeps expired leases; any number of instances may. `monotonic` is a clock of seconds that nobody sets."""
 
-    def __init__(self, db: Database, terms: Terms, monotonic: Callable[[], float]) -> None:
+    def __init__(self, db: Database, terms: LeaseTerms, monotonic: Callable[[], float]) -> None:
         self._db = db
         self._terms = terms
         self._monotonic = monotonic
@@ -108,7 +108,7 @@ def _take_one(ledger: Ledger, found: Job, fates: Mapping[PilotId, Fate], too_lar
     fate = fates.get(lease.pilot_id)
     taken = lease.phase == "accepted"
     reason = Reason(_code(fate) if taken else Code.OFFER_EXPIRED, _words(lease, fate))
-    ended = Ended(
+    ended = AttemptEnd(
         job_id=found.job_id,
         epoch=found.epoch,
         outcome="lost" if taken else "withdrawn",

@@ -7,8 +7,8 @@ import structlog
 from services.job_manager.config import RetentionSettings
 from wms.db import canary, ce_state, dead_letter, operator_order, pilot, pilot_order, retention
 from wms.db.database import Database, Transaction
-from wms.db.dead_letter import Room
-from wms.db.retention import Ages, Look
+from wms.db.dead_letter import LetterRoom
+from wms.db.retention import Ages, RetentionRound
 
 log = structlog.get_logger()
 
@@ -69,7 +69,7 @@ class Retention:
 
     async def bound_dead_letters(self) -> None:
         """Keep the dead letters within their room: whoever sends junk fills no disk with it."""
-        room = Room(letters=self._settings.dead_letters_most, bytes=self._settings.dead_letters_bytes)
+        room = LetterRoom(letters=self._settings.dead_letters_most, bytes=self._settings.dead_letters_bytes)
         async with self._db.transaction() as tx:
             gone = await dead_letter.bound(tx, room)
         if gone:
@@ -105,6 +105,8 @@ class Retention:
 
     async def _sweeps(self) -> int:
         async with self._db.transaction() as tx:
-            look: Look = await retention.begin_forgetting_sweeps(tx, self._after_sweep, SWEEPS, self._ages)
+            look: RetentionRound = await retention.begin_forgetting_sweeps(
+                tx, self._after_sweep, SWEEPS, self._ages
+            )
         self._after_sweep = look.last or 0
         return look.forgotten

@@ -8,17 +8,17 @@ import structlog
 
 from wms.db import ce_state, limit, pilot, queue_stats, task_queue, wait_reason
 from wms.db.database import Database, Transaction
-from wms.db.queue_stats import Waiting
-from wms.db.wait_reason import Told, WaitReason
+from wms.db.queue_stats import QueueDepth
+from wms.db.wait_reason import QueueWaitReason, ReportedReason
 from wms.ids import TaskQueueId
 from wms.job.reasons import Wait
 from wms.matching.grouping import Requirements
-from wms.matching.limits import Limits
+from wms.matching.limits import LimitSet
 from wms.messages import events
 from wms.runtime.newcomers import Newcomers
 from wms.why.notices import shut_out
 from wms.why.survey import Survey
-from wms.why.wait_tiers import Judgement, Standing, judge, judge_private
+from wms.why.wait_tiers import Judgement, QueueOutlook, judge, judge_private
 
 log = structlog.get_logger()
 
@@ -70,7 +70,7 @@ class Reasons:
         await wait_reason.forget(tx, told.keys() - waiting.keys())
         await self._learn(tx, waiting)
         news = [
-            WaitReason(tq_id=tq_id, code=judged.code, text=judged.text, chance=at.chance)
+            QueueWaitReason(tq_id=tq_id, code=judged.code, text=judged.text, chance=at.chance)
             for tq_id, (at, judged) in (await self._judged(tx, waiting)).items()
             if _is_news(told.get(tq_id), at, judged)
         ]
@@ -93,14 +93,14 @@ class Reasons:
         return len(changed)
 
     async def _judged(
-        self, tx: Transaction, waiting: Mapping[TaskQueueId, Waiting]
-    ) -> dict[TaskQueueId, tuple[Standing, Judgement]]:
+        self, tx: Transaction, waiting: Mapping[TaskQueueId, QueueDepth]
+    ) -> dict[TaskQueueId, tuple[QueueOutlook, Judgement]]:
         jobs = np.zeros(len(self._survey.requirements), dtype=np.int64)
         weights = np.zeros(len(jobs))
         for tq_id, each in waiting.items():
             if (number := self._numbers.get(tq_id)) is not None:
                 jobs[number], weights[number] = each.jobs, each.weight
-        limits = Limits(limit.holding(await limit.said(tx)))
+        limits = LimitSet(limit.holding(await limit.said(tx)))
         closed = limits.full(await limit.all_counts(tx))
         standings = self._survey.standings(
             jobs,
@@ -121,12 +121,12 @@ class Reasons:
         }
 
     def _judged_one(
-        self, tq_id: TaskQueueId, at: Standing, private: Mapping[tuple[str, str, str], int]
+        self, tq_id: TaskQueueId, at: QueueOutlook, private: Mapping[tuple[str, str, str], int]
     ) -> Judgement | None:
         judged, wanted = _judged(tq_id, at), self._survey.requirements[self._numbers[tq_id]]
         return judge_private(judged, wanted, private) if judged else None
 
-    async def _learn(self, tx: Transaction, waiting: Mapping[TaskQueueId, Waiting]) -> None:
+    async def _learn(self, tx: Transaction, waiting: Mapping[TaskQueueId, QueueDepth]) -> None:
         """Number the queues that are new; begin anew when most that are numbered are gone."""
         self._faulty &= waiting.keys()
         if len(self._numbers) > 2 * len(waiting) + DEAD_QUEUES:
@@ -184,7 +184,7 @@ def _can_be_numbered(wanted: Requirements) -> bool:
     return True
 
 
-def _judged(tq_id: TaskQueueId, at: Standing) -> Judgement | None:
+def _judged(tq_id: TaskQueueId, at: QueueOutlook) -> Judgement | None:
     """Return why a queue waits; None when nobody can say, which is that queue's fault alone."""
     try:
         return judge(at)
@@ -193,7 +193,7 @@ def _judged(tq_id: TaskQueueId, at: Standing) -> Judgement | None:
         return None
 
 
-def _is_news(told: Told | None, at: Standing, judged: Judgement) -> bool:
+def _is_news(told: ReportedReason | None, at: QueueOutlook, judged: Judgement) -> bool:
     if told is None:
         return True
     if told.code != judged.code:

@@ -17,7 +17,7 @@ from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import block, job, pilot, queue_stats, read_model, selection, share, sweep, wait_reason
 from wms.db.database import Transaction
-from wms.db.selection import Page
+from wms.db.selection import PageRequest
 from wms.errors import Rejected
 from wms.ids import JobId, PilotId
 from wms.job.job import Job
@@ -76,7 +76,7 @@ async def on_refused(tx: Transaction, query: asked.Asked, fault: Rejected, claim
 
 
 async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJobs) -> replies.JobPage:
-    page = Page(query.limit, query.after, newest=query.newest, alone=query.alone)
+    page = PageRequest(query.limit, query.after, newest=query.newest, alone=query.alone)
     selector = await selection.of_submission(tx, principal.owner, query.selector)
     ids = await selection.select(tx, scope(principal, "see"), selector, page)
     reasons = await wait_reason.of_jobs(tx, ids)

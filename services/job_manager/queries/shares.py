@@ -10,7 +10,7 @@ from wms.auth.policy import allowed, scope
 from wms.auth.principal import Principal
 from wms.db import limit, share, usage
 from wms.db.database import Transaction
-from wms.db.share import Said
+from wms.db.share import SourcedShare
 from wms.matching.shares import VoGroup
 from wms.matching.usage import Owner, factors
 from wms.messages import queries as asked
@@ -62,7 +62,7 @@ async def list_limits(tx: Transaction, principal: Principal, query: asked.ListLi
 
 
 def _lines(
-    said: Mapping[VoGroup, Said], owners: Iterable[asyncpg.Record], used: Mapping[Owner, float]
+    said: Mapping[VoGroup, SourcedShare], owners: Iterable[asyncpg.Record], used: Mapping[Owner, float]
 ) -> Iterable[replies.ShareLine]:
     standing: dict[VoGroup, list[asyncpg.Record]] = {}
     for row in owners:

@@ -29,16 +29,16 @@ from wms.matching.ad_limits import notice
 from wms.matching.canary import is_canary
 from wms.matching.clauses import Mismatch, Negative
 from wms.matching.grouping import Requirements
-from wms.matching.limits import Count, Counts, Held, Limits, all_jobs, held
+from wms.matching.limits import Count, Counts, Held, LimitSet, all_jobs, held
 from wms.matching.two_sided import job_rank
 from wms.messages import replies
 from wms.messages.queries import WhyJob
-from wms.provisioning.health import Health
+from wms.provisioning.health import ElementHealth
 from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement, Resource
 from wms.why.forecast import forecast
 from wms.why.notices import avoidance, shut_out, why_shut
-from wms.why.verdict import AVOIDED, Place, Verdict, failures, verdicts
+from wms.why.verdict import AVOIDED, ElementSupply, Verdict, failures, verdicts
 from wms.why.wait_tiers import judge, judge_private, standing
 
 CES_LIMIT = 200
@@ -47,7 +47,7 @@ AWAITED_SHOWN = 10
 
 Losses: TypeAlias = Mapping[tuple[str, str], PilotLosses]
 """By site and computing element."""
-States: TypeAlias = Mapping[tuple[str, str], Health]
+States: TypeAlias = Mapping[tuple[str, str], ElementHealth]
 """Likewise; with no element of sites as a whole."""
 
 
@@ -118,7 +118,7 @@ async def _explain_waiting(
     tx: Transaction, found: Job, query: WhyJob, segments: tuple[int, ...]
 ) -> replies.JobWhy:
     requirements = (await task_queue.read(tx, [found.tq_id]))[found.tq_id]
-    places = [Place.of(*each) for each in await read_model.places(tx, requirements.vo)]
+    places = [ElementSupply.of(*each) for each in await read_model.places(tx, requirements.vo)]
     known, losses = await ce_state.read(tx), await read_model.losses(tx)
     against = (*_avoided(known), *await _limits(tx, requirements, places))
     said = verdicts(requirements, places, against)
@@ -155,10 +155,10 @@ def _avoided(known: States) -> tuple[Negative, ...]:
 
 
 async def _limits(
-    tx: Transaction, requirements: Requirements, places: Iterable[Place]
+    tx: Transaction, requirements: Requirements, places: Iterable[ElementSupply]
 ) -> tuple[Negative, ...]:
     """Return what limits keep out, as a condition beside the clauses."""
-    limits = Limits(limit.holding(await limit.said(tx)))
+    limits = LimitSet(limit.holding(await limit.said(tx)))
     elements = {(place.element.site, place.element.ce): place.element for place in places}
     advertising = elements.keys() & (await limit.advertising(tx)).places
     if not (limits or advertising):

@@ -12,7 +12,7 @@ import msgspec
 from services.job_manager import dependencies, job_orders
 from services.job_manager.answers import refuse
 from services.job_manager.submission import parameter_lists
-from services.job_manager.submission.parse import AT_A_GLANCE, Reader
+from services.job_manager.submission.parse import AT_A_GLANCE, DescriptionReader
 from services.job_manager.submission.submit_check import Foresight, in_words
 from services.job_manager.submission.waiting_limits import Admission
 from wms.auth.policy import allowed
@@ -38,7 +38,7 @@ Ranges = tuple[tuple[int, int], ...]
 _KIND = attrgetter("kind")
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedSubmission(msgspec.Struct, frozen=True):
     """What can be found out about a Submit without the database: read, found right, and judged."""
 
     digest: bytes
@@ -51,12 +51,12 @@ class Prepared(msgspec.Struct, frozen=True):
     """What those wait for that start after others."""
 
 
-class Submission(msgspec.Struct, frozen=True):
+class ReceivedSubmission(msgspec.Struct, frozen=True):
     """A Submit, its sender, and what was found out about it: a refusal, or None if it was not looked at yet."""
 
     principal: Principal
     command: Submit
-    prepared: Prepared | Rejected | None = None
+    prepared: PreparedSubmission | Rejected | None = None
 
     @property
     def identity(self) -> Identity:
@@ -79,8 +79,8 @@ class _Order(msgspec.Struct, frozen=True):
     """One Submit that is new, read and found right."""
 
     command: Submit
-    prepared: Prepared
-    kept: dict[int, tuple[parameter_lists.Part, ...]]
+    prepared: PreparedSubmission
+    kept: dict[int, tuple[parameter_lists.KeptPart, ...]]
     """The parts of the long lists of descriptions, by their places."""
 
 
@@ -91,13 +91,13 @@ class Submissions:
         self.foresight = foresight
         self._segments = segments
         self._admission = admission
-        self._reader = Reader()
+        self._reader = DescriptionReader()
 
-    async def take(self, tx: Transaction, submissions: Sequence[Submission]) -> None:
+    async def take(self, tx: Transaction, submissions: Sequence[ReceivedSubmission]) -> None:
         """Take or refuse each submission, and answer it."""
         if any(each.prepared is None for each in submissions):
             await self.foresight.look(tx)
-        by_owner: dict[tuple[Identity, Credentials], list[Submission]] = {}
+        by_owner: dict[tuple[Identity, Credentials], list[ReceivedSubmission]] = {}
         for each in submissions:
             if each.is_allowed:
                 by_owner.setdefault((each.identity, each.credentials), []).append(each)
@@ -115,7 +115,7 @@ class Submissions:
 
     def prepare(
         self, identity: Identity, credentials: Credentials, submit: Submit
-    ) -> Generator[None, None, Prepared | Rejected]:
+    ) -> Generator[None, None, PreparedSubmission | Rejected]:
         """Find out, in steps, what can be found out without the database."""
         try:
             return (yield from self._judge(identity, credentials, submit))
@@ -123,7 +123,7 @@ class Submissions:
             return fault
 
     async def _take_from(
-        self, tx: Transaction, identity: Identity, submissions: Sequence[Submission]
+        self, tx: Transaction, identity: Identity, submissions: Sequence[ReceivedSubmission]
     ) -> None:
         owner = identity[0]
         submits = [each.command for each in submissions]
@@ -166,7 +166,7 @@ class Submissions:
 
     def _judge(
         self, identity: Identity, credentials: Credentials, submit: Submit
-    ) -> Generator[None, None, Prepared]:
+    ) -> Generator[None, None, PreparedSubmission]:
         jobs = yield from self._reader.read(submit)
         kinds = Counter(map(_KIND, jobs))
         required: dict[Kind, Requirements] = {}
@@ -187,7 +187,9 @@ class Submissions:
                 "change what they ask for, or submit them without --strict to let them wait",
                 in_words(foreseen),
             )
-        return Prepared(_digest(submit), jobs, required, wanted.total(), foreseen, _predecessors(kinds))
+        return PreparedSubmission(
+            _digest(submit), jobs, required, wanted.total(), foreseen, _predecessors(kinds)
+        )
 
 
 R = TypeVar("R")
@@ -202,19 +204,19 @@ def done(steps: Generator[None, None, R]) -> R:
             return cast("R", stop.value)
 
 
-def _found(prepared: Prepared | Rejected) -> Prepared:
+def _found(prepared: PreparedSubmission | Rejected) -> PreparedSubmission:
     if isinstance(prepared, Rejected):
         raise prepared
     return prepared
 
 
-def _order(parts: parameter_lists.Parts, submit: Submit, prepared: Prepared) -> _Order:
+def _order(parts: parameter_lists.Parts, submit: Submit, prepared: PreparedSubmission) -> _Order:
     return _Order(submit, prepared, _kept(parts, submit, prepared.jobs))
 
 
 def _kept(
     parts: parameter_lists.Parts, submit: Submit, jobs: Sequence[Read]
-) -> dict[int, tuple[parameter_lists.Part, ...]]:
+) -> dict[int, tuple[parameter_lists.KeptPart, ...]]:
     places = [each.job for each in submit.lists]
     if len(set(places)) < len(places) or any(not 0 <= place < len(jobs) for place in places):
         raise Rejected(
@@ -294,7 +296,7 @@ async def _store_alone(
         if not kind.is_array
     }
     born = [
-        job.Born(job_id, tq_ids[kind], read.name or kind.called, *given[kind])
+        job.NewJob(job_id, tq_ids[kind], read.name or kind.called, *given[kind])
         for read, job_id in jobs
         if (kind := read.kind) in given
     ]
@@ -319,7 +321,7 @@ def _predecessors(kinds: Iterable[Kind]) -> dict[Kind, Predecessors]:
     return {kind: each for kind, each in found.items() if each is not None}
 
 
-def _waiting(prepared: Prepared, first: int) -> dict[Predecessors, Ranges]:
+def _waiting(prepared: PreparedSubmission, first: int) -> dict[Predecessors, Ranges]:
     """Return the jobs of a submission, whose ids begin at `first`, by what they wait for."""
     waiting: dict[Predecessors, list[tuple[int, int]]] = {}
     for kind in map(_KIND, prepared.jobs):
@@ -329,15 +331,15 @@ def _waiting(prepared: Prepared, first: int) -> dict[Predecessors, Ranges]:
     return {each: joined(jobs) for each, jobs in waiting.items()}
 
 
-def _parts(order: _Order) -> Iterable[tuple[parameter_lists.Part, ...]]:
+def _parts(order: _Order) -> Iterable[tuple[parameter_lists.KeptPart, ...]]:
     return (order.kept.get(place, ()) for place in range(len(order.prepared.jobs)))
 
 
 def _swept(
-    read: Read, first: JobId, kept: tuple[parameter_lists.Part, ...], tq_ids: Mapping[Kind, TaskQueueId]
-) -> sweep.Born:
+    read: Read, first: JobId, kept: tuple[parameter_lists.KeptPart, ...], tq_ids: Mapping[Kind, TaskQueueId]
+) -> sweep.NewSweep:
     kind = read.kind
-    return sweep.Born(
+    return sweep.NewSweep(
         first=first,
         count=kind.jobs,
         description_id=first,

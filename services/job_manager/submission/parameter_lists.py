@@ -35,7 +35,7 @@ UNUSED_BYTES = 4 * PARAMETERS_LIMIT
 _decoder = msgspec.json.Decoder(list[str])
 
 
-class Part(msgspec.Struct, frozen=True):
+class KeptPart(msgspec.Struct, frozen=True):
     """A part that is kept: where, and of how many jobs. Each of its values is right by itself."""
 
     kept: int
@@ -46,7 +46,7 @@ class Part(msgspec.Struct, frozen=True):
     """Bytes of all values."""
 
 
-Parts = dict[CommandId, Part]
+Parts = dict[CommandId, KeptPart]
 
 
 async def keep(tx: Transaction, principal: Principal, message: AddChunks) -> None:
@@ -75,7 +75,7 @@ async def _keep(tx: Transaction, principal: Principal, message: AddChunks) -> No
     size = size_of(lists)
     await _check_room(tx, principal.owner, size)
     kept = await sweep.keep(tx, principal.owner, message.command_id, chunks, size)
-    part = Part(kept, count, {name: samples(values) for name, values in lists.items()}, size)
+    part = KeptPart(kept, count, {name: samples(values) for name, values in lists.items()}, size)
     answer = msgspec.json.encode(part).decode()
     await submission.take(tx, principal.owner, [Taken(message.command_id, digest, answer)])
 
@@ -124,14 +124,14 @@ async def find(tx: Transaction, owner: str, submits: Sequence[Submit]) -> Parts:
     found: Parts = {}
     for command_id, taken in (await submission.taken(tx, owner, named)).items():
         try:
-            found[command_id] = msgspec.json.decode(taken.answer, type=Part)
+            found[command_id] = msgspec.json.decode(taken.answer, type=KeptPart)
         except msgspec.ValidationError:
             continue
     unused = await sweep.unused(tx, [each.kept for each in found.values()])
     return {command_id: part for command_id, part in found.items() if part.kept in unused}
 
 
-def joined(parts: Parts, lists: LongLists, description: JobDescription) -> tuple[Part, ...]:
+def joined(parts: Parts, lists: LongLists, description: JobDescription) -> tuple[KeptPart, ...]:
     """Return the parts of one description, or raise what is wrong with them."""
     missing = [each for each in lists.parts if each not in parts]
     if missing or len(set(lists.parts)) < len(lists.parts):
@@ -157,7 +157,7 @@ def joined(parts: Parts, lists: LongLists, description: JobDescription) -> tuple
     return mine
 
 
-def _sampled(description: JobDescription, parts: Sequence[Part]) -> JobDescription:
+def _sampled(description: JobDescription, parts: Sequence[KeptPart]) -> JobDescription:
     """Return the description with the samples of its lists in place of the lists."""
     lists = {
         name: tuple(value for each in parts for value in each.samples[name]) for name in parts[0].samples

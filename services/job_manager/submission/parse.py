@@ -20,7 +20,7 @@ _decoder = msgspec.json.Decoder(JobDescription)
 _encoder = msgspec.json.Encoder()
 
 
-class Reader:
+class DescriptionReader:
     """Reads descriptions, those of kinds that it has seen at a glance."""
 
     def __init__(self) -> None:

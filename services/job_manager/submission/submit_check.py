@@ -14,11 +14,11 @@ from wms.job.reasons import Wait
 from wms.matching.ads import combined
 from wms.matching.grouping import Requirements
 from wms.messages.replies import Foreseen
-from wms.provisioning.demand import Wanted
+from wms.provisioning.demand import JobDemand
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import AdvertisedElement, ComputingElement, folded
 from wms.why.survey import fixed
-from wms.why.verdict import Place, verdicts
+from wms.why.verdict import ElementSupply, verdicts
 from wms.why.wait_tiers import contradiction, judge, standing
 
 FRESH_SECONDS = 1.0
@@ -37,7 +37,7 @@ class Foresight:
         self._segments = segments
         self._clock = clock
         self._looked_at = float("-inf")
-        self._places: list[Place] = []
+        self._places: list[ElementSupply] = []
         self._known: list[KnownElement] = []
         self._at_site: dict[str, list[ComputingElement]] = {}
         self._steady: set[tuple[Steady, bool]] = set()
@@ -66,7 +66,7 @@ class Foresight:
         known = [KnownElement(fixed(each.element), each.fresh) for each in elements]
         if known != self._known:
             self._known = known
-            self._places = [Place.of(each, PilotCounts()) for each in known]
+            self._places = [ElementSupply.of(each, PilotCounts()) for each in known]
             self._at_site = {}
             for each in known:
                 if each.fresh:
@@ -116,7 +116,7 @@ class Foresight:
             self._bytes = 0
 
     def _is_reached(self, requirements: Requirements) -> bool:
-        wanted = Wanted(requirements)
+        wanted = JobDemand(requirements)
         return any(not wanted.obstacles(element) for element in self._near(requirements.sites))
 
     def _near(self, sites: Iterable[str]) -> Iterable[ComputingElement]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from wms.db import limit, waiting_limits
 from wms.db.database import Database, Transaction
-from wms.db.waiting_limits import Locked, Room, Whose
+from wms.db.waiting_limits import LockedRooms, WaitingRoom, Whose
 from wms.errors import Rejected
 from wms.ids import CommandId
 
@@ -68,7 +68,7 @@ class Admission:
 class _Desk:
     """The rooms that one batch of submissions of one owner takes from."""
 
-    def __init__(self, rules: Mapping[Whose, _Rule], locked: Locked) -> None:
+    def __init__(self, rules: Mapping[Whose, _Rule], locked: LockedRooms) -> None:
         self.rooms = dict(locked.rooms)
         self._rules = rules
         self._at = locked.at
@@ -80,7 +80,7 @@ class _Desk:
         for whose, rule in self._rules.items():
             if self._doubtful(whose, rule, size):
                 left = rule.most - await waiting_limits.waiting(tx, whose) - self._admitted
-                self.rooms[whose] = Room(left, self._at)
+                self.rooms[whose] = WaitingRoom(left, self._at)
                 self._counted.add(whose)
             left = self.rooms[whose].left
             if size > left:

@@ -13,13 +13,13 @@ from tests.contract.dispatch import fake_batch, fake_condor
 from tests.middleware import Sites
 from tests.waiting import eventually
 from wms.dispatch.arc import ArcDispatcher
-from wms.dispatch.arc_rest import Element
-from wms.dispatch.htcondor import HTCondorDispatcher, Pool
+from wms.dispatch.arc_rest import ArcEndpoint
+from wms.dispatch.htcondor import CondorPool, HTCondorDispatcher
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.lsf import LsfCluster, LsfDispatcher
-from wms.dispatch.pbs import PbsDispatcher, Server
-from wms.dispatch.policy import Policy
-from wms.dispatch.port import Dispatcher, Order, Request, Sighting
+from wms.dispatch.pbs import PbsDispatcher, PbsServer
+from wms.dispatch.policy import JobPolicy
+from wms.dispatch.port import Dispatcher, PilotRequest, PilotSighting, Request
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.ids import PilotId
 
@@ -54,11 +54,11 @@ class Ground(Protocol):
 
 
 def order(
-    program: str = WAITS, name: str = "", request: Request | None = None, policy: Policy | None = None
-) -> Order:
+    program: str = WAITS, name: str = "", request: Request | None = None, policy: JobPolicy | None = None
+) -> PilotRequest:
     """Return the order of a pilot of a name that no other has: clusters remember."""
     name = name or f"p-{uuid.uuid4().hex[:12]}"
-    return Order(
+    return PilotRequest(
         pilot_id=PilotId(name),
         site="S",
         ce="c",
@@ -66,19 +66,19 @@ def order(
         config=program,
         token=f"t0ken-of-{name}",
         request=request or Request(),
-        policy=policy or Policy(),
+        policy=policy or JobPolicy(),
     )
 
 
-async def look(dispatcher: Dispatcher, name: str) -> Sighting:
+async def look(dispatcher: Dispatcher, name: str) -> PilotSighting:
     (sighting,) = await dispatcher.follow([PilotId(name)])
     return sighting
 
 
-async def seen(ground: Ground, dispatcher: Dispatcher, name: str, *states: str) -> Sighting:
+async def seen(ground: Ground, dispatcher: Dispatcher, name: str, *states: str) -> PilotSighting:
     """Wait until a pilot is in one of the states; return how it is then."""
 
-    async def there() -> Sighting | None:
+    async def there() -> PilotSighting | None:
         sighting = await look(dispatcher, name)
         return sighting if sighting.state in states else None
 
@@ -87,7 +87,7 @@ async def seen(ground: Ground, dispatcher: Dispatcher, name: str, *states: str) 
     return found
 
 
-async def over(ground: Ground, dispatcher: Dispatcher, name: str) -> Sighting:
+async def over(ground: Ground, dispatcher: Dispatcher, name: str) -> PilotSighting:
     return await seen(ground, dispatcher, name, "Done", "Failed", "Aborted")
 
 
@@ -158,8 +158,8 @@ class ArcGround:
     def unreachable(self) -> ArcDispatcher:
         return ArcDispatcher(self.element("https://localhost:9/arex", "main"), SHELL)
 
-    def element(self, url: str, queue: str) -> Element:
-        return Element(url=url, queue=queue, authorities=self._told["authority"], **self._by)
+    def element(self, url: str, queue: str) -> ArcEndpoint:
+        return ArcEndpoint(url=url, queue=queue, authorities=self._told["authority"], **self._by)
 
     async def clear(self) -> None:
         """End its jobs: they would run on in the cluster behind it for an hour."""
@@ -177,10 +177,10 @@ class FakeHTCondorGround:
         self._environment = fake_condor.install(place / "bin")
 
     def dispatcher(self) -> HTCondorDispatcher:
-        return HTCondorDispatcher(Pool(), self.place, SHELL, self._environment)
+        return HTCondorDispatcher(CondorPool(), self.place, SHELL, self._environment)
 
     def unreachable(self) -> HTCondorDispatcher:
-        return HTCondorDispatcher(Pool(schedd="away"), self.place, SHELL, self._environment)
+        return HTCondorDispatcher(CondorPool(schedd="away"), self.place, SHELL, self._environment)
 
     async def clear(self) -> None:
         await self.dispatcher().cancel([PilotId(place.name) for place in self.place.glob("*")])
@@ -196,11 +196,11 @@ class FakePbsGround:
         self.queue = place / "bin" / "queue"
         self._environment = fake_batch.install(place / "bin")
 
-    def dispatcher(self, server: Server | None = None) -> PbsDispatcher:
-        return PbsDispatcher(server or Server(), self.place, SHELL, self._environment)
+    def dispatcher(self, server: PbsServer | None = None) -> PbsDispatcher:
+        return PbsDispatcher(server or PbsServer(), self.place, SHELL, self._environment)
 
     def unreachable(self) -> PbsDispatcher:
-        return self.dispatcher(Server(server="away"))
+        return self.dispatcher(PbsServer(server="away"))
 
     async def clear(self) -> None:
         await self.dispatcher().cancel(await self.dispatcher().alive())
@@ -242,7 +242,7 @@ class PbsOverSlurmGround:
         return self._dispatcher(away(self.sites, "alpha", self.place), self.place / "gone")
 
     def _dispatcher(self, configuration: Path, place: Path) -> PbsDispatcher:
-        return PbsDispatcher(Server(), place, SHELL, {**ENVIRONMENT, "SLURM_CONF": str(configuration)})
+        return PbsDispatcher(PbsServer(), place, SHELL, {**ENVIRONMENT, "SLURM_CONF": str(configuration)})
 
     async def clear(self) -> None:
         self.sites.run("alpha", "scancel", "--me")

@@ -11,17 +11,17 @@ import pytest
 from tests.contract.dispatch.grounds import ENDS, FakeLsfGround, FakePbsGround, look, order, over
 from wms.dispatch import lsf, pbs
 from wms.dispatch.batch import BatchJob
-from wms.dispatch.policy import Policy
-from wms.dispatch.port import Dispatcher, Order, Request
+from wms.dispatch.policy import JobPolicy
+from wms.dispatch.port import Dispatcher, PilotRequest, Request
 from wms.errors import Unavailable
 from wms.job.reasons import Code
 
-POLICY = Policy(vo="lhcb", owner_groups=("user", "prod"), cpu_seconds=500, hosts='other.OS == "SLC"')
+POLICY = JobPolicy(vo="lhcb", owner_groups=("user", "prod"), cpu_seconds=500, hosts='other.OS == "SLC"')
 ME = pwd.getpwuid(os.geteuid()).pw_name
 
 
 async def options_of(
-    ground: FakePbsGround | FakeLsfGround, dispatcher: Dispatcher, pilot: Order
+    ground: FakePbsGround | FakeLsfGround, dispatcher: Dispatcher, pilot: PilotRequest
 ) -> dict[str, Any]:
     (sent,) = await dispatcher.send([pilot])
     assert sent.state == "Submitted", sent.reason
@@ -46,7 +46,7 @@ async def test_a_pbs_job_gets_what_it_asks_for_and_shows_what_its_jobs_require(
     attributes = {"file": "5gb", "-W": "group_list=grid"}
     request = Request(cores=3, memory_mb=900, walltime_seconds=601, constraint="ib", attributes=attributes)
     pilot = order(ENDS, f"p-of-a-longer-name-{flavour}", request, POLICY)
-    dispatcher = ground.dispatcher(pbs.Server(flavour, queue="long", account="grid", name_length=15))
+    dispatcher = ground.dispatcher(pbs.PbsServer(flavour, queue="long", account="grid", name_length=15))
     options = await options_of(ground, dispatcher, pilot)
     assert (options["-l"], options["-q"], options["-A"], options["-W"]) == (
         asked,

@@ -21,7 +21,7 @@ from tests.contract.dispatch.grounds import (
     seen,
 )
 from tests.waiting import eventually
-from wms.dispatch.policy import Policy
+from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import OUTPUT_LIMIT, Dispatcher
 from wms.errors import Unavailable
 from wms.ids import PilotId
@@ -129,7 +129,7 @@ async def test_a_pilot_is_told_who_it_is_and_has_a_place_of_its_own(ground: Grou
     assert pilot.pilot_id in place
 
 
-POLICY = Policy(
+POLICY = JobPolicy(
     vo="lhcb",
     owner_groups=("user", "prod"),
     cores=1,

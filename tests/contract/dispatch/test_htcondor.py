@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.dispatch.grounds import ENDS, WAITS, FakeHTCondorGround, look, order, over
-from wms.dispatch.policy import Policy
+from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import Request
 
 
@@ -32,7 +32,7 @@ async def test_a_pilot_gets_what_it_asks_for(condor: FakeHTCondorGround) -> None
 
 
 async def test_the_ad_of_a_batch_job_says_what_its_jobs_require(condor: FakeHTCondorGround) -> None:
-    policy = Policy(vo="lhcb", cpu_seconds=500, hosts='other.OS == "SLC"')
+    policy = JobPolicy(vo="lhcb", cpu_seconds=500, hosts='other.OS == "SLC"')
     dispatcher = condor.dispatcher()
     (sent,) = await dispatcher.send([order(ENDS, policy=policy)])
     job = json.loads((queue_of(condor) / f"{sent.reference}.job").read_text())

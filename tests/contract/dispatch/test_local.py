@@ -13,15 +13,15 @@ import pytest
 from tests.waiting import eventually
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.pilot_directories import KEPT_DIRECTORIES
-from wms.dispatch.port import Order, Sighting
+from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.ids import PilotId
 
 WAITS = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); signal.pause()"
 FAILS = "import sys; sys.exit('no broker answers')"
 
 
-def order(name: str) -> Order:
-    return Order(
+def order(name: str) -> PilotRequest:
+    return PilotRequest(
         pilot_id=PilotId(name), site="S", ce="c", slots=1, config="a = 1\n", token="t0ken-of-a-pilot"
     )
 
@@ -43,7 +43,7 @@ async def ended(dispatcher: LocalDispatcher) -> bool:
     return not await dispatcher.alive()
 
 
-async def look(dispatcher: LocalDispatcher, name: str) -> Sighting:
+async def look(dispatcher: LocalDispatcher, name: str) -> PilotSighting:
     (sighting,) = await dispatcher.follow([PilotId(name)])
     return sighting
 
@@ -100,7 +100,7 @@ async def test_a_pilot_never_sent_is_aborted(dispatcher: LocalDispatcher) -> Non
 async def test_a_killed_pilot_failed_by_its_signal(dispatcher: LocalDispatcher) -> None:
     (sent,) = await dispatcher.send([order("p1")])
     os.kill(int(sent.reference or 0), signal.SIGKILL)
-    seen: list[Sighting] = []
+    seen: list[PilotSighting] = []
 
     async def failed() -> bool:
         seen.append(await look(dispatcher, "p1"))
@@ -114,7 +114,7 @@ async def test_a_killed_pilot_failed_by_its_signal(dispatcher: LocalDispatcher) 
 async def test_a_pilot_that_fails_says_why_by_its_last_line(tmp_path: Path) -> None:
     dispatcher = running(FAILS, tmp_path)
     await dispatcher.send([order("p1")])
-    seen: list[Sighting] = []
+    seen: list[PilotSighting] = []
 
     async def failed() -> bool:
         seen.append(await look(dispatcher, "p1"))

@@ -11,7 +11,7 @@ from tests.waiting import eventually
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.dispatch.mapping import HostMapping
-from wms.dispatch.policy import Policy
+from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import Request
 from wms.provisioning.host_requirements import host_requirements
 
@@ -36,7 +36,7 @@ async def test_a_pilot_gets_what_it_asks_for(slurm: SlurmGround) -> None:
 
 
 async def test_the_comment_of_a_batch_job_says_what_its_jobs_require(slurm: SlurmGround) -> None:
-    pilot = order(WAITS, policy=Policy(vo="lhcb", owner_groups=("user",), cpu_seconds=500))
+    pilot = order(WAITS, policy=JobPolicy(vo="lhcb", owner_groups=("user",), cpu_seconds=500))
     (sent,) = await slurm.dispatcher().send([pilot])
     job = slurm.sites.run("alpha", "scontrol", "-o", "show", "job", str(sent.reference))
     assert "Comment=wms vo=lhcb; owner_groups=user; cpu_seconds=500" in job
