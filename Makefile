@@ -13,7 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-setup: $(STAMP) ## a virtual environment from the hashed lock file
+setup: $(STAMP) ## a virtual environment from the hashed lock file, and the hook that reads commit subjects
+	@test ! -e .git || git config core.hooksPath .githooks
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "wms needs Python 3.11, 3.12 or 3.13 on the PATH"; exit 1; }
