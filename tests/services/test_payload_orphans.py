@@ -27,7 +27,7 @@ _ids = count(1)
 AGENT = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from services.job_agent import shepherd
+from services.job_agent.payload import shepherd
 from services.job_agent.payload.run import Workplace
 from wms.jobdesc.description import JobDescription
 from wms.transfer import open_store

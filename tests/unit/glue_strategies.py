@@ -64,9 +64,7 @@ def services(draw: st.DrawFn) -> glue2.Service:
         **draw(said(glue2.SERVICE)),
         endpoints=draw(_records(glue2.Endpoint, glue2.ENDPOINT, "endpoint")),
         shares=tuple(
-            glue2.ComputingShare(
-                id=f"urn:share:{n}", **draw(said(glue2.SHARE)), rules=draw(KINDS[ValueKind.TEXTS])
-            )
+            glue2.Share(id=f"urn:share:{n}", **draw(said(glue2.SHARE)), rules=draw(KINDS[ValueKind.TEXTS]))
             for n in range(draw(st.integers(0, 3)))
         ),
         managers=managers,

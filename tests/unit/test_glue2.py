@@ -56,11 +56,7 @@ def test_free_slots_of_shares_over_the_same_machines_are_not_added_up():
 def test_free_slots_are_the_most_that_a_share_sees_where_the_manager_does_not_count():
     service = glue2.Service(
         id="s",
-        shares=(
-            glue2.ComputingShare(id="a", free_slots=7),
-            glue2.ComputingShare(id="b", free_slots=5),
-            glue2.ComputingShare(id="c"),
-        ),
+        shares=(glue2.Share(id="a", free_slots=7), glue2.Share(id="b", free_slots=5), glue2.Share(id="c")),
         managers=(glue2.Manager(id="m", total_slots=10),),
     )
     assert glue2.free_slots(service) == 7
@@ -101,7 +97,7 @@ def test_what_must_be_told_and_is_not_known_is_told_by_its_placeholder():
                 id="urn:s",
                 managers=(glue2.Manager(id="urn:m"),),
                 environments=(glue2.Environment(id="urn:e", manager="urn:m"),),
-                shares=(glue2.ComputingShare(id="urn:q", max_wall_seconds=UNLIMITED),),
+                shares=(glue2.Share(id="urn:q", max_wall_seconds=UNLIMITED),),
             )
         ]
     )

@@ -12,7 +12,7 @@ from wms.glue import ldif, versions
 from wms.glue.ad import attributes
 from wms.glue.arc_json import read_arc_json
 from wms.glue.glue1 import GlueComputingElement
-from wms.glue.glue2 import ComputingShare, Endpoint, Environment, Manager, Service
+from wms.glue.glue2 import Endpoint, Environment, Manager, Service, Share
 from wms.glue.glue2_xml import read_xml, write_xml
 from wms.glue.offer import takes_jobs
 
@@ -62,9 +62,9 @@ def a_service() -> Service:
         id="urn:s",
         endpoints=(endpoint("e1", "ce01"), endpoint("e2", "ce02"), endpoint("e3", "ce03")),
         shares=(
-            ComputingShare(id="s1", name="long", queue="long", endpoints=("e1",), environments=("x1",)),
-            ComputingShare(id="s2", name="long", queue="long", endpoints=("e2", "e3"), environments=("x2",)),
-            ComputingShare(id="s3", name="short", queue="short", endpoints=("e3",), environments=("x2",)),
+            Share(id="s1", name="long", queue="long", endpoints=("e1",), environments=("x1",)),
+            Share(id="s2", name="long", queue="long", endpoints=("e2", "e3"), environments=("x2",)),
+            Share(id="s3", name="short", queue="short", endpoints=("e3",), environments=("x2",)),
         ),
         managers=(
             Manager(id="m1", product_name="condor", total_slots=10),

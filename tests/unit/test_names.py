@@ -7,6 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TWICE = {
     "Client": "wms.client has it for asyncio, and wms.client.sync with the same methods for programs that block",
+    "Share": "wms.glue.glue2 writes its classes under the names that GLUE 2.0 gives them; the other travels in a reply",
     "Config": "each service's config module has one, which its host and the generated pages find by this name",
 }
 """Names that stand in several modules, and why."""

@@ -6,7 +6,7 @@ and `draining` into its endpoints. Both hold.
 
 from collections.abc import Sequence
 
-from wms.glue.glue2 import ComputingShare, Endpoint, Environment, Manager, Service
+from wms.glue.glue2 import Endpoint, Environment, Manager, Service, Share
 
 PREFERRED = ("org.nordugrid.arcrest", "org.ogf.glue.emies.activitycreation")
 CREATION = "executionmanagement.jobcreation"
@@ -14,7 +14,7 @@ _STATES = ("production", "queueing", "draining", "closed")
 """The better first; what nobody says is the first."""
 
 
-def endpoints_of(service: Service, shares: Sequence[ComputingShare]) -> list[Endpoint]:
+def endpoints_of(service: Service, shares: Sequence[Share]) -> list[Endpoint]:
     """Return the endpoints that shares' jobs are sent to, the one to use first: of those that work best the most preferred.
 
     They are those that shares and endpoints link to each other; all of the service where nothing is linked. Others than those that
@@ -28,7 +28,7 @@ def endpoints_of(service: Service, shares: Sequence[ComputingShare]) -> list[End
     return sorted(linked or service.endpoints, key=_worth)
 
 
-def serving_state(shares: Sequence[ComputingShare], endpoints: Sequence[Endpoint]) -> str:
+def serving_state(shares: Sequence[Share], endpoints: Sequence[Endpoint]) -> str:
     """Return the state of a queue: the worse of its share's own, and of the best of the endpoints to it."""
     own = min(shares, key=lambda share: (bool(share.rules), share.id)).serving_state
     best = min((_state(each) for each in endpoints), key=_rank, default="")
@@ -36,14 +36,14 @@ def serving_state(shares: Sequence[ComputingShare], endpoints: Sequence[Endpoint
     return max((own, best), key=lambda state: (_rank(state), bool(state)))
 
 
-def manager_of(service: Service, shares: Sequence[ComputingShare]) -> Manager:
+def manager_of(service: Service, shares: Sequence[Share]) -> Manager:
     """Return the manager whose machines shares use; the first of the service where none is linked."""
     used = {each.manager for each in environments_of(service, shares)}
     linked = [each for each in service.managers if each.id in used]
     return next(iter([*linked, *service.managers]), Manager(id=""))
 
 
-def environments_of(service: Service, shares: Sequence[ComputingShare]) -> list[Environment]:
+def environments_of(service: Service, shares: Sequence[Share]) -> list[Environment]:
     """Return the environments that shares and they link to each other."""
     ids, wanted = {share.id for share in shares}, {each for share in shares for each in share.environments}
     return [each for each in service.environments if each.id in wanted or ids & set(each.shares)]

@@ -17,11 +17,11 @@ from wms.glue.attribute import Attribute, fields, required
 from wms.glue.glue2 import (
     Application,
     Benchmark,
-    ComputingShare,
     Endpoint,
     Environment,
     Manager,
     Service,
+    Share,
     ToStorageService,
 )
 
@@ -32,7 +32,7 @@ ENTITIES_LIMIT = 100_000
 KINDS = {
     "ComputingService": "Service",
     "ComputingEndpoint": "Endpoint",
-    "ComputingShare": "ComputingShare",
+    "ComputingShare": "Share",
     "ComputingManager": "Manager",
     "ExecutionEnvironment": "Resource",
     "ApplicationEnvironment": "ApplicationEnvironment",
@@ -45,7 +45,7 @@ KINDS = {
 
 
 class Entity(Struct):
-    """One entity; `links` by what they lead to: `Service`, `Endpoint`, `ComputingShare`, `Manager`, `Resource`, ..."""
+    """One entity; `links` by what they lead to: `Service`, `Endpoint`, `Share`, `Manager`, `Resource`, ..."""
 
     kind: str
     texts: dict[str, list[str]] = field(default_factory=dict)
@@ -137,8 +137,8 @@ class _Graph:
             rules=_rules(self._related("AccessPolicy", entity)),
         )
 
-    def _share(self, entity: Entity) -> ComputingShare:
-        return ComputingShare(
+    def _share(self, entity: Entity) -> Share:
+        return Share(
             id=entity.id,
             **_said(glue2.SHARE, entity),
             endpoints=self._ids("ComputingEndpoint", entity),

@@ -62,7 +62,7 @@ ENDPOINT = (
 )
 
 
-class ComputingShare(Struct, frozen=True, kw_only=True):
+class Share(Struct, frozen=True, kw_only=True):
     """A part of the resources under one policy, in practice a queue, or a queue for one VO."""
 
     id: str
@@ -318,7 +318,7 @@ class Service(Struct, frozen=True, kw_only=True):
     suspended_jobs: Quantity = UNKNOWN
     pre_lrms_waiting_jobs: Quantity = UNKNOWN
     endpoints: tuple[Endpoint, ...] = ()
-    shares: tuple[ComputingShare, ...] = ()
+    shares: tuple[Share, ...] = ()
     managers: tuple[Manager, ...] = ()
     environments: tuple[Environment, ...] = ()
     applications: tuple[Application, ...] = ()
@@ -349,9 +349,9 @@ def free_slots(service: Service) -> int | None:
     )
 
 
-def by_queue(shares: Sequence[ComputingShare]) -> dict[str, list[ComputingShare]]:
+def by_queue(shares: Sequence[Share]) -> dict[str, list[Share]]:
     """Return the shares of each queue: ARC publishes one of the queue, and one for each VO that may use it."""
-    queues: dict[str, list[ComputingShare]] = {}
+    queues: dict[str, list[Share]] = {}
     for share in shares:
         queues.setdefault(share.queue or share.name or share.id, []).append(share)
     return queues

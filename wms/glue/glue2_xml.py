@@ -16,7 +16,7 @@ from wms.errors import Rejected
 from wms.glue import glue2
 from wms.glue.attribute import Attribute, texts
 from wms.glue.entity import ENTITIES_LIMIT, SIZE_LIMIT, services
-from wms.glue.glue2 import ComputingShare, Endpoint, Environment, Service, ToStorageService
+from wms.glue.glue2 import Endpoint, Environment, Service, Share, ToStorageService
 from wms.glue.tree import DEPTH_LIMIT, TreeNode, entities
 
 NAMESPACE = "http://schemas.ogf.org/glue/2009/03/spec_2.0_r1"
@@ -158,7 +158,7 @@ def _endpoints(root: Element, service: Service) -> None:
 
 def _shares(root: Element, service: Service) -> None:
     for each in service.shares:
-        element = _entity(root, "ComputingShare", "ComputingShare", each, glue2.SHARE)
+        element = _entity(root, "ComputingShare", "Share", each, glue2.SHARE)
         _associate(
             element,
             Endpoint=each.endpoints,
@@ -197,13 +197,13 @@ def _policies(root: Element, service: Service) -> None:
         _policy(root, "MappingPolicy", share, Share=[share.id], Domain=[_UNNAMED_DOMAIN])
 
 
-def _policy(root: Element, kind: str, of: Endpoint | ComputingShare, **links: Iterable[str]) -> None:
+def _policy(root: Element, kind: str, of: Endpoint | Share, **links: Iterable[str]) -> None:
     for identifier in _policy_ids(of):
         rules = [("Rule", rule) for rule in of.rules]
         _associate(_add(root, kind, identifier, "Policy", [("Scheme", "basic"), *rules]), **links)
 
 
-def _policy_ids(of: Endpoint | ComputingShare) -> list[str]:
+def _policy_ids(of: Endpoint | Share) -> list[str]:
     return [f"{of.id}:policy"] if of.rules else []
 
 

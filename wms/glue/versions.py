@@ -15,11 +15,11 @@ from wms.glue.glue1 import StorageBinding as Binding1
 from wms.glue.glue2 import (
     Application,
     Benchmark,
-    ComputingShare,
     Endpoint,
     Environment,
     Manager,
     Service,
+    Share,
     ToStorageService,
 )
 from wms.glue.quantity import UNKNOWN, Quantity, known, least
@@ -42,9 +42,9 @@ def elements(service: Service) -> list[GlueComputingElement]:
     ]
 
 
-def _apart(service: Service, shares: Sequence[ComputingShare]) -> dict[tuple[str, str], list[ComputingShare]]:
+def _apart(service: Service, shares: Sequence[Share]) -> dict[tuple[str, str], list[Share]]:
     """Return shares that are called alike by the manager and the host that each is linked to."""
-    found: dict[tuple[str, str], list[ComputingShare]] = {}
+    found: dict[tuple[str, str], list[Share]] = {}
     for each in shares:
         doors = endpoints_of(service, [each])
         host = host_of(doors[0].url) if doors else ""
@@ -52,7 +52,7 @@ def _apart(service: Service, shares: Sequence[ComputingShare]) -> dict[tuple[str
     return found
 
 
-def _element(service: Service, queue: str, shares: Sequence[ComputingShare]) -> GlueComputingElement:
+def _element(service: Service, queue: str, shares: Sequence[Share]) -> GlueComputingElement:
     """Return the element of a queue."""
     own = min(shares, key=lambda share: (bool(share.rules), share.id))
     manager = manager_of(service, shares)
@@ -106,14 +106,14 @@ def _plus(grid: Quantity, local: Quantity) -> Quantity:
     return UNKNOWN if ours is None else ours + (others or 0)
 
 
-def _free(service: Service, manager: Manager, shares: Sequence[ComputingShare]) -> Quantity:
+def _free(service: Service, manager: Manager, shares: Sequence[Share]) -> Quantity:
     seen = max((free for each in shares if (free := known(each.free_slots)) is not None), default=None)
     left = manager.free_slots if len(service.managers) > 1 else glue2.free_slots(service)
     told = [each for each in (seen, left) if each is not None]
     return min(told) if told else UNKNOWN
 
 
-def _hosts(service: Service, shares: Sequence[ComputingShare]) -> GlueHosts:
+def _hosts(service: Service, shares: Sequence[Share]) -> GlueHosts:
     """Return what the environments of a queue have in common, which is the least that any of them has."""
     found = environments_of(service, shares) or list(service.environments)
     if not found:
@@ -244,8 +244,8 @@ def _share_id(root: str, element: GlueComputingElement) -> str:
     return f"{root}:share:{element.name}"
 
 
-def _share(root: str, door: str, element: GlueComputingElement) -> ComputingShare:
-    return ComputingShare(
+def _share(root: str, door: str, element: GlueComputingElement) -> Share:
+    return Share(
         id=_share_id(root, element),
         name=element.name,
         queue=element.name,
