@@ -16,8 +16,8 @@ from bench.store import Store, describe, store
 from bench.validity import InvalidError
 from bench.workload import VO, Queue, Shape, make_queues
 from services.job_manager.submission.accept import ReceivedSubmission, Submissions
-from services.job_manager.submission.submit_check import Foresight
-from services.job_manager.submission.waiting_limits import Admission
+from services.job_manager.submission.submit_check import SubmitCheck
+from services.job_manager.submission.waiting_limits import WaitingQuota
 from wms.auth.principal import Principal
 from wms.db import offset
 from wms.ids import CommandId
@@ -77,7 +77,7 @@ async def measure(at: Store, kinds: Sequence[Queue], runs: int, in_flight: int =
 
 def taking(at: Store) -> Submissions:
     """Return the job manager's handler of submissions."""
-    return Submissions(DEFAULT_SEGMENTS, Foresight(DEFAULT_SEGMENTS), Admission(at.db))
+    return Submissions(DEFAULT_SEGMENTS, SubmitCheck(DEFAULT_SEGMENTS), WaitingQuota(at.db))
 
 
 def submit_of(rng: random.Random, queues: Sequence[Queue], jobs: int) -> Sent:

@@ -15,7 +15,7 @@ from bench.validity import InvalidError, Match
 from bench.workload import POPULATION, SHARING, VO, Pilot
 from services.matcher.ads import Elements
 from services.matcher.index_sync import IndexSync
-from services.matcher.limit_gate import Gate
+from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching, leeway_for
 from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys, SignedOrder
@@ -92,7 +92,7 @@ class Matcher:
         self.index.set_part(*part)
         self._feed = IndexSync(db, self.nowhere, self.index, NOTICES)
         self.elements = Elements(db, self.index)
-        gate = Gate(self.index, time.monotonic)
+        gate = LimitGate(self.index, time.monotonic)
         self._matching = Matching(
             self.index,
             gate,

@@ -12,7 +12,7 @@ import random
 import structlog
 
 from services.job_agent.kafka_link import KafkaLink
-from services.job_agent.leased_jobs import Holding, Holdings
+from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
 from services.job_agent.match_requests import MatchRequests
 from services.job_agent.node import NodeJudge
 from services.job_agent.offered import DecodedOffer
@@ -61,7 +61,7 @@ class Agent:
         self._link = link
         self._workplace = workplace
         pace = Prefetch(config.pilot.ahead_seconds)
-        self._holdings = Holdings(config.pilot.slots, memory_mb(config))
+        self._holdings = LeasedJobs(config.pilot.slots, memory_mb(config))
         self._reporter = Reporter(link, self._pilot_id, self._standing)
         self._node = NodeJudge(config, isolation=workplace.isolation_words)
         log.info("payloads", isolation=workplace.isolation_words)
@@ -284,7 +284,7 @@ class Agent:
         if self._draining:
             self._slots.give_back(self._holdings.line)
 
-    def _held(self, named: tuple[Held, ...]) -> list[Holding]:
+    def _held(self, named: tuple[Held, ...]) -> list[LeasedJob]:
         return [holding for held in named if (holding := self._holdings.get(held)) is not None]
 
     def _peek(self, peek: Peek) -> None:

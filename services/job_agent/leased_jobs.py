@@ -1,4 +1,4 @@
-"""What a pilot holds: jobs that it accepted, was granted or runs, and what they take of its node."""
+"""The jobs that a pilot has accepted, was granted or runs, and what they take of its node."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +12,7 @@ from wms.messages.site_inbox import Held
 PAST_LIMIT = 4_096
 
 
-class Holding(msgspec.Struct, kw_only=True, eq=False):
+class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
     """One job under one lease, from its acceptance on."""
 
     held: Held
@@ -40,23 +40,23 @@ class Holding(msgspec.Struct, kw_only=True, eq=False):
         return self.description.memory_mb or 0
 
 
-class Holdings:
+class LeasedJobs:
     """All that a pilot of so many slots and so much memory holds."""
 
     def __init__(self, slots: int, memory_mb: int) -> None:
         self._slots = slots
         self._memory_mb = memory_mb
-        self._all: dict[Held, Holding] = {}
-        self._line: list[Holding] = []
+        self._all: dict[Held, LeasedJob] = {}
+        self._line: list[LeasedJob] = []
         self._past: dict[Held, None] = {}
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def __iter__(self) -> Iterator[Holding]:
+    def __iter__(self) -> Iterator[LeasedJob]:
         return iter(list(self._all.values()))
 
-    def get(self, held: Held) -> Holding | None:
+    def get(self, held: Held) -> LeasedJob | None:
         """Return the holding, if it is still one."""
         return self._all.get(held)
 
@@ -64,10 +64,10 @@ class Holdings:
         """Whether it is held, or was: an offer that comes twice."""
         return held in self._all or held in self._past
 
-    def take(self, offered: DecodedOffer) -> Holding:
+    def take(self, offered: DecodedOffer) -> LeasedJob:
         """Hold an offered job."""
         held = offered.held
-        holding = self._all[held] = Holding(
+        holding = self._all[held] = LeasedJob(
             held=held,
             description=offered.description,
             fault=offered.fault,
@@ -78,7 +78,7 @@ class Holdings:
             del self._past[next(iter(self._past))]
         return holding
 
-    def drop(self, holding: Holding) -> None:
+    def drop(self, holding: LeasedJob) -> None:
         """Hold it no more."""
         self._all.pop(holding.held, None)
         if holding in self._line:
@@ -87,12 +87,12 @@ class Holdings:
     # --- what is taken ---
 
     @property
-    def running(self) -> list[Holding]:
+    def running(self) -> list[LeasedJob]:
         """Those whose payload was begun."""
         return [each for each in self._all.values() if each.payload is not None]
 
     @property
-    def granted(self) -> list[Holding]:
+    def granted(self) -> list[LeasedJob]:
         """Those under a lease, running or not."""
         return [each for each in self._all.values() if each.expires_at is not None]
 
@@ -123,12 +123,12 @@ class Holdings:
 
     # --- the line of those that may start ---
 
-    def make_ready(self, holding: Holding, now: float) -> None:
+    def make_ready(self, holding: LeasedJob, now: float) -> None:
         """Put a granted job into the line."""
         holding.ready_at = now
         self._line.append(holding)
 
-    def next_to_start(self) -> Holding | None:
+    def next_to_start(self) -> LeasedJob | None:
         """Take the first of the line out of it, if there is room for it now.
 
         Nobody is passed by, or a wide job would wait for ever.
@@ -139,7 +139,7 @@ class Holdings:
         holding.processors += self._more_for(holding)
         return holding
 
-    def _more_for(self, holding: Holding) -> int:
+    def _more_for(self, holding: LeasedJob) -> int:
         """Return how many slots more, which nobody else holds, a job that begins can use."""
         description = holding.description
         if description.min_processors is None or description.whole_node:
@@ -147,14 +147,14 @@ class Holdings:
         most = description.max_processors or self._slots
         return max(0, min(most - holding.processors, self._slots - self.processors))
 
-    def _fits(self, holding: Holding) -> bool:
+    def _fits(self, holding: LeasedJob) -> bool:
         running = self.running
         if not running:
             return True
         memory = sum(each.memory_mb for each in running) + holding.memory_mb
         return processors(running) + holding.processors <= self._slots and memory <= self._memory_mb
 
-    def stale(self, ahead: int, since: float) -> list[Holding]:
+    def stale(self, ahead: int, since: float) -> list[LeasedJob]:
         """Return who stands in the line behind its first `ahead` processors, and has since that time or before."""
         place, found = 0, []
         for each in self._line:
@@ -164,11 +164,11 @@ class Holdings:
         return found
 
     @property
-    def line(self) -> list[Holding]:
+    def line(self) -> list[LeasedJob]:
         """Who stands in the line."""
         return list(self._line)
 
 
-def processors(holdings: Iterable[Holding]) -> int:
+def processors(holdings: Iterable[LeasedJob]) -> int:
     """Return what these take together."""
     return sum(each.processors for each in holdings)

@@ -1,4 +1,4 @@
-"""Asking for jobs: one request at a time, sent again under its id until it is answered."""
+"""Match requests: one at a time, sent again under its id until it is answered."""
 
 import random
 import uuid
@@ -8,7 +8,7 @@ import msgspec
 import structlog
 
 from services.job_agent.kafka_link import KafkaLink
-from services.job_agent.leased_jobs import Holdings
+from services.job_agent.leased_jobs import LeasedJobs
 from services.job_agent.node import NodeJudge
 from services.job_agent.offered import DecodedOffer, read
 from services.job_agent.payload.shepherd import now
@@ -41,7 +41,7 @@ class MatchRequests:
     """What the pilot asks for, and when."""
 
     def __init__(
-        self, config: PilotConfig, link: KafkaLink, holdings: Holdings, pace: Prefetch, node: NodeJudge
+        self, config: PilotConfig, link: KafkaLink, holdings: LeasedJobs, pace: Prefetch, node: NodeJudge
     ) -> None:
         self._config = config
         self._link = link

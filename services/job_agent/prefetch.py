@@ -1,4 +1,4 @@
-"""How long jobs take here, and so how many may be fetched ahead: a bet that the next are like the last."""
+"""How many jobs to fetch ahead, by how long the last ones took."""
 
 from collections import deque
 from collections.abc import Iterable

@@ -7,7 +7,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from services.job_agent.leased_jobs import Holding, Holdings
+from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
 from services.job_agent.payload.outcome import agent_fault, not_begun, result_of
 from services.job_agent.payload.run import GRACE_SECONDS, Payload, PayloadOutcome, Workplace
 from services.job_agent.payload.shepherd import now
@@ -28,7 +28,7 @@ class Slots:
     def __init__(
         self,
         workplace: Workplace,
-        holdings: Holdings,
+        holdings: LeasedJobs,
         reporter: Reporter,
         pace: Prefetch,
         on_end: Callable[[], None],
@@ -39,7 +39,7 @@ class Slots:
         self._pace = pace
         self._on_end = on_end
         self._tasks: set[asyncio.Task[None]] = set()
-        self._running: set[Holding] = set()
+        self._running: set[LeasedJob] = set()
         """Those whose task will tell how they end."""
         self._over: list[Payload] = []
         self._cleaning: asyncio.Task[None] | None = None
@@ -47,7 +47,7 @@ class Slots:
 
     # --- leases ---
 
-    def on_each(self, holdings: list[Holding], action: Callable[[Holding], None]) -> None:
+    def on_each(self, holdings: list[LeasedJob], action: Callable[[LeasedJob], None]) -> None:
         """Do this to each; where it fails, only that job ends."""
         for holding in holdings:
             try:
@@ -56,7 +56,7 @@ class Slots:
                 log.exception("job failed in the agent", job=holding.held[0])
                 self._fail(holding, error)
 
-    def _fail(self, holding: Holding, error: Exception) -> None:
+    def _fail(self, holding: LeasedJob, error: Exception) -> None:
         """End one job for a fault of the agent's own, and say so once."""
         payload = holding.payload
         if payload is None or holding not in self._running:
@@ -64,7 +64,7 @@ class Slots:
         else:
             payload.kill(agent_fault(error), grace=0.0)
 
-    def grant(self, holding: Holding, until: float) -> None:
+    def grant(self, holding: LeasedJob, until: float) -> None:
         """A lease was granted, or goes on, until that time of the shepherd's clock."""
         # Answers may come in another order than their reports were sent in.
         fresh, holding.expires_at = holding.expires_at is None, max(until, holding.expires_at or 0.0)
@@ -77,7 +77,7 @@ class Slots:
         elif fresh:
             self._holdings.make_ready(holding, now())
 
-    def lose(self, holding: Holding) -> None:
+    def lose(self, holding: LeasedJob) -> None:
         """The lease is another's, or nobody's: stop at once, and say nothing more of it."""
         log.info(
             "lease lost", job=holding.held[0], epoch=holding.held[1], running=holding.payload is not None
@@ -88,7 +88,7 @@ class Slots:
         else:
             holding.payload.kill(LOST, grace=0.0, keep_output=False)
 
-    def kill(self, holding: Holding) -> None:
+    def kill(self, holding: LeasedJob) -> None:
         """Its user wants it ended; one that is not granted yet is ended when it is."""
         holding.kill_ordered = True
         if holding.payload is not None:
@@ -96,7 +96,7 @@ class Slots:
         elif holding.expires_at is not None:
             self._finish_unbegun(holding, KILLED)
 
-    def give_back(self, unbegun: list[Holding]) -> None:
+    def give_back(self, unbegun: list[LeasedJob]) -> None:
         """Let others have these, which were not begun; that costs the jobs none of their attempts."""
         for each in unbegun:
             self._holdings.drop(each)
@@ -104,7 +104,7 @@ class Slots:
             log.info("given back", jobs=len(unbegun))
             self._reporter.decline([each.held for each in unbegun])
 
-    def _finish_unbegun(self, holding: Holding, reason: Reason) -> None:
+    def _finish_unbegun(self, holding: LeasedJob, reason: Reason) -> None:
         self._reporter.finish(not_begun(holding.held, reason))
         self._holdings.drop(holding)
 
@@ -121,7 +121,7 @@ class Slots:
     def stop_all(self, reason: Reason, *, grace: float = GRACE_SECONDS, keep_output: bool = True) -> None:
         """End every payload that runs."""
 
-        def stop(holding: Holding) -> None:
+        def stop(holding: LeasedJob) -> None:
             if holding.payload is not None:
                 holding.payload.kill(reason, grace=grace, keep_output=keep_output)
 
@@ -132,7 +132,7 @@ class Slots:
         for task in self._tasks:
             task.cancel()
 
-    def _begin(self, holding: Holding) -> None:
+    def _begin(self, holding: LeasedJob) -> None:
         assert self.group is not None
         payload = self._workplace.payload(
             JobId(holding.held[0]),
@@ -146,7 +146,7 @@ class Slots:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, holding: Holding, payload: Payload) -> None:
+    async def _run(self, holding: LeasedJob, payload: Payload) -> None:
         async def tell(_: int) -> None:
             self._reporter.start(holding.held)
 
@@ -158,7 +158,7 @@ class Slots:
         self._end(holding, outcome)
         self._leave(payload)
 
-    def _end(self, holding: Holding, outcome: PayloadOutcome) -> None:
+    def _end(self, holding: LeasedJob, outcome: PayloadOutcome) -> None:
         if outcome.reason.code is Code.DONE:
             # One that failed at once says nothing of the others, and a node where all do must not ask for more and more.
             self._pace.ended(now() - holding.began_at)
@@ -171,7 +171,7 @@ class Slots:
         self.fill()
         self._on_end()
 
-    def _tell_end(self, holding: Holding, outcome: PayloadOutcome) -> None:
+    def _tell_end(self, holding: LeasedJob, outcome: PayloadOutcome) -> None:
         try:
             self._reporter.finish(result_of(holding.held, outcome))
         except Exception as error:

@@ -7,16 +7,16 @@ from services import fast_start
 from services.job_manager.commands import Commands, Reading, on_refused
 from services.job_manager.config import Config
 from services.job_manager.dependencies import Dependencies
-from services.job_manager.maintenance.housekeeping import Upkeep
-from services.job_manager.maintenance.lease_sweeper import Leases
+from services.job_manager.maintenance.housekeeping import Housekeeping
+from services.job_manager.maintenance.lease_sweeper import LeaseSweeper
 from services.job_manager.maintenance.retention import Retention
-from services.job_manager.maintenance.wait_reasons import Reasons
+from services.job_manager.maintenance.wait_reasons import WaitReasons
 from services.job_manager.queries.answer import Queries
 from services.job_manager.queries.answer import on_refused as on_query_refused
 from services.job_manager.reports import Reports
 from services.job_manager.submission.rates import Rates
-from services.job_manager.submission.submit_check import Foresight
-from services.job_manager.submission.waiting_limits import Admission
+from services.job_manager.submission.submit_check import SubmitCheck
+from services.job_manager.submission.waiting_limits import WaitingQuota
 from wms.bus.consumer import ConsumerPolicy
 from wms.messages import commands, reports
 from wms.messages import queries as asked
@@ -30,10 +30,10 @@ QUERY_SECONDS = 10.0
 
 async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
-    admission = Admission(host.db)
+    admission = WaitingQuota(host.db)
     await admission.refresh()
     segments = config.queues.cpu_segments
-    taking = Commands(segments, Foresight(segments), admission)
+    taking = Commands(segments, SubmitCheck(segments), admission)
     host.consume(
         "commands", commands.TOPIC, commands.Command, taking.handle,
         on_refused=on_refused,
@@ -59,13 +59,13 @@ async def build(host: Host, config: Config) -> None:
     )
     host.every("canaries", 1.0, partial(taking.canaries.look, host.patient_db))
     host.every("waiting-limits", 2.0, admission.refresh)
-    host.every("leases", 1.0, Leases(host.db, config.lease, time.monotonic).sweep)
+    host.every("leases", 1.0, LeaseSweeper(host.db, config.lease, time.monotonic).sweep)
     dependencies = Dependencies(host.patient_db)
     host.every("dependencies", 1.0, dependencies.look)
     host.every("idle-dependencies", 60.0, dependencies.forget_idle)
     newcomers = Newcomers(host.slices, over_sketches=True)
-    host.every("reasons", 2.0, Reasons(host.patient_db, newcomers).look)
-    upkeep = Upkeep(host.patient_db, config.queues, config.sandboxes)
+    host.every("reasons", 2.0, WaitReasons(host.patient_db, newcomers).look)
+    upkeep = Housekeeping(host.patient_db, config.queues, config.sandboxes)
     host.every("task-queues", 30.0, upkeep.remove_empty_queues)
     host.every("sandboxes", 600.0, upkeep.collect_sandboxes)
     retention = Retention(host.patient_db, config.retention)

@@ -1,4 +1,4 @@
-"""What administrators order while the system runs: shares, limits, sites. What they set holds until they reset it."""
+"""Orders of administrators: shares, limits, sites. What they set holds until they reset it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias

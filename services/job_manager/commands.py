@@ -8,8 +8,8 @@ from services.job_manager.answers import refuse
 from services.job_manager.maintenance.canaries import Canaries
 from services.job_manager.submission import parameter_lists
 from services.job_manager.submission.accept import ReceivedSubmission, Submissions
-from services.job_manager.submission.submit_check import Foresight
-from services.job_manager.submission.waiting_limits import Admission
+from services.job_manager.submission.submit_check import SubmitCheck
+from services.job_manager.submission.waiting_limits import WaitingQuota
 from wms.auth.principal import Principal
 from wms.bus.delivery import Delivery, Steps
 from wms.bus.slices import Slices
@@ -22,11 +22,11 @@ from wms.messages.commands import AddChunks, Command, Control, Submit
 class Commands:
     """Handles batches of commands."""
 
-    def __init__(self, segments: tuple[int, ...], foresight: Foresight, admission: Admission) -> None:
+    def __init__(self, segments: tuple[int, ...], foresight: SubmitCheck, admission: WaitingQuota) -> None:
         self._segments = segments
         self.submissions = Submissions(segments, foresight, admission)
         # Of its own: what is remembered of submissions belongs to the thread that prepares them.
-        self.canaries = Canaries(Submissions(segments, Foresight(segments), admission))
+        self.canaries = Canaries(Submissions(segments, SubmitCheck(segments), admission))
 
     async def handle(self, tx: Transaction, batch: list[Delivery[Command]]) -> None:
         """Carry out what users ask."""

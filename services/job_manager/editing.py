@@ -6,7 +6,7 @@ from typing import Self
 import msgspec
 
 from services.job_manager import dependants, dependencies
-from services.job_manager.job_batch import Ledger
+from services.job_manager.job_batch import JobBatch
 from wms.auth.principal import Principal
 from wms.db import description, task_queue
 from wms.db.database import Transaction
@@ -66,7 +66,9 @@ class Editing:
         """What changes, as histories tell it."""
         return in_words(self._changes)
 
-    async def apply(self, tx: Transaction, ledger: Ledger, moving: Moving) -> tuple[Moving, dict[JobId, str]]:
+    async def apply(
+        self, tx: Transaction, ledger: JobBatch, moving: Moving
+    ) -> tuple[Moving, dict[JobId, str]]:
         """Change the jobs; return those that are to move on, and why others are left as they are."""
         if self._moves_after:
             await dependencies.check(tx, self._principal, [self._new_predecessors()])

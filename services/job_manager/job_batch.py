@@ -1,4 +1,4 @@
-"""Jobs as they change within one transaction: locked once, moved in memory as often as the batch says, written once."""
+"""The jobs of one transaction as a unit of work: locked once, moved in memory, written once."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -23,7 +23,7 @@ _END = {"done": Event.FINISH, "failed": Event.FAIL, "killed": Event.KILL}
 """The step of the job that an attempt's end by its payload usually is."""
 
 
-class Ledger:
+class JobBatch:
     """The jobs of one batch, and what is to be written of them."""
 
     def __init__(self, jobs: dict[JobId, Job], now: datetime, lease_seconds: float) -> None:
@@ -39,7 +39,7 @@ class Ledger:
         self._lease_seconds = lease_seconds
 
     @classmethod
-    async def open(cls, tx: Transaction, job_ids: Iterable[JobId], lease_seconds: float) -> "Ledger":
+    async def open(cls, tx: Transaction, job_ids: Iterable[JobId], lease_seconds: float) -> "JobBatch":
         """Lock the jobs; those that do not exist are simply not there."""
         return cls(await job.lock(tx, job_ids), await tx.now(), lease_seconds)
 

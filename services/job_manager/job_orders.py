@@ -9,7 +9,7 @@ import msgspec
 from services.job_manager.answers import refuse
 from services.job_manager.dependants import Dependants
 from services.job_manager.editing import Editing, Moving
-from services.job_manager.job_batch import Ledger
+from services.job_manager.job_batch import JobBatch
 from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
 from wms.db import block, job, selection, submission
@@ -186,7 +186,7 @@ def _leave(left: Block, ranges: Sequence[Range], decide: Callable[[Job], Ordered
 
 
 async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Done) -> None:
-    ledger = await Ledger.open(tx, ids, 0.0)
+    ledger = await JobBatch.open(tx, ids, 0.0)
     stops: dict[Stop, list[Job]] = {}
     moving: Moving = []
     jobs = list(filter(None, map(ledger.job, ids)))
@@ -214,7 +214,7 @@ async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Do
         _tell_pilots(tx, jobs)
 
 
-async def _edited(tx: Transaction, ledger: Ledger, moving: Moving, editing: Editing, done: _Done) -> Moving:
+async def _edited(tx: Transaction, ledger: JobBatch, moving: Moving, editing: Editing, done: _Done) -> Moving:
     """Change what the jobs ask for; return those with which the changes go."""
     jobs = {found.job_id: found for found, _ in moving}
     left, refused = await editing.apply(tx, ledger, moving)
@@ -223,7 +223,7 @@ async def _edited(tx: Transaction, ledger: Ledger, moving: Moving, editing: Edit
     return left
 
 
-def _move(ledger: Ledger, found: Job, steps: Steps, control: Control) -> None:
+def _move(ledger: JobBatch, found: Job, steps: Steps, control: Control) -> None:
     ledger.move(found, steps)
     if control.action == "reschedule":
         ledger.again_from_scratch(found)

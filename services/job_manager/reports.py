@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import structlog
 
-from services.job_manager.job_batch import PAYLOADS, Held, Ledger
+from services.job_manager.job_batch import PAYLOADS, Held, JobBatch
 from services.job_manager.queries.peek import peeking
-from services.job_manager.usage_accounting import Charging
+from services.job_manager.usage_accounting import UsageAccounting
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
@@ -37,7 +37,7 @@ class Reports:
         """`orders` tell who asked for a running job's output; without them none is handed on."""
         self._orders = orders
         self._terms = terms
-        self._charging = Charging(half_life_hours)
+        self._charging = UsageAccounting(half_life_hours)
 
     async def handle(self, tx: Transaction, batch: list[Delivery[FromAgent]]) -> None:
         """Apply what the reports say and answer each."""
@@ -57,7 +57,7 @@ class Reports:
         going = [report.pilot_id for _, report in reports if report.state == "ended"]
         left_behind = await attempt.of_pilots(tx, going) if going else []
         named = {job_id for _, report in reports for job_id in _named(report)}
-        ledger = await Ledger.open(tx, named | set(left_behind), self._terms.lease_seconds)
+        ledger = await JobBatch.open(tx, named | set(left_behind), self._terms.lease_seconds)
         unfit = _unfit(ledger, (report for _, report in reports))
         recorded = await attempt.recorded(tx, list(_unheld(ledger, (report for _, report in reports))))
         for principal, report in reports:
@@ -75,7 +75,7 @@ class Reports:
         if self._orders is None or not self._orders.is_ticket(peeked.ticket, *peeking(peeked)):
             log.warning("output refused: nobody asked for it", pilot=peeked.pilot_id, job=peeked.job_id)
             return
-        ledger = await Ledger.open(tx, [peeked.job_id], 0.0)
+        ledger = await JobBatch.open(tx, [peeked.job_id], 0.0)
         if ledger.held((peeked.job_id, peeked.epoch), peeked.pilot_id) is None:
             return
         output = replies.JobOutput(
@@ -100,7 +100,7 @@ def _named(report: Report) -> Iterable[JobId]:
         yield result.job_id
 
 
-def _unfit(ledger: Ledger, reports: Iterable[Report]) -> list[tuple[PilotId, TaskQueueId]]:
+def _unfit(ledger: JobBatch, reports: Iterable[Report]) -> list[tuple[PilotId, TaskQueueId]]:
     """Return of which task queues pilots give jobs back, since their nodes do not do for them."""
     return [
         (report.pilot_id, found.tq_id)
@@ -122,7 +122,7 @@ async def _note_unfit(tx: Transaction, unfit: Sequence[tuple[PilotId, TaskQueueI
     await pilot.unfit(tx, found)
 
 
-def _unheld(ledger: Ledger, reports: Iterable[Report]) -> Iterator[tuple[JobId, Epoch, PilotId]]:
+def _unheld(ledger: JobBatch, reports: Iterable[Report]) -> Iterator[tuple[JobId, Epoch, PilotId]]:
     """Yield the results of attempts that are not, or not any more, their pilots': they may have been recorded before."""
     for report in reports:
         for result in report.finish:
@@ -133,7 +133,7 @@ def _unheld(ledger: Ledger, reports: Iterable[Report]) -> Iterator[tuple[JobId, 
 class _Applied:
     """One report applied to the ledger, and the answer that comes of it."""
 
-    def __init__(self, ledger: Ledger, report: Report, recorded: set[Held]) -> None:
+    def __init__(self, ledger: JobBatch, report: Report, recorded: set[Held]) -> None:
         self._ledger = ledger
         self._report = report
         self._before = recorded
@@ -246,7 +246,7 @@ def _has_run(result: Result) -> bool:
     return result.began and result.code not in (Code.NOT_STARTED, Code.INPUT_FAILED)
 
 
-def _take_back(ledger: Ledger, job_id: JobId, pilots: frozenset[PilotId]) -> None:
+def _take_back(ledger: JobBatch, job_id: JobId, pilots: frozenset[PilotId]) -> None:
     """A pilot that ended left this job behind."""
     found = ledger.job(job_id)
     if found is None or found.lease is None or found.lease.pilot_id not in pilots:

@@ -1,4 +1,4 @@
-"""Charges owners with what their jobs took, in the transaction that ends the attempts; where usage counts at all."""
+"""Charges owners with the usage of their jobs, in the transaction that ends the attempts. Nothing where usage has no weight."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ HOUR = 3_600.0
 _REMEMBERED = 100_000
 
 
-class Charging:
+class UsageAccounting:
     """Adds up wall time by processors; nothing is done where the half-life is 0."""
 
     def __init__(self, half_life_hours: float) -> None:

@@ -12,11 +12,11 @@ from services.matcher import ads
 from services.matcher.avoided_elements import AvoidedElements
 from services.matcher.config import Config
 from services.matcher.index_sync import IndexSync
-from services.matcher.limit_gate import Gate
+from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching
 from services.matcher.pilot_allowance import AskingPilots
-from services.matcher.policy_refresh import Rules
-from services.matcher.queue_parsing import Learning
+from services.matcher.policy_refresh import PolicyRefresh
+from services.matcher.queue_parsing import QueueParsing
 from services.matcher.queue_stats import QueueStatsWriter
 from wms.bus.consumer import ConsumerPolicy
 from wms.messages import ads as ad_messages
@@ -37,8 +37,8 @@ RULES_SECONDS = 5.0
 async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
     index = QueueIndex(law=config.matching.draw)
-    gate = Gate(index, time.monotonic)
-    rules = Rules(host.db, index, gate, time.monotonic, config.usage.half_life_hours)
+    gate = LimitGate(index, time.monotonic)
+    rules = PolicyRefresh(host.db, index, gate, time.monotonic, config.usage.half_life_hours)
     newcomers = Newcomers(host.slices)
     feed = IndexSync(host.db, host.kafka, index, host.notices, newcomers)
     elements = ads.Elements(host.db, index)
@@ -54,7 +54,7 @@ async def build(host: Host, config: Config) -> None:
     )
     host.every("pilots", PILOTS_SECONDS, pilots.refresh)
     host.add(feed)
-    host.add(Learning(feed, newcomers))
+    host.add(QueueParsing(feed, newcomers))
     host.show_probes("matcher.queue-feed", feed.inbox)
     feed.on_opened = gate.open
     standing = AvoidedElements(host.db, index)

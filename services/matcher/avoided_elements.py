@@ -1,4 +1,4 @@
-"""Keeps fresh which computing elements are avoided: their pilots get canaries alone."""
+"""Reads which computing elements are avoided, and tells the index: their pilots get canaries alone."""
 
 import structlog
 

@@ -1,4 +1,4 @@
-"""Keeps the index fresh: loaded from Postgres at the start, then led by the changes as they come.
+"""Keeps the queue index in step with Postgres: a load at the start, then the changes as they come.
 
 The feed is opened before the load, so that a job that began to wait during it is in one or in both. What a feed may
 still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue. Changes that no

@@ -1,4 +1,4 @@
-"""The gate that claims go through: what the limits let pass is claimed and counted in one transaction, the rest goes back.
+"""Claims jobs under limits: what has room is claimed and counted in one transaction, the rest goes back to the index.
 
 A key without room is closed in the index, so that nothing is drawn in vain, until whoever makes room says so, or until
 the next token of its bucket, or the next ad of its computing element. Jobs that no limit names, and all jobs where there are
@@ -50,7 +50,7 @@ class _Closed(NamedTuple):
     bound: StrictestLimit
 
 
-class Gate:
+class LimitGate:
     """The limits that one matcher keeps, and what is closed for them; `clock` tells monotonic seconds."""
 
     def __init__(self, index: QueueIndex, clock: Callable[[], float]) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import structlog
 
-from services.matcher.limit_gate import Gate
+from services.matcher.limit_gate import LimitGate
 from services.matcher.pilot_allowance import AskingPilots
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
@@ -80,7 +80,7 @@ class Matching:
     def __init__(
         self,
         index: QueueIndex,
-        gate: Gate,
+        gate: LimitGate,
         terms: LeaseTerms,
         retry_after_seconds: float,
         rng: np.random.Generator,

@@ -1,4 +1,4 @@
-"""What is known of the pilots that ask: that they are there, how many slots they were sent with, and what they have not accepted.
+"""How many more jobs each asking pilot may be offered: by its row, its slots, its open offers and its leases.
 
 A token alone is not enough to take jobs: it may be a copy, or its pilot may have ended. A pilot may have been offered so many jobs
 that it has not accepted: its slots, a few more, and more for jobs that it has done, since pilots of short jobs fetch ahead. Of those

@@ -1,10 +1,10 @@
-"""Keeps the rules fresh that a matcher goes by: read from Postgres when told that they changed, and every few seconds."""
+"""Reads shares, limits and rights from Postgres when they changed, and every few seconds."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
-from services.matcher.limit_gate import Gate
+from services.matcher.limit_gate import LimitGate
 from wms.db import limit, share, task_queue, usage
 from wms.db.database import Database, Transaction
 from wms.db.limit import Leased
@@ -21,14 +21,14 @@ COUNT_AGAIN_SECONDS = 30.0
 PASSES = 100
 
 
-class Rules:
+class PolicyRefresh:
     """Shares, limits and usage, as they are in the database; `clock` tells monotonic seconds."""
 
     def __init__(
         self,
         db: Database,
         index: QueueIndex,
-        gate: Gate,
+        gate: LimitGate,
         clock: Callable[[], float],
         half_life_hours: float = 0.0,
     ) -> None:

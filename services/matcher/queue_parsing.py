@@ -1,4 +1,4 @@
-"""Adds queues to the index whose requirements take long to parse: each when it is parsed, their jobs some queues at a time."""
+"""Parses long requirements beside the loop, and adds their queues to the index one by one."""
 
 import time
 
@@ -15,7 +15,7 @@ CATCH_UP_SECONDS = 0.5
 """The jobs of queues that were added are read so often at most."""
 
 
-class Learning:
+class QueueParsing:
     """Takes the newcomers of a feed one by one."""
 
     name = "queue-learning"

@@ -1,4 +1,4 @@
-"""Says how task queues do: what this matcher has in memory and others would have to count, written when it changes."""
+"""Writes statistics of task queues from the matcher's memory when they change, so that nobody else counts jobs."""
 
 import time
 from collections import Counter

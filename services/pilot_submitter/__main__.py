@@ -7,11 +7,11 @@ from services import fast_start
 from services.pilot_submitter.ce_health import HealthJudge
 from services.pilot_submitter.config import Config
 from services.pilot_submitter.configured_endpoints import doors_of
-from services.pilot_submitter.pilot_factory import PilotMaker
-from services.pilot_submitter.pilot_tracking import Following
+from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
-from services.pilot_submitter.stray_pilots import Clearing
-from services.pilot_submitter.token_renewal import TokenRenewing
+from services.pilot_submitter.stray_pilots import StrayPilots
+from services.pilot_submitter.token_renewal import TokenRenewer
 from wms.auth.keys import load_key
 from wms.provisioning.plan import Caps
 from wms.runtime.host import Host, serve
@@ -23,14 +23,14 @@ SLOW_ELEMENT_SECONDS = 1_800.0
 async def build(host: Host, config: Config) -> None:
     """Put its loops together."""
     doors = doors_of(config, os.environ)
-    maker = PilotMaker(config, load_key(Path(config.pilots.keys) / "pilots.pem", ("pilot",)), host.orders)
-    following = Following(
+    maker = PilotFactory(config, load_key(Path(config.pilots.keys) / "pilots.pem", ("pilot",)), host.orders)
+    following = PilotTracking(
         host.db,
         doors,
         silent_seconds=config.pilots.silent_seconds,
         given_up_seconds=config.pilots.given_up_seconds,
     )
-    clearing = Clearing(host.db, doors, lingering_seconds=config.pilots.lingering_seconds)
+    clearing = StrayPilots(host.db, doors, lingering_seconds=config.pilots.lingering_seconds)
     provisioning = Provisioning(
         host.db, doors, maker, Caps(pilots=config.pilots.most), following, choice=config.pilots.choice
     )
@@ -43,7 +43,7 @@ async def build(host: Host, config: Config) -> None:
         "follow", config.pilots.plan_every_seconds, following.follow, endless_after=SLOW_ELEMENT_SECONDS
     )
     host.every("clear", 5.0, clearing.clear, endless_after=SLOW_ELEMENT_SECONDS)
-    renewing = TokenRenewing(host.db, maker)
+    renewing = TokenRenewer(host.db, maker)
     host.every("renew tokens", renewing.every_seconds, renewing.renew)
     host.every("fetch outputs", 5.0, following.fetch_outputs, endless_after=SLOW_ELEMENT_SECONDS)
 

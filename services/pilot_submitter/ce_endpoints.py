@@ -1,7 +1,7 @@
-"""The doors to computing elements: which dispatcher leads to which, what is asked for there, and how each door does.
+"""CE endpoints: the dispatcher of each computing element, what pilots ask for there, and a circuit breaker.
 
-A door that cannot be reached, or behind which pilots die without ever having been seen, is left alone for a while that grows
-with every failure; meanwhile pilots are planned for the next best elements.
+An endpoint that cannot be reached, or whose pilots die without ever having been seen, is left alone for a while that grows
+with every failure. Meanwhile pilots are planned for the next best elements.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class SubmittedPilot(Protocol):
 S = TypeVar("S", bound=SubmittedPilot)
 
 
-class Patience:
+class CircuitBreaker:
     """Whether something is worth another try yet; `clock` gives seconds that only grow."""
 
     def __init__(self, clock: Callable[[], float], first: float = FIRST_PAUSE) -> None:
@@ -95,7 +95,7 @@ class EndpointTerms(NamedTuple):
     follow_every_seconds: float = 0.0
 
 
-class Door:
+class CeEndpoint:
     """The way to one computing element."""
 
     def __init__(
@@ -116,8 +116,8 @@ class Door:
         """How hosts are asked for there; None: not at all."""
         self._clock = clock
         self._followed_at = float("-inf")
-        self._reach = Patience(clock)
-        self._trust = Patience(clock)
+        self._reach = CircuitBreaker(clock)
+        self._trust = CircuitBreaker(clock)
         self.why_shut = ""
         """What was the matter the last time that it was shut."""
 
@@ -176,7 +176,7 @@ class Door:
         """Note that pilots were refused there, or died without ever having been seen."""
         self._pause(self._trust, "pilots lost", why)
 
-    def _pause(self, patience: Patience, what: str, why: str) -> None:
+    def _pause(self, patience: CircuitBreaker, what: str, why: str) -> None:
         if patience.over:
             site, ce = self.place
             self.why_shut = f"{what}: {why}"
@@ -196,7 +196,7 @@ class Door:
         self._trust.succeeded()
 
 
-class Doors:
+class CeEndpoints:
     """All doors: those configured, and one to this machine for each local element of the sites that it is configured for.
 
     What an ad says of its dispatcher only chooses among them: no ad opens a door.
@@ -206,7 +206,7 @@ class Doors:
         self,
         local: Dispatcher,
         clock: Callable[[], float],
-        doors: Iterable[Door] = (),
+        doors: Iterable[CeEndpoint] = (),
         *,
         local_sites: Sequence[str] = (),
     ) -> None:
@@ -216,7 +216,7 @@ class Doors:
         self.clock = clock
         self._doors = {door.place: door for door in doors}
 
-    def asking(self) -> list[tuple[Door, HostMapping]]:
+    def asking(self) -> list[tuple[CeEndpoint, HostMapping]]:
         """Return the doors where hosts can be asked for, with how."""
         return [(door, door.mapping) for door in self._doors.values() if door.mapping]
 
@@ -234,11 +234,11 @@ class Doors:
         ]
         return any(await asyncio.gather(*asked))
 
-    def shut(self) -> list[Door]:
+    def shut(self) -> list[CeEndpoint]:
         """Return the doors through which no pilots are sent just now."""
         return [door for door in self._doors.values() if not door.open]
 
-    def all(self) -> list[Door]:
+    def all(self) -> list[CeEndpoint]:
         """Return all doors that are known by now."""
         return list(self._doors.values())
 
@@ -246,19 +246,19 @@ class Doors:
         """Tell whether there is a door to an element."""
         return place in self._doors
 
-    def to(self, site: str, ce: str, kind: str) -> Door | None:
+    def to(self, site: str, ce: str, kind: str) -> CeEndpoint | None:
         """Return the door to an element of a kind of dispatcher; None if there is none of that kind."""
         door = self._doors.get((site, ce))
         if door is None and kind == "local" and self._is_here(site):
-            door = self._doors[site, ce] = Door((site, ce), self._local, self.clock, EndpointTerms())
+            door = self._doors[site, ce] = CeEndpoint((site, ce), self._local, self.clock, EndpointTerms())
         return door if door is not None and door.terms.kind == kind else None
 
     def _is_here(self, site: str) -> bool:
         return any(fnmatchcase(site, each) for each in self._local_sites)
 
-    def behind(self, pilots: Iterable[S]) -> dict[Door, list[S]]:
+    def behind(self, pilots: Iterable[S]) -> dict[CeEndpoint, list[S]]:
         """Return the pilots by the doors that they went through, those of doors that are there still."""
-        found: dict[Door, list[S]] = {}
+        found: dict[CeEndpoint, list[S]] = {}
         for each in pilots:
             if (door := self.to(each.site, each.ce, each.dispatcher)) is not None:
                 found.setdefault(door, []).append(each)

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import structlog
 
-from services.pilot_submitter.ce_endpoints import Door, Doors
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
 from wms.db import canary, ce_state, pilot
 from wms.db.canary import Canary
 from wms.db.database import Database, Transaction
@@ -34,7 +34,7 @@ US = "pilot_submitter"
 class HealthJudge:
     """Judges elements by what became of jobs, canaries and pilots there."""
 
-    def __init__(self, db: Database, doors: Doors, terms: HealthPolicy) -> None:
+    def __init__(self, db: Database, doors: CeEndpoints, terms: HealthPolicy) -> None:
         self._db = db
         self._doors = doors
         self._terms = terms
@@ -120,7 +120,7 @@ class HealthJudge:
         for door, some in self._doors.behind(asked).items():
             await door.ask(self._cancel(door, [each.pilot_id for each in some]))
 
-    async def _cancel(self, door: Door, names: Sequence[PilotId]) -> None:
+    async def _cancel(self, door: CeEndpoint, names: Sequence[PilotId]) -> None:
         await door.dispatcher.cancel(names)
         self._withdrawn.update(names)
 

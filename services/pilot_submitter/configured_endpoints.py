@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms, Place
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms, Place
 from services.pilot_submitter.config import (
     ArcSettings,
     Config,
@@ -38,7 +38,7 @@ PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "CONDOR_
 """What of it a batch system's tools get, and with them the pilots."""
 
 
-def doors_of(config: Config, environment: Mapping[str, str]) -> Doors:
+def doors_of(config: Config, environment: Mapping[str, str]) -> CeEndpoints:
     """Return all doors. Raises Rejected for an element that is configured twice."""
     passed = {name: environment[name] for name in PASSED_ON if name in environment}
     local = LocalDispatcher(Path(config.pilots.directory), agent_argv(), passed)
@@ -46,10 +46,10 @@ def doors_of(config: Config, environment: Mapping[str, str]) -> Doors:
     places = [door.place for door in doors]
     if twice := next((place for place in places if places.count(place) > 1), None):
         raise Rejected("CONFIG_INVALID", f"the element {twice[1]} of {twice[0]} is configured twice")
-    return Doors(local, time.monotonic, doors, local_sites=config.pilots.local_sites)
+    return CeEndpoints(local, time.monotonic, doors, local_sites=config.pilots.local_sites)
 
 
-def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[Door]:
+def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[CeEndpoint]:
     for slurm in config.slurm:
         terms = _terms("slurm", slurm, constraint=slurm.constraint, gres=slurm.gres)
         yield _door(slurm, _slurm(slurm, environment), terms)
@@ -66,9 +66,11 @@ def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[Door
         yield _door(lsf, _lsf(lsf, environment), terms)
 
 
-def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: EndpointTerms) -> Door:
+def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: EndpointTerms) -> CeEndpoint:
     place = settings.site, settings.ce
-    return Door(place, dispatcher, time.monotonic, terms, _script_answers(place, settings.mapping_script))
+    return CeEndpoint(
+        place, dispatcher, time.monotonic, terms, _script_answers(place, settings.mapping_script)
+    )
 
 
 def _script_answers(place: Place, settings: MappingScriptSettings | None) -> ScriptAnswers | None:

@@ -1,4 +1,4 @@
-"""What pilots ask their elements for beyond the usual: the hosts that waiting jobs require, a class of pilots for each.
+"""The hosts that pilots ask their elements for: a class of pilots for each that waiting jobs require.
 
 The plan says for which class a pilot is sent. A class that the batch system refuses, or of which only the node itself can
 tell whether it does, is left alone for a while that grows with each try, until a pilot of it has found work.
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import structlog
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, Patience, Place
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, CircuitBreaker, Place
 from services.pilot_submitter.script_answers import ScriptAnswers, Version
 from wms.db.pilot import NewPilot, Supply
 from wms.dispatch.forwarding import Forwarded, forward
@@ -32,13 +32,13 @@ Name: TypeAlias = tuple[Place, str]
 class HostRequests:
     """Knows the classes of pilots at elements, what they ask for, and how they do; `clock` gives seconds that only grow."""
 
-    def __init__(self, doors: Doors, clock: Callable[[], float]) -> None:
+    def __init__(self, doors: CeEndpoints, clock: Callable[[], float]) -> None:
         self._doors = doors
         self._clock = clock
         self._forwarded: dict[tuple[Requirements, ComputingElement, Version | None], Forwarded | None] = {}
         self._requests: dict[Name, Request] = {}
         self._unsure: set[Name] = set()
-        self._trust: dict[Name, tuple[Patience, str]] = {}
+        self._trust: dict[Name, tuple[CircuitBreaker, str]] = {}
 
     def hosts(self, requirements: Requirements, element: ComputingElement) -> PilotClass | Avoided | None:
         """Return the class of the pilots that are sent for some work, None for the usual; or why none are just now."""
@@ -54,7 +54,7 @@ class HostRequests:
         patience, why = self._trust.get(name, (None, ""))
         return found.hosts if patience is None or patience.over else Avoided("BACKOFF", f"backing-off: {why}")
 
-    def request(self, pilot: NewPilot, door: Door, element: ComputingElement) -> Request:
+    def request(self, pilot: NewPilot, door: CeEndpoint, element: ComputingElement) -> Request:
         """Return what a pilot asks for."""
         return self._requests.get(_name(pilot)) or door.request(element)
 
@@ -82,7 +82,7 @@ class HostRequests:
     def _failed(self, name: Name, why: str) -> None:
         if len(self._trust) >= _KEPT:
             self._trust.clear()
-        patience, _ = self._trust.get(name) or (Patience(self._clock), "")
+        patience, _ = self._trust.get(name) or (CircuitBreaker(self._clock), "")
         patience.failed()
         self._trust[name] = patience, why
 

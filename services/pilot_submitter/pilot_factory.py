@@ -2,7 +2,7 @@
 
 import msgspec
 
-from services.pilot_submitter.ce_endpoints import Door
+from services.pilot_submitter.ce_endpoints import CeEndpoint
 from services.pilot_submitter.config import Config, PilotFactorySettings
 from wms.auth.keys import SigningKey
 from wms.auth.orders import OrderKeys, PilotCredential
@@ -22,7 +22,7 @@ NO_OWNER = "pilot_submitter"
 """In whose name pilots run that are nobody's in particular."""
 
 
-class PilotMaker:
+class PilotFactory:
     """Makes orders for a dispatcher."""
 
     def __init__(self, config: Config, key: SigningKey, orders: OrderKeys) -> None:
@@ -38,7 +38,7 @@ class PilotMaker:
         """How long a pilot's token is good."""
         return self._pilots.token_seconds
 
-    def lifetime_seconds(self, door: Door) -> float:
+    def lifetime_seconds(self, door: CeEndpoint) -> float:
         """Return after how long a pilot takes no more jobs."""
         return door.terms.lifetime_seconds or self._pilots.lifetime_seconds
 
@@ -46,7 +46,7 @@ class PilotMaker:
         self,
         sent: NewPilot,
         element: ComputingElement,
-        door: Door,
+        door: CeEndpoint,
         request: Request | None = None,
         purpose: Purpose = Purpose(),  # noqa: B008 - a value that never changes
     ) -> PilotRequest:
@@ -86,7 +86,7 @@ class PilotMaker:
         )
         return mint(self._key, claims, self._pilots.token_seconds, clock.timestamp())
 
-    def _config(self, sent: NewPilot, element: ComputingElement, door: Door, memory_mb: int) -> str:
+    def _config(self, sent: NewPilot, element: ComputingElement, door: CeEndpoint, memory_mb: int) -> str:
         node = sent.resource.node if sent.resource else ()
         # Where its token and its jobs are, its dispatcher tells it: it knows the place.
         return to_toml(

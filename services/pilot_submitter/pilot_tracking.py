@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import structlog
 from msgspec.structs import replace
 
-from services.pilot_submitter.ce_endpoints import Door, Doors
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
 from wms.db import pilot
 from wms.db.database import Database
 from wms.db.pilot import EndedPilot, Followed, LivePilot
@@ -30,13 +30,13 @@ ASKED_FOR_SECONDS = 3_600.0
 OUTPUTS_AT_ONCE = 100
 
 
-class Following:
+class PilotTracking:
     """Follows the pilots behind all doors."""
 
     def __init__(
         self,
         db: Database,
-        doors: Doors,
+        doors: CeEndpoints,
         *,
         settled_seconds: float = SETTLED_SECONDS,
         silent_seconds: float = 60.0,
@@ -68,7 +68,7 @@ class Following:
         by_door = self._doors.behind(arrived)
         await asyncio.gather(*(self._follow(door, pilots) for door, pilots in by_door.items() if door.due))
 
-    async def _follow(self, door: Door, pilots: Sequence[LivePilot]) -> None:
+    async def _follow(self, door: CeEndpoint, pilots: Sequence[LivePilot]) -> None:
         sightings = await door.ask(door.dispatcher.follow([each.pilot_id for each in pilots]))
         if sightings is None:
             return
@@ -119,7 +119,7 @@ class Following:
         )
         return len(ended) == OUTPUTS_AT_ONCE and any(fetched)
 
-    async def _fetch(self, door: Door, pilots: Sequence[EndedPilot]) -> bool:
+    async def _fetch(self, door: CeEndpoint, pilots: Sequence[EndedPilot]) -> bool:
         names = await self._gone(door, pilots)
         if not names:
             return False
@@ -129,7 +129,7 @@ class Following:
         await door.dispatcher.forget(names)
         return True
 
-    async def _gone(self, door: Door, pilots: Sequence[EndedPilot]) -> list[PilotId]:
+    async def _gone(self, door: CeEndpoint, pilots: Sequence[EndedPilot]) -> list[PilotId]:
         """Return those that their element lists no more as alive, and those that linger there for long.
 
         Of the latter it takes what they printed so far; cancelling them is `Clearing`'s.
@@ -153,7 +153,7 @@ def _is_news(sighting: PilotSighting, known: LivePilot, silent_seconds: float) -
     return sighting.state != known.state
 
 
-def _judge(door: Door, pilots: Sequence[LivePilot], news: Sequence[PilotSighting]) -> None:
+def _judge(door: CeEndpoint, pilots: Sequence[LivePilot], news: Sequence[PilotSighting]) -> None:
     """Let a door be trusted by what becomes of its pilots: one that was seen speaks for it, one that died unseen against."""
     seen = {each.pilot_id for each in pilots if each.seen_at is not None}
     if seen:

@@ -16,10 +16,10 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, Place
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, Place
 from services.pilot_submitter.host_requests import HostRequests
-from services.pilot_submitter.pilot_factory import PilotMaker
-from services.pilot_submitter.pilot_tracking import Following
+from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_tracking import PilotTracking
 from wms.db import (
     ad,
     canary,
@@ -45,9 +45,9 @@ from wms.matching.limits import LimitSet
 from wms.matching.shares import VoGroup
 from wms.provisioning.demand import Avoided, QueuedWork
 from wms.provisioning.health import State
-from wms.provisioning.limit_headroom import Leeway, concerned
+from wms.provisioning.limit_headroom import LimitHeadroom, concerned
 from wms.provisioning.plan import Caps, Choice, ElementDecision, PilotSupply, Plan, PlannedPilots, plan
-from wms.provisioning.planning_turns import InTurn
+from wms.provisioning.planning_turns import PlanningTurns
 from wms.provisioning.private import Allocation, OrderedPilot, allocate
 from wms.provisioning.private_groups import PrivateGroups
 from wms.provisioning.purpose import Purpose
@@ -71,10 +71,10 @@ class Provisioning:
     def __init__(
         self,
         db: Database,
-        doors: Doors,
-        maker: PilotMaker,
+        doors: CeEndpoints,
+        maker: PilotFactory,
         caps: Caps,
-        following: Following,
+        following: PilotTracking,
         *,
         choice: Choice = "room",
     ) -> None:
@@ -91,7 +91,7 @@ class Provisioning:
         self._mark = ""
         self._rng = random.Random().random
         self._requirements: dict[TaskQueueId, Requirements] = {}
-        self._in_turn = InTurn()
+        self._in_turn = PlanningTurns()
         self._not_before = 0.0
         self._said: tuple[str, ...] = ()
         self._written: dict[Place, ElementDecision] | None = None
@@ -221,7 +221,7 @@ class Provisioning:
             resource=without_ad(as_it_is(offers, order.hosts.node if order.hosts else ())),
         )
 
-    def _door(self, element: ComputingElement) -> Door | None:
+    def _door(self, element: ComputingElement) -> CeEndpoint | None:
         return self._doors.to(element.site, element.ce, element.dispatcher)
 
     async def _avoided(
@@ -319,7 +319,9 @@ class Provisioning:
         self._note_refused(door, sent, sightings)
         await self._following.note(sightings)
 
-    def _note_refused(self, door: Door, sent: Sequence[NewPilot], sightings: Sequence[PilotSighting]) -> None:
+    def _note_refused(
+        self, door: CeEndpoint, sent: Sequence[NewPilot], sightings: Sequence[PilotSighting]
+    ) -> None:
         """A door that refuses usual pilots is left alone for a while; where it refuses what was asked besides, only that is."""
         by_name = {each.pilot_id: each for each in sent}
         for each in sightings:
@@ -367,13 +369,13 @@ _CODES: Mapping[State, Literal["QUARANTINE", "BANNED", "DRAINING"]] = {
 }
 
 
-async def _leeway(tx: Transaction, waiting: Sequence[QueuedWork], places: Iterable[Place]) -> Leeway:
+async def _leeway(tx: Transaction, waiting: Sequence[QueuedWork], places: Iterable[Place]) -> LimitHeadroom:
     """Return what limits let start of what waits."""
     limits = LimitSet(limit.holding(await limit.said(tx)))
     if not limits:
-        return Leeway()
+        return LimitHeadroom()
     keys = concerned(limits, [each.requirements for each in waiting], list(places))
-    return Leeway(limits, await limit.counts(tx, keys))
+    return LimitHeadroom(limits, await limit.counts(tx, keys))
 
 
 def _private_groups(said: Mapping[VoGroup, SourcedShare], alive: Iterable[Supply]) -> PrivateGroups:

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 import structlog
 
-from services.pilot_submitter.script_questions import Owner, WantedQuestions
+from services.pilot_submitter.script_questions import Owner, ScriptQuestions
 from wms.dispatch.mapping_script import ANSWERS_TOLD, Outcome, ScriptAnswer, ScriptedMapping
 from wms.dispatch.sandbox import Sandbox
 from wms.errors import Unavailable
@@ -67,7 +67,7 @@ class ScriptAnswers:
     def __init__(self, script: Script, clock: Callable[[], float]) -> None:
         self._script = script
         self._clock = clock
-        self._wanted = WantedQuestions()
+        self._wanted = ScriptQuestions()
         self._not_before: dict[str, float] = {}
         """When questions may be asked again that failed."""
         self.version: Version = script.version()

@@ -1,4 +1,4 @@
-"""The questions that wait for one mapping script: owners take turns, so that one with many does not delay another's.
+"""Questions that wait for a mapping script. Owners take turns, so that one with many does not delay another's.
 
 The room is bounded. Where it is full, the owner with the most questions gives up its newest for an owner with less than an
 equal share. What is given up is still wanted, and comes again.
@@ -13,7 +13,7 @@ Owner: TypeAlias = tuple[str, str]
 """A VO and one who submits in it."""
 
 
-class WantedQuestions:
+class ScriptQuestions:
     """Waiting questions by owner, each owner's in the order in which they came."""
 
     def __init__(self, limit: int = WANTED_LIMIT) -> None:

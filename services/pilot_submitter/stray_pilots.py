@@ -1,4 +1,4 @@
-"""Cancels pilots that a computing element lists as alive though their time here is over, until the element lists them no more.
+"""Stray pilots: an element lists them as alive though their time here is over. They are cancelled until it agrees.
 
 Three are such: a pilot that ended, or told its end, and does not go; one that was lost from sight, once its leases are over; and
 one that bears this system's mark and that nobody knows of any more. A batch system that was away when it was told forgets the
@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 import structlog
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, Patience
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, CircuitBreaker
 from services.pilot_submitter.pilot_tracking import LINGERING_SECONDS
 from wms.db import pilot
 from wms.db.database import Database
@@ -25,16 +25,18 @@ CANCEL_PAUSE_SECONDS = 30.0
 """What a cancelled pilot has to go before it is cancelled again; twice as long each time."""
 
 
-class Clearing:
+class StrayPilots:
     """Looks through the listings of all elements for pilots that should be gone."""
 
-    def __init__(self, db: Database, doors: Doors, *, lingering_seconds: float = LINGERING_SECONDS) -> None:
+    def __init__(
+        self, db: Database, doors: CeEndpoints, *, lingering_seconds: float = LINGERING_SECONDS
+    ) -> None:
         self._db = db
         self._doors = doors
         self._lingering_seconds = lingering_seconds
         self._mark = ""
-        self._look_at: dict[Door, float] = {}
-        self._left: dict[Door, dict[PilotId, _Left]] = {}
+        self._look_at: dict[CeEndpoint, float] = {}
+        self._left: dict[CeEndpoint, dict[PilotId, _Left]] = {}
 
     async def clear(self) -> None:
         """Look at every element that is due, and cancel there what should be gone."""
@@ -44,10 +46,10 @@ class Clearing:
         doors = [door for door in self._doors.all() if self._is_due(door)]
         await asyncio.gather(*map(self._clear, doors))
 
-    def _is_due(self, door: Door) -> bool:
+    def _is_due(self, door: CeEndpoint) -> bool:
         return door.reachable and self._doors.clock() >= self._look_at.get(door, 0.0)
 
-    async def _clear(self, door: Door) -> None:
+    async def _clear(self, door: CeEndpoint) -> None:
         listed = await door.ask(door.dispatcher.alive())
         if listed is None:
             return
@@ -63,7 +65,7 @@ class Clearing:
         )
         await door.ask(door.dispatcher.cancel(due))
 
-    async def _over(self, door: Door, names: Collection[PilotId]) -> list[Listed]:
+    async def _over(self, door: CeEndpoint, names: Collection[PilotId]) -> list[Listed]:
         """Return those of the pilots that should be gone: read after the listing, so that none is too new to be known."""
         if not names:
             return []
@@ -71,12 +73,12 @@ class Clearing:
             found = await pilot.over(tx, sorted(names))
         return [each for each in found if self._is_ours(each, door)]
 
-    def _is_ours(self, each: Listed, door: Door) -> bool:
+    def _is_ours(self, each: Listed, door: CeEndpoint) -> bool:
         if each.age is None:
             return each.pilot_id.startswith(pilot.prefix(self._mark))
         return (each.site, each.ce) == door.place
 
-    def _note(self, door: Door, over: Sequence[Listed]) -> "dict[PilotId, _Left]":
+    def _note(self, door: CeEndpoint, over: Sequence[Listed]) -> "dict[PilotId, _Left]":
         """Return those that have lingered for long enough, by name; forget those that the element lists no more."""
         known, now = self._left.get(door, {}), self._doors.clock()
         found = {each.pilot_id: known.get(each.pilot_id) or _Left(self._doors, now) for each in over}
@@ -91,9 +93,9 @@ class Clearing:
 class _Left:
     """A pilot that should be gone: since when it is known, how often it was cancelled, and when it will be again."""
 
-    def __init__(self, doors: Doors, since: float) -> None:
+    def __init__(self, doors: CeEndpoints, since: float) -> None:
         self.since = since
-        self.patience = Patience(doors.clock, CANCEL_PAUSE_SECONDS)
+        self.patience = CircuitBreaker(doors.clock, CANCEL_PAUSE_SECONDS)
         self._times = 0
 
     def count(self) -> int:

@@ -3,7 +3,7 @@
 A pilot that waited in a batch system until its token had ended finds a new one within seconds of its start.
 """
 
-from services.pilot_submitter.pilot_factory import PilotMaker
+from services.pilot_submitter.pilot_factory import PilotFactory
 from wms.db import pilot
 from wms.db.database import Database
 from wms.messages.site_inbox import inbox
@@ -12,10 +12,10 @@ AT_ONCE = 500
 """Pilots in one transaction: the oldest tokens go first."""
 
 
-class TokenRenewing:
+class TokenRenewer:
     """Renews tokens of pilots whose rows say that they live. A renewal that is lost is made again at the next look."""
 
-    def __init__(self, db: Database, maker: PilotMaker) -> None:
+    def __init__(self, db: Database, maker: PilotFactory) -> None:
         self._db = db
         self._maker = maker
         self._token_seconds = maker.token_seconds

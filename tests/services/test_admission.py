@@ -7,8 +7,8 @@ import pytest
 from msgspec import Raw
 
 from services.job_manager.commands import Commands
-from services.job_manager.submission.submit_check import Foresight
-from services.job_manager.submission.waiting_limits import Admission
+from services.job_manager.submission.submit_check import SubmitCheck
+from services.job_manager.submission.waiting_limits import WaitingQuota
 from tests.services.world import World, pilot, user
 from wms.bus.consumer import Delivery
 from wms.db import limit
@@ -116,7 +116,7 @@ async def test_no_more_wait_however_many_take_submissions_at_once(the_world: Wor
     if known == "long ago":
         await long_known(the_world)
     managers = [
-        Commands(DEFAULT_SEGMENTS, Foresight(DEFAULT_SEGMENTS), one) for one in await admissions(the_world)
+        Commands(DEFAULT_SEGMENTS, SubmitCheck(DEFAULT_SEGMENTS), one) for one in await admissions(the_world)
     ]
 
     async def submit(n: int, manager: Commands) -> None:
@@ -139,8 +139,8 @@ async def test_no_more_wait_however_many_take_submissions_at_once(the_world: Wor
     assert len(answers) == 36
 
 
-async def admissions(world: World) -> list[Admission]:
-    found = [Admission(world.db) for _ in range(3)]
+async def admissions(world: World) -> list[WaitingQuota]:
+    found = [WaitingQuota(world.db) for _ in range(3)]
     for each in found:
         await each.refresh()
     return found

@@ -13,7 +13,7 @@ import pytest_asyncio
 import uvloop
 
 from services.job_agent.__main__ import crash_words
-from services.job_agent.leased_jobs import Holding, Holdings
+from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
 from services.job_agent.offered import read
 from services.job_agent.payload.limits import PayloadLimits
 from services.job_agent.payload.outcome import not_begun
@@ -127,14 +127,14 @@ class Running:
     """Slots at work, with what they hold and report."""
 
     def __init__(self, workplace: Workplace) -> None:
-        self.holdings = Holdings(slots=8, memory_mb=1_000)
+        self.holdings = LeasedJobs(slots=8, memory_mb=1_000)
         self.heard = Heard()
         self.slots = Slots(workplace, self.holdings, self.heard, Prefetch(0.5), lambda: None)  # type: ignore[arg-type]
 
-    def hold(self, number: int, *argv: str) -> Holding:
+    def hold(self, number: int, *argv: str) -> LeasedJob:
         return self.holdings.take(read(offered(number, executable=argv[0], arguments=argv[1:])))
 
-    def code(self, holding: Holding) -> Code | None:
+    def code(self, holding: LeasedJob) -> Code | None:
         result = self.heard.results.get(holding.held)
         return None if result is None else result.code
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.job_agent.leased_jobs import Holding, Holdings
+from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
 from services.job_agent.match_requests import MatchRequests
 from services.job_agent.node import NodeJudge
 from services.job_agent.offered import read
@@ -38,14 +38,14 @@ def offered(number: int, **description: object) -> OfferedJob:
     )
 
 
-def in_line(holdings: Holdings, number: int, at: float = 0.0, **description: object) -> Holding:
+def in_line(holdings: LeasedJobs, number: int, at: float = 0.0, **description: object) -> LeasedJob:
     holding = holdings.take(read(offered(number, **description)))
     holding.expires_at = 1e9
     holdings.make_ready(holding, at)
     return holding
 
 
-def begin(holdings: Holdings) -> Holding | None:
+def begin(holdings: LeasedJobs) -> LeasedJob | None:
     holding = holdings.next_to_start()
     if holding is not None:
         holding.payload = object()  # type: ignore[assignment]
@@ -85,7 +85,7 @@ def test_a_few_long_jobs_are_enough_to_unlearn() -> None:
 
 
 def test_who_stands_in_the_line_begins_in_turn_as_there_is_room() -> None:
-    holdings = Holdings(slots=4, memory_mb=1_000)
+    holdings = LeasedJobs(slots=4, memory_mb=1_000)
     wide = [in_line(holdings, number, processors=2) for number in (1, 2, 3)]
     narrow = in_line(holdings, 4)
     assert [begin(holdings), begin(holdings)] == wide[:2]
@@ -99,7 +99,7 @@ def test_who_stands_in_the_line_begins_in_turn_as_there_is_room() -> None:
 
 
 def test_memory_is_room_too() -> None:
-    holdings = Holdings(slots=4, memory_mb=1_000)
+    holdings = LeasedJobs(slots=4, memory_mb=1_000)
     first, second = in_line(holdings, 1, memory_mb=600), in_line(holdings, 2, memory_mb=600)
     assert begin(holdings) is first
     assert begin(holdings) is None
@@ -108,7 +108,7 @@ def test_memory_is_room_too() -> None:
 
 
 def test_who_can_use_more_processors_gets_those_that_nobody_holds() -> None:
-    holdings = Holdings(slots=8, memory_mb=1_000)
+    holdings = LeasedJobs(slots=8, memory_mb=1_000)
     narrow = in_line(holdings, 1, processors=2)
     some, any_number = (
         in_line(holdings, 2, min_processors=1, max_processors=3),
@@ -120,7 +120,7 @@ def test_who_can_use_more_processors_gets_those_that_nobody_holds() -> None:
 
 
 def test_who_wants_a_whole_node_runs_alone() -> None:
-    holdings = Holdings(slots=4, memory_mb=1_000)
+    holdings = LeasedJobs(slots=4, memory_mb=1_000)
     narrow, whole = in_line(holdings, 1), in_line(holdings, 2, whole_node=True)
     assert begin(holdings) is narrow
     assert begin(holdings) is None
@@ -162,14 +162,14 @@ def test_the_most_memory_is_the_limit_where_it_is_said() -> None:
 
 
 def test_who_is_wider_than_the_pilot_runs_alone() -> None:
-    holdings = Holdings(slots=1, memory_mb=1)
+    holdings = LeasedJobs(slots=1, memory_mb=1)
     assert begin(holdings) is None
     wide = in_line(holdings, 1, processors=8, memory_mb=64)
     assert begin(holdings) is wide
 
 
 def test_the_end_of_the_line_is_stale_once_it_has_waited() -> None:
-    holdings = Holdings(slots=1, memory_mb=1)
+    holdings = LeasedJobs(slots=1, memory_mb=1)
     first, second, third = (in_line(holdings, number, at=float(number)) for number in (1, 2, 3))
     assert holdings.stale(0, since=2.0) == [first, second]
     assert holdings.stale(1, since=3.0) == [second, third]
@@ -183,7 +183,7 @@ def test_a_pilot_holds_no_more_than_its_slots_and_what_it_may_fetch_ahead() -> N
     pilot = {"pilot_id": "p", "site": "s", "ce": "c", "vo": "v", "slots": slots}
     more = {"token_file": "t", "directory": "d"}
     config = msgspec.convert({"pilot": pilot | more, "sandboxes": {"url": "file:///s"}}, PilotConfig)
-    holdings = Holdings(slots, memory_mb=1_000)
+    holdings = LeasedJobs(slots, memory_mb=1_000)
     asking = MatchRequests(config, Nobody(), holdings, pace, NodeJudge(config, {}))  # type: ignore[arg-type]
     for request in range(5):
         jobs = tuple(offered(100 * request + number) for number in range(40))
@@ -194,7 +194,7 @@ def test_a_pilot_holds_no_more_than_its_slots_and_what_it_may_fetch_ahead() -> N
 
 
 def test_each_lease_is_taken_once() -> None:
-    holdings = Holdings(slots=1, memory_mb=1)
+    holdings = LeasedJobs(slots=1, memory_mb=1)
     holding = holdings.take(read(offered(1)))
     holdings.drop(holding)
     assert holdings.knows(holding.held)
@@ -206,7 +206,7 @@ def test_each_lease_is_taken_once() -> None:
 )
 def test_a_description_of_tomorrow_is_a_fault_of_the_holding(description: bytes) -> None:
     job = msgspec.structs.replace(offered(1), description=msgspec.Raw(description))
-    assert "cannot read" in Holdings(slots=1, memory_mb=1).take(read(job)).fault
+    assert "cannot read" in LeasedJobs(slots=1, memory_mb=1).take(read(job)).fault
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
-from services.pilot_submitter.pilot_tracking import GIVEN_UP_SECONDS, Following
-from services.pilot_submitter.stray_pilots import CANCEL_PAUSE_SECONDS, LOOK_SECONDS, Clearing
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.pilot_tracking import GIVEN_UP_SECONDS, PilotTracking
+from services.pilot_submitter.stray_pilots import CANCEL_PAUSE_SECONDS, LOOK_SECONDS, StrayPilots
 from tests.services.world import World
 from tests.waiting import eventually
 from wms.db import pilot
@@ -49,10 +49,10 @@ class Site:
         self.now = 1_000.0
         self.dispatcher = FakeForgetful(place / "pilots", STAYS, {"PATH": os.environ["PATH"]})
         self.other = LocalDispatcher(place / "other", STAYS, {"PATH": os.environ["PATH"]})
-        self.door = Door(("A", "ce"), self.dispatcher, lambda: self.now, EndpointTerms(kind="slurm"))
-        self.doors = Doors(self.other, lambda: self.now, [self.door])
-        self.clearing = Clearing(world.db, self.doors)
-        self.following = Following(world.db, self.doors)
+        self.door = CeEndpoint(("A", "ce"), self.dispatcher, lambda: self.now, EndpointTerms(kind="slurm"))
+        self.doors = CeEndpoints(self.other, lambda: self.now, [self.door])
+        self.clearing = StrayPilots(world.db, self.doors)
+        self.following = PilotTracking(world.db, self.doors)
 
     async def mark(self) -> str:
         async with self.world.db.transaction() as tx:

@@ -11,7 +11,7 @@ from tests.services.world import World, ids
 from wms.db.database import Database
 from wms.ids import TaskQueueId
 from wms.job.job import Job
-from wms.matching.closures import Closed
+from wms.matching.closures import Closures
 from wms.matching.grouping import Requirements
 from wms.queue_index.index import QueueIndex
 
@@ -65,14 +65,14 @@ async def test_a_queue_that_cannot_be_numbered_leaves_every_other_with_its_reaso
     await the_world.submitted(cpu_time=60)
     (bad,) = await the_world.submitted(cpu_time=50_000)
     await the_world.submitted(cpu_time=60, sites=["A"])
-    append = Closed.append
+    append = Closures.append
 
-    def append_or_fail(self: Closed, requirements: Requirements) -> None:
+    def append_or_fail(self: Closures, requirements: Requirements) -> None:
         append(self, requirements)
         if requirements.cpu_segment > 10_000:
             raise OverflowError("a number of this queue")
 
-    monkeypatch.setattr(Closed, "append", append_or_fail)
+    monkeypatch.setattr(Closures, "append", append_or_fail)
     for _ in range(2):
         await the_world.look()
         told = await the_world.sql("select r.code, j.job_id from job j join wait_reason r using (tq_id)")

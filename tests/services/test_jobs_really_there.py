@@ -32,10 +32,10 @@ from services.advertiser.queues import wanted
 from services.advertiser.slurm import Slurm
 from services.advertiser.statement import state
 from services.matcher import ads
-from services.pilot_submitter.ce_endpoints import Doors
+from services.pilot_submitter.ce_endpoints import CeEndpoints
 from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
-from services.pilot_submitter.pilot_factory import PilotMaker
-from services.pilot_submitter.pilot_tracking import Following
+from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services import fake_batch_tools
 from tests.services.world import World, pilot, user
@@ -222,8 +222,8 @@ class Site:
         self.settings = LocalElement(site="A", ce="ce", slots=16, slots_per_pilot=1, max_jobs=3)
         self.local = Local([self.settings], look=lambda: MACHINE, processes=self.processes)
         self.dispatcher = LocalDispatcher(place / "pilots", STAYS, {"PATH": os.environ["PATH"]})
-        self.doors = Doors(self.dispatcher, lambda: 0.0, local_sites=["A"])
-        self.following = Following(world.db, self.doors)
+        self.doors = CeEndpoints(self.dispatcher, lambda: 0.0, local_sites=["A"])
+        self.following = PilotTracking(world.db, self.doors)
         self.place = place
         generate_keys(place / "keys")
 
@@ -243,7 +243,7 @@ class Site:
             auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=PilotSandboxSettings(url="file:///x")
         )
         key = load_key(self.place / "keys" / "pilots.pem")
-        maker = PilotMaker(config, key, OrderKeys([b"k" * 32]))
+        maker = PilotFactory(config, key, OrderKeys([b"k" * 32]))
         await Provisioning(self.world.db, self.doors, maker, Caps(), self.following).provide()
         await self.following.follow()
         return await self.dispatcher.alive()

@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import asdict
 
 from services.matcher.index_sync import IndexSync
-from services.matcher.limit_gate import Gate
+from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching
-from services.matcher.policy_refresh import Rules
+from services.matcher.policy_refresh import PolicyRefresh
 from tests.services.world import NOTICES, Held, World, pilot, result, user
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import BrokerSettings, Kafka
@@ -45,7 +45,7 @@ async def ruled(world: World, *limits: LimitRule) -> None:
     await world.rules.refresh()
 
 
-async def hear(world: World, *gates: Gate) -> list[LimitKey]:
+async def hear(world: World, *gates: LimitGate) -> list[LimitKey]:
     """Hand the matchers what was told of limits that opened; return it."""
     told = [CHANGES.decode(each) for each in world.take(changes.TOPIC)]
     opened = [LimitKey(*key) for each in told if isinstance(each, changes.Opened) for key in each.keys]
@@ -318,8 +318,8 @@ class Matcher:
 
     def __init__(self, world: World, seed: int) -> None:
         self.index = QueueIndex()
-        self.gate = Gate(self.index, lambda: world.now)
-        self.rules = Rules(world.db, self.index, self.gate, lambda: world.now)
+        self.gate = LimitGate(self.index, lambda: world.now)
+        self.rules = PolicyRefresh(world.db, self.index, self.gate, lambda: world.now)
         self.feed = IndexSync(world.db, Kafka(BrokerSettings(), "test"), self.index, NOTICES)
         self.matching = Matching(self.index, self.gate, LeaseTerms(), 1.0, np.random.default_rng(seed))
 

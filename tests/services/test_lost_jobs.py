@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
-from services.pilot_submitter.pilot_tracking import Following
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.pilot_tracking import PilotTracking
 from tests.services.world import Held, World, user
 from wms.cli.timeline import told
 from wms.dispatch.port import PilotSighting
@@ -31,9 +31,9 @@ class FakeMiddleware:
 
 async def follow(world: World, **said: Any) -> None:
     """Let the pilot submitter hear what an element says of its pilot."""
-    door = Door(("A", "ce"), FakeMiddleware(**said), lambda: 0.0, EndpointTerms(kind="local"))  # type: ignore[arg-type] # no more is asked of it
-    doors = Doors(door.dispatcher, lambda: 0.0, [door], local_sites=["*"])
-    await Following(world.db, doors, silent_seconds=SILENT_SECONDS).follow()
+    door = CeEndpoint(("A", "ce"), FakeMiddleware(**said), lambda: 0.0, EndpointTerms(kind="local"))  # type: ignore[arg-type] # no more is asked of it
+    doors = CeEndpoints(door.dispatcher, lambda: 0.0, [door], local_sites=["*"])
+    await PilotTracking(world.db, doors, silent_seconds=SILENT_SECONDS).follow()
 
 
 async def lease_seconds(world: World) -> float:

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from services.pilot_submitter.ce_endpoints import Doors
+from services.pilot_submitter.ce_endpoints import CeEndpoints
 from services.pilot_submitter.config import Config
 from services.pilot_submitter.configured_endpoints import doors_of
-from services.pilot_submitter.pilot_factory import PilotMaker
-from services.pilot_submitter.pilot_tracking import Following
+from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
 from tests.contract.test_sandbox import LONG, program, skip_without_sandbox
 from tests.services.test_why import why
@@ -55,10 +55,10 @@ class Submitter:
 
     def __init__(self, world: World, place: Path, settings: Config) -> None:
         generate_keys(place / "keys")
-        maker = PilotMaker(settings, load_key(place / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
+        maker = PilotFactory(settings, load_key(place / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
         self.world = world
-        self.doors: Doors = doors_of(settings, {"PATH": os.environ["PATH"]})
-        following = Following(world.db, self.doors)
+        self.doors: CeEndpoints = doors_of(settings, {"PATH": os.environ["PATH"]})
+        following = PilotTracking(world.db, self.doors)
         self._provisioning = Provisioning(world.db, self.doors, maker, Caps(pilots=8), following)
 
     async def advertise(self) -> None:

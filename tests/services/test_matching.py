@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from services.matcher.index_sync import IndexSync
-from services.matcher.limit_gate import Gate
+from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching
 from tests.services.world import NOTICES, World, ids, pilot, user
 from wms.bus.consumer import Delivery
@@ -56,7 +56,7 @@ async def loaded(world: World, seed: int = 1) -> Matching:
         index.add(tq_id, priority, job_ids)
     for tq_id, priority, (first, last) in swept:
         index.add_range(tq_id, priority, JobId(first), JobId(last))
-    return Matching(index, Gate(index, lambda: 0.0), LeaseTerms(), 1.0, np.random.default_rng(seed))
+    return Matching(index, LimitGate(index, lambda: 0.0), LeaseTerms(), 1.0, np.random.default_rng(seed))
 
 
 async def test_an_offer_says_all_that_an_agent_needs(the_world: World) -> None:

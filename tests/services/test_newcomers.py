@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from services.job_manager.maintenance.wait_reasons import Reasons
+from services.job_manager.maintenance.wait_reasons import WaitReasons
 from services.matcher.index_sync import IndexSync
-from services.matcher.queue_parsing import Learning
+from services.matcher.queue_parsing import QueueParsing
 from tests.hostile.expensive import requirements as expensive
 from tests.services.test_why import advertise
 from tests.services.world import NOTICES, World
@@ -35,7 +35,7 @@ class Matcher:
         self.index = QueueIndex()
         self.newcomers = Newcomers(Slices())
         self.feed = IndexSync(world.db, Kafka(BrokerSettings(), "test"), self.index, NOTICES, self.newcomers)
-        self.learning = Learning(self.feed, self.newcomers)
+        self.learning = QueueParsing(self.feed, self.newcomers)
 
 
 def asked(n: int, owner: str = "mallory") -> Requirements:
@@ -156,7 +156,7 @@ async def test_why_long_requirements_keep_jobs_waiting_is_looked_at_beside_the_e
 ) -> None:
     (job,) = await the_world.submitted(1, requirements=expensive(6))
     await advertise(the_world)
-    the_world._reasons = Reasons(the_world.db, Newcomers(Slices()))
+    the_world._reasons = WaitReasons(the_world.db, Newcomers(Slices()))
     await the_world.watch()
     conjuncts._parsed.clear()  # what the matcher has parsed is in another process
     parsed.clear()

@@ -11,7 +11,7 @@ from services.job_agent.payload import shepherd
 from services.job_agent.payload.environment import environment_of
 from services.job_agent.payload.limits import PayloadLimits, PayloadUsage, limits_of, nearness, size, struck
 from services.job_agent.payload.output_capture import Captured
-from services.job_agent.payload.spare_workdirs import Spares
+from services.job_agent.payload.spare_workdirs import SpareWorkdirs
 from services.job_agent.payload.usage_sampling import (
     Tree,
     disk_bytes,
@@ -161,7 +161,7 @@ def test_the_environment_passes_only_what_is_named() -> None:
 
 
 def test_a_directory_left_as_it_was_is_the_next_one(tmp_path: Path) -> None:
-    spares = Spares(tmp_path, ("work", "tmp"))
+    spares = SpareWorkdirs(tmp_path, ("work", "tmp"))
     spares.make(tmp_path / "1")
     made = (tmp_path / "1").stat().st_ino
     assert spares.keep(tmp_path / "1")
@@ -189,7 +189,7 @@ def test_a_directory_left_as_it_was_is_the_next_one(tmp_path: Path) -> None:
     ],
 )
 def test_a_directory_that_was_touched_is_not_kept(tmp_path: Path, touch: Callable[[Path], object]) -> None:
-    spares = Spares(tmp_path, ("work", "tmp"))
+    spares = SpareWorkdirs(tmp_path, ("work", "tmp"))
     spares.make(tmp_path / "1")
     touch(tmp_path / "1")
     assert not spares.keep(tmp_path / "1")

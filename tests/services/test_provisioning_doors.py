@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from services.matcher.ads import Elements
-from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
 from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
-from services.pilot_submitter.pilot_factory import PilotMaker
-from services.pilot_submitter.pilot_tracking import Following
+from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services.test_why import why
 from tests.services.world import World
@@ -67,16 +67,16 @@ class Site:
         config = Config(
             auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=PilotSandboxSettings(url="file:///x")
         )
-        self.maker = PilotMaker(config, load_key(place / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
+        self.maker = PilotFactory(config, load_key(place / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
 
     def build(
         self, terms: EndpointTerms | None = None, **dispatchers: LocalDispatcher
-    ) -> tuple[Provisioning, Following]:
+    ) -> tuple[Provisioning, PilotTracking]:
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
         asked = terms or EndpointTerms(kind="slurm")
-        ways = [Door(("A", ce), each, clock, asked) for ce, each in dispatchers.items()]
-        doors = Doors(LocalDispatcher(self.place / "local", ENDS, {}), clock, ways, local_sites=["*"])
-        following = Following(self.world.db, doors, settled_seconds=0.0)
+        ways = [CeEndpoint(("A", ce), each, clock, asked) for ce, each in dispatchers.items()]
+        doors = CeEndpoints(LocalDispatcher(self.place / "local", ENDS, {}), clock, ways, local_sites=["*"])
+        following = PilotTracking(self.world.db, doors, settled_seconds=0.0)
         return Provisioning(self.world.db, doors, self.maker, Caps(pilots=8), following), following
 
     def dispatcher(self, kind: type[LocalDispatcher], name: str, argv: Sequence[str]) -> LocalDispatcher:

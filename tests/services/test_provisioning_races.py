@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from services.pilot_submitter.ce_endpoints import Doors
+from services.pilot_submitter.ce_endpoints import CeEndpoints
 from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
-from services.pilot_submitter.pilot_factory import PilotMaker
-from services.pilot_submitter.pilot_tracking import Following
+from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services.world import World
 from tests.waiting import eventually
@@ -44,21 +44,21 @@ class Gated(LocalDispatcher):
 
 
 @pytest.fixture
-def provisioning(the_world: World, tmp_path: Path) -> tuple[Provisioning, Following, Gated]:
+def provisioning(the_world: World, tmp_path: Path) -> tuple[Provisioning, PilotTracking, Gated]:
     generate_keys(tmp_path / "keys")
     pilots = PilotFactorySettings(directory=str(tmp_path / "pilots"), keys=str(tmp_path / "keys"))
     config = Config(
         auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=PilotSandboxSettings(url="file:///x")
     )
-    maker = PilotMaker(config, load_key(tmp_path / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
+    maker = PilotFactory(config, load_key(tmp_path / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
     gated = Gated(tmp_path / "pilots")
-    doors = Doors(gated, time.monotonic, local_sites=["*"])
-    following = Following(the_world.db, doors)
+    doors = CeEndpoints(gated, time.monotonic, local_sites=["*"])
+    following = PilotTracking(the_world.db, doors)
     return Provisioning(the_world.db, doors, maker, Caps(pilots=4), following), following, gated
 
 
 async def test_a_pilot_not_yet_sent_is_not_taken_for_dead(
-    the_world: World, provisioning: tuple[Provisioning, Following, Gated]
+    the_world: World, provisioning: tuple[Provisioning, PilotTracking, Gated]
 ) -> None:
     one, follower, gated = provisioning
     element = ComputingElement(site="A", ce="ce", slots=1, max_cpu_time=10**6, setup="default")

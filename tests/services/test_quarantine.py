@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from services.pilot_submitter.ce_endpoints import Doors
+from services.pilot_submitter.ce_endpoints import CeEndpoints
 from services.pilot_submitter.ce_health import HealthJudge
 from tests.services.world import Held, World, ids, pilot, result, user
 from wms.audit.auditor import audit
@@ -93,7 +93,7 @@ async def place(the_world: World, tmp_path: Any) -> AsyncIterator[Place]:
             " values ('A', $1, $2::text::jsonb, now(), now() + interval '1 h')",
             *(ce, msgspec.json.encode(element).decode()),
         )
-    doors = Doors(LocalDispatcher(tmp_path, ["true"], {}), lambda: 0.0, local_sites=["*"])
+    doors = CeEndpoints(LocalDispatcher(tmp_path, ["true"], {}), lambda: 0.0, local_sites=["*"])
     yield Place(the_world, HealthJudge(the_world.db, doors, TERMS))
     report = await audit(the_world.url)
     assert report.ok, report.text(brief=True)

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from services.advertiser.site_rule import with_rule
 from services.matcher import ads
-from services.pilot_submitter.ce_endpoints import Doors
+from services.pilot_submitter.ce_endpoints import CeEndpoints
 from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
-from services.pilot_submitter.pilot_factory import PilotMaker
-from services.pilot_submitter.pilot_tracking import Following
+from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services.test_limits import Matcher, asked, hear, patient
 from tests.services.world import World, pilot, user
@@ -400,9 +400,9 @@ def submitter(world: World, folder: Path, taker: Taker) -> Provisioning:
     config = Config(
         auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=PilotSandboxSettings(url="file:///x")
     )
-    doors = Doors(taker, time.monotonic, local_sites=["*"])
-    maker = PilotMaker(config, load_key(keys / "pilots.pem"), OrderKeys([b"k" * 32]))
-    return Provisioning(world.db, doors, maker, Caps(), Following(world.db, doors))
+    doors = CeEndpoints(taker, time.monotonic, local_sites=["*"])
+    maker = PilotFactory(config, load_key(keys / "pilots.pem"), OrderKeys([b"k" * 32]))
+    return Provisioning(world.db, doors, maker, Caps(), PilotTracking(world.db, doors))
 
 
 async def test_submitters_send_no_more_pilots_than_the_ad_lets_come(the_world: World, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from services.matcher.policy_refresh import Rules
+from services.matcher.policy_refresh import PolicyRefresh
 from tests.services.world import World, user
 from wms.ids import CommandId
 from wms.matching.shares import GroupShare
@@ -32,7 +32,7 @@ async def shown(world: World, who: Any = ADMIN) -> dict[tuple[str, str], replies
     return {(line.vo, line.owner_group): line for line in found.shares}
 
 
-async def weight(world: World, rules: Rules, job_id: int) -> float:
+async def weight(world: World, rules: PolicyRefresh, job_id: int) -> float:
     await rules.refresh()
     return world.index.weight((await world.job(job_id))["tq_id"])
 

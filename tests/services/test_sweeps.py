@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from services.matcher.index_sync import IndexSync
-from services.matcher.limit_gate import Gate
+from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching
 from tests.services.world import NOTICES, World, pilot, result, user
 from wms.audit import audit
@@ -147,7 +147,7 @@ async def test_two_matchers_at_one_block_give_every_job_away_once(the_world: Wor
         index = QueueIndex()
         feeds.append(IndexSync(the_world.db, Kafka(BrokerSettings(), "test"), index, NOTICES))
         matchers.append(
-            Matching(index, Gate(index, lambda: 0.0), the_world.terms, 1.0, np.random.default_rng(n))
+            Matching(index, LimitGate(index, lambda: 0.0), the_world.terms, 1.0, np.random.default_rng(n))
         )
 
     async def ask(n: int, request: int) -> None:

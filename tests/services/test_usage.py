@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from services.job_manager.queries.answer import Queries
 from services.job_manager.reports import Reports
-from services.matcher.policy_refresh import Rules
+from services.matcher.policy_refresh import PolicyRefresh
 from tests.services.world import World, pilot, result, user
 from wms.bus.consumer import Delivery
 from wms.db import usage
@@ -27,7 +27,9 @@ async def counting(the_world: World) -> AsyncIterator[World]:
     """A world in which usage halves in an hour."""
     the_world._reports = Reports(the_world.terms, half_life_hours=1.0)
     the_world._queries = Queries(DEFAULT_SEGMENTS, half_life_hours=1.0)
-    the_world.rules = Rules(the_world.db, the_world.index, the_world.gate, lambda: 0.0, half_life_hours=1.0)
+    the_world.rules = PolicyRefresh(
+        the_world.db, the_world.index, the_world.gate, lambda: 0.0, half_life_hours=1.0
+    )
     yield the_world
 
 

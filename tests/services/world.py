@@ -16,17 +16,17 @@ import numpy as np
 
 from services.job_manager.commands import Commands
 from services.job_manager.dependencies import Dependencies
-from services.job_manager.maintenance.lease_sweeper import Leases
-from services.job_manager.maintenance.wait_reasons import Reasons
+from services.job_manager.maintenance.lease_sweeper import LeaseSweeper
+from services.job_manager.maintenance.wait_reasons import WaitReasons
 from services.job_manager.queries.answer import Queries
 from services.job_manager.reports import Reports
-from services.job_manager.submission.submit_check import Foresight
-from services.job_manager.submission.waiting_limits import Admission
+from services.job_manager.submission.submit_check import SubmitCheck
+from services.job_manager.submission.waiting_limits import WaitingQuota
 from services.matcher.avoided_elements import AvoidedElements
 from services.matcher.index_sync import IndexSync
-from services.matcher.limit_gate import Gate
+from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching
-from services.matcher.policy_refresh import Rules
+from services.matcher.policy_refresh import PolicyRefresh
 from services.matcher.queue_stats import QueueStatsWriter
 from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
@@ -92,22 +92,22 @@ class World:
         self.terms = LeaseTerms()
         # Its clock moves on whenever it is read: ads are looked at for each submission.
         clock = itertools.count().__next__
-        self.admission = Admission(db)
-        self._commands = Commands(DEFAULT_SEGMENTS, Foresight(DEFAULT_SEGMENTS, clock), self.admission)
+        self.admission = WaitingQuota(db)
+        self._commands = Commands(DEFAULT_SEGMENTS, SubmitCheck(DEFAULT_SEGMENTS, clock), self.admission)
         self.canaries = self._commands.canaries
         self._reports = Reports(self.terms, orders=ORDERS)
         self.clock_set = 0.0
         """By how many seconds somebody set the database's clock on, as a sweep sees it."""
-        self._leases = Leases(db, self.terms, lambda: time.monotonic() - self.clock_set)
+        self._leases = LeaseSweeper(db, self.terms, lambda: time.monotonic() - self.clock_set)
         self._queries = Queries(DEFAULT_SEGMENTS, orders=ORDERS)
-        self._reasons = Reasons(db)
+        self._reasons = WaitReasons(db)
         self.dependencies = Dependencies(db, lambda: 0.0)
         self.index = QueueIndex()
         self._feed = IndexSync(db, Kafka(BrokerSettings(), "test"), self.index, NOTICES)
         self.now = 0.0
         """What the matcher's monotonic clock says."""
-        self.gate = Gate(self.index, lambda: self.now)
-        self.rules = Rules(db, self.index, self.gate, lambda: self.now)
+        self.gate = LimitGate(self.index, lambda: self.now)
+        self.rules = PolicyRefresh(db, self.index, self.gate, lambda: self.now)
         self.standing = AvoidedElements(db, self.index)
         self._matching = Matching(
             self.index, self.gate, self.terms, 1.0, np.random.default_rng(1), is_shared=self.rules.is_shared

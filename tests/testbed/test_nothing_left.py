@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 
 from deploy.testbed.testbed import Testbed
-from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
-from services.pilot_submitter.stray_pilots import Clearing
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.stray_pilots import StrayPilots
 from tests.contract.dispatch.grounds import WAITS, order
 from tests.middleware import Sites
 from tests.services.world import World, world
@@ -39,9 +39,9 @@ async def test_what_slurm_lists_of_ours_and_is_gone_is_cancelled_until_slurm_agr
     cluster = Cluster(configuration=str(testbed.slurm("beta")))
     dispatcher = SlurmDispatcher(cluster, tmp_path / "pilots", SHELL, ENVIRONMENT)
     now = [1_000.0]
-    door = Door(("beta", "main"), dispatcher, lambda: now[0], EndpointTerms(kind="slurm"))
-    doors = Doors(LocalDispatcher(tmp_path / "here", SHELL, ENVIRONMENT), lambda: now[0], [door])
-    clearing = Clearing(the_world.db, doors)
+    door = CeEndpoint(("beta", "main"), dispatcher, lambda: now[0], EndpointTerms(kind="slurm"))
+    doors = CeEndpoints(LocalDispatcher(tmp_path / "here", SHELL, ENVIRONMENT), lambda: now[0], [door])
+    clearing = StrayPilots(the_world.db, doors)
     async with the_world.db.transaction() as tx:
         mark = await pilot.mark(tx)
         sent = [

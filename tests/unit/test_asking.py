@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
 from services.pilot_submitter.host_requests import HostRequests
 from wms.db.pilot import NewPilot, Supply
 from wms.dispatch.forwarding import DoorTerms, forward
@@ -47,11 +47,11 @@ def asks(requirements: str = "", **more: Any) -> Requirements:
     return Requirements(requirements=requirements, **said)
 
 
-def asking(*, mapped: bool = True) -> tuple[HostRequests, Door]:
+def asking(*, mapped: bool = True) -> tuple[HostRequests, CeEndpoint]:
     nothing = LocalDispatcher(Path("/nowhere"), (), {})
     terms = EndpointTerms(kind="slurm", asks=ASKS if mapped else None)
-    door = Door(("A", "ce"), nothing, lambda: 0.0, terms)
-    doors = Doors(nothing, lambda: 0.0, [door])
+    door = CeEndpoint(("A", "ce"), nothing, lambda: 0.0, terms)
+    doors = CeEndpoints(nothing, lambda: 0.0, [door])
     return HostRequests(doors, doors.clock), door
 
 

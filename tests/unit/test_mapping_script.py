@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.pilot_submitter.ce_endpoints import Door, Doors, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
 from services.pilot_submitter.host_requests import HostRequests
 from services.pilot_submitter.script_answers import RETRY_SECONDS, ScriptAnswers, Version
-from services.pilot_submitter.script_questions import WANTED_LIMIT, WantedQuestions
+from services.pilot_submitter.script_questions import WANTED_LIMIT, ScriptQuestions
 from tests.unit.test_asking import asks, element
 from wms.dispatch.forwarding import DoorTerms, Ways, forward
 from wms.dispatch.local import LocalDispatcher
@@ -288,8 +288,10 @@ class Element:
         nothing = LocalDispatcher(Path("/nowhere"), (), {})
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
         self.answers = ScriptAnswers(self.script, clock)
-        self.door = Door(("A", "ce"), nothing, clock, EndpointTerms(kind="slurm", asks=terms), self.answers)
-        self.doors = Doors(nothing, clock, [self.door])
+        self.door = CeEndpoint(
+            ("A", "ce"), nothing, clock, EndpointTerms(kind="slurm", asks=terms), self.answers
+        )
+        self.doors = CeEndpoints(nothing, clock, [self.door])
         self.asking = HostRequests(self.doors, clock)
         assert self.door.mapping is not None
         self.ad: AdvertisedElement = element(told={}, forwards=tuple(sorted(self.door.mapping.forwarded)))
@@ -403,7 +405,7 @@ async def test_a_question_of_two_owners_is_asked_once() -> None:
 
 
 def test_owners_of_questions_take_turns_each_in_its_own_order() -> None:
-    wanted = WantedQuestions()
+    wanted = ScriptQuestions()
     for owner, question in [("a", "a1"), ("a", "a2"), ("a", "a3"), ("b", "b1"), ("c", "c1"), ("b", "b2")]:
         wanted.add(("vo", owner), question)
         wanted.add(("vo", owner), question)
@@ -413,7 +415,7 @@ def test_owners_of_questions_take_turns_each_in_its_own_order() -> None:
 
 
 def test_where_the_room_is_full_who_has_most_gives_up_the_newest() -> None:
-    wanted = WantedQuestions(limit=6)
+    wanted = ScriptQuestions(limit=6)
     for owner, count in [("a", 9), ("b", 2), ("c", 9)]:
         for number in range(count):
             wanted.add(("vo", owner), f"{owner}{number}")

@@ -16,7 +16,7 @@ from wms.matching.grouping import Requirements, processor_tags
 from wms.matching.limits import Count, LimitKey, LimitRule, LimitSet
 from wms.matching.node_facts import wish
 from wms.provisioning.demand import Avoided, QueuedWork, gather, reach
-from wms.provisioning.limit_headroom import ARRIVAL_SECONDS, Leeway
+from wms.provisioning.limit_headroom import ARRIVAL_SECONDS, LimitHeadroom
 from wms.provisioning.pilot_class import PilotClass
 from wms.provisioning.plan import Caps, PilotSupply, Plan, plan
 from wms.site import AdvertisedElement, ComputingElement, Resource
@@ -378,9 +378,9 @@ def test_a_pilot_on_its_way_offers_what_its_element_said_when_it_was_sent():
 # --- what limits hold back, and what is avoided -----------------------------------------------------------
 
 
-def limited(*limits: LimitRule, **running: int) -> Leeway:
+def limited(*limits: LimitRule, **running: int) -> LimitHeadroom:
     counts = {LimitKey("A", "", "owner", owner): Count(running=jobs) for owner, jobs in running.items()}
-    return Leeway(LimitSet(limits), counts)
+    return LimitHeadroom(LimitSet(limits), counts)
 
 
 def of_owner(owner: str, most: int) -> LimitRule:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.unit.taskqueue_strategies import asks
 from wms.ids import TaskQueueId
-from wms.provisioning.planning_turns import CHARACTERS, InTurn
+from wms.provisioning.planning_turns import CHARACTERS, PlanningTurns
 
 LARGEST = 20_000
 
@@ -17,7 +17,7 @@ def queue(owner: str, size: int = 0) -> Any:
 def test_all_that_is_short_is_always_looked_at_and_some_of_what_is_long() -> None:
     waiting = {TaskQueueId(n): queue("mallory", LARGEST) for n in range(500)}
     plain = {TaskQueueId(1_000 + n): queue("alice") for n in range(100)}
-    in_turn = InTurn()
+    in_turn = PlanningTurns()
     for _ in range(10):
         chosen = in_turn.choose(waiting | plain)
         assert plain.keys() <= chosen
@@ -26,13 +26,13 @@ def test_all_that_is_short_is_always_looked_at_and_some_of_what_is_long() -> Non
 
 def test_all_are_looked_at_while_they_are_few_and_one_that_is_too_long_for_any_plan() -> None:
     few = {TaskQueueId(n): queue("alice", 1_000) for n in range(CHARACTERS // 1_000)}
-    assert InTurn().choose(few) == few.keys()
-    assert InTurn().choose({TaskQueueId(1): queue("alice", 2 * CHARACTERS)}) == {1}
+    assert PlanningTurns().choose(few) == few.keys()
+    assert PlanningTurns().choose({TaskQueueId(1): queue("alice", 2 * CHARACTERS)}) == {1}
 
 
 def test_owners_take_turns_and_so_do_their_queues() -> None:
     waiting = {TaskQueueId(n): queue("mallory", LARGEST) for n in range(500)}
-    in_turn = InTurn()
+    in_turn = PlanningTurns()
     for _ in range(30):
         in_turn.choose(waiting)
     waiting |= {TaskQueueId(1_000 + n): queue("bob", LARGEST) for n in range(3)}

@@ -17,7 +17,7 @@ from wms.matching.ads import advertised
 from wms.matching.clauses import fits
 from wms.provisioning.known_elements import KnownElement
 from wms.queue_index import job_expressions
-from wms.queue_index.significant_attributes import Faces
+from wms.queue_index.significant_attributes import SignificantAttributes
 from wms.site import AdvertisedElement, Resource, with_ad
 from wms.why.survey import Survey
 
@@ -168,7 +168,7 @@ def reached(survey: Survey, resource: Any, count: int) -> list[bool]:
     )
 )
 def test_faces_show_what_is_looked_at_whatever_was_looked_at_or_present_first(came: Any) -> None:
-    grown, looked, seen = Faces(), [], []
+    grown, looked, seen = SignificantAttributes(), [], []
     for what, each in came:
         if what == "look":
             looked.append(each)
@@ -176,7 +176,7 @@ def test_faces_show_what_is_looked_at_whatever_was_looked_at_or_present_first(ca
         else:
             text, forwards, node = each
             seen.append(with_ad(offers(site="A", grid_ce="c", node=node), text, forwards))
-        fresh = Faces()
+        fresh = SignificantAttributes()
         for names in looked:
             fresh.look(names)
         names = frozenset[str]().union(*looked)
@@ -203,7 +203,7 @@ def shown(face: Any, names: frozenset[str]) -> Any:
 
 
 def test_queues_that_look_at_what_no_resource_has_leave_all_faces_as_they_are() -> None:
-    faces = Faces()
+    faces = SignificantAttributes()
     faces.look(frozenset({"a"}))
     resource = with_ad(offers(site="A", grid_ce="c"), advertised({"a": 1, "b": 2}, {}, "", ""))
     face, version = faces.of(resource), faces.version

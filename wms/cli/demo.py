@@ -16,7 +16,7 @@ from wms.cli.session import OK, SOME_FAILED, quiet, run_async
 if TYPE_CHECKING:
     from wms.cli.figures import Phases
     from wms.cli.library_map import Unit
-    from wms.cli.progress import Board
+    from wms.cli.progress import ProgressBoard
     from wms.cli.token_count import Counts
     from wms.client import Client, Submission
     from wms.embedded.system import System
@@ -70,7 +70,7 @@ async def _demo(data: Path | None, slots: int | None, kafka: str) -> dict[str, A
     from wms.cli.figures import Phases
     from wms.cli.own_system import own_system
     from wms.cli.printing import note
-    from wms.cli.progress import Board
+    from wms.cli.progress import ProgressBoard
 
     quiet()
     phases = Phases()
@@ -79,7 +79,7 @@ async def _demo(data: Path | None, slots: int | None, kafka: str) -> dict[str, A
         began = asyncio.get_running_loop().time()
         async with own_system(data, slots=slots, kafka=kafka, log_level="warning") as system:
             phases.seconds["start"] = round(asyncio.get_running_loop().time() - began, 2)
-            with Board() as board:
+            with ProgressBoard() as board:
                 summary = await _work(system, board, phases)
             note("stopping ...")
             began = asyncio.get_running_loop().time()
@@ -87,7 +87,7 @@ async def _demo(data: Path | None, slots: int | None, kafka: str) -> dict[str, A
     return {**summary, "seconds": phases.seconds}
 
 
-async def _work(system: "System", board: "Board", phases: "Phases") -> dict[str, Any]:
+async def _work(system: "System", board: "ProgressBoard", phases: "Phases") -> dict[str, Any]:
     """Run the workload; raise WentWrong for what did not come out."""
     from wms.cli import library_map
     from wms.client import Client
@@ -118,7 +118,7 @@ async def _map_and_merge(
     client: "Client",
     work: "list[Unit]",
     outputs: Path,
-    board: "Board",
+    board: "ProgressBoard",
     phases: "Phases",
     *,
     logs: str,
@@ -140,7 +140,7 @@ async def _map_and_merge(
 
 
 async def _ended(
-    client: "Client", submitted: "Submission", board: "Board", name: str, logs: str = ""
+    client: "Client", submitted: "Submission", board: "ProgressBoard", name: str, logs: str = ""
 ) -> None:
     """Wait for jobs, showing how they do; name the first that goes wrong; raise WentWrong if one is not Done."""
     from wms.cli.own_system import WentWrong

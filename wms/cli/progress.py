@@ -17,7 +17,7 @@ _RUNNING = ("Matched", "Running", "Stalled", "Completing", "Completed")
 _FAILED = ("Failed", "Killed", "Deleted")
 
 
-class Board:
+class ProgressBoard:
     """Shows tasks one below the other: what is submitted, waits, runs, is done, and how many are done a second."""
 
     def __init__(self) -> None:
@@ -59,7 +59,9 @@ class Board:
 class Task:
     """One task of a board."""
 
-    def __init__(self, board: Board, progress: Progress, task_id: TaskID, name: str, total: int) -> None:
+    def __init__(
+        self, board: ProgressBoard, progress: Progress, task_id: TaskID, name: str, total: int
+    ) -> None:
         self._board = board
         self._progress = progress
         self._id = task_id

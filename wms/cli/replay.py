@@ -146,14 +146,14 @@ async def _settings(common: Common, *, fresh: bool) -> "AsyncIterator[ClientSett
 
 
 async def _run(settings: "ClientSettings", plan: "TracePlan") -> dict[str, Any]:
-    from wms.cli.progress import Board
+    from wms.cli.progress import ProgressBoard
     from wms.cli.trace_report import report
     from wms.cli.trace_run import Feeding, Keys, Owners, advertised
     from wms.runtime import clock
 
     keys = Keys(settings)
     began_at = clock.now()
-    with tempfile.TemporaryDirectory(prefix="wms-replay-") as tokens, Board() as board:
+    with tempfile.TemporaryDirectory(prefix="wms-replay-") as tokens, ProgressBoard() as board:
         owners = Owners(settings, keys, Path(tokens))
         feeding = Feeding(plan, owners)
         try:

@@ -86,9 +86,9 @@ def _check(jobs: int | None, seeds: int) -> None:
 
 
 def _compared(workload: "Workload", scenarios: "list[Scenario]", seeds: int) -> "list[ScenarioResult]":
-    from wms.cli.progress import Board
+    from wms.cli.progress import ProgressBoard
     from wms.simulation.comparison import compare
 
-    with Board() as board:
+    with ProgressBoard() as board:
         bar = board.task("simulate", len(workload.arrivals) * len(scenarios) * seeds)
         return compare(workload, scenarios, seeds=seeds, tell=bar.reach)

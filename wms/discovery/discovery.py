@@ -17,7 +17,7 @@ import msgspec
 
 from wms.discovery.address import Address
 from wms.discovery.memory import CacheLifetimes, Memory, Recalled
-from wms.discovery.parallelism import Lanes
+from wms.discovery.parallelism import Parallelism
 from wms.discovery.port import Source
 from wms.discovery.server_answers import ServerAnswer
 from wms.discovery.walk import Bounds, Found, Walk
@@ -63,7 +63,7 @@ class Discovery:
         self._bounds = bounds or Bounds()
         self._memory = Memory(terms or CacheLifetimes(), rng or random.Random().random)
         self._clock = clock
-        self._lanes = Lanes(
+        self._lanes = Parallelism(
             self._pace.servers_at_once, self._pace.slow_servers_at_once, self._pace.slow_after_seconds
         )
         self._flights: dict[str, asyncio.Task[None]] = {}

@@ -13,7 +13,7 @@ class _Place:
     timer: asyncio.TimerHandle
 
 
-class Lanes:
+class Parallelism:
     """At most `quick` at a time, and at most `slow` more that took over `slow_after_seconds`."""
 
     def __init__(self, quick: int, slow: int, slow_after_seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Allowances: how many jobs more a computing element lets come until its next ad, by SAM-Grid's rule or by one of its own.
+"""Limits that an ad states: how many more jobs its element takes until its next ad, by SAM-Grid's rule or its own.
 
 CurMatches starts at the ad's CurrentJobs and grows by one with each match until the next ad, which starts it anew;
 JobsMatchedSinceLastAdvertisement = CurMatches - CurrentJobs. SAM-Grid's rule is

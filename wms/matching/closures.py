@@ -1,4 +1,4 @@
-"""What is closed where: at a site, or on one computing element of it, no job of an owner, a tag, ... may start just now.
+"""Closures: at a site, or at one computing element of it, no job of an owner, a tag, ... may start just now.
 
 A limit that is reached closes a pair of attribute and value; it opens again when a job has ended. Pairs are AND-ed: a
 queue is kept back when any pair that is closed there is one of its own, whatever the others say.
@@ -18,7 +18,7 @@ Attribute = Literal["owner", "owner_group", "vo", "setup", "job_type", "tag", "a
 Pair = tuple[Attribute | Literal["work"], str]
 """An attribute and its value; ("any", "") stands for every job, ("work", "") for every one but canaries."""
 WORK: Pair = ("work", "")
-"""Closed where a computing element is avoided."""
+"""Closures where a computing element is avoided."""
 NAMED: frozenset[Attribute] = frozenset({"job_type", "tag"})
 """Those whose values are compared without regard to case."""
 Mask = NDArray[np.bool_]
@@ -59,7 +59,7 @@ def _compared(pair: Pair) -> Pair:
     return (name, value.casefold()) if name in NAMED else pair
 
 
-class Closed:
+class Closures:
     """The pairs closed at each site and computing element, and which slots of the index they keep back."""
 
     def __init__(self) -> None:

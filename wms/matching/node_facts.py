@@ -1,4 +1,4 @@
-"""What pilots tell of their nodes with every request: what they measured, and what they found the node not to do for."""
+"""What a pilot reports of its node with every request: measurements, and requirements that the node cannot run."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""From a job description and the identity of a token to the task queue of its job."""
+"""The requirements of a job, from its description and the identity of its owner: the key of its task queue."""
 
 from functools import lru_cache
 from typing import NamedTuple

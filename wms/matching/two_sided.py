@@ -1,4 +1,4 @@
-"""Whether a job and a resource want each other, how well, and why not: their expressions over each other's ads."""
+"""Two-sided ClassAd match of one job and one resource: requirements, rank, failing terms."""
 
 from collections.abc import Iterable
 from functools import lru_cache

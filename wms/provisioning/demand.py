@@ -19,7 +19,7 @@ from wms.matching.grouping import Requirements, slots_needed
 from wms.matching.limits import LimitKey
 from wms.matching.two_sided import job_rank
 from wms.provisioning.health import Place
-from wms.provisioning.limit_headroom import Leeway
+from wms.provisioning.limit_headroom import LimitHeadroom
 from wms.provisioning.pilot_class import PilotClass
 from wms.provisioning.private_groups import NOBODY, PrivateGroups
 from wms.provisioning.purpose import GROUPS
@@ -220,13 +220,13 @@ def obstacles(requirements: Requirements, element: ComputingElement) -> list[Mis
 def gather(  # noqa: PLR0917 - what waits, what there is, and what bounds it
     waiting: Iterable[QueuedWork],
     elements: Sequence[ComputingElement],
-    leeway: Leeway | None = None,
+    leeway: LimitHeadroom | None = None,
     avoided: Mapping[Place, Avoided] = _NOWHERE,
     hosts_of: HostsOf | None = None,
     private_groups: PrivateGroups = NOBODY,
 ) -> Demand:
     """Put waiting work together by kind and find where each may run. Faulty ads serve nothing."""
-    leeway = leeway or Leeway()
+    leeway = leeway or LimitHeadroom()
     jobs: Counter[Requirements] = Counter()
     groups: dict[Requirements, dict[str, None]] = {}
     asked, required = asked_of_jobs(elements), required_of_jobs(elements)
@@ -282,7 +282,7 @@ def kind_of(
 def _open(
     kind: WorkKind,
     elements: Sequence[ComputingElement],
-    leeway: Leeway,
+    leeway: LimitHeadroom,
     avoided: Mapping[Place, Avoided],
 ) -> WorkKind:
     """Return a kind of work with the elements that it may run on for now."""

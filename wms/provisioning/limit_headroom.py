@@ -11,7 +11,7 @@ ARRIVAL_SECONDS = 30.0
 """A pilot that is sent now asks for work later: a rate will have let more through by then."""
 
 
-class Leeway:
+class LimitHeadroom:
     """The limits with how far each key is, used up as jobs are given places."""
 
     def __init__(self, limits: LimitSet | None = None, counts: Counts | None = None) -> None:

@@ -34,7 +34,7 @@ from wms.provisioning.demand import (
     pilot_at,
 )
 from wms.provisioning.health import Place
-from wms.provisioning.limit_headroom import Leeway
+from wms.provisioning.limit_headroom import LimitHeadroom
 from wms.provisioning.pilot_class import PilotClass
 from wms.provisioning.private_groups import NOBODY, PrivateGroups
 from wms.provisioning.purpose import Purpose
@@ -245,7 +245,7 @@ class _Element:
     )  # fmt: skip
 
     def __init__(
-        self, number: int, ad: ComputingElement, pilots: Sequence[PilotSupply], leeway: Leeway
+        self, number: int, ad: ComputingElement, pilots: Sequence[PilotSupply], leeway: LimitHeadroom
     ) -> None:
         self.number = number
         self.ad = ad
@@ -327,7 +327,7 @@ def plan(
     caps: Caps | None = None,
     rng: Callable[[], float] | None = None,
     *,
-    leeway: Leeway | None = None,
+    leeway: LimitHeadroom | None = None,
     avoided: Mapping[Place, Avoided] | None = None,
     hosts: HostsOf | None = None,
     choice: Choice = "room",
@@ -340,7 +340,7 @@ def plan(
     `hosts` says which hosts pilots ask for, or why none are sent for some work now; None: none ever ask. With the `choice` "random" `rng`
     draws each pilot's element among all that fit, have room, and are liked best. `private` are the groups with pilots of their own.
     """
-    leeway = leeway or Leeway()
+    leeway = leeway or LimitHeadroom()
     demand = gather(waiting, elements, leeway, avoided or {}, hosts, private)
     return _Planner(demand, elements, list(pilots), caps or Caps(), leeway, rng, choice).plan()
 
@@ -349,7 +349,7 @@ def orders(
     demand: Demand, elements: Sequence[ComputingElement], pilots: Iterable[PilotSupply], caps: Caps
 ) -> tuple[PlannedPilots, ...]:
     """Return the orders of the plan for a demand that was gathered from these elements; no reasons for the others."""
-    return _Planner(demand, elements, list(pilots), caps, Leeway()).orders()
+    return _Planner(demand, elements, list(pilots), caps, LimitHeadroom()).orders()
 
 
 class _Planner:
@@ -359,7 +359,7 @@ class _Planner:
         elements: Sequence[ComputingElement],
         pilots: list[PilotSupply],
         caps: Caps,
-        leeway: Leeway,
+        leeway: LimitHeadroom,
         rng: Callable[[], float] | None = None,
         choice: Choice = "room",
     ) -> None:

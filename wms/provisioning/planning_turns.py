@@ -11,7 +11,7 @@ CHARACTERS = 30_000
 """Of long expressions that one plan looks at: each thousand takes some milliseconds, in every plan."""
 
 
-class InTurn:
+class PlanningTurns:
     """Remembers how much plans have looked at: the next queue is one of the owner of whose expressions they saw least."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""Columns: what each clause says of all queues, judged once for each distinct part, a bit for each slot.
+"""The verdict of each clause on all queues: a bit for each slot, judged once for each distinct part of requirements.
 
 What one clause says is kept by the value of the resource that it looks at: its site, its tags, ... Clauses over ads look at
-the resource's face.
+the class of the resource's ad.
 """
 
 from collections.abc import Callable, Hashable
@@ -16,10 +16,10 @@ from wms.classad.reduce import could_want
 from wms.matching.ads import Seen, Words, job_ad, told
 from wms.matching.clauses import OF_JOBS_AD, OF_SITES_AD, Clause
 from wms.matching.grouping import Requirements
-from wms.queue_index.growable_array import Growing
-from wms.queue_index.job_expressions import Wishes
-from wms.queue_index.significant_attributes import Face, Faces
-from wms.queue_index.site_expressions import Demands
+from wms.queue_index.growable_array import GrowableArray
+from wms.queue_index.job_expressions import JobExpressions
+from wms.queue_index.significant_attributes import AdClass, SignificantAttributes
+from wms.queue_index.site_expressions import SiteExpressions
 from wms.site import Resource, folded, offered_tags
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -83,7 +83,7 @@ class Verdicts:
         self.bits: Bits | None = None
         """None while all fit."""
 
-    def follow(self, parts: int, numbers: Growing) -> None:
+    def follow(self, parts: int, numbers: GrowableArray) -> None:
         """Judge what came since the last time."""
         by_part = self._by_part
         by_part += self._judge(self.parts)
@@ -102,7 +102,7 @@ class ClauseColumn:
     def __init__(self, clause: Clause) -> None:
         self.clause = clause
         self.parts: list[Hashable] = []
-        self.numbers = Growing(np.int32)
+        self.numbers = GrowableArray(np.int32)
         self._numbers: dict[Hashable, int] = {}
         self._compared: list[Any] = []
         """The parts as names are compared, of clauses that look for names."""
@@ -118,7 +118,7 @@ class ClauseColumn:
             self._learn(part)
         self.numbers.append(number)
 
-    def bits(self, resource: Resource, _: Face | None, /) -> Bits | None:
+    def bits(self, resource: Resource, _: AdClass | None, /) -> Bits | None:
         """Return by slot, a bit each, which queues fit a resource by this clause; None when all do."""
         return self._kept(self._looks_at(resource), partial(self._judge, resource))
 
@@ -154,13 +154,13 @@ class ClauseColumn:
         return bytes(of_it if value in part else of_others if part else of_none for part in parts)
 
 
-class WishColumn(ClauseColumn):
+class JobExpressionColumn(ClauseColumn):
     """The requirements of jobs, over the faces of resources."""
 
-    def __init__(self, clause: Clause, faces: Faces) -> None:
+    def __init__(self, clause: Clause, faces: SignificantAttributes) -> None:
         super().__init__(clause)
         self._faces = faces
-        self._wishes = Wishes()
+        self._wishes = JobExpressions()
 
     @property
     def evaluated(self) -> int:
@@ -172,11 +172,11 @@ class WishColumn(ClauseColumn):
         if part is not None:
             self._faces.look(names)
 
-    def bits(self, _: Resource, face: Face | None, /) -> Bits | None:
+    def bits(self, _: Resource, face: AdClass | None, /) -> Bits | None:
         """Return by slot which queues' requirements are true; None when all are."""
         return None if face is None else self._kept(face.number, partial(self._judge_face, face))
 
-    def _judge_face(self, face: Face, start: int) -> bytes:
+    def _judge_face(self, face: AdClass, start: int) -> bytes:
         return self._wishes.verdicts(face, start).tobytes() if start < len(self.parts) else b""
 
 
@@ -217,12 +217,12 @@ class Ranked:
         return bits
 
 
-class DemandColumn(ClauseColumn):
+class SiteExpressionColumn(ClauseColumn):
     """The requirements of resources' ads, over the jobs of queues; and how well they like these."""
 
     def __init__(self, clause: Clause) -> None:
         super().__init__(clause)
-        self._demands = Demands(self.parts)
+        self._demands = SiteExpressions(self.parts)
         self._ranked: dict[str, Ranked] = {}
         self._possible: dict[tuple[str, Seen], bool] = {}
         """What ads could require, over what jobs tell to who looks."""
@@ -232,7 +232,7 @@ class DemandColumn(ClauseColumn):
         """Pairs of an expression and what it saw, so far."""
         return self._demands.evaluated
 
-    def bits(self, _: Resource, face: Face | None, /) -> Bits | None:
+    def bits(self, _: Resource, face: AdClass | None, /) -> Bits | None:
         """Return by slot which queues a resource wants; None when all."""
         if face is None or face.requirements is None:
             return None
@@ -241,7 +241,7 @@ class DemandColumn(ClauseColumn):
             return self._kept((face.requirements.text, left.text), partial(self._judge_open, face, left))
         return self._kept(face.requirements.text, partial(self._judge_face, face, face.requirements))
 
-    def levels(self, face: Face, rank: Expression, fit: Bits) -> list[bytes]:
+    def levels(self, face: AdClass, rank: Expression, fit: Bits) -> list[bytes]:
         """Return the bits of the queues that fit and are liked alike, the best first; nothing where all are."""
         ranked = self._ranked.get(rank.text)
         if ranked is None:
@@ -252,7 +252,7 @@ class DemandColumn(ClauseColumn):
             ranked.judge(self._demands.ranks(rank, face.ad)[self.numbers.values])
         return ranked.among(fit)
 
-    def _judge_open(self, face: Face, left: Expression, start: int) -> bytes:
+    def _judge_open(self, face: AdClass, left: Expression, start: int) -> bytes:
         """Judge what the ad requires as it is, and where that is not so, as it could be."""
         assert face.requirements is not None
         met = self._judge_face(face, face.requirements, start)
@@ -268,14 +268,14 @@ class DemandColumn(ClauseColumn):
             found = self._possible[key] = could_want(left, job_ad(job, left.other))
         return found
 
-    def _judge_face(self, face: Face, requirements: Expression, start: int) -> bytes:
+    def _judge_face(self, face: AdClass, requirements: Expression, start: int) -> bytes:
         if start == len(self.parts):
             return b""
         return self._demands.verdicts(requirements, face.ad, start).tobytes()
 
 
-def column_of(clause: Clause, faces: Faces) -> ClauseColumn:
+def column_of(clause: Clause, faces: SignificantAttributes) -> ClauseColumn:
     """Return an empty column of a clause."""
     if clause.name == OF_JOBS_AD:
-        return WishColumn(clause, faces)
-    return DemandColumn(clause) if clause.name == OF_SITES_AD else ClauseColumn(clause)
+        return JobExpressionColumn(clause, faces)
+    return SiteExpressionColumn(clause) if clause.name == OF_SITES_AD else ClauseColumn(clause)

@@ -1,10 +1,10 @@
 """Pools of queues, and the draw of one of them by RAND()/weight without touching them all.
 
 A pool has all queues of one setup, VO and CPU segment (for private pilots of one group or owner as well), whatever resource
-they fit. Queues are proposed by their weights (see `thinning`), and one is taken if it has a job, fits the resource and is open
+they fit. Queues are proposed by their weights (see `rejection_sampling`), and one is taken if it has a job, fits the resource and is open
 to it, as well. What is not is a rejected proposal, and the law among the others is exact. If none was accepted before the
 horizon, the rest of the keys, given that they are later, are drawn one by one. The few classes so heavy that the horizon would
-be too near are drawn one by one at once; where they have many queues, each kind of resource draws for itself (see `sight`).
+be too near are drawn one by one at once; where they have many queues, each kind of resource draws for itself (see `resource_view`).
 
 Proposals do not depend on the resource, so they are drawn by the block for all resources together.
 
@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from wms.matching.draw_law import Chance, Law
 from wms.matching.grouping import Requirements
-from wms.queue_index.growable_array import Growing
-from wms.queue_index.rejection_sampling import Thinning
-from wms.queue_index.resource_view import Sight
-from wms.queue_index.weights import Tier, Weighing
+from wms.queue_index.growable_array import GrowableArray
+from wms.queue_index.rejection_sampling import RejectionSampling
+from wms.queue_index.resource_view import ResourceView
+from wms.queue_index.weights import Tier, Weights
 from wms.site import Resource
 
 Proposals = Iterator[tuple[int, int, int, float, float]]
@@ -51,11 +51,11 @@ class DrawPool:
         "slots", "tier", "version", "weighing",
     )  # fmt: skip
 
-    def __init__(self, segment: int, tier: Tier, weighing: Weighing, source: Versioned, law: Law) -> None:
+    def __init__(self, segment: int, tier: Tier, weighing: Weights, source: Versioned, law: Law) -> None:
         self.segment = segment
         self.tier = tier
-        self.slots = Growing(np.int32)
-        self._classes = Growing(np.int32)
+        self.slots = GrowableArray(np.int32)
+        self._classes = GrowableArray(np.int32)
         self._seen_classes: set[int] = set()
         self.weighing = weighing
         self._source = source
@@ -63,7 +63,7 @@ class DrawPool:
         self.version = -1
         self._chance: Chance | None = None
         self._proposals: Proposals = iter(())
-        self._thinning = Thinning(np.zeros(1), 0.0, law)
+        self._thinning = RejectionSampling(np.zeros(1), 0.0, law)
         self._heavy: list[int] = []
         self._heavy_classes: NDArray[np.bool_] | None = None
         """By class whether it is heavy; None where none is."""
@@ -79,7 +79,7 @@ class DrawPool:
             self._classes.append(number)
         self.version = -1
 
-    def draw(self, sight: Sight, fit: bytes, chance: Chance) -> int:
+    def draw(self, sight: ResourceView, fit: bytes, chance: Chance) -> int:
         """Return the queue that comes first among those whose bit is set; -1 when there is none with a job."""
         if self.version != self._source.version or chance is not self._chance:
             self._prepare(chance)
@@ -140,7 +140,7 @@ class DrawPool:
                 weights[self._heavy_classes[self.weighing.classes.values[self.slots.values]]] = 0.0
         members = self.weighing.class_members
         self._split = sum(len(members[number]) for number in self._heavy) > _HEAVY_QUEUES
-        self._thinning = Thinning(weights, peak, self.law)
+        self._thinning = RejectionSampling(weights, peak, self.law)
         self._proposals = iter(())
 
     def _choose_heavy(self) -> float:
@@ -191,7 +191,7 @@ class Market:
 
     __slots__ = ("_law", "_source", "_weighing", "pools")
 
-    def __init__(self, weighing: Weighing, source: Versioned, law: Law) -> None:
+    def __init__(self, weighing: Weights, source: Versioned, law: Law) -> None:
         self._weighing = weighing
         self._source = source
         self._law: Law = law
@@ -213,7 +213,7 @@ class Market:
 class Pools:
     """All queues by what must be equal in a queue and a resource: the setup, the VO, and a private pilot's group or owner."""
 
-    def __init__(self, weighing: Weighing, law: Law) -> None:
+    def __init__(self, weighing: Weights, law: Law) -> None:
         self._weighing = weighing
         self._law: Law = law
         self._requirements: list[Requirements] = []

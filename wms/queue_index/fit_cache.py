@@ -1,4 +1,4 @@
-"""Which of many queues fit a resource: each clause judged once for each distinct part, the verdicts gathered over the queues.
+"""Which queues fit a resource: the verdicts of all clauses combined, and kept by kind of resource.
 
 Queues stand in slots 0, 1, 2, ... in the order they came. What one clause says of all queues is kept as a bit for each slot
 by the value of the resource that it looks at (its site, its tags, ...), so a resource never seen before costs a few "and"s of
@@ -14,12 +14,18 @@ from numpy.typing import NDArray
 from wms.classad.expression import Expression
 from wms.matching.clauses import CLAUSES, CPU_TIME, refusal
 from wms.matching.grouping import Requirements
-from wms.queue_index.clause_columns import ClauseColumn, DemandColumn, Mask, WishColumn, column_of
+from wms.queue_index.clause_columns import (
+    ClauseColumn,
+    JobExpressionColumn,
+    Mask,
+    SiteExpressionColumn,
+    column_of,
+)
 from wms.queue_index.draw_pool import Market, Pools
-from wms.queue_index.growable_array import Growing
-from wms.queue_index.named_values import Mentioned
-from wms.queue_index.resource_view import Sight
-from wms.queue_index.significant_attributes import Face, Faces, Place
+from wms.queue_index.growable_array import GrowableArray
+from wms.queue_index.named_values import NamedValues
+from wms.queue_index.resource_view import ResourceView
+from wms.queue_index.significant_attributes import AdClass, Place, SignificantAttributes
 from wms.site import Resource
 
 _KEPT_NAMES = 65_536
@@ -31,7 +37,7 @@ class View:
 
     __slots__ = ("_face", "_levels", "_market", "_pools", "_sights", "fit", "judged", "resource")
 
-    def __init__(self, resource: Resource, face: Face | None, market: Market) -> None:
+    def __init__(self, resource: Resource, face: AdClass | None, market: Market) -> None:
         self.resource = resource
         self._face = face
         self._levels: list[bytes] = []
@@ -40,7 +46,7 @@ class View:
         self.fit = b""
         self.judged = 0
         self._market = market
-        self._sights: list[Sight] = []
+        self._sights: list[ResourceView] = []
 
     def judge(self, columns: list[ClauseColumn], slots: int) -> None:
         """Judge the queues that came since the last time."""
@@ -54,21 +60,21 @@ class View:
         if face is not None and face.rank is not None:
             self._rank(columns, face, face.rank)
 
-    def _rank(self, columns: list[ClauseColumn], face: Face, rank: Expression) -> None:
-        column = next(each for each in columns if isinstance(each, DemandColumn))
+    def _rank(self, columns: list[ClauseColumn], face: AdClass, rank: Expression) -> None:
+        column = next(each for each in columns if isinstance(each, SiteExpressionColumn))
         self._levels = column.levels(face, rank, np.frombuffer(self.fit, dtype=np.uint8))
         self._pools = 0
 
-    def sights(self) -> list[Sight]:
+    def sights(self) -> list[ResourceView]:
         """Return what it sees of its pools, highest CPU segment first."""
         pools = self._market.pools
         if len(pools) != self._pools:
             self._pools = len(pools)
             if self._levels:
-                self._sights = [Sight(pool, level) for pool in pools for level in self._levels]
+                self._sights = [ResourceView(pool, level) for pool in pools for level in self._levels]
             else:
                 known = {sight.pool: sight for sight in self._sights}
-                self._sights = [known.get(pool) or Sight(pool) for pool in pools]
+                self._sights = [known.get(pool) or ResourceView(pool) for pool in pools]
         return self._sights
 
 
@@ -113,19 +119,19 @@ class NoFit(Struct, frozen=True, kw_only=True):
         )
 
 
-class Fitting:
+class FitCache:
     """All queues' requirements by slot, and the views of the resources seen lately.
 
     `cached` bounds the views; the oldest goes first.
     """
 
-    def __init__(self, pools: Pools, faces: Faces, *, cached: int) -> None:
+    def __init__(self, pools: Pools, faces: SignificantAttributes, *, cached: int) -> None:
         self._cached = cached
         self._pools = pools
         self._faces = faces
         self._columns = [column_of(clause, self._faces) for clause in CLAUSES]
-        self._segments = Growing(np.int64)
-        self._mentioned = Mentioned()
+        self._segments = GrowableArray(np.int64)
+        self._mentioned = NamedValues()
         self._version = self._faces_version = 0
         """Of what queues mention, and of the faces, when something was kept first."""
         self._numbers: dict[Hashable, int] = {}
@@ -139,7 +145,11 @@ class Fitting:
     @property
     def evaluated(self) -> int:
         """Pairs of an expression and what it saw of an ad, so far."""
-        return sum(each.evaluated for each in self._columns if isinstance(each, WishColumn | DemandColumn))
+        return sum(
+            each.evaluated
+            for each in self._columns
+            if isinstance(each, JobExpressionColumn | SiteExpressionColumn)
+        )
 
     def append(self, requirements: Requirements) -> None:
         """Add the queue of the next slot."""
@@ -264,7 +274,7 @@ def _count(clause: str, failed: Mask, jobs: NDArray[np.int64], example: str) -> 
     )
 
 
-def _name(resource: Resource, mentioned: Mentioned) -> tuple[Hashable, ...]:
+def _name(resource: Resource, mentioned: NamedValues) -> tuple[Hashable, ...]:
     """All that the clauses look at, but for the CPU time."""
     return (
         resource.site, resource.grid_ce, resource.setup, resource.vo, resource.pilot_type,

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 Slots = NDArray[np.int32]
 
 
-class Growing:
+class GrowableArray:
     """An array that is appended to; `values` is what is there now."""
 
     __slots__ = ("_room", "items", "length")

@@ -18,16 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 from wms.ids import JobId, TaskQueueId
 from wms.matching import shares
 from wms.matching.clauses import refusal
-from wms.matching.closures import Closed, Pair
+from wms.matching.closures import Closures, Pair
 from wms.matching.draw_law import Chance, Law, smallest
 from wms.matching.grouping import Requirements, without_case
 from wms.matching.shares import GroupShare, VoGroup
 from wms.queue_index.draw_pool import Pools
-from wms.queue_index.fit_cache import Fitting, NoFit, View
-from wms.queue_index.job_levels import Whereabouts
-from wms.queue_index.significant_attributes import Faces
+from wms.queue_index.fit_cache import FitCache, NoFit, View
+from wms.queue_index.job_levels import JobLevels
+from wms.queue_index.significant_attributes import SignificantAttributes
 from wms.queue_index.waiting_jobs import UNROLLED, IdRange, MatcherShare, WaitingJobs
-from wms.queue_index.weights import Weighing
+from wms.queue_index.weights import Weights
 from wms.site import Resource
 
 _FEW_SLOTS = 1024
@@ -82,7 +82,7 @@ class QueueIndex:
         self._shares = dict(groups or {})
         self._law = law
         self._cached = cached_resources
-        self._where = Whereabouts()
+        self._where = JobLevels()
         self._part = MatcherShare()
         self.leeway = 0
         """How many younger jobs of the own part may be given while a job of another matcher's part waits in their level."""
@@ -90,16 +90,16 @@ class QueueIndex:
         self._levels: list[WaitingJobs | None] = [None]
         self._free_levels: list[int] = []
         self._slot_of: dict[TaskQueueId, int] = {}
-        self._closed = Closed()
-        self._faces = Faces()
+        self._closed = Closures()
+        self._faces = SignificantAttributes()
         self._reset_slots()
 
     def _reset_slots(self) -> None:
         self._queues: list[_Queue | None] = []
-        self._weighing = Weighing(self._shares)
+        self._weighing = Weights(self._shares)
         self._pools = Pools(self._weighing, self._law)
         self._faces = self._faces.anew()
-        self._fitting = Fitting(self._pools, self._faces, cached=self._cached)
+        self._fitting = FitCache(self._pools, self._faces, cached=self._cached)
         self._closed.reset()
 
     # --- what is here -----------------------------------------------------------------------------

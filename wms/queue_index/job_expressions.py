@@ -1,4 +1,4 @@
-"""What jobs require of resources, over many queues at once: each conjunct is evaluated once for what it sees.
+"""Requirements of jobs over many queues at once: each conjunct is evaluated once for each ad that differs to it.
 
 The requirements of queues are taken apart into conjuncts (`wms.matching.conjuncts`), of which there are few:
 `other.GlueCEStateStatus == "Production"` may be in all of them. A conjunct's verdict is kept by what it sees of an ad, so that ads
@@ -16,8 +16,8 @@ from wms.classad.tree import NameScope, references
 from wms.matching.ads import Seen, Words, job_ad, told
 from wms.matching.conjuncts import TakenApart, Term, taken_apart
 from wms.matching.two_sided import Asked
-from wms.queue_index.growable_array import Growing
-from wms.queue_index.significant_attributes import Face
+from wms.queue_index.growable_array import GrowableArray
+from wms.queue_index.significant_attributes import AdClass
 
 Mask = NDArray[np.bool_]
 
@@ -71,7 +71,7 @@ class Conjunct:
         return verdict
 
 
-class Wishes:
+class JobExpressions:
     """The requirements of jobs, taken apart."""
 
     def __init__(self) -> None:
@@ -79,9 +79,9 @@ class Wishes:
         self._numbers: dict[str, int] = {}
         self._taken: dict[TakenApart, list[int]] = {}
         """The numbers of the conjuncts of what was taken apart."""
-        self._terms = Growing(np.int32)
+        self._terms = GrowableArray(np.int32)
         """The numbers of the conjuncts of all parts, one part behind the other; none is without."""
-        self._ends = Growing(np.int64)
+        self._ends = GrowableArray(np.int64)
         self._parts: list[Asked] = []
         self._true = self._number(Term(Expression.parse("true")))
 
@@ -99,7 +99,7 @@ class Wishes:
         self._parts.append(part)
         return frozenset[str]().union(*(self._conjuncts[each].names for each in numbers))
 
-    def verdicts(self, face: Face, start: int) -> Mask:
+    def verdicts(self, face: AdClass, start: int) -> Mask:
         """Tell of the parts from the `start`-th on whether they are true of a face's ad."""
         first = int(self._ends.values[start - 1]) if start else 0
         terms = self._terms.values[first:]
@@ -129,7 +129,7 @@ class Wishes:
             found[places] &= self._open_verdicts(self._conjuncts[each], (places + start).tolist(), face)
         return found
 
-    def _open_verdicts(self, conjunct: Conjunct, parts: list[int], face: Face) -> list[bool]:
+    def _open_verdicts(self, conjunct: Conjunct, parts: list[int], face: AdClass) -> list[bool]:
         """Judge a conjunct that looks at what looks back at the job, for each part that has it."""
         view = face.ad.view(conjunct.names)
         asked = [part for number in parts if (part := self._parts[number]) is not None]

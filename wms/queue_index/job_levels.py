@@ -1,4 +1,4 @@
-"""Where each waiting job is: the number of its level by its id, in four bytes a job where ids are dense.
+"""The level of each waiting job by its id: four bytes a job where ids are dense.
 
 Ids are looked up in pages of 64. A page has a row of cells in one array; when half of the jobs have gone, the rows of pages
 without any are found and used again.
@@ -25,7 +25,7 @@ NOWHERE = 0
 """No level has this number."""
 
 
-class Whereabouts:
+class JobLevels:
     """The level of each job that is not in a block, and the blocks of all levels."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The values that some queue names: what no queue mentions cannot matter to the fit, and resources that differ in it are alike.
+"""Values named by at least one queue; all others are treated as equal, since no clause can tell them apart.
 
 Thousands of computing elements, machines and owners are so seen as the few kinds of resource that they are to the queues.
 """
@@ -15,7 +15,7 @@ _UNMENTIONED = "\0"
 """Stands for a value that no queue names; not for an absent one, which is not looked at."""
 
 
-class Mentioned:
+class NamedValues:
     """Grows with the queues. `version` moves when a value comes up for the first time."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Proposals: queues named in proportion to their weights as a Poisson process, of which what is accepted has the law of the draw.
+"""Rejection sampling: queues are proposed by weight as a Poisson process, and accepted by the exact law of the draw.
 
 A queue's key U/p is a random time with hazard p/(1 - p t). Up to the horizon c/(greatest p) that is at most p/(1 - c), so it
 is drawn by thinning: proposals come at a rate of (sum of p)/(1 - c), each names a queue in proportion to p, and it is accepted
@@ -23,7 +23,7 @@ _FIRST_BLOCK, _LAST_BLOCK = 64, 1024
 _NO_END = 1e300
 
 
-class Thinning:
+class RejectionSampling:
     """Proposals by some weights as they are; `peak` is the greatest hazard that any of them may have."""
 
     __slots__ = ("_cumulative", "_gap", "_size", "_whole", "horizon", "sure")

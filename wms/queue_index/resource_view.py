@@ -1,8 +1,7 @@
-"""What one kind of resource sees of a pool: the queues that fit it, the weights by which it draws them, and its own draw.
+"""The queues of a pool that fit one kind of resource, their weights, and the draw among them.
 
-Where the pool makes no proposals, or none of them led to a queue, a resource draws among what it sees. Few queues are drawn
-one by one. Of many it draws one by one as well the first time that it sees them as they are; when they are still so the next
-time, it makes proposals of its own, of which nearly each is accepted: what it costs does not depend on their number.
+It is used where the pool proposes no queue that fits. Few queues: one key each. Many: the same on the first draw after a
+change, then rejection sampling, whose cost does not depend on their number.
 """
 
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from wms.matching import shares
 from wms.matching.draw_law import Chance, smallest
-from wms.queue_index.rejection_sampling import Thinning
+from wms.queue_index.rejection_sampling import RejectionSampling
 
 if TYPE_CHECKING:
     from wms.queue_index.draw_pool import DrawPool
@@ -25,7 +24,7 @@ Times = NDArray[np.float64]
 """By place, the latest time at which a queue can come first: 1/weight."""
 
 
-class Sight:
+class ResourceView:
     """The queues of a pool that a kind of resource fits; not safe for threads."""
 
     __slots__ = (
@@ -52,7 +51,7 @@ class Sight:
         """The slots and their weights, where they are few."""
         self._again = False
         """Whether this is not the first draw by these weights."""
-        self._thinning: Thinning | None = None
+        self._thinning: RejectionSampling | None = None
         self._proposals: Iterator[tuple[int, float, float, float]] = iter(())
         """Slot, its weight, the time since the one before, and a uniform number."""
         self._chance: Chance | None = None
@@ -132,14 +131,14 @@ class Sight:
 
     # --- proposals of its own ---------------------------------------------------------------------
 
-    def _prepare(self, chance: Chance) -> Thinning:
+    def _prepare(self, chance: Chance) -> RejectionSampling:
         weights = 1.0 / self._latest
-        self._thinning = Thinning(weights, float(weights.max()), self.pool.law)
+        self._thinning = RejectionSampling(weights, float(weights.max()), self.pool.law)
         self._chance = chance
         self._proposals = iter(())
         return self._thinning
 
-    def _first_proposed(self, thinning: Thinning, chance: Chance) -> int:
+    def _first_proposed(self, thinning: RejectionSampling, chance: Chance) -> int:
         """Return the first proposal accepted before the horizon; -1 when there is none."""
         end, sure = thinning.horizon, thinning.sure
         time = 0.0

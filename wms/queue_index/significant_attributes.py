@@ -1,10 +1,10 @@
-"""Faces: what of a resource's ad matters to the expressions of queues, and what its ad asks of them.
+"""Significant attributes: resources whose ads are equal in what any expression looks at share one cached verdict.
 
-Ads change all the time, in what hardly anybody looks at. Resources whose ads are the same to all expressions that there are, and
-ask the same of jobs, have one face; all that is found out about an ad is kept by its face.
+Ads change all the time, mostly in attributes that no expression looks at. Ads that are equal to all expressions, and ask the same
+of jobs, are one class (HTCondor: autocluster). All verdicts on an ad are kept by its class.
 
 A name can tell ads apart only if some queue looks at it *and* some resource has it. So a queue that looks at names which no
-resource has leaves all faces as they are, however many such names and queues there are.
+resource has leaves all classes as they are, however many such names and queues there are.
 """
 
 import itertools
@@ -39,7 +39,7 @@ Place = tuple[str, str]
 """A site and a computing element."""
 
 
-class Face(Struct, frozen=True, eq=False):
+class AdClass(Struct, frozen=True, eq=False):
     """One face, by a number that no other has."""
 
     number: int
@@ -55,7 +55,7 @@ class Face(Struct, frozen=True, eq=False):
     """The attributes that it has, or may turn out to have, in lower case: all others are undefined."""
 
 
-class Faces:
+class SignificantAttributes:
     """The ads of computing elements, and the faces of resources there.
 
     `version` moves when a face may be another than it was: what was kept of resources is to be looked up anew.
@@ -74,8 +74,8 @@ class Faces:
         """Ads and what their sites forward, of which the names are among those present."""
         self._ads: dict[Place, str] = {}
         self._numbers: Iterator[int] = itertools.count(1)
-        self._by_name: dict[tuple[str, Described, Names | None], Face] = {}
-        self._by_view: dict[Seen, Face] = {}
+        self._by_name: dict[tuple[str, Described, Names | None], AdClass] = {}
+        self._by_view: dict[Seen, AdClass] = {}
         self._forget_present()
 
     def look(self, names: frozenset[str]) -> None:
@@ -88,9 +88,9 @@ class Faces:
             self._forget()
             self.version += 1
 
-    def anew(self) -> "Faces":
+    def anew(self) -> "SignificantAttributes":
         """Return faces that know the same ads, at which no queue looks yet."""
-        faces = Faces()
+        faces = SignificantAttributes()
         faces._ads = self._ads
         return faces
 
@@ -114,7 +114,7 @@ class Faces:
         ad = self._ads.get((resource.site, resource.grid_ce))
         return with_ad(resource, ad) if ad else resource
 
-    def of(self, resource: Resource) -> Face | None:
+    def of(self, resource: Resource) -> AdClass | None:
         """Return the face of a resource with its ad; None when nobody looks and nothing is asked."""
         text, forwards = ad_of(resource), forwards_of(resource)
         said = site_ad(text)
@@ -159,7 +159,7 @@ class Faces:
         self._present |= new
         self._relevant |= new & self._looked
 
-    def _face(self, ad: Ad, forwards: Names | None) -> Face:
+    def _face(self, ad: Ad, forwards: Names | None) -> AdClass:
         relevant = self._relevant
         rank = None if ad.rank is None or constant(ad.rank.tree) else ad.rank
         known = None if forwards is None else sketched(ad, forwards)
@@ -172,7 +172,7 @@ class Faces:
             if len(self._by_view) >= _KEPT:
                 self._forget()
             names = frozenset(name.lower() for name in ad.names) | (known.free if known else frozenset())
-            face = self._by_view[view] = Face(
+            face = self._by_view[view] = AdClass(
                 next(self._numbers), ad, ad.requirements, rank, known, left, names
             )
         return face

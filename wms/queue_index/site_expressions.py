@@ -1,4 +1,4 @@
-"""What resources require of jobs, and which they like better, over many queues at once: once for each thing that jobs tell.
+"""Requirements and ranks of sites over many queues at once: each is evaluated once for jobs that are equal to it.
 
 The jobs of queues are one to a site's expression when they tell the same by the names that it looks at. What an expression is over
 each of these is kept by its text, and looked up for queues that come later.
@@ -14,7 +14,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import numbers, satisfied_by
 from wms.matching.ads import Words, answer, job_ad
-from wms.queue_index.growable_array import Growing
+from wms.queue_index.growable_array import GrowableArray
 
 Mask = NDArray[np.bool_]
 Ints = NDArray[np.int32]
@@ -32,7 +32,7 @@ class Telling:
     def __init__(self, name: str) -> None:
         self._name = name
         self._by_answer: dict[Hashable, int] = {}
-        self._numbers = Growing(np.int64)
+        self._numbers = GrowableArray(np.int64)
 
     def since(self, parts: Sequence[Words], start: int) -> tuple[NDArray[np.int64], int]:
         """Return the answers of the parts from the `start`-th on, and how many distinct ones there are of all."""
@@ -51,7 +51,7 @@ class Tellers:
         self._tellings = list(tellings)
         self._by_answers: dict[tuple[int, ...], int] = {}
         self.ads: list[Ad] = []
-        self._numbers = Growing(np.int32)
+        self._numbers = GrowableArray(np.int32)
 
     def follow(self, parts: Sequence[Words]) -> Ints:
         """Take in the parts that came since the last time; return what each tells, by its number."""
@@ -97,7 +97,7 @@ class Opinion:
         return self._values[tells], len(new)
 
 
-class Demands:
+class SiteExpressions:
     """What sites' expressions are over the jobs of queues, by the parts `Words` that these have."""
 
     def __init__(self, parts: Sequence[Any]) -> None:

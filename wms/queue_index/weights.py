@@ -15,7 +15,7 @@ import numpy as np
 from wms.matching import shares
 from wms.matching.grouping import Requirements
 from wms.matching.shares import Floats, GroupShare, Ints, VoGroup
-from wms.queue_index.growable_array import Growing, Slots
+from wms.queue_index.growable_array import GrowableArray, Slots
 
 Place = tuple[int, int, int]
 """A slot, its byte and its bit in a view."""
@@ -47,7 +47,7 @@ class Group:
         self.factors: Mapping[str, float] = {}
         """By what the share counts for an owner; as it is for one that is not named."""
         self.slots: set[int] = set()
-        self.members: Growing | None = None
+        self.members: GrowableArray | None = None
         """The slots in order, made when wanted."""
         self.version = 0
         """Moves when the queues are weighed anew."""
@@ -55,16 +55,16 @@ class Group:
         self.drift = 0.0
 
 
-class Weighing:
+class Weights:
     """How many jobs each slot's queue has, and how heavy it is. Slots are taken in order and never used twice."""
 
     def __init__(self, group_shares: Mapping[VoGroup, GroupShare]) -> None:
         self.version = 0
         """Moves when any group is weighed anew."""
-        self.jobs = Growing(np.int64)
-        self.weights = Growing(np.float64)
-        self.classes = Growing(np.int32)
-        self.class_weights = Growing(np.float64)
+        self.jobs = GrowableArray(np.int64)
+        self.weights = GrowableArray(np.float64)
+        self.classes = GrowableArray(np.int32)
+        self.class_weights = GrowableArray(np.float64)
         self.class_members: list[list[Place]] = []
         self.mates: list[list[Place]] = []
         """By slot, the queues of its class."""
@@ -75,8 +75,8 @@ class Weighing:
         self._tier_of: list[Tier] = []
         self.dirty: set[Group] = set()
         """Groups to be weighed anew before the next draw."""
-        self._means = Growing(np.float64)
-        self._owners = Growing(np.int32)
+        self._means = GrowableArray(np.float64)
+        self._owners = GrowableArray(np.int32)
         self._class_numbers: dict[Requirements, int] = {}
 
     def append(self, requirements: Requirements) -> None:
@@ -257,7 +257,7 @@ class Weighing:
     @staticmethod
     def _members(group: Group) -> Slots:
         if group.members is None:
-            group.members = Growing(np.int32)
+            group.members = GrowableArray(np.int32)
             group.members.extend(sorted(group.slots))
         return group.members.values
 

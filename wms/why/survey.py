@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wms.matching.clauses import CLAUSES, CPU_TIME, OF_ADS, OF_NAMES, Clause
-from wms.matching.closures import Closed, Pair
+from wms.matching.closures import Closures, Pair
 from wms.matching.grouping import Requirements
 from wms.provisioning.demand import WAYS, Way, of_pilots_to_be, pilot_at
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.queue_index.clause_columns import column_of
-from wms.queue_index.growable_array import Growing
-from wms.queue_index.significant_attributes import Faces
+from wms.queue_index.growable_array import GrowableArray
+from wms.queue_index.significant_attributes import SignificantAttributes
 from wms.site import ComputingElement, Resource, plain
 from wms.why.wait_tiers import QueueOutlook, contradiction
 
@@ -39,7 +39,7 @@ class _Column:
         self._holds = holds
         self._numbers: dict[Hashable, int] = {}
         self._parts: list[Hashable] = []
-        self._of_queue = Growing(np.int64)
+        self._of_queue = GrowableArray(np.int64)
 
     def append(self, requirements: Requirements) -> None:
         part = self._part(requirements)
@@ -98,7 +98,7 @@ class _Ads:
     """The clauses that look at ads, judged as the matcher does."""
 
     def __init__(self) -> None:
-        self._faces = Faces()
+        self._faces = SignificantAttributes()
         self._columns = [column_of(each, self._faces) for each in CLAUSES if each.name in OF_ADS]
         self._count = 0
 
@@ -134,7 +134,7 @@ class Survey:
             [each for each in clauses if each.name not in OF_NAMES and each.name not in OF_ADS], plain
         )
         self._ads = _Ads()
-        self._closed = Closed()
+        self._closed = Closures()
         self._closed_at: set[tuple[str, str]] = set()
         self.faults: list[tuple[ComputingElement, str]] = []
         """Elements that the last look passed over, and why: a fault in one is that one's alone."""

@@ -16,8 +16,8 @@ from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
 from services.job_agent.payload.limits import PayloadLimits, limits_of, size, struck, wall_struck
 from services.job_agent.payload.output_capture import Chunk
 from services.job_agent.payload.processes import NotStarted, Process, ProcessEnd, Processes, SpawnOrder
-from services.job_agent.payload.spare_workdirs import Spares
-from services.job_agent.payload.usage_sampling import Sampler, Watched
+from services.job_agent.payload.spare_workdirs import SpareWorkdirs
+from services.job_agent.payload.usage_sampling import UsageSampler, Watched
 from services.job_agent.payload.workdir import SCRATCH, WORK, Harvest, Workdir
 from services.job_agent.threads import Threads
 from wms.errors import Rejected, Unavailable
@@ -88,8 +88,8 @@ class Workplace:
         self.passed = passed
         self.isolation = isolation or PayloadIsolation(mode="none")
         self.processes = Processes()
-        self.sampler = Sampler()
-        self.spares = Spares(root, (WORK, SCRATCH))
+        self.sampler = UsageSampler()
+        self.spares = SpareWorkdirs(root, (WORK, SCRATCH))
         self.readers = Threads(1, "tails")
         """Reads of what payloads print, which are quick and do not wait for transfers."""
         self._stack = contextlib.AsyncExitStack()
@@ -106,7 +106,7 @@ class Workplace:
     async def _isolate(self) -> None:
         # Mounts follow no links: all is told by its true name.
         self.root = await asyncio.to_thread(self.root.resolve)
-        self.spares = Spares(self.root, (WORK, SCRATCH))
+        self.spares = SpareWorkdirs(self.root, (WORK, SCRATCH))
         settings = self.isolation.settings(self.root)
         self.processes = Processes(settings, required=self.isolation.mode == "required")
 

@@ -15,7 +15,7 @@ LIMIT = 64
 MODE = 0o700
 
 
-class Spares:
+class SpareWorkdirs:
     """Directories of one shape, `root/.spare/N` with these names below each; all of it blocking, for any thread."""
 
     def __init__(self, root: Path, names: tuple[str, ...]) -> None:

@@ -214,7 +214,7 @@ class Watched:
         self._on_usage()
 
 
-class Sampler:
+class UsageSampler:
     """Watches payloads from when it is entered until it is left."""
 
     def __init__(self) -> None:

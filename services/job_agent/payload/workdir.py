@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from services.job_agent.payload.output_capture import Captured
-from services.job_agent.payload.spare_workdirs import Spares
+from services.job_agent.payload.spare_workdirs import SpareWorkdirs
 from services.job_agent.payload.usage_sampling import disk_bytes
 from wms.errors import Rejected
 from wms.ids import Epoch, JobId
@@ -47,7 +47,7 @@ class Workdir:
         job_id: JobId,
         epoch: Epoch,
         description: JobDescription,
-        spares: Spares,
+        spares: SpareWorkdirs,
         *,
         owner: tuple[int, int] | None = None,
     ) -> None:

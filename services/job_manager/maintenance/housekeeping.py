@@ -10,7 +10,7 @@ from wms.transfer.store import open_store
 log = structlog.get_logger()
 
 
-class Upkeep:
+class Housekeeping:
     """Removes what nothing needs any more."""
 
     def __init__(self, db: Database, queues: QueueSettings, sandboxes: SandboxStoreSettings) -> None:

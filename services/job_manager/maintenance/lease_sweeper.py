@@ -5,7 +5,7 @@ from datetime import datetime
 
 import structlog
 
-from services.job_manager.job_batch import Ledger
+from services.job_manager.job_batch import JobBatch
 from wms.db import attempt, job, pilot
 from wms.db.attempt import AttemptEnd
 from wms.db.database import GONE, RETRIED, Database, Transaction
@@ -24,7 +24,7 @@ BATCH = 1_000
 SET_ASIDE_SECONDS = 60.0
 
 
-class Leases:
+class LeaseSweeper:
     """Sweeps expired leases; any number of instances may. `monotonic` is a clock of seconds that nobody sets."""
 
     def __init__(self, db: Database, terms: LeaseTerms, monotonic: Callable[[], float]) -> None:
@@ -69,7 +69,7 @@ class Leases:
             await attempt.clock_set(tx, step, max(self._terms.lease_seconds, self._terms.offer_seconds))
 
     async def _take_back(self, tx: Transaction, job_ids: list[JobId]) -> None:
-        ledger = await Ledger.open(tx, job_ids, self._terms.lease_seconds)
+        ledger = await JobBatch.open(tx, job_ids, self._terms.lease_seconds)
         now = await tx.now()
         # Under their locks: renewed meanwhile, or taken back by another instance?
         overdue = [found for each in job_ids if (found := ledger.job(each)) and _is_over(found.lease, now)]
@@ -102,7 +102,7 @@ def _is_over(lease: Lease | None, now: datetime) -> bool:
     return lease is not None and lease.expires_at <= now
 
 
-def _take_one(ledger: Ledger, found: Job, fates: Mapping[PilotId, Fate], too_large: int) -> None:
+def _take_one(ledger: JobBatch, found: Job, fates: Mapping[PilotId, Fate], too_large: int) -> None:
     lease = found.lease
     assert lease is not None
     fate = fates.get(lease.pilot_id)

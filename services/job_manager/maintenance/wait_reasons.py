@@ -34,7 +34,7 @@ NEWCOMERS_SECONDS = 1.0
 """So long queues that take long to parse are taken in each time."""
 
 
-class Reasons:
+class WaitReasons:
     """Looks why queues wait. Any number of instances may run: one looks at a time."""
 
     def __init__(self, db: Database, newcomers: Newcomers | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Takes submissions: checked whole, stored whole, answered; many of one owner in few statements."""
+"""Accepts submissions: each is checked whole, stored whole and answered; many of one owner in few statements."""
 
 import hashlib
 from collections import Counter
@@ -13,8 +13,8 @@ from services.job_manager import dependencies, job_orders
 from services.job_manager.answers import refuse
 from services.job_manager.submission import parameter_lists
 from services.job_manager.submission.parse import AT_A_GLANCE, DescriptionReader
-from services.job_manager.submission.submit_check import Foresight, in_words
-from services.job_manager.submission.waiting_limits import Admission
+from services.job_manager.submission.submit_check import SubmitCheck, in_words
+from services.job_manager.submission.waiting_limits import WaitingQuota
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import job, submission, sweep, task_queue
@@ -87,7 +87,7 @@ class _Order(msgspec.Struct, frozen=True):
 class Submissions:
     """Takes what users submit."""
 
-    def __init__(self, segments: tuple[int, ...], foresight: Foresight, admission: Admission) -> None:
+    def __init__(self, segments: tuple[int, ...], foresight: SubmitCheck, admission: WaitingQuota) -> None:
         self.foresight = foresight
         self._segments = segments
         self._admission = admission

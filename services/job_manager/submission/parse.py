@@ -1,4 +1,4 @@
-"""Reads submissions: every description checked whole, and every problem of every one named."""
+"""Reads the descriptions of a submission, and names every problem of each."""
 
 from collections.abc import Generator
 

@@ -1,4 +1,4 @@
-"""What is in the way of jobs already at their submission: judged once for each distinct requirements, until ads change."""
+"""Submit check: could these jobs run anywhere? Kept for each distinct requirements until ads change."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -30,7 +30,7 @@ TOLD = 10
 Steady: TypeAlias = tuple[ComputingElement, str]
 
 
-class Foresight:
+class SubmitCheck:
     """Looks at what could ever run jobs, and at what could now; `clock` tells monotonic seconds."""
 
     def __init__(self, segments: tuple[int, ...], clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,4 +1,4 @@
-"""Limits on waiting jobs: what a submission would make wait beyond them is refused, whole, with the numbers."""
+"""Quotas on waiting jobs: a submission that would exceed one is refused whole, with the numbers."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ class _Rule(NamedTuple):
     settled_at: datetime
 
 
-class Admission:
+class WaitingQuota:
     """Knows the limits on waiting jobs, as they were a moment ago."""
 
     def __init__(self, db: Database) -> None:
