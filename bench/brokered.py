@@ -61,11 +61,9 @@ class Bench(NamedTuple):
 async def measure(jobs: int, queues: int, seconds: int, rate: int, broker: str) -> Figures:
     async with system(kafka=broker) as running:
         about = {**machine(await postgres_version(running)), "broker": broker}
-        stock = Stock(running, queues)
-        await stock.fill(SITE, jobs)
         kafka = Kafka(read_settings(running.layout.root, {}).kafka, "bench")
         await kafka.start()
-        bench = Bench(running, kafka, stock, jobs)
+        bench = Bench(running, kafka, Stock(running, queues), jobs)
         try:
             if rate:
                 found = {"requests": await one(bench, 1, at_rate(rate), seconds)}
