@@ -2,7 +2,7 @@
 
 The map, from the ground up (each layer imports only what stands below it):
 
-* `ids`, `errors`, `backoff`: names, outcomes, pauses.
+* `ids`, `errors`, `backoff`, `bounded_cache`: names, outcomes, pauses, what is kept for a while.
 * `job`, `lease`, `site`: what a job's life is, who holds one, what sites offer.
 * `classad`: ads and expressions over them: matches, ranks, what is left, why not.
 * `jobdesc`, `auth`: what users write, and who they are.

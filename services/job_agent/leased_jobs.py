@@ -6,6 +6,7 @@ import msgspec
 
 from services.job_agent.offered import DecodedOffer
 from services.job_agent.payload.run import Payload
+from wms.bounded_cache import BoundedCache
 from wms.jobdesc.description import JobDescription
 from wms.messages.site_inbox import Held
 
@@ -48,7 +49,7 @@ class LeasedJobs:
         self._memory_mb = memory_mb
         self._all: dict[Held, LeasedJob] = {}
         self._line: list[LeasedJob] = []
-        self._past: dict[Held, None] = {}
+        self._past = BoundedCache[Held, None](PAST_LIMIT)
 
     def __len__(self) -> int:
         return len(self._all)
@@ -74,8 +75,6 @@ class LeasedJobs:
             processors=offered.slots(self._slots),
         )
         self._past[held] = None
-        if len(self._past) > PAST_LIMIT:
-            del self._past[next(iter(self._past))]
         return holding
 
     def drop(self, holding: LeasedJob) -> None:

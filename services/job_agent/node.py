@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from services.job_agent.offered import DecodedOffer
 from services.job_agent.resource import describe
+from wms.bounded_cache import BoundedCache
 from wms.errors import Rejected
 from wms.jobdesc.description import JobDescription
 from wms.matching.node_facts import NOTHING_EVALUATED, wish
@@ -46,7 +47,9 @@ class NodeJudge:
         self._config = config
         self._isolation = {ISOLATION: isolation} if isolation else {}
         self._measured = measured
-        self._unfit: dict[str, None] = {} if can_evaluate() else {NOTHING_EVALUATED: None}
+        self._unfit = BoundedCache[str, None](UNFIT_LIMIT)
+        if not can_evaluate():
+            self._unfit[NOTHING_EVALUATED] = None
 
     @property
     def unfit(self) -> tuple[str, ...]:
@@ -88,7 +91,7 @@ class NodeJudge:
             reason = self._failing(description.requirements, words(asked))
             if not reason:
                 return ""
-            self._remember(kind)
+            self._unfit[kind] = None
             return f"the node does not do: {reason}"[:_REASON_LENGTH]
         return "the node does not do for such requirements" if can_evaluate() else _NO_LIBRARY
 
@@ -124,11 +127,6 @@ class NodeJudge:
         ad = resource_ad(with_ad(resource, config.resource.ad))
         reckoned = {name.lower() for name in ad.names if (e := ad.expression(name)) and e.names}
         return ad, frozenset({"maxram", *(name for name, _ in self.told), *reckoned})
-
-    def _remember(self, kind: str) -> None:
-        self._unfit[kind] = None
-        if len(self._unfit) > UNFIT_LIMIT:
-            del self._unfit[next(iter(self._unfit))]
 
 
 def _looks_at_credentials(term: "NodeOfTree") -> bool:

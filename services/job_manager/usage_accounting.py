@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from wms.bounded_cache import BoundedCache
 from wms.db import task_queue, usage
 from wms.db.attempt import AttemptEnd
 from wms.db.database import Transaction
@@ -19,24 +20,24 @@ class UsageAccounting:
 
     def __init__(self, half_life_hours: float) -> None:
         self._half_life_seconds = half_life_hours * HOUR
-        self._processors: dict[TaskQueueId, int] = {}
+        self._processors = BoundedCache[TaskQueueId, int](_REMEMBERED)
 
     async def charge(self, tx: Transaction, ended: Iterable[tuple[Job, AttemptEnd]]) -> None:
         """Charge the owners of jobs whose attempts end in this transaction."""
         if not self._half_life_seconds:
             return
         used = [(job, end.usage.wall_seconds) for job, end in ended if end.usage is not None]
-        await self._learn(tx, {job.tq_id for job, _ in used})
+        processors = await self._processors_of(tx, {job.tq_id for job, _ in used})
         sums: dict[Owner, float] = {}
         for job, seconds in used:
             owner = (job.vo, job.owner_group, job.owner)
-            sums[owner] = sums.get(owner, 0.0) + seconds * self._processors[job.tq_id]
+            sums[owner] = sums.get(owner, 0.0) + seconds * processors[job.tq_id]
         await usage.charge(tx, sums, self._half_life_seconds)
 
-    async def _learn(self, tx: Transaction, tq_ids: set[TaskQueueId]) -> None:
-        """Know how many processors the jobs of these queues take: it never changes."""
-        if len(self._processors) > _REMEMBERED:
-            self._processors.clear()
-        if unknown := tq_ids - self._processors.keys():
-            required = await task_queue.read(tx, unknown)
-            self._processors.update({tq_id: processors_needed(each) for tq_id, each in required.items()})
+    async def _processors_of(self, tx: Transaction, tq_ids: set[TaskQueueId]) -> dict[TaskQueueId, int]:
+        """Return how many processors a job of each queue takes; it never changes."""
+        found = {tq_id: self._processors[tq_id] for tq_id in tq_ids & self._processors.keys()}
+        if unknown := tq_ids - found.keys():
+            for tq_id, required in (await task_queue.read(tx, unknown)).items():
+                found[tq_id] = self._processors[tq_id] = processors_needed(required)
+        return found

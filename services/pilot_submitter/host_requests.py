@@ -11,6 +11,7 @@ import structlog
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, CircuitBreaker, Place
 from services.pilot_submitter.script_answers import ScriptAnswers, Version
+from wms.bounded_cache import BoundedCache
 from wms.db.pilot import NewPilot, Supply
 from wms.dispatch.forwarding import Forwarded, forward
 from wms.dispatch.mapping_script import why_avoided
@@ -35,10 +36,12 @@ class HostRequests:
     def __init__(self, doors: CeEndpoints, clock: Callable[[], float]) -> None:
         self._doors = doors
         self._clock = clock
-        self._forwarded: dict[tuple[Requirements, ComputingElement, Version | None], Forwarded | None] = {}
+        self._forwarded = BoundedCache[
+            tuple[Requirements, ComputingElement, Version | None], Forwarded | None
+        ](_KEPT)
         self._requests: dict[Name, Request] = {}
         self._unsure: set[Name] = set()
-        self._trust: dict[Name, tuple[CircuitBreaker, str]] = {}
+        self._trust = BoundedCache[Name, tuple[CircuitBreaker, str]](_KEPT)
 
     def hosts(self, requirements: Requirements, element: ComputingElement) -> PilotClass | Avoided | None:
         """Return the class of the pilots that are sent for some work, None for the usual; or why none are just now."""
@@ -80,8 +83,6 @@ class HostRequests:
                 self._trust.pop(((each.site, each.ce), each.asks), None)
 
     def _failed(self, name: Name, why: str) -> None:
-        if len(self._trust) >= _KEPT:
-            self._trust.clear()
         patience, _ = self._trust.get(name) or (CircuitBreaker(self._clock), "")
         patience.failed()
         self._trust[name] = patience, why
@@ -90,8 +91,6 @@ class HostRequests:
         script = self._script(element)
         name = requirements, element, script.version if script else None
         if name not in self._forwarded or (script and _is_old(self._forwarded[name], script)):
-            if len(self._forwarded) >= _KEPT:
-                self._forwarded.clear()
             self._forwarded[name] = self._looked_at(requirements, element)
         return self._forwarded[name]
 

@@ -12,6 +12,7 @@ import msgspec
 import structlog
 
 from services.pilot_submitter.script_questions import Owner, ScriptQuestions
+from wms.bounded_cache import BoundedCache
 from wms.dispatch.mapping_script import ANSWERS_TOLD, Outcome, ScriptAnswer, ScriptedMapping
 from wms.dispatch.sandbox import Sandbox
 from wms.errors import Unavailable
@@ -68,10 +69,10 @@ class ScriptAnswers:
         self._script = script
         self._clock = clock
         self._wanted = ScriptQuestions()
-        self._not_before: dict[str, float] = {}
+        self._not_before = BoundedCache[str, float](ANSWERS_KEPT)
         """When questions may be asked again that failed."""
         self.version: Version = script.version()
-        self.answers: dict[str, Outcome] = {}
+        self.answers = BoundedCache[str, Outcome](ANSWERS_KEPT)
         self.revision = 0
         """How often answers have changed."""
 
@@ -108,10 +109,6 @@ class ScriptAnswers:
         if isinstance(outcome, str):
             log.warning("mapping script failed", script=self._script.name, reason=outcome)
             self._not_before[question] = self._clock() + RETRY_SECONDS
-        if len(self.answers) >= ANSWERS_KEPT:
-            self._not_before.pop(forgotten := next(iter(self.answers)), None)
-            del self.answers[forgotten]
-        self.answers.pop(question, None)
         self.answers[question] = outcome
         self.revision += 1
 

@@ -309,7 +309,7 @@ def test_the_cache_is_bounded(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -
     verifier = issuer.verifier()
     for _ in range(5):
         verifier.verify(issuer.mint(), NOW)
-    assert len(verifier._good) == 3
+    assert len(verifier._good) <= 3
 
 
 def test_a_known_token_costs_little(issuer: Issuer) -> None:

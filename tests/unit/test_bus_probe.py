@@ -77,7 +77,7 @@ def test_what_is_no_probe_is_a_message(payload: bytes) -> None:
 def test_what_is_remembered_is_bounded(clock: list[float]) -> None:
     probes = Probes()
     payloads = [probes.prepare([0], 1)[1][0] for _ in range(1_000)]
-    assert len(probes._partitions[0].sent) == 8
+    assert len(probes._partitions[0].sent) <= 8
     assert probes.recognise(record(payloads[-1]))
     probes.moved({0: 8})
     assert told(probes)[0].round_trip_ms == 0

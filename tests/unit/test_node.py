@@ -120,7 +120,7 @@ def test_only_so_many_are_remembered() -> None:
     here = NodeJudge(config(), MEASURED)
     for number in range(node.UNFIT_LIMIT + 5):
         assert here.fault(job(f"other.GlueHostMainMemoryRAMSize > {number + 1000}"))
-    assert len(here.unfit) == node.UNFIT_LIMIT
+    assert node.UNFIT_LIMIT // 2 < len(here.unfit) <= node.UNFIT_LIMIT
 
 
 def test_a_pilot_without_the_library_says_so_and_takes_no_jobs_with_requirements(

@@ -7,7 +7,6 @@ name of the key (`kid`) decides which kinds of token it may have signed. No erro
 import hashlib
 import re
 import uuid
-from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +16,7 @@ import msgspec
 
 from wms.auth.keys import ALGORITHM, KeySet, PublicKey, SigningKey, generate_keys, load_key
 from wms.auth.principal import ISSUER, NAME_MARK, Fqans, Kind, Principal, Right, Subject, owner_of
+from wms.bounded_cache import BoundedCache
 from wms.bounds import NAME_LENGTH, GivenName, Name, NameSet, PilotName, WholeTimestamp
 from wms.errors import Rejected
 
@@ -148,7 +148,7 @@ class Verifier:
             raise Rejected("KEYS_INVALID", f"the name of an issuer holds {NAME_MARK}")
         if len(self._keys) != len(keys.keys):
             raise Rejected("KEYS_INVALID", "two public keys have one name")
-        self._good: OrderedDict[bytes, tuple[Principal, float]] = OrderedDict()
+        self._good = BoundedCache[bytes, tuple[Principal, float]](CACHE_LIMIT)
         """By the hashes of their tokens, so that this memory holds none."""
 
     @classmethod
@@ -198,10 +198,6 @@ class Verifier:
         known = self._good.get(digest)
         if known is None:
             known = self._good[digest] = self._checked(_text(token))
-            if len(self._good) > CACHE_LIMIT:
-                self._good.popitem(last=False)
-        else:
-            self._good.move_to_end(digest)
         return known
 
     def _checked(self, text: str) -> tuple[Principal, float]:

@@ -1,7 +1,8 @@
 """Budgets of owners: seconds of processing and bytes, each a bucket that fills at a rate."""
 
-from collections import OrderedDict
 from typing import NamedTuple
+
+from wms.bounded_cache import BoundedCache
 
 OWNERS = 10_000
 """So many are remembered; of more, those that spent nothing for longest are as good as full."""
@@ -18,7 +19,7 @@ class Budget:
     def __init__(self, rate: float, burst: float) -> None:
         self.rate = rate
         self.burst = burst
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self._buckets = BoundedCache[str, _Bucket](OWNERS)
 
     def left(self, owner: str, now: float) -> float:
         """Return what the owner may spend now; below zero, as much was spent in advance."""
@@ -30,9 +31,6 @@ class Budget:
     def spend(self, owner: str, amount: float, now: float) -> None:
         """Take it from the owner's budget, though there may be less."""
         self._buckets[owner] = _Bucket(max(self.left(owner, now) - amount, -self.burst), now)
-        self._buckets.move_to_end(owner)
-        while len(self._buckets) > OWNERS:
-            self._buckets.popitem(last=False)
 
     def seconds_until(self, owner: str, amount: float, now: float) -> float:
         """Return when the owner may spend so much, in seconds from now; 0: at once. More than the burst needs it whole."""

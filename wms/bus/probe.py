@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from wms.bounded_cache import BoundedCache
 from wms.bus.reader import Message
 
 PROBE_SECONDS = 3.0
@@ -23,7 +24,7 @@ _KEY = b"wms.probe."
 _PAYLOAD = b"wms.probe "
 _SIZE = len(_PAYLOAD) + 32
 _OUTSTANDING = 8
-"""Probes of a partition that are remembered; of one that is not served the older ones no longer matter."""
+"""At most so many probes of a partition are remembered; of one that is not served the older ones no longer matter."""
 
 
 class ProbeHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +58,9 @@ class _Partition(msgspec.Struct):
     since: float
     """When a probe came back last, or the partition was assigned."""
     round_trip_ms: float | None = None
-    sent: dict[bytes, float] = {}
+    sent: BoundedCache[bytes, float] = msgspec.field(
+        default_factory=lambda: BoundedCache[bytes, float](_OUTSTANDING)
+    )
     """By payload, when each was sent that is on its way."""
     read: dict[int, float] = {}
     """By offset, when each was sent that was read and is not committed yet."""
@@ -80,8 +83,6 @@ class Probes:
             keys.append(_key(number, count))
             payloads.append(_PAYLOAD + secrets.token_hex(16).encode())
             each.sent[payloads[-1]] = now
-            while len(each.sent) > _OUTSTANDING:
-                del each.sent[next(iter(each.sent))]
         return keys, payloads
 
     def recognise(self, record: Message) -> bool:

@@ -10,6 +10,7 @@ import asyncpg
 import msgspec
 import structlog
 
+from wms.bounded_cache import BoundedCache
 from wms.classad.value import ERROR
 from wms.db import ce_door
 from wms.db.columns import dense
@@ -30,7 +31,7 @@ KNOWN_DAYS = 30
 
 
 _KNOWN_MOST = 50_000
-_known: dict[tuple[str, str, datetime], ComputingElement] = {}
+_known = BoundedCache[tuple[str, str, datetime], ComputingElement](_KNOWN_MOST)
 """Elements by when their ads came: an ad that did not come anew says what it said."""
 
 
@@ -128,8 +129,6 @@ async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[P
     found = {name[:2]: _known.get(name) for name in names}
     missing = [place for place, element in found.items() if element is None]
     if missing:
-        if len(_known) > _KNOWN_MOST:
-            _known.clear()
         columns = [place[0] for place in missing], [place[1] for place in missing]
         for row in await tx.fetch(SQL["elements"], *columns):
             name = row["site"], row["ce"], row["received_at"]

@@ -7,6 +7,7 @@ if that of another was, and its own fields are right if their texts are printabl
 
 import msgspec
 
+from wms.bounded_cache import BoundedCache
 from wms.jobdesc.array import is_array, jobs_in
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.validation import NAME_LIMIT
@@ -60,7 +61,7 @@ class Kinds:
     """The kinds that were found right lately."""
 
     def __init__(self) -> None:
-        self._kinds: dict[tuple[str | bytes, ...], Kind] = {}
+        self._kinds = BoundedCache[tuple[str | bytes, ...], Kind](KINDS_LIMIT)
 
     def knows(self, raw: bytes) -> bool:
         """Tell whether an encoded description is known to be right."""
@@ -80,8 +81,6 @@ class Kinds:
         kind = kind_of(description)
         parts = None if kind.is_array else _parts(_encoder.encode(description))
         if parts is not None:
-            if len(self._kinds) >= KINDS_LIMIT:
-                self._kinds.clear()
             self._kinds[_shared(*parts)] = kind
         return kind
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from wms.bounded_cache import BoundedCache
 from wms.bounds import Names
 from wms.classad.ad import Ad, Given
 from wms.classad.expression import Expression
@@ -234,13 +235,11 @@ def site_ad(text: str) -> SiteAd:
     return (_site_ads.get(text) or _keep(Ad.parse(text))) if text else _NO_AD
 
 
-_site_ads: dict[str, SiteAd] = {}
+_site_ads = BoundedCache[str, SiteAd](_KEPT)
 """By their texts: whoever writes one is likely to read it next."""
 
 
 def _keep(ad: Ad) -> SiteAd:
-    if len(_site_ads) >= _KEPT:
-        _site_ads.clear()
     found = _site_ads[ad.text] = _site_ad(ad)
     return found
 

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from wms.bounded_cache import BoundedCache
 from wms.matching.canary import is_canary
 from wms.matching.grouping import Requirements
 from wms.site import Resource, folded
@@ -74,7 +75,7 @@ class Closures:
         """Forget the slots, not what is closed."""
         self._requirements: list[Requirements] = []
         self._masks: dict[Pair, Mask] = {}
-        self._left: dict[tuple[str, str, int], tuple[bytes, bytes]] = {}
+        self._left = BoundedCache[tuple[str, str, int], tuple[bytes, bytes]](_REMEMBERED)
         """By place and view what is open of it: as long as nothing changes it is the same object."""
 
     def append(self, requirements: Requirements) -> None:
@@ -126,8 +127,6 @@ class Closures:
         """Return which of the queues that fit, by the bits of a view, are open there as well."""
         known = self._left.get((site, ce, id(fit)))
         if known is None or known[0] is not fit:
-            if len(self._left) >= _REMEMBERED:
-                self._left.clear()
             known = self._left[site, ce, id(fit)] = fit, self._without_closed(fit, site, ce)
         return known[1]
 

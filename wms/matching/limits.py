@@ -14,6 +14,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
+from wms.bounded_cache import BoundedCache
 from wms.bounds import Count as Quantity
 from wms.bounds import Name
 from wms.matching.closures import NAMED, Attribute, Pair, values
@@ -167,7 +168,7 @@ class LimitSet:
             if limit.kind != "waiting":
                 bounds = self._said.setdefault((limit.site, limit.ce, limit.attribute), {})
                 bounds[limit.value] = _with(bounds.get(limit.value, StrictestLimit()), limit)
-        self._at: dict[tuple[str, str], tuple[_Table, ...]] = {}
+        self._at = BoundedCache[tuple[str, str], tuple[_Table, ...]](_REMEMBERED)
 
     def __bool__(self) -> bool:
         return bool(self._said)
@@ -207,8 +208,6 @@ class LimitSet:
         """Return what is said of a place, remembered: there are fewer places than jobs."""
         known = self._at.get((site, ce))
         if known is None:
-            if len(self._at) >= _REMEMBERED:
-                self._at.clear()
             known = self._at[site, ce] = tuple(self._tables_of(site, ce))
         return known
 
