@@ -14,11 +14,11 @@ import psutil
 from bench.measuring import Cpu, Figures, machine, median, postgres_version, run, system
 from bench.peers.hyperqueue import peer as hyperqueue
 from bench.validity import InvalidError
-from wms.cli.figures import quantile
 from wms.client import Client, JobDescription, Submission
 from wms.db import timeline
 from wms.db.database import Database
 from wms.embedded.system import System
+from wms.replay.figures import quantile
 
 
 async def measure(jobs: int, slots: int, runs: int, peer: str) -> Figures:

@@ -15,7 +15,9 @@ The map, from the ground up (each layer imports only what stands below it):
 * `db`, `dispatch`, `transfer`, `discovery`: Postgres, batch systems, storage, index servers.
 * `bus`: Kafka, offsets in Postgres, the outbox.
 * `runtime`: what a service runs in.
-* `client`, `embedded`, `audit`, `cli`: what people use.
+* `client`, `embedded`: the Python API; a whole system on one machine.
+* `audit`, `replay`, `demo`: checks of the database; traces of real systems, run again; a real workload, run and verified.
+* `cli`: the command line.
 """
 
 __version__ = "0.1.0"

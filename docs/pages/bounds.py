@@ -5,7 +5,7 @@ from services.advertiser import lsf_output, pbs_output
 from wms.auth import token
 from wms.bus import expansion, reader
 from wms.classad import limits as classad
-from wms.cli import describing, scenario_file, swf
+from wms.cli import describing, scenario_file
 from wms.client import credential
 from wms.discovery import address
 from wms.discovery import document as discovery
@@ -13,6 +13,7 @@ from wms.dispatch import arc_rest, commands, mapping_script, port
 from wms.glue import entity, glue2_xml, ldif, tree
 from wms.jobdesc import document, from_toml, validation
 from wms.messages import wire
+from wms.replay import swf
 from wms.runtime import config
 from wms.simulation import recording
 from wms.transfer import archive, store
@@ -137,7 +138,7 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
     ("a line of a recording", "wms/simulation/recording.py", [("bytes", recording.LINE_LIMIT)]),
     (
         "a trace (SWF)",
-        "wms/cli/swf.py",
+        "wms/replay/swf.py",
         [("bytes a line", swf.LINE_LIMIT), ("headers", swf.HEADERS_LIMIT), ("jobs", swf.JOBS_LIMIT)],
     ),
 ]

@@ -6,9 +6,9 @@ import pytest
 
 from tests.services.test_why import advertise
 from tests.services.world import World, result
-from wms.cli.record import write
-from wms.cli.workloads import read
 from wms.errors import Rejected
+from wms.replay.record import write
+from wms.replay.workloads import read
 from wms.simulation.recording import read as read_recording
 from wms.simulation.scenario import Scenario
 from wms.simulation.simulation import Simulation

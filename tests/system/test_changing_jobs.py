@@ -7,8 +7,8 @@ import pytest
 from tests.conftest import execute
 from tests.system.place import Place, owner, place
 from tests.system.test_cli import Shell, shell
-from wms.cli.demo import first_failure
 from wms.client import Client, JobDescription, Rejected, select
+from wms.demo.run import first_failure
 
 __all__ = ["owner", "place", "shell"]
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tests.waiting import eventually
-from wms.cli.own_system import WentWrong, own_system
+from wms.embedded.own_system import RunFailed, own_system
 from wms.embedded.sweep import members, system_id
 
 
@@ -99,14 +99,16 @@ async def test_a_directory_with_something_in_it_is_refused(place: Path, tmp_path
 
 
 async def test_what_went_wrong_leaves_the_logs_and_says_where(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    said: list[str] = []
     monkeypatch.setattr("tempfile.tempdir", str(place))
-    with pytest.raises(WentWrong, match="two and two"):
-        async with own_system(None, services=(), durable=False):
-            raise WentWrong("two and two were not four")
+    with pytest.raises(RunFailed, match="two and two"):
+        async with own_system(None, said.append, services=(), durable=False):
+            raise RunFailed("two and two were not four")
     (kept,) = place.iterdir()
-    assert f"everything is left in {kept}" in capsys.readouterr().err
+    (line,) = said
+    assert f"everything is left in {kept}" in line
     assert list(kept.glob("*/*.log"))
     assert not members(system_id(kept))
     shutil.rmtree(kept)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from wms.cli import library_map, token_count
+from wms.demo import token_count, workload
 from wms.errors import Rejected
 
 
 def test_this_pythons_library_makes_enough_jobs_and_no_file_is_counted_twice() -> None:
-    units = library_map.units()
-    assert len(units) >= library_map.LEAST_UNITS >= 200
+    units = workload.units()
+    assert len(units) >= workload.LEAST_UNITS >= 200
     assert len({unit.name for unit in units}) == len(units)
     files = Counter(path for unit in units for _, path in unit.files)
     assert set(files.values()) == {1}
@@ -33,21 +33,21 @@ def library(root: Path) -> Path:
 
 def test_a_job_a_package_or_module_and_the_largest_are_split(tmp_path: Path) -> None:
     root = library(tmp_path)
-    assert [unit.name for unit in library_map.units(root, least=1)] == ["alone", "pack", "pack.sub"]
-    parts = library_map.units(root, least=4)
+    assert [unit.name for unit in workload.units(root, least=1)] == ["alone", "pack", "pack.sub"]
+    parts = workload.units(root, least=4)
     assert [unit.name for unit in parts] == ["alone", "pack.sub", "pack/1", "pack/2"]
-    assert sum(unit.size for unit in parts) == sum(unit.size for unit in library_map.units(root, least=1))
+    assert sum(unit.size for unit in parts) == sum(unit.size for unit in workload.units(root, least=1))
     # There are no more files than that.
-    assert len(library_map.units(root, least=100)) == 5
+    assert len(workload.units(root, least=100)) == 5
 
 
 def test_a_library_without_sources_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Rejected, match="NO_SOURCES"):
-        library_map.units(tmp_path)
+        workload.units(tmp_path)
 
 
 def test_the_payload_run_as_a_program_comes_to_what_is_computed_here(tmp_path: Path) -> None:
-    units = library_map.units(library(tmp_path / "lib"), least=1)
+    units = workload.units(library(tmp_path / "lib"), least=1)
     counts = tmp_path / "counts"
     counts.mkdir()
     for number, unit in enumerate(units):
@@ -58,22 +58,22 @@ def test_the_payload_run_as_a_program_comes_to_what_is_computed_here(tmp_path: P
         payload(tmp_path, "count", unit.name, str(number))
         (tmp_path / token_count.COUNTS).rename(counts / f"{number}.json")
     payload(tmp_path, "merge", "counts")
-    merged = library_map.read_merged(tmp_path)
-    right = library_map.compute(units)
-    assert library_map.differences(merged, right) == []
+    merged = workload.read_merged(tmp_path)
+    right = workload.compute(units)
+    assert workload.differences(merged, right) == []
     assert right["files"] == 5
     assert right["lines"] == sum(len(name) for name, _ in (f for unit in units for f in unit.files))
     assert right["tokens"]["STRING"] == right["lines"]
 
 
 def payload(place: Path, *arguments: str) -> None:
-    argv = [sys.executable, "-I", "-S", str(library_map.PROGRAM), *arguments]
+    argv = [sys.executable, "-I", "-S", str(workload.PROGRAM), *arguments]
     subprocess.run(argv, cwd=place, check=True, timeout=30)
 
 
 def test_a_sum_that_is_off_by_one_is_seen(tmp_path: Path) -> None:
-    right = library_map.compute(library_map.units(library(tmp_path), least=1))
+    right = workload.compute(workload.units(library(tmp_path), least=1))
     wrong = json.loads(json.dumps(right))
     wrong["tokens"]["STRING"] += 1
-    assert [line.partition(":")[0] for line in library_map.differences(wrong, right)] == ["tokens"]
-    assert len(library_map.differences({}, right)) == len(right)
+    assert [line.partition(":")[0] for line in workload.differences(wrong, right)] == ["tokens"]
+    assert len(workload.differences({}, right)) == len(right)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wms.cli import swf
 from wms.errors import Rejected
+from wms.replay import swf
 
 HEAD = [
     "; Version: 2.2",

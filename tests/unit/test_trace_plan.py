@@ -3,22 +3,18 @@
 import pytest
 
 from tests.unit.test_swf import line
-from wms.cli import swf, trace_plan
-from wms.cli.trace_plan import TAG, Identity
 from wms.jobdesc.validation import validate
 from wms.matching.clauses import fits
 from wms.matching.grouping import DEFAULT_SEGMENTS
 from wms.matching.requirements import requirements_of
+from wms.replay import swf
+from wms.replay.plan import TAG, Identity, TracePlan, plan_of
 
 HEAD = ["; Partition: 1 one.org", "; Partition: 2 two.org", "; Partition: 3 three.org"]
 
 
-def planned(
-    *lines: str, speedup: float = 10, slots: int = 4, sites_limit: int | None = None
-) -> trace_plan.TracePlan:
-    return trace_plan.plan(
-        swf.read([*HEAD, *lines], 100), speedup=speedup, slots=slots, sites_limit=sites_limit
-    )
+def planned(*lines: str, speedup: float = 10, slots: int = 4, sites_limit: int | None = None) -> TracePlan:
+    return plan_of(swf.read([*HEAD, *lines], 100), speedup=speedup, slots=slots, sites_limit=sites_limit)
 
 
 def test_times_are_divided_and_counted_from_the_first() -> None:

@@ -1,31 +1,18 @@
-"""`wms demo`: a whole system from nothing, a real workload through it, its result checked, and what it all took."""
+"""`wms demo`: starts a whole system, runs a real workload on it, checks the result, and prints the figures."""
 
-import asyncio
 import resource
-import sys
-import tempfile
-import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from wms.cli.options import Flag, Slots
-from wms.cli.session import OK, SOME_FAILED, quiet, run_async
+from wms.cli.session import OK, SOME_FAILED, quiet
 
 if TYPE_CHECKING:
-    from wms.cli.figures import Phases
-    from wms.cli.library_map import Unit
     from wms.cli.progress import ProgressBoard
-    from wms.cli.token_count import Counts
-    from wms.client import Client, Submission
-    from wms.embedded.system import System
-
-PATIENCE_SECONDS = 600.0
-"""For all the jobs of one step."""
-LOOK_SECONDS = 0.25
-LOOKS_A_FAULT = 8
-"""How many looks at the counts there are for one at the jobs themselves."""
+    from wms.demo.run import StepProgress, Tell
 
 
 def demo(
@@ -54,12 +41,10 @@ def demo(
     json
         Print the summary as JSON on standard output, for programs.
     """
-    from wms.cli.own_system import WentWrong
+    from wms.cli.own_run import run_or_tell
 
-    try:
-        summary = run_async(_demo(data, slots, kafka))
-    except WentWrong as wrong:
-        sys.stderr.write("".join(f"wms: {line}\n" for line in wrong.findings))
+    summary = run_or_tell(_demo(data, slots, kafka))
+    if summary is None:
         return SOME_FAILED
     summary["cpu_seconds"] = _cpu_seconds()
     _show(summary, as_json=json)
@@ -67,173 +52,53 @@ def demo(
 
 
 async def _demo(data: Path | None, slots: int | None, kafka: str) -> dict[str, Any]:
-    from wms.cli.figures import Phases
-    from wms.cli.own_system import own_system
+    from msgspec.structs import asdict
+
+    from wms.cli.own_run import audited
     from wms.cli.printing import note
     from wms.cli.progress import ProgressBoard
+    from wms.demo.phases import Phases
+    from wms.demo.run import run
+    from wms.embedded.own_system import own_system
 
     quiet()
     phases = Phases()
     with phases.phase("all"):
         note("starting Postgres, a broker and the services ...")
-        began = asyncio.get_running_loop().time()
-        async with own_system(data, slots=slots, kafka=kafka, log_level="warning") as system:
-            phases.seconds["start"] = round(asyncio.get_running_loop().time() - began, 2)
+        began = time.monotonic()
+        async with own_system(data, note, slots=slots, kafka=kafka, log_level="warning") as system:
+            phases.seconds["start"] = round(time.monotonic() - began, 2)
+            assert system.facts is not None
+            root, url = system.layout.root, system.facts.postgres_url
             with ProgressBoard() as board:
-                summary = await _work(system, board, phases)
+                figures = await run(
+                    root, url, _on(board, f"{root}/pilots/*/log and services/*/*.log"), phases
+                )
+                with phases.phase("audit"):
+                    verdict = await audited(url)
             note("stopping ...")
-            began = asyncio.get_running_loop().time()
-        phases.seconds["stop"] = round(asyncio.get_running_loop().time() - began, 2)
-    return {**summary, "seconds": phases.seconds}
+            began = time.monotonic()
+        phases.seconds["stop"] = round(time.monotonic() - began, 2)
+    return {**asdict(figures), "audit": verdict, "seconds": phases.seconds}
 
 
-async def _work(system: "System", board: "ProgressBoard", phases: "Phases") -> dict[str, Any]:
-    """Run the workload; raise WentWrong for what did not come out."""
-    from wms.cli import library_map
-    from wms.client import Client
-    from wms.runtime import clock
-
-    began_at = clock.now()
-    work = library_map.units()
-    given_up = threading.Event()
-    # Beside the jobs, in a thread: a core would be idle otherwise.
-    computing = asyncio.create_task(asyncio.to_thread(library_map.compute, work, given_up.is_set))
-    try:
-        with tempfile.TemporaryDirectory(prefix="wms-outputs-") as outputs:
-            async with Client.connect(system.layout.root) as client:
-                logs = f"; the logs are {system.layout.root}/pilots/*/log and services/*/*.log"
-                submitted = await _map_and_merge(client, work, Path(outputs), board, phases, logs=logs)
-            with phases.phase("verify"):
-                _verify(await computing, Path(outputs) / "merged")
-    finally:
-        given_up.set()
-    assert system.facts is not None
-    url = system.facts.postgres_url
-    with phases.phase("audit"):
-        audited = await _audit(url)
-    return {**await _figures(url, submitted, began_at), "audit": audited}
-
-
-async def _map_and_merge(
-    client: "Client",
-    work: "list[Unit]",
-    outputs: Path,
-    board: "ProgressBoard",
-    phases: "Phases",
-    *,
-    logs: str,
-) -> "list[Submission]":
-    from wms.cli import library_map
-
-    with phases.phase("submit"):
-        mapped = await library_map.submit(client, work)
-    with phases.phase("map"):
-        await _ended(client, mapped, board, "count tokens", logs)
-    with phases.phase("fetch"):
-        fetching = board.task("fetch outputs", mapped.count)
-        places = await library_map.fetch(client, list(mapped.job_ids()), outputs, fetching.step)
-    with phases.phase("merge"):
-        merged = await library_map.submit_merge(client, places)
-        await _ended(client, merged, board, "merge", logs)
-        await client.output(next(iter(merged.job_ids())), outputs / "merged")
-    return [mapped, merged]
-
-
-async def _ended(
-    client: "Client", submitted: "Submission", board: "ProgressBoard", name: str, logs: str = ""
-) -> None:
-    """Wait for jobs, showing how they do; name the first that goes wrong; raise WentWrong if one is not Done."""
-    from wms.cli.own_system import WentWrong
+def _on(board: "ProgressBoard", logs: str) -> "Tell":
+    """Return what shows the progress of steps on a board, and notes the first fault of each with where the logs are."""
     from wms.cli.printing import note
-    from wms.client import ENDED
 
-    task = board.task(name, submitted.count)
-    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-    fault, looks = "", 0
-    while True:
-        counts = await client.counts(submitted.selector())
-        task.counts(counts)
-        if sum(number for state, number in counts.items() if state in ENDED) == submitted.count:
-            break
-        if asyncio.get_running_loop().time() > deadline:
-            raise WentWrong(
-                f"{name}: not all jobs ended within {PATIENCE_SECONDS:g} s: {counts}",
-                *([fault] if fault else []),
-            )
-        looks += 1
-        if not (fault or looks % LOOKS_A_FAULT) and (fault := await first_failure(client, submitted)):
-            note(f"wms: {fault}{logs}")
-        await asyncio.sleep(LOOK_SECONDS)
-    if counts != {"Done": submitted.count}:
-        raise WentWrong(f"{name}: not all jobs are Done: {counts}", *await _failures(client, submitted))
+    tasks = {}
 
+    def tell(progress: "StepProgress") -> None:
+        if progress.step not in tasks:
+            tasks[progress.step] = board.task(progress.step, progress.total)
+        if progress.fault:
+            note(f"wms: {progress.fault}; the logs are {logs}")
+        elif progress.counts is not None:
+            tasks[progress.step].counts(progress.counts)
+        elif progress.done:
+            tasks[progress.step].reach(progress.done)
 
-async def first_failure(client: "Client", submitted: "Submission") -> str:
-    """Return the first of the jobs that failed, or that lost an attempt and waits again, with its reason; or an empty text."""
-    from wms.job.state import State
-    from wms.messages.commands import Selector
-
-    wrong = (State.FAILED, State.HELD, State.KILLED, State.WAITING)
-    selector = Selector(ids=submitted.selector().ids, states=wrong)
-    async for job in client.jobs(selector):
-        if job.state != State.WAITING or job.attempts:
-            last = next(
-                (each for each in (await client.show(job.job_id)).attempts[::-1] if each.outcome), None
-            )
-            why = f": {last.reason}: {last.reason_text}" if last else f": {job.reason}"
-            return f"job {job.job_id} ({job.name}) is {job.state}{why}"
-    return ""
-
-
-async def _failures(client: "Client", submitted: "Submission") -> list[str]:
-    wrong = [job async for job in client.jobs(submitted.selector()) if job.state != "Done"]
-    return [
-        f"job {job.job_id} ({job.name}): {(await client.why(job.job_id)).summary}; it printed: "
-        f"{(await client.peek(job.job_id, 'stderr', limit=500)).text.strip()}"
-        for job in wrong[:5]
-    ]
-
-
-def _verify(right: "Counts", merged: Path) -> None:
-    from wms.cli import library_map
-    from wms.cli.own_system import WentWrong
-
-    if found := library_map.differences(library_map.read_merged(merged), right):
-        raise WentWrong("the jobs' result is not the one computed here", *found)
-
-
-async def _audit(url: str) -> str:
-    """Have the auditor check the database; raise WentWrong for what it found."""
-    from wms.audit import audit
-    from wms.cli.own_system import WentWrong
-
-    lines = (report := await audit(url)).text().splitlines()
-    if not report.ok:
-        raise WentWrong("the audit failed", *lines)
-    return lines[-1]
-
-
-async def _figures(url: str, submitted: "list[Submission]", began_at: Any) -> dict[str, Any]:
-    from wms.cli.figures import matches_per_second, waits
-    from wms.db import timeline
-    from wms.db.database import Database
-
-    db = await Database.connect(url, size=1, application="wms demo")
-    try:
-        async with db.transaction() as tx:
-            jobs = await timeline.of_ranges(tx, [each for one in submitted for each in one.ids])
-            sent, used = await timeline.pilots_since(tx, began_at)
-    finally:
-        await db.close()
-    return {
-        "jobs": len(jobs),
-        "attempts": sum(job.attempts for job in jobs),
-        "wait_seconds": waits(jobs),
-        "matches_per_second": matches_per_second(jobs),
-        "pilots_sent": sent,
-        "pilots_used": used,
-        "verified": True,
-    }
+    return tell
 
 
 def _cpu_seconds() -> float:

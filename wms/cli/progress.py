@@ -70,10 +70,6 @@ class Task:
         self._done = 0
         self._began = time.monotonic()
 
-    def step(self) -> None:
-        """One thing more is done."""
-        self._show(self._done + 1, "")
-
     def reach(self, done: int) -> None:
         """So many things are done."""
         rate = done / max(0.001, time.monotonic() - self._began)

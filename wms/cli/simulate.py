@@ -68,7 +68,7 @@ def simulate(
     """
     from wms.cli.scenario_file import DEFAULT, read_scenarios
     from wms.cli.simulation_report import show_report
-    from wms.cli.workloads import read
+    from wms.replay.workloads import read
 
     _check(jobs, seeds)
     workload = read(trace, jobs or JOBS_LIMIT)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from wms.cli import token_count
-from wms.cli.token_count import COUNTS, MERGED, Counts
 from wms.client import Client, JobDescription, SandboxRef, Submission
+from wms.demo import token_count
+from wms.demo.token_count import COUNTS, MERGED, Counts
 from wms.errors import Rejected
 
 LEAST_UNITS = 220

@@ -3,10 +3,10 @@
 from functools import cache
 from pathlib import Path
 
-from wms.cli.replay import read_lines, read_trace
-from wms.cli.swf import Trace, TraceJob
-from wms.cli.trace_plan import cpu_time_of, identity_of
 from wms.matching.grouping import Requirements, processor_tags, segment
+from wms.replay.plan import cpu_time_of, identity_of
+from wms.replay.swf import Trace, TraceJob
+from wms.replay.trace_file import read_lines, read_trace
 from wms.simulation import recording
 from wms.simulation.workload import Arrival, Workload, by_time
 from wms.site import MAX_PROCESSORS

@@ -1,9 +1,7 @@
-"""Figures of runs: what jobs waited, how fast they were matched, where the time went."""
+"""Figures of a run of jobs: how long they waited, and how fast they were matched."""
 
 import math
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -37,24 +35,3 @@ def matches_per_second(jobs: Iterable[JobTimes]) -> float:
     offered = sorted(job.offered_at for job in jobs if job.offered_at is not None)
     span = (offered[-1] - offered[0]).total_seconds() if offered else 0.0
     return round((len(offered) - 1) / span, 1) if span else 0.0
-
-
-class Phases:
-    """What a run did one after another, and the seconds that each took."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Measure a phase."""
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self.seconds[name] = round(time.monotonic() - began, 2)
-
-    @property
-    def total(self) -> float:
-        """Seconds of all phases together."""
-        return round(sum(self.seconds.values()), 2)

@@ -1,19 +1,17 @@
-"""What became of a replayed trace: by VO and site, and which jobs ended otherwise than they should have."""
+"""The report on a replay: figures of all jobs, of each VO and of each site, and the jobs that did not end as planned."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
-from wms.cli.figures import StartDelays, matches_per_second, waits
-from wms.cli.trace_plan import Planned
-from wms.cli.trace_run import Feeding
 from wms.client import ClientSettings, Rejected
 from wms.db import timeline
 from wms.db.database import Database
 from wms.db.timeline import JobTimes
 from wms.ids import joined
+from wms.replay.figures import StartDelays, matches_per_second, waits
+from wms.replay.plan import Planned
 
 
 class TraceFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,39 +29,63 @@ class TraceFigures(msgspec.Struct, frozen=True, kw_only=True):
     last_end: float | None
 
 
-async def report(settings: ClientSettings, feeding: Feeding, began_at: datetime) -> dict[str, Any]:
-    """Return what the database says of a replay's jobs; `wrong` holds a line for each that ended otherwise than it should."""
+class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a replayed trace."""
+
+    jobs: int
+    done: int
+    attempts: int
+    wait_seconds: StartDelays | None
+    matches_per_second: float
+    pilots_sent: int
+    pilots_used: int
+    behind_the_trace_seconds: float
+    """The longest time from when a job was due to its submission."""
+    seconds: float
+    """From the first submission to the last end."""
+    vos: list[TraceFigures]
+    sites: list[TraceFigures]
+    wrong: list[str]
+    """A line for each job that did not end as planned."""
+    audit: str | None = None
+    """The verdict of the audit, if there was one."""
+
+
+async def report(
+    settings: ClientSettings, submitted: Mapping[int, Planned], longest_lag: float, began_at: datetime
+) -> ReplayReport:
+    """Return the report on a replay's jobs, by the database. Raises Rejected if the settings do not name it."""
     if settings.postgres is None:
         raise Rejected("NOT_AN_OPERATOR", "the report needs the database, which the settings do not name")
     db = await Database.connect(settings.postgres.url, size=1, application="wms replay")
     try:
         async with db.transaction() as tx:
-            jobs = await timeline.of_ranges(tx, joined((each, each) for each in feeding.submitted))
+            jobs = await timeline.of_ranges(tx, joined((each, each) for each in submitted))
             sent, used = await timeline.pilots_since(tx, began_at)
     finally:
         await db.close()
-    wrong = [line for job in jobs if (line := _fault(job, feeding.submitted[job.job_id]))]
-    if len(jobs) != len(feeding.submitted):
-        wrong.append(f"{len(feeding.submitted) - len(jobs)} jobs are gone")
+    wrong = [line for job in jobs if (line := _fault(job, submitted[job.job_id]))]
+    if len(jobs) != len(submitted):
+        wrong.append(f"{len(submitted) - len(jobs)} jobs are gone")
     start = min(job.submitted_at for job in jobs)
-    return {
-        "jobs": len(jobs),
-        "done": sum(job.state == "Done" for job in jobs),
-        "attempts": sum(job.attempts for job in jobs),
-        "wait_seconds": waits(jobs),
-        "matches_per_second": matches_per_second(jobs),
-        "pilots_sent": sent,
-        "pilots_used": used,
-        "behind_the_trace_seconds": round(feeding.longest_lag, 2),
-        "seconds": max((_after(start, job.ended_at) or 0.0 for job in jobs), default=0.0),
-        "vos": _lines(jobs, {job.job_id: job.vo for job in jobs}, start),
-        "sites": _lines(jobs, {job.job_id: job.site or "" for job in jobs}, start),
-        "wrong": wrong,
-    }
+    return ReplayReport(
+        jobs=len(jobs),
+        done=sum(job.state == "Done" for job in jobs),
+        attempts=sum(job.attempts for job in jobs),
+        wait_seconds=waits(jobs),
+        matches_per_second=matches_per_second(jobs),
+        pilots_sent=sent,
+        pilots_used=used,
+        behind_the_trace_seconds=round(longest_lag, 2),
+        seconds=max((_after(start, job.ended_at) or 0.0 for job in jobs), default=0.0),
+        vos=_lines(jobs, {job.job_id: job.vo for job in jobs}, start),
+        sites=_lines(jobs, {job.job_id: job.site or "" for job in jobs}, start),
+        wrong=wrong,
+    )
 
 
 def _fault(job: JobTimes, planned: Planned) -> str:
-    """Return how a job did not end as it should have, or nothing."""
+    """Return how a job ended if not as planned, else an empty text."""
     if job.state != "Done" or job.exit_code != 0:
         return f"job {job.job_id} ({job.name}) is {job.state}, exit code {job.exit_code}: {job.reason} {job.reason_text or ''}"
     if (planned.site and job.site != planned.site) or job.vo != planned.identity.vo:

@@ -1,8 +1,7 @@
-"""Runs a planned trace against a system: its sites advertised, its jobs submitted when due, each as its owner."""
+"""The owners of a trace's jobs: tokens for them by the keys of the local issuer, and their connections."""
 
 import asyncio
 import contextlib
-import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -12,19 +11,14 @@ import msgspec
 from wms.auth.keys import SigningKey, load_key
 from wms.auth.principal import ANY_SITE, Right
 from wms.auth.token import Claims, mint
-from wms.bus.kafka import HEADER, Kafka
-from wms.cli.trace_plan import CE, Identity, Planned, TracePlan
-from wms.client import Client, ClientSettings, Rejected, Submission, Unavailable
+from wms.client import Client, ClientSettings, Rejected, Submission
 from wms.client.settings import TokenSettings
 from wms.files import write_secret
-from wms.messages.ads import TOPIC, Advertise, Withdraw
-from wms.messages.wire import encode
+from wms.replay.plan import Identity, Planned
 from wms.runtime import clock
 
 OPEN_AT_ONCE = 32
-"""Owners with an open connection; for the others it is opened when they submit again."""
-TICK_SECONDS = 0.1
-AD_SECONDS = 60.0
+"""Owners with an open connection; an owner without one gets it when the next job of this owner is due."""
 LIFETIME_SECONDS = 7 * 86_400.0
 TIMEOUT_SECONDS = 120.0
 
@@ -120,75 +114,3 @@ class Owners:
 
 async def _submit(client: Client, jobs: Sequence[Planned], command_id: str) -> Submission:
     return await client.submit([job.description for job in jobs], id=command_id)
-
-
-@contextlib.asynccontextmanager
-async def advertised(settings: ClientSettings, keys: Keys, plan: TracePlan) -> AsyncIterator[None]:
-    """Let the trace's computing elements be there: advertised again and again, and withdrawn at the end."""
-    kafka = Kafka(settings.kafka, "wms-replay")
-    await kafka.start()
-    headers = [(HEADER, f"Bearer {keys.sites()}".encode())]
-    names = [f"{element.site}/{CE}".encode() for element in plan.elements]
-
-    async def publish() -> None:
-        now = clock.now()
-        ads = [
-            Advertise(element=element, advertised_at=now, lifetime_seconds=3 * AD_SECONDS)
-            for element in plan.elements
-        ]
-        await kafka.send_many(TOPIC, names, [encode(ad) for ad in ads], headers)
-
-    async def repeat() -> None:
-        while True:
-            await asyncio.sleep(AD_SECONDS)
-            with contextlib.suppress(Unavailable):
-                await publish()
-
-    try:
-        await publish()
-        repeating = asyncio.create_task(repeat())
-        try:
-            yield
-        finally:
-            repeating.cancel()
-            gone = [Withdraw(site=each.site, ce=CE, advertised_at=clock.now()) for each in plan.elements]
-            with contextlib.suppress(Unavailable):
-                await kafka.send_many(TOPIC, names, [encode(each) for each in gone], headers)
-    finally:
-        await kafka.close()
-
-
-class Feeding:
-    """Submits the jobs as they come due; `submitted` grows, and `lag` says how far behind the trace it is, in seconds."""
-
-    def __init__(self, plan: TracePlan, owners: Owners) -> None:
-        self._plan = plan
-        self._owners = owners
-        self._run = uuid.uuid4().hex
-        self.submitted: dict[int, Planned] = {}
-        self.longest_lag = 0.0
-
-    async def run(self) -> None:
-        """Submit all jobs, each not before it is due."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        jobs = self._plan.jobs
-        at = 0
-        while at < len(jobs):
-            passed = loop.time() - began
-            until = at
-            while until < len(jobs) and jobs[until].due <= passed:
-                until += 1
-            if until > at:
-                self.longest_lag = max(self.longest_lag, passed - jobs[at].due)
-                await self._submit(jobs[at:until], at)
-                at = until
-            else:
-                await asyncio.sleep(max(TICK_SECONDS, jobs[at].due - passed))
-
-    async def _submit(self, jobs: Sequence[Planned], at: int) -> None:
-        batches: dict[Identity, list[Planned]] = {}
-        for job in jobs:
-            batches.setdefault(job.identity, []).append(job)
-        taken = await self._owners.submit(batches, f"{self._run}/{at}")
-        self.submitted.update((job_id, job) for job, job_id in taken)

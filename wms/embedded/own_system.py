@@ -1,20 +1,19 @@
-"""A system of a command's own, for as long as the command runs; what is left of it when it failed is for looking into."""
+"""A system that lives as long as one command. Its files stay if the command fails, so that a person can read the logs."""
 
 import asyncio
 import contextlib
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from wms.cli.printing import note
 from wms.embedded.system import System
 from wms.errors import Rejected, Unavailable
 
 
-class WentWrong(Exception):  # noqa: N818 - an outcome that the command reports, not a fault of the program
-    """The system ran, and what it was to show did not come out: one line a finding."""
+class RunFailed(Exception):  # noqa: N818 - an outcome that the command reports, not a fault of the program
+    """The system ran, and its jobs did not do what they should: one line a finding."""
 
     def __init__(self, *findings: str) -> None:
         super().__init__(*findings)
@@ -22,10 +21,13 @@ class WentWrong(Exception):  # noqa: N818 - an outcome that the command reports,
 
 
 @contextlib.asynccontextmanager
-async def own_system(data: Path | None, **options: object) -> AsyncIterator[System]:
-    """Bring up a system in `data`, or in a directory that goes with it unless something goes wrong.
+async def own_system(
+    data: Path | None, tell: Callable[[str], None], **options: object
+) -> AsyncIterator[System]:
+    """Bring up a system in `data`, or in a temporary directory that is removed unless the run fails.
 
-    SIGTERM ends the command as Ctrl-C does, where that is ignored too: everything is stopped and nothing is left.
+    `tell` gets a line for the user that says what is left where. SIGTERM ends the command as Ctrl-C does, even if SIGINT is
+    ignored: everything is stopped and nothing is left.
     """
     _check_empty(data)
     told = _ended_by_sigterm()
@@ -33,8 +35,8 @@ async def own_system(data: Path | None, **options: object) -> AsyncIterator[Syst
     try:
         async with System(place, **options) as system:  # type: ignore[arg-type]
             yield system
-    except (WentWrong, Rejected, Unavailable, OSError):
-        note(
+    except (RunFailed, Rejected, Unavailable, OSError):
+        tell(
             f"wms: everything is left in {place}: the logs are {place}/*/*.log, services/*/*.log and pilots/*/log"
         )
         raise

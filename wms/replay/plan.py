@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from wms.cli.swf import Trace, TraceJob
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.validation import YEAR
+from wms.replay.swf import Trace, TraceJob
 from wms.site import ComputingElement
 
 TAG = "trace-replay"
@@ -48,7 +48,7 @@ class TracePlan(msgspec.Struct, frozen=True):
     elements: tuple[ComputingElement, ...]
 
 
-def plan(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None = None) -> TracePlan:
+def plan_of(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None = None) -> TracePlan:
     """Return the plan for a trace; each pilot has `slots`, and the sites over the limit are folded into the busiest."""
     sites = _sites(trace, sites_limit)
     first = trace.jobs[0].submit_time

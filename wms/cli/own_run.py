@@ -1,0 +1,29 @@
+"""What `wms demo` and `wms replay` share: a run of jobs that is audited, and findings on standard error if it fails."""
+
+import sys
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from wms.cli.session import run_async
+from wms.embedded.own_system import RunFailed
+
+T = TypeVar("T")
+
+
+def run_or_tell(work: Coroutine[Any, Any, T]) -> T | None:
+    """Return the result of a run; if the run fails, print its findings and return None."""
+    try:
+        return run_async(work)
+    except RunFailed as failed:
+        sys.stderr.write("".join(f"wms: {line}\n" for line in failed.findings))
+        return None
+
+
+async def audited(postgres_url: str) -> str:
+    """Return the last line of the auditor's report on a database. Raises RunFailed if a check does not hold."""
+    from wms.audit import audit
+
+    lines = (report := await audit(postgres_url)).text().splitlines()
+    if not report.ok:
+        raise RunFailed("the audit failed", *lines)
+    return lines[-1]

@@ -1,0 +1,32 @@
+"""Writes a recording of this system: what its jobs asked for, how long they ran, and what its sites offer."""
+
+from pathlib import Path
+
+import msgspec
+
+from wms.db import ad, recording
+from wms.db.database import Database
+from wms.errors import Rejected
+from wms.simulation.recording import RecordedElement
+
+JOBS_AT_ONCE = 5_000
+
+
+async def write(db: Database, file: Path) -> tuple[int, int]:
+    """Write a recording; return the numbers of its jobs and of its computing elements."""
+    encoder = msgspec.json.Encoder()
+    jobs = last = 0
+    try:
+        with file.open("wb") as out:
+            async with db.transaction() as tx:
+                elements = await ad.fresh(tx)
+            out.write(encoder.encode_lines([RecordedElement(element=each) for each in elements]))
+            while True:
+                async with db.transaction() as tx:
+                    last, found = await recording.jobs_after(tx, last, JOBS_AT_ONCE)
+                if not found:
+                    return jobs, len(elements)
+                out.write(encoder.encode_lines(found))
+                jobs += len(found)
+    except OSError as error:
+        raise Rejected("BAD_FILE", f"{file}: {error.strerror}", "name a file that can be written") from None
