@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
@@ -299,7 +300,7 @@ SUBMIT_OPTIONS = {
 
 
 def test_every_option_that_takes_a_value_takes_one(capsys: Captured, place: Path) -> None:
-    from wms.cli.submit import submit
+    from wms.cli.submit_options import SubmitOptions
 
     (place / "j.toml").write_text('executable = "echo"\n')
     (place / "in.txt").write_text("x")
@@ -307,9 +308,10 @@ def test_every_option_that_takes_a_value_takes_one(capsys: Captured, place: Path
     for option, value in SUBMIT_OPTIONS.items():
         plan = planned(capsys, option, value, "j.toml")
         assert str(plan["descriptions"]).startswith("[{'executable': 'echo'"), option
-    flags = {"dry_run", "strict", "hold", "wait", "common", "words", "whole_node", "retry_of"}
+    flags = {"dry_run", "strict", "hold", "wait", "whole_node", "retry_of"}
     flags.add("max_processors")  # it goes with --min-processors alone
-    names = {name.replace("_", "-") for name in inspect.signature(submit).parameters if name not in flags}
+    every = {each.name for group in SubmitOptions().groups() for each in fields(group)}
+    names = {name.replace("_", "-") for name in every - flags}
     tried = {option.removeprefix("--") for option in SUBMIT_OPTIONS} - {"param"} | {"parameter"}
     assert names == tried
 

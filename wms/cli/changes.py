@@ -1,19 +1,19 @@
 """The options that change what jobs ask for: of `wms edit`, and of `wms reschedule`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from wms.cli.fields import field_of, fields_of
-from wms.cli.options import Bytes, Duration, Memory
+from wms.cli.fields import fields_of, makes, options_of, sets
+from wms.cli.options import Bytes, Duration, Many, Memory
+from wms.cli.submit_options import OPTIONS
 
 if TYPE_CHECKING:
     from wms.client import Client
 
 CHANGES = Group("What changes", sort_key=5)
-Several = Annotated[list[str], Parameter(negative=(), show_default=False)]
 
 
 @Parameter(name="*", group=CHANGES)
@@ -21,94 +21,94 @@ Several = Annotated[list[str], Parameter(negative=(), show_default=False)]
 class Changes:
     """What the jobs ask for from now on; what is not said stays as it is."""
 
-    cpu_time: Duration | None = None
+    cpu_time: Duration | None = sets("cpu_time")
     """Processor time: 600, 10m, 1h30m."""
 
-    wall_time: Duration | None = None
+    wall_time: Duration | None = sets("wall_time")
     """Wall-clock time: 600, 10m, 1h30m."""
 
-    memory: Memory | None = None
+    memory: Memory | None = sets("memory_mb")
     """Memory: 512M, 2G."""
 
-    disk: Memory | None = None
+    disk: Memory | None = sets("disk_mb")
     """Disk space in the job's directory: 500M, 10G."""
 
-    max_memory: Memory | None = None
+    max_memory: Memory | None = sets("max_memory_mb")
     """Memory that it may use at most where there is so much."""
 
-    processors: int | None = None
+    processors: int | None = sets("processors")
     """Processors on one node."""
 
-    min_processors: int | None = None
+    min_processors: int | None = sets("min_processors")
     """In place of --processors: how many it needs at least."""
 
-    max_processors: int | None = None
+    max_processors: int | None = sets("max_processors")
     """With --min-processors: how many it can use at most."""
 
-    tag: Several = field(default_factory=list)
+    tag: Many | None = sets("tags")
     """What the resource must have. May be repeated."""
 
-    platform: Several = field(default_factory=list)
+    platform: Many | None = sets("platforms")
     """One of these platforms. May be repeated."""
 
-    to_site: Several = field(default_factory=list)
+    to_site: Many | None = sets("sites")
     """Only at these sites. May be repeated."""
 
-    banned_site: Several = field(default_factory=list)
+    banned_site: Many | None = sets("banned_sites")
     """Not at these sites. May be repeated."""
 
-    ce: Several = field(default_factory=list)
+    ce: Many | None = sets("grid_ces")
     """Only at these computing elements. May be repeated."""
 
-    station: Several = field(default_factory=list)
+    station: Many | None = sets("stations")
     """Where the site advertises one of these SAM stations. May be repeated."""
 
-    grid_middleware: Several = field(default_factory=list)
+    grid_middleware: Many | None = sets("grid_middlewares")
     """Only where pilots are sent by one of these middlewares. May be repeated."""
 
-    pilot_type: Several = field(default_factory=list)
+    pilot_type: Many | None = sets("pilot_types")
     """Only for pilots of one of these types, such as private. May be repeated."""
 
-    job_type: str | None = None
+    job_type: str | None = sets("job_type")
     """The type of the jobs, which sites may refuse."""
 
-    requirements: str | None = None
+    requirements: str | None = sets("requirements")
     """A ClassAd expression that must be true of the resource."""
 
-    rank: str | None = None
+    rank: str | None = sets("rank")
     """A ClassAd expression: pilots go rather where its number is greater."""
 
-    input: Annotated[Several, Parameter(name=("--input", "-i"))] = field(default_factory=list)
+    input: Annotated[Many | None, Parameter(name=("--input", "-i"))] = makes("input_sandbox")
     """A file or directory to send along besides what was sent; of equal names this one counts. May be repeated."""
 
-    output: Annotated[Several, Parameter(name=("--output", "-o"))] = field(default_factory=list)
+    output: Annotated[Many | None, Parameter(name=("--output", "-o"))] = sets("output_sandbox")
     """Pattern of files to keep, in place of the patterns so far. May be repeated."""
 
-    stdout_limit: Bytes | None = None
+    stdout_limit: Bytes | None = sets("stdout_limit")
     """How much of the standard output is kept: 64K, 10M."""
 
-    stderr_limit: Bytes | None = None
+    stderr_limit: Bytes | None = sets("stderr_limit")
     """How much of the standard error is kept."""
 
-    after: Several = field(default_factory=list)
+    after: Many | None = sets("after")
     """Ids of jobs that must be Done before they start, in place of those so far; of held jobs. May be repeated."""
 
-    after_any: Several = field(default_factory=list)
+    after_any: Many | None = sets("after_any")
     """Likewise ids of jobs that must have ended, whichever way. May be repeated."""
 
-    priority: int | None = None
+    priority: int | None = sets("priority")
     """0 to 10 among your own jobs."""
 
-    max_attempts: int | None = None
+    max_attempts: int | None = sets("max_attempts")
     """How often a job may be started before it fails for good."""
 
-    unset: Several = field(default_factory=list)
+    unset: Many | None = None
     """What is asked for no more, by the name of its option: site, memory, tag. May be repeated."""
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of a description that change, without the input files; Rejected for an unknown word."""
-        changes = fields_of(vars(self))
-        return {**_unset(self.unset, {*changes, *(["input_sandbox"] if self.input else [])}), **changes}
+        changes = fields_of(self)
+        return {**_unset(self.unset or (), {*changes, *(["input_sandbox"] if self.input else [])}), **changes}
 
     def is_empty(self) -> bool:
         """Tell whether nothing changes."""
@@ -135,6 +135,14 @@ def _unset(words: Sequence[str], changed: set[str]) -> dict[str, Any]:
             )
         found[name] = default_of(name)
     return found
+
+
+def field_of(option: str) -> str:
+    """Return the field that an option of `wms edit` or `wms submit` sets, by its name without dashes before it."""
+    name = option.replace("-", "_")
+    return next(
+        (field for field, each in (*options_of(Changes).items(), *OPTIONS.items()) if each == name), name
+    )
 
 
 async def with_files(client: "Client", changes: Changes, fields: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from wms.cli.fields import flag_of
+from wms.cli.submit_options import flag_of
 from wms.errors import Rejected, shown
 from wms.jobdesc import JobDescription, read, read_json, read_toml, validate
 from wms.jobdesc.array import INDEX, PLACEHOLDER, is_array

@@ -1,70 +1,36 @@
-"""Which option of the command line sets which field of a description: the one table for `submit`, `edit`, and what errors name."""
+"""How an option of a command says which field of a job description it sets.
 
-from collections.abc import Mapping
+An option is declared once, as a field of a dataclass: `memory: Memory | None = sets("memory_mb")`. Its name and its type make the
+parser, its docstring is its help, and `fields_of` reads from it what goes into the description.
+"""
+
+from dataclasses import Field, field, fields
 from typing import Any
 
-OPTIONS: Mapping[str, str] = {
-    "name": "name",
-    "job_group": "group",
-    "array": "array",
-    "parameters": "parameter",
-    "environment": "env",
-    "cpu_time": "cpu_time",
-    "wall_time": "wall_time",
-    "memory_mb": "memory",
-    "disk_mb": "disk",
-    "max_memory_mb": "max_memory",
-    "processors": "processors",
-    "min_processors": "min_processors",
-    "max_processors": "max_processors",
-    "whole_node": "whole_node",
-    "tags": "tag",
-    "platforms": "platform",
-    "sites": "site",
-    "banned_sites": "banned_site",
-    "grid_ces": "ce",
-    "stations": "station",
-    "grid_middlewares": "grid_middleware",
-    "pilot_types": "pilot_type",
-    "submit_pools": "submit_pool",
-    "setup": "setup",
-    "job_type": "job_type",
-    "requirements": "requirements",
-    "rank": "rank",
-    "attributes": "attribute",
-    "output_sandbox": "output",
-    "stdout_limit": "stdout_limit",
-    "stderr_limit": "stderr_limit",
-    "after": "after",
-    "after_any": "after_any",
-    "input_from": "input_from",
-    "priority": "priority",
-    "max_attempts": "max_attempts",
-    "success_exit_codes": "success_exit_code",
-}
-"""The parameter of `wms submit` that gives a field's value, by field. A new option needs a line here and its parameter there."""
-ELSEWHERE: Mapping[str, str] = {"input_sandbox": "input"}
-"""Options of which something else becomes a field: files are uploaded first."""
-IN_EDITS: Mapping[str, str] = {"to_site": "site"}
-"""Parameters of `wms edit` that have another name there, since --site selects jobs."""
+SETS = "sets"
+MAKES = "makes"
 
 
-def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that the parameters of a command set; those that were not given are None or empty."""
-    by_option = {IN_EDITS.get(name, name): value for name, value in given.items()}
-    found = {field: by_option.get(option) for field, option in OPTIONS.items()}
-    return {field: value for field, value in found.items() if value is not None and value not in ({}, [])}
+def sets(name: str, *, unless: object = None) -> Any:
+    """Declare an option whose value is that of a field. An option that is not given has the value `unless`."""
+    return field(default=unless, metadata={SETS: name})
 
 
-def flag_of(field: str) -> str:
-    """Return the option that sets a field, as it is written."""
-    option = OPTIONS.get(field) or ELSEWHERE.get(field) or field
-    return f"--{option.replace('_', '-')}"
+def makes(name: str) -> Any:
+    """Declare an option from whose words something else makes the value of a field: files are uploaded, pairs are parsed."""
+    return field(default=None, metadata={MAKES: name})
 
 
-def field_of(flag: str) -> str:
-    """Return the field that an option sets, by its name without dashes before it."""
-    name = flag.replace("-", "_")
-    option = IN_EDITS.get(name, name)
-    every = (*OPTIONS.items(), *ELSEWHERE.items())
-    return next((field for field, each in every if each == option), name)
+def fields_of(options: Any) -> dict[str, Any]:
+    """Return the values of the given options that set fields, by field."""
+    given = ((each, getattr(options, each.name)) for each in fields(options) if SETS in each.metadata)
+    return {each.metadata[SETS]: value for each, value in given if value != each.default}
+
+
+def options_of(*classes: Any) -> dict[str, str]:
+    """Return the names of the options that set or make fields, by field."""
+    return {name: each.name for of in classes for each in fields(of) if (name := _field_of(each))}
+
+
+def _field_of(option: "Field[Any]") -> str | None:
+    return option.metadata.get(SETS) or option.metadata.get(MAKES)
