@@ -15,15 +15,15 @@ COMPUTING = "tests/unit/"
 """Where the tests are that need nothing but a processor."""
 SECONDS_A_TEST = 0.3
 LONG = {
-    "tests/services/test_agent.py": 60.0,
-    "tests/services/test_node_clock.py": 25.0,
-    "tests/services/test_payload_limits.py": 25.0,
-    "tests/services/test_payload_orphans.py": 20.0,
+    "tests/services/job_agent/test_agent.py": 60.0,
+    "tests/services/job_agent/test_node_clock.py": 25.0,
+    "tests/services/job_agent/payload/test_limits.py": 25.0,
+    "tests/services/job_agent/payload/test_orphans.py": 20.0,
     "tests/system/test_cli.py": 20.0,
-    "tests/system/test_demo.py": 30.0,
+    "tests/system/demo/test_run.py": 30.0,
     "tests/system/test_provisioning.py": 20.0,
-    "tests/system/test_python_client.py": 15.0,
-    "tests/system/test_replay.py": 25.0,
+    "tests/system/client/test_executor.py": 15.0,
+    "tests/system/replay/test_run.py": 25.0,
     "tests/system/test_short_tokens.py": 20.0,
 }
 """The seconds of files whose tests take longer than others."""

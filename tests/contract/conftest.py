@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 import structlog
 
-from tests.contract.bus import Bus, Keys
+from tests.contract.bus.instances import Bus, Keys
 from wms.embedded.server import KafkaServer
 
 

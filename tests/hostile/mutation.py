@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tests.unit.message_examples import FULL, GROWN, MINIMAL, topic_of
+from tests.unit.messages.examples import FULL, GROWN, MINIMAL, topic_of
 from wms.messages.wire import PAYLOAD_LIMIT, encode
 
 Path: TypeAlias = tuple[str | int, ...]

@@ -5,7 +5,7 @@ import msgspec
 
 from tests.hostile.innocent import Innocent
 from tests.hostile.target import Target
-from tests.services.payload_support import alive, new_tag
+from tests.services.job_agent.payload.processes import alive, new_tag
 from tests.waiting import eventually
 from wms.auth.orders import OrderKeys
 from wms.auth.token import Claims

@@ -14,7 +14,7 @@ from services.job_agent.payload.limits import PROCESSES, TASKS_PER_PROCESS
 from tests.hostile import payloads
 from tests.hostile.innocent import PATIENCE_SECONDS, Innocent
 from tests.hostile.target import Target
-from tests.services.payload_support import CAN_ISOLATE, alive, new_tag
+from tests.services.job_agent.payload.processes import CAN_ISOLATE, alive, new_tag
 from tests.waiting import eventually
 from wms.client import Client, JobDescription, select
 from wms.messages.replies import JobDetail

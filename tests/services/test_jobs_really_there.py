@@ -37,7 +37,7 @@ from services.pilot_submitter.config import Config, PilotFactorySettings, PilotS
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
-from tests.services import fake_batch_tools
+from tests.services.advertiser import fake_batch_tools
 from tests.services.world import World, pilot, user
 from tests.waiting import eventually
 from wms.audit.auditor import audit

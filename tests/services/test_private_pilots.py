@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from services.pilot_submitter.provisioning import Provisioning
-from tests.services.test_provisioning_doors import STAYS, Site
-from tests.services.test_why import why
+from tests.services.job_manager.queries.test_why import why
+from tests.services.pilot_submitter.test_ce_endpoints import STAYS, Site
 from tests.services.world import Held, World, ids, user
 from wms.auth.principal import Principal, Right
 from wms.auth.token import Verifier

@@ -13,7 +13,7 @@ import pytest
 
 from tests.chaos import executions
 from tests.chaos.run import quick_system
-from tests.contract.test_embedded_system import of_system
+from tests.contract.embedded.test_system import of_system
 from tests.waiting import eventually
 from wms.audit import audit
 from wms.client import Client, JobDescription, select

@@ -10,7 +10,7 @@ from services.advertiser.config import Config as AdvertiserConfig
 from services.job_manager.config import Config as JobManagerConfig
 from services.matcher.config import Config as MatcherConfig
 from services.pilot_submitter.config import Config as PilotSubmitterConfig
-from tests.unit.message_examples import UNIONS
+from tests.unit.messages.examples import UNIONS
 from wms.auth.keys import KeySet
 from wms.auth.notices import SignedNotice
 from wms.auth.orders import SignedOrder

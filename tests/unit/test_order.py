@@ -5,7 +5,7 @@ from collections import Counter
 from tests.order import in_shares
 
 FILES = {
-    "services/test_agent": 4,
+    "services/job_agent/test_agent": 4,
     "services/test_b": 6,
     "contract/test_bus": 5,
     "db/test_c": 3,
@@ -25,7 +25,7 @@ def test_each_share_begins_with_what_waits_and_none_is_lost() -> None:
     shares = [ordered[:26], ordered[26:52], ordered[52:]]
     assert [file_of(share[0]) for share in shares] == [
         "tests/contract/test_bus.py",
-        "tests/services/test_agent.py",
+        "tests/services/job_agent/test_agent.py",
         "tests/services/test_b.py",
     ]
     for share in shares:

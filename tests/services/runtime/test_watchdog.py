@@ -1,0 +1,104 @@
+"""What stands still is begun anew, and what hangs ends its process, once: the next life sets the message aside."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, cast
+
+import asyncpg
+import pytest
+
+from tests.services.runtime.counting import Counting
+from tests.services.runtime.counting_service import HANGS
+from tests.waiting import eventually
+from wms.bus.consumer import Consumer
+from wms.embedded.broker import Broker
+from wms.ids import InstanceId
+from wms.runtime.every import Every
+from wms.runtime.watchdog import EXIT_HANGING, Stalled, Watchdog
+
+
+async def test_a_message_that_blocks_the_event_loop_ends_one_life_and_is_set_aside(
+    tmp_path: Path, database: str
+) -> None:
+    async with (
+        Broker(tmp_path / "broker") as broker,
+        Counting(tmp_path, database, broker, idempotent=False).open() as counting,
+    ):
+        await counting.tell([HANGS])
+        doomed = await counting.start()
+        assert await doomed.wait() == EXIT_HANGING
+        await counting.tell(range(20))
+        await counting.start()
+        assert await counting.took_effect(range(20)) == list(range(20))
+        await eventually(lambda: letters(database))
+    assert await letters(database) == ["it was in hand when the process ended"]
+
+
+async def letters(database: str) -> list[str]:
+    connection = await asyncpg.connect(database)
+    try:
+        return [row["error"] for row in await connection.fetch("select error from dead_letter")]
+    finally:
+        await connection.close()
+
+
+class FaultyConsumer:
+    """Stands for a consumer that does not serve its partitions, or never ends its batch."""
+
+    name = "faulty"
+    in_hand: dict[int, tuple[int, int]] = {}
+
+    def __init__(self) -> None:
+        self.stalled = self.busy = 0.0
+        self.begun_anew = 0
+        self.progress = self
+
+    def longest_stall_seconds(self) -> float:
+        return self.stalled
+
+    def busy_seconds(self) -> float:
+        return self.busy
+
+    def begin_anew(self) -> None:
+        self.begun_anew += 1
+
+
+def test_a_partition_that_is_not_served_is_read_anew_and_then_the_process_ends() -> None:
+    faulty, ended = FaultyConsumer(), list[int]()
+    consumer = cast("Consumer[Any]", faulty)
+    dog = Watchdog([consumer], "", InstanceId("i"), ended.append)
+    dog.look(consumer)
+    assert faulty.begun_anew == 0
+    faulty.stalled = 11
+    dog.look(consumer)
+    dog.look(consumer)
+    assert faulty.begun_anew == 1  # the new readers get their time
+    faulty.stalled = 61
+    with pytest.raises(Stalled):
+        dog.look(consumer)
+    assert ended == []
+    faulty.stalled, faulty.busy = 0, 601
+    dog.look(consumer)
+    assert ended == [EXIT_HANGING]
+
+
+async def test_a_fault_in_a_loop_is_told_and_the_loop_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    faults = iter([OverflowError("a number"), ValueError("a text"), None])
+
+    async def act() -> None:
+        if (fault := next(faults)) is not None:
+            raise fault
+
+    now = 100.0
+    monkeypatch.setattr("wms.runtime.every.time.monotonic", lambda: now)
+    loop = Every("loop", 1.0, act)
+    assert loop._pause_seconds() == 1
+    once: Callable[[], Awaitable[bool]] = loop._once
+    assert not await once()
+    now += 20
+    assert not await once()
+    assert "ValueError" in loop.trouble()
+    assert loop._pause_seconds() == 4
+    await once()
+    assert loop.trouble() == ""
+    assert loop._pause_seconds() == 1

@@ -1,0 +1,514 @@
+"""Pilots by demand: each job counted once, what is under way counted in, no pilot for what cannot run."""
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import asdict, replace
+
+from tests.unit.matching.strategies import asks
+from wms.matching.ads import advertised
+from wms.matching.canary import OWNER as CANARY
+from wms.matching.grouping import Requirements, processor_tags
+from wms.matching.limits import Count, LimitKey, LimitRule, LimitSet
+from wms.matching.node_facts import wish
+from wms.provisioning.demand import Avoided, QueuedWork, gather, reach
+from wms.provisioning.limit_headroom import ARRIVAL_SECONDS, LimitHeadroom
+from wms.provisioning.pilot_class import PilotClass
+from wms.provisioning.plan import Caps, PilotSupply, Plan, plan
+from wms.site import AdvertisedElement, ComputingElement, Resource
+
+
+def element(ce: str = "ce0", **fields: Any) -> ComputingElement:
+    given: dict[str, Any] = {"site": "A", "ce": ce, "setup": "s", "slots": 10, "max_cpu_time": 1_000}
+    given.update(fields)
+    return ComputingElement(**given)
+
+
+def with_gpus(ce: str = "ce0", **fields: Any) -> ComputingElement:
+    return AdvertisedElement(**asdict(element(ce, **fields)), ad=advertised({"GPUNumber": 2}, {}, "", ""))
+
+
+def elements(number: int, **fields: Any) -> list[ComputingElement]:
+    return [element(f"ce{n}", **fields) for n in range(number)]
+
+
+def under_way(ce: str = "ce0", **fields: Any) -> PilotSupply:
+    return PilotSupply(**({"site": "A", "ce": ce, "vo": "v"} | fields))
+
+
+def counts(made: Plan) -> dict[str, int]:
+    return {decision.ce: decision.ordered for decision in made.decisions}
+
+
+def test_each_job_is_counted_once_over_identical_elements():
+    made = plan([QueuedWork(asks(), 7)], elements(5))
+    assert sum(order.count for order in made.orders) == 7
+    assert sorted(counts(made).values()) == [1, 1, 1, 2, 2]
+
+
+def test_orders_are_in_proportion_to_room():
+    ads = [element("small", max_pilots=10), element("large", max_pilots=30)]
+    assert counts(plan([QueuedWork(asks(), 20)], ads)) == {"small": 5, "large": 15}
+
+
+def test_one_of_equal_elements_is_drawn_each_as_often_as_the_others():
+    rng = Random(7).random
+    drawn = Counter(
+        order.ce for _ in range(4_000) for order in plan([QueuedWork(asks(), 1)], elements(4), rng=rng).orders
+    )
+    assert sum(drawn.values()) == 4_000
+    # Of three degrees of freedom, one in a thousand is above 16.3.
+    assert sum((drawn[f"ce{n}"] - 1_000) ** 2 / 1_000 for n in range(4)) < 16.3
+
+
+def test_an_element_with_more_room_is_no_matter_of_chance():
+    ads = [element("small", max_pilots=10), element("large", max_pilots=30)]
+    for seed in range(20):
+        assert counts(plan([QueuedWork(asks(), 20)], ads, rng=Random(seed).random)) == {
+            "small": 5,
+            "large": 15,
+        }
+
+
+def test_with_the_random_choice_any_element_that_fits_is_drawn_whatever_room_it_has():
+    ads = [element("small", max_pilots=10), element("large", max_pilots=1_000), element("full", slots=0)]
+    rng = Random(5).random
+    drawn: Counter[str] = Counter()
+    for _ in range(200):
+        made = plan([QueuedWork(asks(), 5)], ads, rng=rng, choice="random")
+        drawn.update(counts(made))
+        assert all("drawn at random" in order.reasons[-1] for order in made.orders)
+    assert (drawn.total(), drawn["full"]) == (1_000, 0)
+    # Of one degree of freedom, one in a thousand is above 10.8.
+    assert sum((drawn[ce] - 500) ** 2 / 500 for ce in ("small", "large")) < 10.8
+    assert any("drawn at random" in reason for each in made.decisions for reason in each.reasons)
+    plain = plan([QueuedWork(asks(), 5)], ads, rng=rng)
+    assert counts(plain)["small"] == 0, "by room the larger one has them"
+    assert not any("random" in reason for each in plain.decisions for reason in each.reasons)
+
+
+def test_of_the_stations_that_a_job_names_one_is_drawn():
+    ads = [element(site=site) for site in ("fnal", "gridka", "lyon", "wuppertal")]
+    named = asks(sites=("gridka", "lyon"))
+    rng = Random(3).random
+    drawn = Counter(
+        order.site for _ in range(400) for order in plan([QueuedWork(named, 1)], ads, rng=rng).orders
+    )
+    assert drawn.keys() == {"gridka", "lyon"}
+    assert min(drawn.values()) > 150
+
+
+@pytest.mark.parametrize(
+    "pilots",
+    [
+        [under_way(submitted=2)],
+        [under_way(waiting=2)],
+        [under_way(running=2, idle_slots=2)],
+        [under_way("ce1", submitted=1), under_way("ce2", running=3, idle_slots=1)],
+    ],
+)
+def test_what_is_under_way_counts_in(pilots):
+    made = plan([QueuedWork(asks(), 5)], elements(3), pilots)
+    assert sum(order.count for order in made.orders) == 3
+
+
+def test_enough_under_way_orders_nothing_and_says_so():
+    made = plan([QueuedWork(asks(), 2)], elements(2), [under_way(waiting=1, running=1, idle_slots=1)])
+    assert made.orders == ()
+    assert "1 on the way here, 1 idle slots" in made.decisions[0].reasons[0]
+
+
+def test_busy_and_ending_pilots_are_no_places():
+    made = plan([QueuedWork(asks(), 3)], [element()], [under_way(running=2, ending=2)])
+    assert counts(made) == {"ce0": 3}
+
+
+def test_pilots_of_another_vo_or_out_of_reach_are_no_places():
+    queues = [QueuedWork(asks(grid_ces=("ce1",)), 2)]
+    made = plan(queues, elements(2), [under_way("ce0", waiting=5), under_way("ce1", vo="w", waiting=5)])
+    assert counts(made) == {"ce0": 0, "ce1": 2}
+
+
+def test_places_under_way_go_to_the_work_that_has_no_other():
+    queues = [QueuedWork(asks(), 2), QueuedWork(asks(grid_ces=("ce0",)), 2)]
+    made = plan(queues, elements(2), [under_way("ce0", waiting=2), under_way("ce1", waiting=2)])
+    assert made.orders == ()
+
+
+def test_slots_of_a_pilot_count():
+    assert counts(plan([QueuedWork(asks(), 9)], [element(slots=80, slots_per_pilot=4)])) == {"ce0": 3}
+    many = elements(4, slots=80, slots_per_pilot=8)
+    assert sum(counts(plan([QueuedWork(asks(), 9)], many)).values()) == 2
+
+
+def test_spare_places_of_an_ordered_pilot_take_other_work():
+    queues = [QueuedWork(asks(tags=(tag,)), 1) for tag in "abc"]
+    made = plan(queues, elements(2, tags=("a", "b", "c"), slots=80, slots_per_pilot=4))
+    assert sum(counts(made).values()) == 1
+
+
+def test_wide_jobs_take_their_processors():
+    queues = [QueuedWork(asks(tags=processor_tags(4)), 6)]
+    ads = [element(slots=80, slots_per_pilot=8, cores_per_pilot=8)]
+    assert counts(plan(queues, ads)) == {"ce0": 3}
+
+
+@pytest.mark.parametrize(
+    ("limits", "pilots", "expected", "reason"),
+    [
+        ({"max_pilots": 3}, [], 3, ""),
+        ({"max_pilots": 3}, [under_way(running=2)], 1, ""),
+        ({"max_pilots": 3}, [under_way(running=2), under_way(vo="w", waiting=1)], 0, "full: 3 of 3"),
+        ({"max_waiting_pilots": 2}, [], 2, ""),
+        ({"max_waiting_pilots": 2}, [under_way(vo="w", submitted=1, waiting=1)], 0, "of at most 2"),
+        ({"slots": 4}, [], 4, ""),
+        ({"slots": 0}, [], 0, "full: 0 of 0"),
+    ],
+)
+def test_limits_of_an_element(limits, pilots, expected, reason):
+    made = plan([QueuedWork(asks(), 50)], [element(**limits)], pilots)
+    assert counts(made) == {"ce0": expected}
+    assert reason in made.decisions[0].reasons[0]
+
+
+def test_caps_over_all():
+    queues, ads = [QueuedWork(asks(), 50)], elements(10)
+    assert sum(counts(plan(queues, ads, caps=Caps(orders=12))).values()) == 12
+    some = [under_way("gone", running=8)]
+    assert sum(counts(plan(queues, ads, some, Caps(pilots=20))).values()) == 12
+    made = plan(queues, ads, some, Caps(pilots=5))
+    assert made.orders == ()
+    assert made.decisions[0].reasons == ("none sent because the cap on pilots is reached",)
+
+
+def test_vos_share_scarce_room():
+    queues = [QueuedWork(asks(vo="v"), 100), QueuedWork(asks(vo="w"), 100), QueuedWork(asks(vo="x"), 1)]
+    made = plan(queues, [element(slots=9)])
+    assert {order.vo: order.count for order in made.orders} == {"v": 4, "w": 4, "x": 1}
+    made = plan(queues, [element(slots=9)], [under_way(vo="v", running=4)])
+    assert {order.vo: order.count for order in made.orders} == {"w": 4, "x": 1}
+
+
+def test_nothing_for_work_that_can_run_nowhere():
+    ads = [element(), element("ce1", site="B", tags=("ssd",))]
+    made = plan([QueuedWork(asks(tags=("gpu",)), 4), QueuedWork(asks(tags=("gpu",), owner="p"), 3)], ads)
+    assert made.orders == ()
+    (lost,) = made.unservable
+    assert lost.jobs == 7
+    assert lost.reasons == ("tags, at 2 computing elements: the resource lacks gpu",)
+    assert "no waiting job may run there: tags (7 jobs)" in made.decisions[0].reasons[0]
+
+
+def test_reasons_when_there_is_nothing():
+    assert plan([], elements(1)).decisions[0].reasons == ("none sent because no job waits",)
+    (lost,) = plan([QueuedWork(asks(), 1)], []).unservable
+    assert lost.reasons == ("no computing element is advertised",)
+    made = plan([QueuedWork(asks(), 1)], [element(slots_per_pilot=0)])
+    assert made.orders == ()
+    assert "faulty" in made.decisions[0].reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("clause", "wanted", "ad"),
+    [
+        ("VO", {}, {"vos": ("w",)}),
+        ("submit pool", {"submit_pools": ("p",)}, {"submit_pools": ("q",)}),
+        ("grid middleware", {"grid_middlewares": ("arc",)}, {"dispatcher": "local"}),
+        ("site", {"sites": ("B",)}, {}),
+        ("CPU time", {"cpu_segment": 5_000}, {}),
+        ("memory", {"min_ram_mb": 10}, {}),
+        (None, {"submit_pools": ("p",)}, {}),
+        (None, {"grid_middlewares": ("arc",)}, {"grid_middleware": "arc"}),
+        (None, {"sites": ("A",), "grid_ces": ("ce0",)}, {"vos": ("v", "w")}),
+    ],
+)
+def test_reach(clause, wanted, ad):
+    mismatch = reach(asks(**wanted), element(**ad))
+    assert (mismatch.clause if mismatch else None) == clause
+
+
+def test_owners_are_one_kind_of_work():
+    queues = [QueuedWork(asks(owner=o, owner_group=g), 2) for o in "abc" for g in "gh"]
+    assert [(kind.jobs, kind.elements) for kind in gather(queues, elements(2)).kinds] == [(12, (0, 1))]
+
+
+_queues = st.lists(
+    st.builds(
+        lambda vo, ces, wide, jobs: QueuedWork(asks(vo=vo, grid_ces=ces, tags=processor_tags(wide)), jobs),
+        st.sampled_from(["v", "w"]),
+        st.lists(st.sampled_from(["ce0", "ce1", "ce2"]), max_size=2).map(tuple),
+        st.sampled_from([1, 1, 1, 2]),
+        st.integers(0, 30),
+    ),
+    max_size=6,
+)
+_ads = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(1, 4), st.integers(0, 5), st.integers(0, 6)), max_size=3
+)
+_pilots = st.lists(
+    st.builds(
+        PilotSupply,
+        site=st.just("A"),
+        ce=st.sampled_from(["ce0", "ce1", "ce2"]),
+        vo=st.sampled_from(["v", "w"]),
+        submitted=st.integers(0, 4),
+        waiting=st.integers(0, 4),
+        running=st.integers(0, 4),
+        idle_slots=st.integers(0, 4),
+    ),
+    max_size=4,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_queues, _ads, _pilots, st.integers(0, 40))
+def test_never_more_than_work_room_and_cap(queues, shapes, pilots, cap):
+    ads = [
+        element(f"ce{n}", slots=slots, slots_per_pilot=per, cores_per_pilot=2, max_pilots=most, max_waiting_pilots=way)
+        for n, (slots, per, most, way) in enumerate(shapes)
+    ]  # fmt: skip
+    made = plan(queues, ads, pilots, Caps(orders=cap))
+    ordered = sum(order.count for order in made.orders)
+    assert ordered <= cap
+    assert ordered == sum(decision.ordered for decision in made.decisions)
+    assert [decision.ce for decision in made.decisions] == [ad.ce for ad in ads]
+    assert all(decision.reasons for decision in made.decisions)
+    for ad in ads:
+        mine = [p for p in pilots if p.ce == ad.ce]
+        new = counts(made)[ad.ce]
+        if new:
+            assert new + sum(p.submitted + p.waiting + p.running for p in mine) <= ad.pilot_limit
+            if ad.max_waiting_pilots:
+                assert new + sum(p.submitted + p.waiting for p in mine) <= ad.max_waiting_pilots
+    for vo in "vw":
+        jobs = sum(q.jobs for q in queues if q.requirements.vo == vo)
+        assert sum(order.count for order in made.orders if order.vo == vo) <= jobs
+
+
+# --- what pilots could do --------------------------------------------------------------------------------
+
+
+def offering(**fields: Any) -> Resource:
+    return replace(element().pilot_resource(vo="v"), **fields)
+
+
+GPU = asks(requirements="other.gpunumber >= 1")
+
+
+WITH_GPUS, WITH_SSDS = PilotClass(asked=("GPUs",)), PilotClass(asked=("SSDs",))
+
+
+def hosts(requirements: Requirements, _: ComputingElement) -> PilotClass | None:
+    return WITH_GPUS if requirements == GPU else None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "resource"),
+    [
+        (asks(min_ram_mb=4_000), offering(memory_mb=3_999)),
+        (asks(cpu_segment=1_000), offering(cpu_time=500)),
+        (asks(tags=processor_tags(2)), offering(processors=1, memory_mb=8_000)),
+        (GPU, offering(unfit=(wish(GPU.requirements),))),
+    ],
+)
+def test_an_idle_pilot_is_no_place_for_work_that_it_could_not_take(wanted, resource):
+    """Though one like it, just sent, could."""
+    ads = [with_gpus(memory_mb=8_000, slots_per_pilot=2, cores_per_pilot=2, max_pilots=5)]
+    idle = under_way(running=2, idle_slots=2, resource=resource)
+    plain = plan([QueuedWork(asks(), 2)], ads, [idle])
+    assert plain.orders == (), "for others it is"
+    assert counts(plan([QueuedWork(wanted, 2)], ads, [idle])) == {"ce0": 2 if wanted.tags else 1}
+    told = plan([QueuedWork(wanted, 2), QueuedWork(asks(), 2)], ads, [idle])
+    assert sum(share.taken for share in told.decisions[0].shares) == 2
+
+
+def test_a_pilot_on_its_way_serves_work_of_the_hosts_that_it_asked_for():
+    both = [QueuedWork(GPU, 1), QueuedWork(asks(), 1)]
+    plain = plan(both, [with_gpus()], [under_way(waiting=1)], hosts=hosts)
+    assert [(order.count, order.hosts) for order in plain.orders] == [(1, WITH_GPUS)]
+    assert (
+        plan(
+            both,
+            [with_gpus()],
+            [under_way(waiting=1), under_way(waiting=1, asks=WITH_GPUS.name)],
+            hosts=hosts,
+        ).orders
+        == ()
+    )
+    picky = plan(
+        [QueuedWork(asks(), 1)], [with_gpus()], [under_way(waiting=1, asks=WITH_GPUS.name)], hosts=hosts
+    )
+    assert picky.orders == (), "such hosts do for any"
+    other = plan(
+        [QueuedWork(GPU, 1)], [with_gpus()], [under_way(waiting=1, asks=WITH_SSDS.name)], hosts=hosts
+    )
+    assert [order.hosts for order in other.orders] == [WITH_GPUS]
+
+
+def test_pilots_are_ordered_by_the_hosts_that_they_ask_for_and_spare_places_are_those_hosts():
+    ads = [with_gpus(slots=80, slots_per_pilot=4)]
+    made = plan([QueuedWork(GPU, 6), QueuedWork(asks(), 9)], ads, hosts=hosts)
+    ordered = {order.hosts: order.count for order in made.orders}
+    assert sum(ordered.values()) == 4
+    assert ordered[WITH_GPUS] >= 2
+    assert 4 * ordered[WITH_GPUS] >= 6
+
+
+def test_short_work_takes_the_pilots_that_end_soon_and_long_work_the_others():
+    short, long = asks(cpu_segment=500), asks(cpu_segment=1_000)
+    idle = [
+        under_way(running=2, idle_slots=2),
+        under_way(running=2, idle_slots=2, resource=offering(cpu_time=500)),
+    ]
+    assert plan([QueuedWork(short, 2), QueuedWork(long, 2)], [with_gpus()], idle).orders == ()
+    assert counts(plan([QueuedWork(short, 2), QueuedWork(long, 3)], [with_gpus()], idle)) == {"ce0": 1}
+
+
+def test_a_pilot_on_its_way_offers_what_its_element_said_when_it_was_sent():
+    small = under_way(waiting=3, resource=offering(memory_mb=1_000))
+    now = [with_gpus(memory_mb=8_000)]
+    assert counts(plan([QueuedWork(asks(min_ram_mb=4_000), 3)], now, [small])) == {"ce0": 3}
+    assert plan([QueuedWork(asks(min_ram_mb=1_000), 3)], now, [small]).orders == ()
+
+
+# --- what limits hold back, and what is avoided -----------------------------------------------------------
+
+
+def limited(*limits: LimitRule, **running: int) -> LimitHeadroom:
+    counts = {LimitKey("A", "", "owner", owner): Count(running=jobs) for owner, jobs in running.items()}
+    return LimitHeadroom(LimitSet(limits), counts)
+
+
+def of_owner(owner: str, most: int) -> LimitRule:
+    return LimitRule(site="A", attribute="owner", value=owner, most=most)
+
+
+def test_pilots_are_sent_only_for_what_the_limits_let_start():
+    made = plan([QueuedWork(asks(), 50)], elements(3), leeway=limited(of_owner("*", 5), o=3))
+    assert sum(order.count for order in made.orders) == 2
+    assert made.decisions[0].shares[0].held == "LIMIT"
+    assert "owner=o at A" in made.decisions[0].shares[0].why
+
+
+def test_a_limit_on_one_owner_leaves_the_others_their_pilots():
+    queues = [QueuedWork(asks(owner="ann"), 10), QueuedWork(asks(owner="bob"), 4)]
+    made = plan(queues, elements(1, slots=50), leeway=limited(of_owner("ann", 0)))
+    assert counts(made) == {"ce0": 4}
+
+
+def test_what_a_limit_holds_back_at_one_site_goes_to_another():
+    ads = [element("here"), element("there", site="B")]
+    made = plan([QueuedWork(asks(), 8)], ads, leeway=limited(of_owner("*", 3)))
+    assert sum(counts(made).values()) == 8
+    assert counts(made)["here"] <= 3
+
+
+def test_pilots_under_way_use_up_what_the_limits_let_start():
+    made = plan(
+        [QueuedWork(asks(), 50)], [element()], [under_way(waiting=2)], leeway=limited(of_owner("*", 3))
+    )
+    assert counts(made) == {"ce0": 1}
+
+
+def test_a_rate_counts_what_it_will_let_through_until_a_pilot_is_there():
+    rate = LimitRule(kind="rate", site="A", attribute="owner", value="*", most=1, per_second=0.1)
+    made = plan([QueuedWork(asks(), 50)], [element(slots=100)], leeway=limited(rate))
+    assert counts(made) == {"ce0": 1 + ARRIVAL_SECONDS * 0.1}
+
+
+@pytest.mark.parametrize("code", ["BACKOFF", "QUARANTINE", "BANNED", "DRAINING"])
+def test_an_avoided_element_gets_no_pilots_and_the_next_gets_them(code):
+    shut = {("A", "ce0"): Avoided(code, "it eats jobs")}
+    made = plan(
+        [QueuedWork(asks(), 4)], elements(2), [under_way("ce0", running=3, idle_slots=3)], avoided=shut
+    )
+    assert counts(made) == {"ce0": 0, "ce1": 4}
+    assert (made.decisions[0].shares[0].held, made.decisions[0].shares[0].why) == (code, "it eats jobs")
+
+
+def canary_of(ce: str) -> QueuedWork:
+    return QueuedWork(asks(owner=CANARY, sites=("A",), grid_ces=(ce,)), 1)
+
+
+def test_an_avoided_element_that_is_tried_gets_one_pilot_for_its_canary():
+    shut = {("A", "ce0"): Avoided("QUARANTINE", "it eats jobs", canaries=True)}
+    made = plan([QueuedWork(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)
+    assert counts(made) == {"ce0": 1}
+    shut = {("A", "ce0"): Avoided("QUARANTINE", "it eats jobs")}
+    assert counts(plan([QueuedWork(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)) == {"ce0": 0}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 30)), max_size=5),
+    st.lists(
+        st.tuples(st.sampled_from("abc*"), st.integers(0, 20)), max_size=3, unique_by=lambda each: each[0]
+    ),
+    st.integers(1, 4),
+    st.sets(st.integers(0, 3)),
+)
+@settings(max_examples=150, deadline=None)
+def test_never_more_than_the_limits_let_start_nor_than_demand_and_nothing_where_it_is_avoided(
+    queued, limits, number, shut
+):
+    """A property: single-slot pilots never exceed the jobs that may start, nor the room, nor go where nothing is to go."""
+    queues = [QueuedWork(asks(owner=owner), jobs) for owner, jobs in queued]
+    said = dict(limits)
+    avoided = {("A", f"ce{n}"): Avoided("BANNED", "") for n in shut}
+    leeway = limited(*(of_owner(value, most) for value, most in limits))
+    made = plan(queues, elements(number, slots=7), leeway=leeway, avoided=avoided)
+    waiting = {owner: sum(jobs for each, jobs in queued if each == owner) for owner, _ in queued}
+    bounds = {owner: [said[value] for value in (owner, "*") if value in said] for owner in waiting}
+    let = sum(min([jobs, *bounds[owner]]) for owner, jobs in waiting.items())
+    open_ = sum(f"ce{n}" not in {ce for _, ce in avoided} for n in range(number))
+    assert sum(order.count for order in made.orders) == min(let, 7 * open_)
+    assert all(not each.ordered for each in made.decisions if (each.site, each.ce) in avoided)
+
+
+# --- what descriptions say of the way, of nodes, and of who asks -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "offered", "clause"),
+    [
+        ({"grid_middlewares": ("ARC",)}, {"dispatcher": "arc"}, ""),
+        ({"grid_middlewares": ("CREAM", "Any")}, {"dispatcher": "arc"}, ""),
+        ({"grid_middlewares": ("CREAM",)}, {"dispatcher": "arc"}, "grid middleware"),
+        ({"grid_middlewares": ("cream",)}, {"dispatcher": "arc", "grid_middleware": "CREAM"}, ""),
+        ({"submit_pools": ("Tier1",)}, {"submit_pools": ("tier1",)}, ""),
+        ({"submit_pools": ("Tier1",)}, {"submit_pools": ("tier2",)}, "submit pool"),
+        ({"sites": ("a",)}, {}, ""),
+        ({"min_disk_mb": 2_000}, {"disk_mb": 1_000}, "disk"),
+        ({"min_disk_mb": 2_000}, {}, ""),
+        ({"tags": ("WholeNode", "MultiProcessor")}, {"cores_per_pilot": 8}, "tags"),
+        ({"tags": ("WholeNode", "MultiProcessor")}, {"cores_per_pilot": 8, "tags": ("wholenode",)}, ""),
+    ],
+)
+def test_pilots_go_where_the_work_may_go(asked: dict[str, Any], offered: dict[str, Any], clause: str):
+    found = reach(asks(**asked), element(**offered))
+    assert (found.clause if found else "") == clause
+    ordered = plan([QueuedWork(asks(**asked), 3)], [element(**offered)]).orders
+    assert bool(ordered) is not bool(clause)
+
+
+def test_each_job_that_wants_a_whole_node_has_a_pilot_of_its_own():
+    there = [element(slots=64, slots_per_pilot=8, cores_per_pilot=8, tags=("WholeNode",))]
+    assert counts(plan([QueuedWork(asks(tags=("WholeNode", "MultiProcessor")), 3)], there)) == {"ce0": 3}
+    assert counts(plan([QueuedWork(asks(), 3)], there)) == {"ce0": 1}
+
+
+def test_who_somebody_is_splits_work_only_where_a_site_requires_something_by_it():
+    waiting = [QueuedWork(asks(owner=name, certificate_subject=f"/CN={name}"), 1) for name in ("ann", "bob")]
+
+    def kinds(requirements: str) -> int:
+        check = {"AuthorizationCheck": 'member(other.CertificateSubject, {"/CN=ann"})'}
+        ad = advertised({}, check, requirements, "")
+        there = AdvertisedElement(**asdict(element()), ad=ad)
+        demand = gather(waiting, [there])
+        return len(demand.kinds) + len(demand.unservable)
+
+    assert kinds("") == kinds("other.CPUTime > 1") == 1
+    assert kinds("AuthorizationCheck") == 2

@@ -1,0 +1,71 @@
+"""The planner and private pilots: for whose work they are sent, and for which work those that there are count."""
+
+from typing import Any
+
+from tests.unit.matching.strategies import asks
+from tests.unit.provisioning.test_plan import element
+from wms.provisioning.demand import QueuedWork
+from wms.provisioning.plan import Caps, PilotSupply, plan
+from wms.provisioning.private import PilotOrder, allocate
+from wms.provisioning.private_groups import PrivateGroups
+from wms.site import PilotOwner, private
+
+GROUP = "v", "g"
+HERE = element(slots=10)
+
+
+def work(jobs: int = 1, **asked: Any) -> QueuedWork:
+    return QueuedWork(asks(**{"vo": "v", "owner_group": "g", "owner": "ann", **asked}), jobs)
+
+
+def there(owner: PilotOwner | None, idle: int = 1, *, sharing: bool = False) -> PilotSupply:
+    resource = HERE.pilot_resource(vo="v")
+    if owner:
+        resource = private(resource, owner, job_sharing=sharing)
+    return PilotSupply(site=HERE.site, ce=HERE.ce, vo="v", running=idle, idle_slots=idle, resource=resource)
+
+
+def sent(*waiting: QueuedWork, pilots: Any = (), **groups: Any) -> dict[str, int]:
+    known = PrivateGroups(**{name: frozenset({GROUP}) for name in groups})
+    found = plan(waiting, [HERE], pilots, private=known).orders
+    return {order.private.text if order.private else "all": order.count for order in found}
+
+
+def test_for_a_group_that_wants_them_private_pilots_are_sent_by_owner_or_for_all_that_share() -> None:
+    both = work(2), work(3, owner="bob"), work(1, owner_group="h")
+    assert sent(*both) == {"all": 6}
+    assert sent(*both, senders=True) == {"ann@g": 2, "bob@g": 3, "all": 1}
+    assert sent(*both, senders=True, sharing=True) == {"g": 5, "all": 1}
+    assert sent(work(pilot_types=("generic",)), senders=True) == {"all": 1}
+
+
+def test_a_private_pilot_counts_for_its_owners_work_alone() -> None:
+    ann = there(PilotOwner("g", "ann"), 2)
+    assert sent(work(1), work(1, owner="bob"), pilots=[ann], present=True) == {"all": 1}
+    whole = there(PilotOwner("g"), 2, sharing=True)
+    assert sent(work(1), work(1, owner="bob"), pilots=[whole], present=True, sharing=True) == {}
+    assert sent(work(1, owner_group="h"), pilots=[whole], present=True, sharing=True) == {"all": 1}
+
+
+def test_idle_generic_pilots_take_up_what_may_run_there() -> None:
+    assert sent(work(2), pilots=[there(None, 2)], senders=True) == {}
+    asked = work(2, pilot_types=("private",))
+    assert sent(asked, pilots=[there(None, 2)], senders=True) == {"ann@g": 2}
+
+
+def test_nobody_is_sent_private_pilots_that_nobody_ordered() -> None:
+    found = plan([work(2, pilot_types=("private",))], [HERE])
+    assert (found.orders, "private" in found.unservable[0].reasons[0]) == ((), True)
+
+
+def test_orders_go_in_turns_and_get_half_of_the_cap() -> None:
+    orders = [
+        PilotOrder(order_id=n, vo="v", owner_group="g", owner=owner, missing=9)
+        for n, owner in ((1, "ann"), (2, "ann"), (3, "bob"))
+    ]
+    found = allocate(orders, [HERE], [], Caps(pilots=8), {})
+    assert sorted(each.order.owner for each in found.pilots) == ["ann", "ann", "bob", "bob"]
+    assert found.held.keys() == {1, 2, 3}
+    assert allocate(orders, [HERE], [there(PilotOwner("g", "ann"), 4)], Caps(pilots=8), {}).pilots == ()
+    full = there(None, 10)
+    assert "no room" in allocate(orders, [HERE], [full], Caps(), {}).held[1]
