@@ -33,7 +33,7 @@ from wms.bus.relay import Relay
 from wms.db import job, limit
 from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
-from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
+from wms.ids import AttemptId, JobId, PilotId, ReportId, RequestId, TaskQueueId
 from wms.job.reasons import Code
 from wms.lease import LeaseTerms
 from wms.messages.reports import Report, Result
@@ -47,7 +47,6 @@ SMALL_BYTES = 16 * 2**20
 LARGER, DEARER = 2.0, 1.5
 """What is too much, against the beginning."""
 
-Held = tuple[JobId, Epoch]
 
 SIZES = """
     select coalesce(parent.relname, c.relname) as name, sum(pg_table_size(c.oid))::bigint as table_bytes,
@@ -111,7 +110,7 @@ class Churn:
         self._owners = list(by_owner.values())
         self._waiting: list[JobId] = []
         self._queue_of: dict[JobId, TaskQueueId] = {}
-        self._held: list[Held] = []
+        self._held: list[AttemptId] = []
         self._numbers = itertools.count()
         self._reports = Reports(LeaseTerms())
         self._submissions = taking(at)
@@ -154,7 +153,7 @@ class Churn:
             claimed = await self._at.db.attempt(partial(self._claim, claims))
             if len(claimed) != count:
                 raise InvalidError(f"{count - len(claimed)} of {count} waiting jobs could not be claimed")
-            self._held += [(each.job_id, each.epoch) for each in claimed]
+            self._held += [AttemptId(each.job_id, each.epoch) for each in claimed]
 
     @staticmethod
     async def _claim(claims: Sequence[Claim], tx: Transaction) -> list[Claimed]:
@@ -175,7 +174,7 @@ class Churn:
         )
         self._held.clear()
 
-    async def _each(self, said: Callable[[tuple[Held, ...]], dict[str, Any]]) -> None:
+    async def _each(self, said: Callable[[tuple[AttemptId, ...]], dict[str, Any]]) -> None:
         for first in range(0, len(self._held), BATCH):
             report = Report(
                 report_id=ReportId(f"{next(self._numbers)}"),

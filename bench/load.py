@@ -22,7 +22,7 @@ from wms.auth.token import Claims, mint
 from wms.bus.kafka import HEADER, Kafka
 from wms.bus.reader import Reader
 from wms.bus.topics import site_inbox_of
-from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId
+from wms.ids import AttemptId, Epoch, JobId, PilotId, ReportId, RequestId
 from wms.job.reasons import Code
 from wms.messages import reports, requests
 from wms.messages.reports import Report, Result
@@ -40,8 +40,6 @@ TICK_SECONDS = 0.002
 CHUNK = 64
 """Requests in one send, at most."""
 
-Held = tuple[JobId, Epoch]
-
 
 class _Job(msgspec.Struct):
     job_id: JobId
@@ -55,8 +53,8 @@ class _Told(msgspec.Struct):
     request_id: str = ""
     report_id: str = ""
     jobs: tuple[_Job, ...] = ()
-    granted: tuple[Held, ...] = ()
-    recorded: tuple[Held, ...] = ()
+    granted: tuple[AttemptId, ...] = ()
+    recorded: tuple[AttemptId, ...] = ()
 
 
 class _Envelope(msgspec.Struct, frozen=True):
@@ -111,7 +109,7 @@ class Load:
         self._numbers = itertools.count()
         self._asked: dict[str, tuple[int, float]] = {}
         """Of each request that is not over: its agent, and when it was due."""
-        self._given: dict[Held, str] = {}
+        self._given: dict[AttemptId, str] = {}
         self._answered = asyncio.Event()
         self._reader: Reader | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -224,15 +222,15 @@ class Load:
                 self._nothing += 1
             del self._asked[told.request_id]
 
-    def _note(self, told: _Told) -> tuple[Held, ...]:
-        held = tuple((job.job_id, job.epoch) for job in told.jobs)
+    def _note(self, told: _Told) -> tuple[AttemptId, ...]:
+        held = tuple(AttemptId(job.job_id, job.epoch) for job in told.jobs)
         for each in held:
             if self._given.setdefault(each, told.request_id) != told.request_id:
                 raise InvalidError(f"job {each[0]} was offered twice under epoch {each[1]}")
         self.jobs += len(held)
         return held
 
-    def _accept(self, turn: int, request_id: str, held: tuple[Held, ...]) -> Report:
+    def _accept(self, turn: int, request_id: str, held: tuple[AttemptId, ...]) -> Report:
         agent = self._agents[turn]
         return Report(
             report_id=ReportId(f"{request_id}-accept"),

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NewType
+from typing import NamedTuple, NewType
 
 from wms.bounds import Digest, GivenName, JobNumber, MessageId, PilotName, Sequence
 
@@ -26,6 +26,14 @@ InstanceId = NewType("InstanceId", GivenName)
 """One running process of a service."""
 SandboxId = NewType("SandboxId", Digest)
 """The SHA-256 of a sandbox's bytes, in lower-case hexadecimal."""
+
+
+class AttemptId(NamedTuple):
+    """One attempt of a job: its lease, its reports and its result all name both."""
+
+    job_id: JobId
+    epoch: Epoch
+
 
 SLUG_LIMIT = 80
 _HASH_DIGITS = 12

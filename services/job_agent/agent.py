@@ -24,20 +24,11 @@ from services.job_agent.resource import memory_mb
 from services.job_agent.slots import Slots
 from wms.backoff import delays
 from wms.errors import Unavailable
-from wms.ids import PilotId
+from wms.ids import AttemptId, PilotId
 from wms.job.reasons import Code, Reason
 from wms.lease import stop_at
 from wms.messages.reports import Peeked
-from wms.messages.site_inbox import (
-    Answer,
-    Held,
-    Kill,
-    NoMatch,
-    Offer,
-    Peek,
-    ToAgent,
-    TokenRenewal,
-)
+from wms.messages.site_inbox import Answer, Kill, NoMatch, Offer, Peek, ToAgent, TokenRenewal
 from wms.runtime.pilot_config import PilotConfig
 
 log = structlog.get_logger()
@@ -251,9 +242,9 @@ class Agent:
             taken, left = [], taken + left
         taken = [each for each in taken if not self._is_unfit(each)]
         if taken:
-            self._reporter.accept([self._holdings.take(each).held for each in taken])
+            self._reporter.accept([self._holdings.take(each).attempt_id for each in taken])
         if left:
-            self._reporter.decline([each.held for each in left])
+            self._reporter.decline([each.attempt_id for each in left])
 
     def _is_unfit(self, offered: DecodedOffer) -> bool:
         """Give an offer back, and say why, if the node does not do what the job requires."""
@@ -264,7 +255,7 @@ class Agent:
             fault = f"its requirements cannot be judged here: {type(error).__name__}"
         if fault:
             log.info("unfit", job=offered.job.job_id, epoch=offered.job.epoch, reason=fault)
-            self._reporter.unfit(offered.held, fault)
+            self._reporter.unfit(offered.attempt_id, fault)
         return bool(fault)
 
     def _take_answer(self, answer: Answer) -> None:
@@ -284,11 +275,11 @@ class Agent:
         if self._draining:
             self._slots.give_back(self._holdings.line)
 
-    def _held(self, named: tuple[Held, ...]) -> list[LeasedJob]:
-        return [holding for held in named if (holding := self._holdings.get(held)) is not None]
+    def _held(self, named: tuple[AttemptId, ...]) -> list[LeasedJob]:
+        return [holding for each in named if (holding := self._holdings.get(each)) is not None]
 
     def _peek(self, peek: Peek) -> None:
-        holding = self._holdings.get((peek.job_id, peek.epoch))
+        holding = self._holdings.get(peek.attempt_id)
         if holding is not None and holding.payload is not None:
             task = asyncio.create_task(self._show(peek, holding.payload))
             self._peeks.add(task)
@@ -330,7 +321,7 @@ class Agent:
         return self._lease_seconds / 3 if self._holdings.granted else IDLE_REPORT_SECONDS
 
     def _renew(self) -> None:
-        granted = [holding.held for holding in self._holdings.granted]
+        granted = [holding.attempt_id for holding in self._holdings.granted]
         if granted:
             self._reporter.renew(granted)
         else:

@@ -7,8 +7,8 @@ import msgspec
 from services.job_agent.offered import DecodedOffer
 from services.job_agent.payload.run import Payload
 from wms.bounded_cache import BoundedCache
+from wms.ids import AttemptId
 from wms.jobdesc.description import JobDescription
-from wms.messages.site_inbox import Held
 
 PAST_LIMIT = 4_096
 
@@ -16,7 +16,7 @@ PAST_LIMIT = 4_096
 class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
     """One job under one lease, from its acceptance on."""
 
-    held: Held
+    attempt_id: AttemptId
     description: JobDescription
     fault: str = ""
     """Why the description cannot be understood here."""
@@ -47,9 +47,9 @@ class LeasedJobs:
     def __init__(self, slots: int, memory_mb: int) -> None:
         self._slots = slots
         self._memory_mb = memory_mb
-        self._all: dict[Held, LeasedJob] = {}
+        self._all: dict[AttemptId, LeasedJob] = {}
         self._line: list[LeasedJob] = []
-        self._past = BoundedCache[Held, None](PAST_LIMIT)
+        self._past = BoundedCache[AttemptId, None](PAST_LIMIT)
 
     def __len__(self) -> int:
         return len(self._all)
@@ -57,29 +57,29 @@ class LeasedJobs:
     def __iter__(self) -> Iterator[LeasedJob]:
         return iter(list(self._all.values()))
 
-    def get(self, held: Held) -> LeasedJob | None:
+    def get(self, attempt_id: AttemptId) -> LeasedJob | None:
         """Return the holding, if it is still one."""
-        return self._all.get(held)
+        return self._all.get(attempt_id)
 
-    def knows(self, held: Held) -> bool:
-        """Whether it is held, or was: an offer that comes twice."""
-        return held in self._all or held in self._past
+    def knows(self, attempt_id: AttemptId) -> bool:
+        """Tell whether it is leased, or was: an offer that comes twice."""
+        return attempt_id in self._all or attempt_id in self._past
 
     def take(self, offered: DecodedOffer) -> LeasedJob:
         """Hold an offered job."""
-        held = offered.held
-        holding = self._all[held] = LeasedJob(
-            held=held,
+        attempt_id = offered.attempt_id
+        holding = self._all[attempt_id] = LeasedJob(
+            attempt_id=attempt_id,
             description=offered.description,
             fault=offered.fault,
             processors=offered.slots(self._slots),
         )
-        self._past[held] = None
+        self._past[attempt_id] = None
         return holding
 
     def drop(self, holding: LeasedJob) -> None:
         """Hold it no more."""
-        self._all.pop(holding.held, None)
+        self._all.pop(holding.attempt_id, None)
         if holding in self._line:
             self._line.remove(holding)
 

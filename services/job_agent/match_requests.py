@@ -116,7 +116,7 @@ class MatchRequests:
         taken: list[DecodedOffer] = []
         left: list[DecodedOffer] = []
         for job in offer.jobs:
-            if not self._holdings.knows((job.job_id, job.epoch)):
+            if not self._holdings.knows(job.attempt_id):
                 offered = read(job)
                 (taken if room > 0 else left).append(offered)
                 room -= offered.slots(slots)

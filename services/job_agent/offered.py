@@ -2,9 +2,10 @@
 
 import msgspec
 
+from wms.ids import AttemptId
 from wms.jobdesc.array import expand
 from wms.jobdesc.description import JobDescription
-from wms.messages.site_inbox import Held, OfferedJob
+from wms.messages.site_inbox import OfferedJob
 
 
 class DecodedOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,9 +18,9 @@ class DecodedOffer(msgspec.Struct, frozen=True, kw_only=True):
     """Why the description cannot be understood here; then `description` is empty."""
 
     @property
-    def held(self) -> Held:
-        """Return the job and its epoch."""
-        return self.job.job_id, self.job.epoch
+    def attempt_id(self) -> AttemptId:
+        """Return the attempt that is offered."""
+        return self.job.attempt_id
 
     def slots(self, all_: int) -> int:
         """Return how many slots of a pilot, which has so many, the job takes at least."""

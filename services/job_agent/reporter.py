@@ -12,9 +12,9 @@ from services.job_agent.kafka_link import KafkaLink
 from services.job_agent.payload.outcome import storable
 from services.job_agent.payload.shepherd import now
 from wms.errors import Rejected, Unavailable
-from wms.ids import PilotId, ReportId
+from wms.ids import AttemptId, PilotId, ReportId
 from wms.messages.reports import REFUSED_LIMIT, Report, Result, Unfit
-from wms.messages.site_inbox import Answer, Held
+from wms.messages.site_inbox import Answer
 
 log = structlog.get_logger()
 
@@ -69,11 +69,11 @@ class Reporter:
         self._link = link
         self._pilot_id = pilot_id
         self._standing = standing
-        self._accept: list[Held] = []
-        self._decline: list[Held] = []
+        self._accept: list[AttemptId] = []
+        self._decline: list[AttemptId] = []
         self._unfit: list[Unfit] = []
-        self._start: list[Held] = []
-        self._renew: dict[Held, None] = {}
+        self._start: list[AttemptId] = []
+        self._renew: dict[AttemptId, None] = {}
         self._finish: list[tuple[Result, int]] = []
         self._hello = False
         self._unanswered: dict[ReportId, ReportInFlight] = {}
@@ -86,29 +86,29 @@ class Reporter:
 
     # --- what there is to tell ---
 
-    def accept(self, held: list[Held]) -> None:
+    def accept(self, attempt_ids: list[AttemptId]) -> None:
         """Take offers."""
-        self._accept += held
+        self._accept += attempt_ids
         self._due.set()
 
-    def decline(self, held: list[Held]) -> None:
+    def decline(self, attempt_ids: list[AttemptId]) -> None:
         """Give back offers, or what was granted and not begun."""
-        self._decline += held
+        self._decline += attempt_ids
         self._due.set()
 
-    def unfit(self, held: Held, text: str) -> None:
+    def unfit(self, attempt_id: AttemptId, text: str) -> None:
         """Give back an offer that the node does not do for."""
-        self._unfit.append(Unfit(job_id=held[0], epoch=held[1], text=storable(text)))
+        self._unfit.append(Unfit(job_id=attempt_id.job_id, epoch=attempt_id.epoch, text=storable(text)))
         self._due.set()
 
-    def start(self, held: Held) -> None:
+    def start(self, attempt_id: AttemptId) -> None:
         """Say that a payload runs."""
-        self._start.append(held)
+        self._start.append(attempt_id)
         self._due_within(START_SECONDS)
 
-    def renew(self, held: list[Held]) -> None:
+    def renew(self, attempt_ids: list[AttemptId]) -> None:
         """Ask for leases to go on."""
-        self._renew |= dict.fromkeys(held)
+        self._renew |= dict.fromkeys(attempt_ids)
         self._due.set()
 
     def finish(self, result: Result) -> None:

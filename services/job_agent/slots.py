@@ -13,7 +13,6 @@ from services.job_agent.payload.run import GRACE_SECONDS, Payload, PayloadOutcom
 from services.job_agent.payload.shepherd import now
 from services.job_agent.prefetch import Prefetch
 from services.job_agent.reporter import Reporter
-from wms.ids import Epoch, JobId
 from wms.job.reasons import Code, Reason
 
 log = structlog.get_logger()
@@ -53,7 +52,7 @@ class Slots:
             try:
                 action(holding)
             except Exception as error:
-                log.exception("job failed in the agent", job=holding.held[0])
+                log.exception("job failed in the agent", job=holding.attempt_id.job_id)
                 self._fail(holding, error)
 
     def _fail(self, holding: LeasedJob, error: Exception) -> None:
@@ -80,7 +79,10 @@ class Slots:
     def lose(self, holding: LeasedJob) -> None:
         """The lease is another's, or nobody's: stop at once, and say nothing more of it."""
         log.info(
-            "lease lost", job=holding.held[0], epoch=holding.held[1], running=holding.payload is not None
+            "lease lost",
+            job=holding.attempt_id.job_id,
+            epoch=holding.attempt_id.epoch,
+            running=holding.payload is not None,
         )
         holding.lost = True
         if holding.payload is None:
@@ -102,10 +104,10 @@ class Slots:
             self._holdings.drop(each)
         if unbegun:
             log.info("given back", jobs=len(unbegun))
-            self._reporter.decline([each.held for each in unbegun])
+            self._reporter.decline([each.attempt_id for each in unbegun])
 
     def _finish_unbegun(self, holding: LeasedJob, reason: Reason) -> None:
-        self._reporter.finish(not_begun(holding.held, reason))
+        self._reporter.finish(not_begun(holding.attempt_id, reason))
         self._holdings.drop(holding)
 
     # --- payloads ---
@@ -135,25 +137,25 @@ class Slots:
     def _begin(self, holding: LeasedJob) -> None:
         assert self.group is not None
         payload = self._workplace.payload(
-            JobId(holding.held[0]),
-            Epoch(holding.held[1]),
+            holding.attempt_id.job_id,
+            holding.attempt_id.epoch,
             replace(holding.description, processors=holding.processors),
         )
         payload.live_until(holding.expires_at)
         holding.payload, holding.began_at = payload, now()
-        task = self.group.create_task(self._run(holding, payload), name=f"job {holding.held[0]}")
+        task = self.group.create_task(self._run(holding, payload), name=f"job {holding.attempt_id.job_id}")
         self._running.add(holding)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self, holding: LeasedJob, payload: Payload) -> None:
         async def tell(_: int) -> None:
-            self._reporter.start(holding.held)
+            self._reporter.start(holding.attempt_id)
 
         try:
             outcome = await payload.run(tell)
         except Exception as error:
-            log.exception("payload failed in the agent", job=holding.held[0])
+            log.exception("payload failed in the agent", job=holding.attempt_id.job_id)
             outcome = PayloadOutcome(reason=agent_fault(error), began=payload.has_begun)
         self._end(holding, outcome)
         self._leave(payload)
@@ -165,7 +167,7 @@ class Slots:
         self._holdings.drop(holding)
         self._running.discard(holding)
         if outcome.reason.code is Code.LEASE_EXPIRED or holding.lost:
-            log.warning("ended with its lease", job=holding.held[0], epoch=holding.held[1])
+            log.warning("ended with its lease", job=holding.attempt_id.job_id, epoch=holding.attempt_id.epoch)
         else:
             self._tell_end(holding, outcome)
         self.fill()
@@ -173,11 +175,13 @@ class Slots:
 
     def _tell_end(self, holding: LeasedJob, outcome: PayloadOutcome) -> None:
         try:
-            self._reporter.finish(result_of(holding.held, outcome))
+            self._reporter.finish(result_of(holding.attempt_id, outcome))
         except Exception as error:
-            log.exception("result not told", job=holding.held[0])
+            log.exception("result not told", job=holding.attempt_id.job_id)
             self._reporter.finish(
-                msgspec.structs.replace(not_begun(holding.held, agent_fault(error)), began=outcome.began)
+                msgspec.structs.replace(
+                    not_begun(holding.attempt_id, agent_fault(error)), began=outcome.began
+                )
             )
 
     def _leave(self, payload: Payload) -> None:

@@ -9,13 +9,11 @@ from wms.db import attempt, job, limit
 from wms.db.attempt import AttemptEnd
 from wms.db.database import Transaction
 from wms.db.job import JobMove
-from wms.ids import Epoch, JobId, PilotId, TaskQueueId
+from wms.ids import AttemptId, JobId, PilotId, TaskQueueId
 from wms.job.job import Job, Step, Steps, is_handout
 from wms.job.reasons import Reason
 from wms.job.state import Event, State
 from wms.lease import holds
-
-Held = tuple[JobId, Epoch]
 
 PAYLOADS = "job_agent"
 """The source of what payloads do; their ends their attempts tell."""
@@ -47,10 +45,10 @@ class JobBatch:
         """Return the job as it is by now."""
         return self._jobs.get(job_id)
 
-    def held(self, held: Held, pilot_id: PilotId) -> Job | None:
+    def held(self, attempt_id: AttemptId, pilot_id: PilotId) -> Job | None:
         """Return the job if the pilot holds it under this epoch, else None: its lease is lost."""
-        found = self._jobs.get(held[0])
-        if found is None or not holds(found.lease, pilot_id, held[1], self._now):
+        found = self._jobs.get(attempt_id.job_id)
+        if found is None or not holds(found.lease, pilot_id, attempt_id.epoch, self._now):
             return None
         return found
 

@@ -17,7 +17,7 @@ from wms.db.database import Transaction
 from wms.db.selection import PageRequest
 from wms.db.submission import Taken
 from wms.errors import Rejected
-from wms.ids import CommandId, JobId, joined
+from wms.ids import AttemptId, CommandId, JobId, joined
 from wms.job.block import Block, Range
 from wms.job.job import Job, Ordered, Steps, Stop, StopOrder, ordered
 from wms.job.state import State
@@ -239,7 +239,9 @@ def _tell_pilots(tx: Transaction, jobs: Sequence[Job]) -> None:
     for (site, pilot_id), several in held.items():
         lease = several[0].lease
         assert lease is not None
-        kill = Kill(pilot_id=lease.pilot_id, jobs=tuple((each.job_id, each.epoch) for each in several))
+        kill = Kill(
+            pilot_id=lease.pilot_id, jobs=tuple(AttemptId(each.job_id, each.epoch) for each in several)
+        )
         tx.send(inbox(site), pilot_id, kill)
 
 

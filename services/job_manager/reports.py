@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from services.job_manager.job_batch import PAYLOADS, Held, JobBatch
+from services.job_manager.job_batch import PAYLOADS, JobBatch
 from services.job_manager.queries.peek import peeking
 from services.job_manager.usage_accounting import UsageAccounting
 from wms.auth.orders import OrderKeys
@@ -15,8 +15,8 @@ from wms.db import attempt, pilot, task_queue
 from wms.db.attempt import AttemptEnd
 from wms.db.database import Transaction
 from wms.db.pilot import PilotReport
-from wms.ids import Epoch, JobId, PilotId, TaskQueueId
-from wms.job.job import ended, lost, started
+from wms.ids import AttemptId, Epoch, JobId, PilotId, TaskQueueId
+from wms.job.job import Outcome, ended, lost, started
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
 from wms.lease import LeaseTerms
@@ -76,7 +76,7 @@ class Reports:
             log.warning("output refused: nobody asked for it", pilot=peeked.pilot_id, job=peeked.job_id)
             return
         ledger = await JobBatch.open(tx, [peeked.job_id], 0.0)
-        if ledger.held((peeked.job_id, peeked.epoch), peeked.pilot_id) is None:
+        if ledger.held(peeked.attempt_id, peeked.pilot_id) is None:
             return
         output = replies.JobOutput(
             query_id=peeked.query_id,
@@ -92,8 +92,8 @@ class Reports:
 
 
 def _named(report: Report) -> Iterable[JobId]:
-    for held in (*report.decline, *report.accept, *report.start, *report.renew):
-        yield held[0]
+    for attempt_id in (*report.decline, *report.accept, *report.start, *report.renew):
+        yield attempt_id.job_id
     for unfit in report.unfit:
         yield unfit.job_id
     for result in report.finish:
@@ -106,7 +106,7 @@ def _unfit(ledger: JobBatch, reports: Iterable[Report]) -> list[tuple[PilotId, T
         (report.pilot_id, found.tq_id)
         for report in reports
         for each in report.unfit
-        if (found := ledger.held((each.job_id, each.epoch), report.pilot_id)) is not None
+        if (found := ledger.held(each.attempt_id, report.pilot_id)) is not None
     ]
 
 
@@ -126,34 +126,34 @@ def _unheld(ledger: JobBatch, reports: Iterable[Report]) -> Iterator[tuple[JobId
     """Yield the results of attempts that are not, or not any more, their pilots': they may have been recorded before."""
     for report in reports:
         for result in report.finish:
-            if ledger.held((result.job_id, result.epoch), report.pilot_id) is None:
+            if ledger.held(result.attempt_id, report.pilot_id) is None:
                 yield result.job_id, result.epoch, report.pilot_id
 
 
 class _Applied:
     """One report applied to the ledger, and the answer that comes of it."""
 
-    def __init__(self, ledger: JobBatch, report: Report, recorded: set[Held]) -> None:
+    def __init__(self, ledger: JobBatch, report: Report, recorded: set[AttemptId]) -> None:
         self._ledger = ledger
         self._report = report
         self._before = recorded
-        self._granted: list[Held] = []
-        self._lost: list[Held] = []
-        self._kill: list[Held] = []
-        self._recorded: list[Held] = []
+        self._granted: list[AttemptId] = []
+        self._lost: list[AttemptId] = []
+        self._kill: list[AttemptId] = []
+        self._recorded: list[AttemptId] = []
 
     def apply(self) -> Answer:
         """Apply the report's parts in their order."""
-        for held in self._report.decline:
-            self._decline(held, self._report.reason)
+        for attempt_id in self._report.decline:
+            self._decline(attempt_id, self._report.reason)
         for each in self._report.unfit:
-            self._decline((each.job_id, each.epoch), each.text)
-        for held in self._report.accept:
-            self._accept(held)
-        for held in self._report.start:
-            self._start(held)
-        for held in self._report.renew:
-            self._renew(held)
+            self._decline(each.attempt_id, each.text)
+        for attempt_id in self._report.accept:
+            self._accept(attempt_id)
+        for attempt_id in self._report.start:
+            self._start(attempt_id)
+        for attempt_id in self._report.renew:
+            self._renew(attempt_id)
         for result in self._report.finish:
             self._finish(result)
         return Answer(
@@ -166,61 +166,67 @@ class _Applied:
             lease_seconds=self._ledger.lease_seconds,
         )
 
-    def _decline(self, held: Held, why: str) -> None:
-        found = self._ledger.held(held, self._report.pilot_id)
+    def _decline(self, attempt_id: AttemptId, why: str) -> None:
+        found = self._ledger.held(attempt_id, self._report.pilot_id)
         # A granted one may be given back as well, as long as its payload was not begun.
         if found is not None and found.state is State.MATCHED:
             reason = Reason(Code.OFFER_DECLINED, why)
-            self._ledger.end(found, _ended(held, "withdrawn", reason), lost(found, reason))
+            self._ledger.end(found, _ended(attempt_id, "withdrawn", reason), lost(found, reason))
 
-    def _accept(self, held: Held) -> None:
-        found = self._ledger.held(held, self._report.pilot_id)
+    def _accept(self, attempt_id: AttemptId) -> None:
+        found = self._ledger.held(attempt_id, self._report.pilot_id)
         if found is None:
-            self._lost.append(held)
+            self._lost.append(attempt_id)
         elif found.stop_requested:
             reason = Reason(Code.OFFER_DECLINED, f"{found.stop_requested} was asked for before it began")
-            self._ledger.end(found, _ended(held, "withdrawn", reason), lost(found, reason))
-            self._lost.append(held)
+            self._ledger.end(found, _ended(attempt_id, "withdrawn", reason), lost(found, reason))
+            self._lost.append(attempt_id)
         else:
             self._ledger.accept(found)
-            self._granted.append(held)
+            self._granted.append(attempt_id)
 
-    def _start(self, held: Held) -> None:
-        found = self._ledger.held(held, self._report.pilot_id)
+    def _start(self, attempt_id: AttemptId) -> None:
+        found = self._ledger.held(attempt_id, self._report.pilot_id)
         if found is None or found.lease is None or found.lease.phase != "accepted":
-            if held not in self._before:
-                self._lost.append(held)
+            if attempt_id not in self._before:
+                self._lost.append(attempt_id)
             return
         self._ledger.move(found, started(found))
 
-    def _renew(self, held: Held) -> None:
-        found = self._ledger.held(held, self._report.pilot_id)
+    def _renew(self, attempt_id: AttemptId) -> None:
+        found = self._ledger.held(attempt_id, self._report.pilot_id)
         if found is None or found.lease is None or found.lease.phase != "accepted":
-            self._lost.append(held)
+            self._lost.append(attempt_id)
             return
         self._ledger.renew(found)
-        self._granted.append(held)
+        self._granted.append(attempt_id)
         if found.stop_requested:
-            self._kill.append(held)
+            self._kill.append(attempt_id)
 
     def _finish(self, result: Result) -> None:
-        held = (result.job_id, result.epoch)
-        if held in self._before:
-            self._recorded.append(held)
+        attempt_id = result.attempt_id
+        if attempt_id in self._before:
+            self._recorded.append(attempt_id)
             return
-        found = self._ledger.held(held, self._report.pilot_id)
+        found = self._ledger.held(attempt_id, self._report.pilot_id)
         if found is None or found.lease is None or found.lease.phase != "accepted":
-            self._lost.append(held)
+            self._lost.append(attempt_id)
             return
         reason = Reason(result.code, result.text)
         steps = ended(found, result.outcome, reason, began=_has_run(result))
         self._ledger.end(found, _result(result, began=found.has_begun or _has_run(result)), steps)
-        self._before.add(held)
-        self._recorded.append(held)
+        self._before.add(attempt_id)
+        self._recorded.append(attempt_id)
 
 
-def _ended(held: Held, outcome: str, reason: Reason) -> AttemptEnd:
-    return AttemptEnd(job_id=held[0], epoch=held[1], outcome=outcome, reason=reason.code, text=reason.text)  # type: ignore[arg-type]
+def _ended(attempt_id: AttemptId, outcome: Outcome, reason: Reason) -> AttemptEnd:
+    return AttemptEnd(
+        job_id=attempt_id.job_id,
+        epoch=attempt_id.epoch,
+        outcome=outcome,
+        reason=reason.code,
+        text=reason.text,
+    )
 
 
 def _result(result: Result, *, began: bool) -> AttemptEnd:
@@ -252,8 +258,8 @@ def _take_back(ledger: JobBatch, job_id: JobId, pilots: frozenset[PilotId]) -> N
     if found is None or found.lease is None or found.lease.pilot_id not in pilots:
         return
     reason = Reason(Code.PILOT_STOPPED, f"pilot {found.lease.pilot_id} ended")
-    outcome = "lost" if found.lease.phase == "accepted" else "withdrawn"
-    ledger.end(found, _ended((job_id, found.epoch), outcome, reason), lost(found, reason))
+    outcome: Outcome = "lost" if found.lease.phase == "accepted" else "withdrawn"
+    ledger.end(found, _ended(AttemptId(job_id, found.epoch), outcome, reason), lost(found, reason))
 
 
 def _seen(reports: Iterable[tuple[Principal, Report]]) -> list[PilotReport]:

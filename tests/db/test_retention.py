@@ -11,7 +11,7 @@ from services.job_manager.maintenance.retention import BATCH, Retention
 from tests.services.world import World, result, user, world
 from wms.audit.auditor import audit
 from wms.db import ce_state
-from wms.ids import CommandId, JobId
+from wms.ids import AttemptId, CommandId, JobId
 from wms.job.reasons import Code
 from wms.messages import replies
 from wms.messages.commands import AddChunks, LongLists, Submit
@@ -136,7 +136,7 @@ async def test_edited_jobs_go_with_their_descriptions_and_leave_those_of_others(
 async def test_a_job_brought_back_is_not_forgotten(database: str) -> None:
     async with world(database) as place:
         ((job_id, epoch),) = await place.running()
-        await place.report(finish=(result((job_id, epoch), "failed", Code.EXIT_CODE, exit_code=1),))
+        await place.report(finish=(result(AttemptId(job_id, epoch), "failed", Code.EXIT_CODE, exit_code=1),))
         await age(place, 400, job_id)
         await place.order("reschedule", job_id)
         await forget(place)

@@ -11,7 +11,7 @@ from wms.auth.orders import OrderKeys
 from wms.auth.token import Claims
 from wms.client import JobDescription, select
 from wms.embedded.identity import VO
-from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId
+from wms.ids import AttemptId, Epoch, JobId, PilotId, ReportId, RequestId
 from wms.messages import replies, reports
 from wms.messages.site_inbox import Answer, Kill, Offer, OfferedJob, inbox
 from wms.messages.wire import encode
@@ -35,14 +35,14 @@ async def test_forged_offers_answers_and_kills_run_nothing_and_end_nothing(
                 vo="local",
                 description=_sleeping(tag),
             )
-            held = (JobId(job_id), Epoch(epoch))
+            held = AttemptId(JobId(job_id), Epoch(epoch))
             pilot = PilotId(pilot_id)
             forged = [
                 Offer(pilot_id=pilot, request_id=RequestId("r-1"), jobs=(evil,), hold_seconds=60),
                 Answer(
                     pilot_id=pilot,
                     report_id=ReportId("1"),
-                    granted=((evil.job_id, evil.epoch),),
+                    granted=(evil.attempt_id,),
                     lost=(held,),
                     kill=(held,),
                     drain=True,

@@ -14,12 +14,12 @@ from services.matcher.index_sync import IndexSync
 from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching
 from services.matcher.policy_refresh import PolicyRefresh
-from tests.services.world import NOTICES, Held, World, pilot, result, user
+from tests.services.world import NOTICES, World, pilot, result, user
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import BrokerSettings, Kafka
 from wms.db import limit
 from wms.db.database import Transaction
-from wms.ids import CommandId, PilotId, RequestId
+from wms.ids import AttemptId, CommandId, PilotId, RequestId
 from wms.lease import LeaseTerms
 from wms.matching.limits import Kind, LimitKey, LimitRule
 from wms.messages import changes, replies
@@ -337,7 +337,7 @@ _requests = iter(range(10**9))
 
 async def asked(
     world: World, matcher: Matcher, slots: int, who: Any = None, *, fail: bool = False, **resource: Any
-) -> list[Held]:
+) -> list[AttemptId]:
     """Have a matcher answer one request, and return what it offered."""
     who = await world.add_pilot(who)
     await matcher.feed.reconcile()
@@ -356,7 +356,7 @@ async def asked(
 
     await world.db.attempt(handle)
     rows = await world.sql("select job_id, epoch from lease where request_id = $1", request.request_id)
-    return [(row["job_id"], row["epoch"]) for row in rows]
+    return [AttemptId(row["job_id"], row["epoch"]) for row in rows]
 
 
 LEASES_BY_OWNER = """
@@ -394,7 +394,7 @@ async def test_no_limit_is_passed_at_any_instant(the_world: World, seed: int) ->
 
     async def match_and_end(n: int, matcher: Matcher) -> int:
         claimed = 0
-        kept: dict[str, list[Held]] = {}
+        kept: dict[str, list[AttemptId]] = {}
         for turn in range(20):
             name = f"p-{n}-{turn}"
             slots = rng.randint(1, 4)

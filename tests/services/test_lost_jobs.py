@@ -6,10 +6,10 @@ import pytest
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
 from services.pilot_submitter.pilot_tracking import PilotTracking
-from tests.services.world import Held, World, user
+from tests.services.world import World, user
 from wms.cli.timeline import told
 from wms.dispatch.port import PilotSighting
-from wms.ids import PilotId
+from wms.ids import AttemptId, PilotId
 from wms.job.reasons import Code
 from wms.lease import STEP_SECONDS
 from wms.messages import replies
@@ -46,13 +46,13 @@ async def silence(world: World) -> None:
     await world.sql("update pilot set seen_at = now() - make_interval(secs => $1)", SILENT_SECONDS + 1)
 
 
-async def shown(world: World, held: Held) -> replies.JobDetail:
+async def shown(world: World, held: AttemptId) -> replies.JobDetail:
     detail = await world.ask(user(), ShowJob(query_id="q", job_id=held[0]))
     assert isinstance(detail, replies.JobDetail)
     return detail
 
 
-async def lost(world: World, held: Held) -> replies.Attempt:
+async def lost(world: World, held: AttemptId) -> replies.Attempt:
     """Return how the only attempt ended, once its lease has run out; the job waits again."""
     await world.expire(held[0])
     detail = await shown(world, held)

@@ -8,12 +8,12 @@ import pytest
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services.job_manager.queries.test_why import why
 from tests.services.pilot_submitter.test_ce_endpoints import STAYS, Site
-from tests.services.world import Held, World, ids, user
+from tests.services.world import World, ids, user
 from wms.auth.principal import Principal, Right
 from wms.auth.token import Verifier
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import PilotRequest, PilotSighting
-from wms.ids import CommandId
+from wms.ids import AttemptId, CommandId
 from wms.messages import replies
 from wms.messages.commands import SetShare, StartPilots, StopPilots
 from wms.messages.queries import ListPilotOrders
@@ -78,7 +78,7 @@ class Grounds:
         tokens = [each.token.split()[0] for each in self.dispatcher.orders]
         return [verifier.verify(each, clock.timestamp()) for each in tokens]
 
-    async def matched(self, pilot: Principal, slots: int = 8) -> list[Held]:
+    async def matched(self, pilot: Principal, slots: int = 8) -> list[AttemptId]:
         return await self.world.match(pilot, slots)
 
 

@@ -34,7 +34,7 @@ from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import BrokerSettings, Kafka
 from wms.db.database import Database, Parcel
-from wms.ids import CommandId, Epoch, JobId, PilotId, ReportId, RequestId
+from wms.ids import AttemptId, CommandId, JobId, PilotId, ReportId, RequestId
 from wms.job.reasons import Code
 from wms.lease import LeaseTerms
 from wms.matching.grouping import DEFAULT_SEGMENTS
@@ -46,7 +46,6 @@ from wms.queue_index.index import QueueIndex
 from wms.runtime import clock
 from wms.site import Resource, Told
 
-Held = tuple[JobId, Epoch]
 ORDERS = OrderKeys([b"w" * 32])
 NOTICES = Notices(ORDERS, clock.timestamp)
 R = TypeVar("R")
@@ -227,7 +226,7 @@ class World:
         request_id: str = "",
         node: Told = (),
         **offered: Any,
-    ) -> list[Held]:
+    ) -> list[AttemptId]:
         """Ask for work, by what is known of the node, and return what was offered; `offered` replaces the usual resource."""
         who = await self.add_pilot(who)
         await self.reconcile()
@@ -244,7 +243,7 @@ class World:
         )
         await self.db.attempt(lambda tx: self._matching.handle(tx, [Delivery(who, request)]))
         offers = [each for each in self.told(who.site or "") if isinstance(each, site_inbox.Offer)]
-        return [(job.job_id, job.epoch) for offer in offers for job in offer.jobs]
+        return [job.attempt_id for offer in offers for job in offer.jobs]
 
     async def report(self, who: Principal | None = None, *more: Report, **parts: Any) -> Any:
         """Send one report (and more in the same batch) and return its answer, or the answers of all."""
@@ -260,7 +259,9 @@ class World:
         parts.setdefault("slots", 8)
         return Report(pilot_id=PilotId((who or pilot()).pilot_id or ""), **parts)
 
-    async def running(self, count: int = 1, who: Principal | None = None, **description: Any) -> list[Held]:
+    async def running(
+        self, count: int = 1, who: Principal | None = None, **description: Any
+    ) -> list[AttemptId]:
         """Submit jobs and have a pilot start them."""
         await self.submitted(count, **description)
         held = await self.match(who, count)
@@ -307,7 +308,7 @@ class World:
         return [row["reason"] for row in rows]
 
 
-def result(held: Held, outcome: Any = "done", code: Code = Code.DONE, **more: Any) -> Result:
+def result(held: AttemptId, outcome: Any = "done", code: Code = Code.DONE, **more: Any) -> Result:
     more.setdefault("usage", Usage(cpu_user_seconds=1.0, cpu_system_seconds=0.5, wall_seconds=2.0))
     return Result(job_id=held[0], epoch=held[1], outcome=outcome, code=code, **more)
 
@@ -321,5 +322,5 @@ async def world(url: str) -> AsyncIterator[World]:
         await db.close()
 
 
-def ids(held: Sequence[Held]) -> list[JobId]:
+def ids(held: Sequence[AttemptId]) -> list[JobId]:
     return [job_id for job_id, _ in held]

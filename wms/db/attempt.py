@@ -8,14 +8,13 @@ import msgspec
 from wms.db.columns import sparse
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.ids import Epoch, JobId, PilotId
+from wms.ids import AttemptId, Epoch, JobId, PilotId
 from wms.job.job import Outcome
 from wms.job.reasons import Code
 from wms.messages.reports import Usage
 
 SQL = load(__file__)
 
-Held = tuple[JobId, Epoch]
 
 NOTHING_USED = Usage()
 
@@ -91,12 +90,12 @@ def _row(ended: AttemptEnd) -> tuple[Any, ...]:
     )
 
 
-async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, PilotId]]) -> set[Held]:
+async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, PilotId]]) -> set[AttemptId]:
     """Return which of these results were recorded before."""
     if not reported:
         return set()
     columns = list(zip(*reported, strict=True))
-    return {(row["job_id"], row["epoch"]) for row in await tx.fetch(SQL["recorded"], *columns)}
+    return {AttemptId(row["job_id"], row["epoch"]) for row in await tx.fetch(SQL["recorded"], *columns)}
 
 
 async def expired(tx: Transaction, limit: int) -> list[JobId]:

@@ -144,7 +144,7 @@ Counts: TypeAlias = Mapping[LimitKey, Count]
 Bounds: TypeAlias = Mapping[LimitKey, StrictestLimit]
 
 
-class Held(Struct, frozen=True):
+class BlockingLimit(Struct, frozen=True):
     """A limit that holds a job back somewhere now: a code for programs, words with the numbers for people."""
 
     code: Literal["SITE_LIMIT", "CE_LIMIT", "MATCH_DELAY", "CE_ALLOWANCE"]
@@ -264,22 +264,24 @@ def admitted(asked: Sequence[Bounds], counts: Counts) -> list[bool]:
     return verdicts
 
 
-def held(requirements: Requirements, site: str, ce: str, limits: LimitSet, counts: Counts) -> list[Held]:
+def blocking_limits(
+    requirements: Requirements, site: str, ce: str, limits: LimitSet, counts: Counts
+) -> list[BlockingLimit]:
     """Return every limit that holds such a job back at such a place now; an empty list when none does."""
     found = []
     for key, bound in sorted(limits.concerning(requirements, site, ce).items()):
         count = counts.get(key, Count())
         if bound.running is not None and count.running >= bound.running:
             words = f"{key.text()}: {count.running:,} of {bound.running:,} running"
-            found.append(Held("CE_LIMIT" if key.ce else "SITE_LIMIT", words))
+            found.append(BlockingLimit("CE_LIMIT" if key.ce else "SITE_LIMIT", words))
         if bound.burst is not None and tokens(bound, count) < 1:
             wait = seconds_until_token(bound, count)
             words = f"{key.text()}: {bound.per_second:g} jobs a second, the next in {wait:.1f} s"
-            found.append(Held("MATCH_DELAY", words))
+            found.append(BlockingLimit("MATCH_DELAY", words))
     count = counts.get(all_jobs(site, ce), Count())
     if count.exhausted:
         words = f"{count.matched:,} jobs matched since its ad, which lets {count.allowed:,} come"
-        found.append(Held("CE_ALLOWANCE", words))
+        found.append(BlockingLimit("CE_ALLOWANCE", words))
     return found
 
 

@@ -20,12 +20,11 @@ from wms.bounds import (
     Signal,
     Text,
 )
-from wms.ids import Epoch, JobId, PilotId, ReportId
+from wms.ids import AttemptId, Epoch, JobId, PilotId, ReportId
 from wms.job.reasons import Code
 
 TOPIC = "wms.job.reports"
 
-Held = tuple[JobId, Epoch]
 Many = msgspec.Meta(max_length=4_096)
 REFUSED_LIMIT = 1_000_000_000
 
@@ -61,6 +60,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     began: bool = True
     """Whether its payload began: what did not costs the job none of its attempts."""
 
+    @property
+    def attempt_id(self) -> AttemptId:
+        """The attempt that ended."""
+        return AttemptId(self.job_id, self.epoch)
+
 
 class Unfit(msgspec.Struct, frozen=True, kw_only=True):
     """An offer that is given back since the node does not do what the job requires."""
@@ -69,6 +73,11 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
     epoch: Epoch
     text: Reason
     """Which term is not true there, and the values it saw."""
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        """The attempt that is given back."""
+        return AttemptId(self.job_id, self.epoch)
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
@@ -80,11 +89,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
 
     report_id: ReportId
     pilot_id: PilotId
-    decline: Annotated[tuple[Held, ...], Many] = ()
+    decline: Annotated[tuple[AttemptId, ...], Many] = ()
     """Offers, and granted jobs whose payload was not begun, for others to have; it costs them no attempt."""
-    accept: Annotated[tuple[Held, ...], Many] = ()
-    start: Annotated[tuple[Held, ...], Many] = ()
-    renew: Annotated[tuple[Held, ...], Many] = ()
+    accept: Annotated[tuple[AttemptId, ...], Many] = ()
+    start: Annotated[tuple[AttemptId, ...], Many] = ()
+    renew: Annotated[tuple[AttemptId, ...], Many] = ()
     finish: Annotated[tuple[Result, ...], Many] = ()
     state: Literal["running", "draining", "ended"] = "running"
     slots: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
@@ -114,6 +123,11 @@ class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):
     asker: Name
     ticket: Annotated[str, msgspec.Meta(max_length=100)] = ""
     """As in the Peek: without it the answer goes to nobody."""
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        """The attempt whose output this is."""
+        return AttemptId(self.job_id, self.epoch)
 
 
 FromAgent = Report | Peeked

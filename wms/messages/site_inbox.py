@@ -10,14 +10,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from wms.bounds import Bytes, Client, Count, MessageId, Name, Seconds, Text, TextOfJob, Word
-from wms.ids import Epoch, JobId, PilotId, ReportId, RequestId, slug
+from wms.ids import AttemptId, Epoch, JobId, PilotId, ReportId, RequestId, slug
 
 PREFIX = "wms.site."
 
-Held = tuple[JobId, Epoch]
-"""One lease: the job and the epoch that a pilot holds it under."""
 Many = msgspec.Meta(max_length=65_536)
-Helds = Annotated[tuple[Held, ...], Many]
+AttemptIds = Annotated[tuple[AttemptId, ...], Many]
 
 
 @lru_cache(maxsize=4_096)
@@ -38,6 +36,11 @@ class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
     array_index: Count | None = None
     parameters: Annotated[dict[Name, TextOfJob], msgspec.Meta(max_length=20)] = {}
     """Of a sweep's job, its own: those of the others stay behind."""
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        """The attempt that is offered."""
+        return AttemptId(self.job_id, self.epoch)
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True, tag="offer"):
@@ -64,13 +67,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
 
     pilot_id: PilotId
     report_id: ReportId
-    granted: Helds = ()
+    granted: AttemptIds = ()
     """Leases that are the pilot's for `lease_seconds`, counted from when it sent the report."""
-    lost: Helds = ()
+    lost: AttemptIds = ()
     """Leases that are not the pilot's: stop at once, nothing more is accepted for them."""
-    kill: Helds = ()
+    kill: AttemptIds = ()
     """Leases that are still the pilot's, but whose jobs are to be killed now."""
-    recorded: Helds = ()
+    recorded: AttemptIds = ()
     """Results that are durable."""
     lease_seconds: Seconds = 0.0
     drain: bool = False
@@ -80,7 +83,7 @@ class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill"):
     """Kill these jobs now; repeated in every Answer until their end is reported."""
 
     pilot_id: PilotId
-    jobs: Helds
+    jobs: AttemptIds
 
 
 class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
@@ -98,6 +101,11 @@ class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
     """The owner of the inbox that the output goes to."""
     ticket: Annotated[str, msgspec.Meta(max_length=100)] = ""
     """Goes back with the answer: it proves that this was asked, by whom and of which pilot."""
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        """The attempt whose output is asked for."""
+        return AttemptId(self.job_id, self.epoch)
 
 
 class TokenRenewal(msgspec.Struct, frozen=True, kw_only=True, tag="token-renewal"):

@@ -89,7 +89,7 @@ class PlannedPilots(Struct, frozen=True, kw_only=True):
 
 Choice: TypeAlias = Literal["room", "random"]
 """How a pilot's element is chosen among those that fit: by the room that they have, or at random among those with any."""
-Held: TypeAlias = Literal[
+Hindrance: TypeAlias = Literal[
     "", "NO_DEMAND", "LIMIT", "NO_ROOM", "CAP", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"
 ]
 """What kept more pilots from being sent; empty where nothing did."""
@@ -109,7 +109,7 @@ class WorkDecision(Struct, frozen=True, kw_only=True):
     """PilotSupply sent for them."""
     elsewhere: Total
     """Jobs that pilots elsewhere take up, or new ones anywhere."""
-    held: Held
+    held: Hindrance
     why: LongText
 
 
@@ -505,7 +505,7 @@ class _Planner:
             why=why,
         )
 
-    def _what_held(self, number: int, works: Sequence[_Work]) -> tuple[Held, str]:
+    def _what_held(self, number: int, works: Sequence[_Work]) -> tuple[Hindrance, str]:
         """Return what kept more pilots from being sent here for a class of work: of several obstacles the first."""
         element = self.elements[number]
         for work in works:

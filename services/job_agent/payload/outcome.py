@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from services.job_agent.payload.run import PayloadOutcome
+from wms.ids import AttemptId
 from wms.job.reasons import Code, Reason
 from wms.messages.reports import Result
-from wms.messages.site_inbox import Held
 from wms.transfer import UnmatchedFiles
 
 LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR})
@@ -17,12 +17,12 @@ FAULT_CHARACTERS = 500
 LEFT_CHARACTERS = 600
 
 
-def result_of(held: Held, outcome: PayloadOutcome) -> Result:
+def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:
     """Return what to report of a payload that ended like this."""
     code = outcome.reason.code
     return Result(
-        job_id=held[0],
-        epoch=held[1],
+        job_id=attempt_id.job_id,
+        epoch=attempt_id.epoch,
         outcome=_outcome_of(code),
         # Done it is, but a list of jobs shows that it did not leave what it was to leave.
         code=Code.OUTPUT_MISSING if code is Code.DONE and outcome.unmatched else code,
@@ -44,9 +44,9 @@ def agent_fault(error: Exception) -> Reason:
     return Reason(Code.AGENT_ERROR, f"a fault of the agent's own: {words}"[:FAULT_CHARACTERS])
 
 
-def not_begun(held: Held, reason: Reason) -> Result:
+def not_begun(attempt_id: AttemptId, reason: Reason) -> Result:
     """Return what to report of a job that ended before its payload began."""
-    return result_of(held, PayloadOutcome(reason=reason, began=False))
+    return result_of(attempt_id, PayloadOutcome(reason=reason, began=False))
 
 
 def _outcome_of(code: Code) -> Literal["done", "failed", "killed", "lost"]:

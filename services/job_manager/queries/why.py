@@ -29,7 +29,7 @@ from wms.matching.ad_limits import notice
 from wms.matching.canary import is_canary
 from wms.matching.clauses import Mismatch, Negative
 from wms.matching.grouping import Requirements
-from wms.matching.limits import Count, Counts, Held, LimitSet, all_jobs, held
+from wms.matching.limits import BlockingLimit, Count, Counts, LimitSet, all_jobs, blocking_limits
 from wms.matching.two_sided import job_rank
 from wms.messages import replies
 from wms.messages.queries import WhyJob
@@ -167,13 +167,13 @@ async def _limits(
     counts = await limit.counts(tx, keys | {all_jobs(*place) for place in advertising})
 
     def full(asked: Requirements, at: Resource) -> Mismatch | None:
-        found = held(asked, at.site, at.grid_ce, limits, counts)
+        found = blocking_limits(asked, at.site, at.grid_ce, limits, counts)
         return _said(found[0], elements[at.site, at.grid_ce], counts) if found else None
 
     return (full,)
 
 
-def _said(found: Held, element: ComputingElement, counts: Counts) -> Mismatch:
+def _said(found: BlockingLimit, element: ComputingElement, counts: Counts) -> Mismatch:
     """Return what holds a job back; of what an element's ad lets come with the ad's own numbers."""
     if found.code == "MATCH_DELAY":
         return Mismatch(found.code, f"delay: {found.text}")

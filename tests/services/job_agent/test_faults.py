@@ -28,10 +28,9 @@ from tests.services.job_agent.payload.processes import until
 from tests.services.job_agent.test_parts import Nobody, offered
 from wms.dispatch.port import LAST_LINE_LIMIT, last_line
 from wms.errors import Unavailable
-from wms.ids import Epoch, JobId, PilotId, SiteName
+from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.messages.reports import Result
-from wms.messages.site_inbox import Held
 from wms.transfer import open_store
 
 
@@ -45,7 +44,7 @@ def test_reports_fall_due_within_less_than_a_millisecond(left_ms: float) -> None
         telling = reporter()
         telling._results_at = now() - RESULTS_SECONDS + left_ms / 1000
         for number in (1, 2):
-            telling.finish(not_begun((JobId(number), Epoch(1)), Reason(Code.DONE)))
+            telling.finish(not_begun(AttemptId(JobId(number), Epoch(1)), Reason(Code.DONE)))
         telling._due_within(left_ms / 1000)
         telling._due_within(left_ms / 2000)
         await telling._due.wait()
@@ -113,14 +112,14 @@ class Heard:
     """Stands for a reporter, and keeps what it is told."""
 
     def __init__(self) -> None:
-        self.results: dict[Held, Result] = {}
+        self.results: dict[AttemptId, Result] = {}
 
-    def start(self, held: Held) -> None: ...
+    def start(self, held: AttemptId) -> None: ...
 
-    def decline(self, held: list[Held]) -> None: ...
+    def decline(self, held: list[AttemptId]) -> None: ...
 
     def finish(self, result: Result) -> None:
-        self.results[result.job_id, result.epoch] = result
+        self.results[result.attempt_id] = result
 
 
 class Running:
@@ -135,7 +134,7 @@ class Running:
         return self.holdings.take(read(offered(number, executable=argv[0], arguments=argv[1:])))
 
     def code(self, holding: LeasedJob) -> Code | None:
-        result = self.heard.results.get(holding.held)
+        result = self.heard.results.get(holding.attempt_id)
         return None if result is None else result.code
 
 
@@ -164,8 +163,10 @@ async def test_a_lease_that_cannot_be_taken_up_fails_its_own_job(
             running.slots.on_each(both, lambda each: running.slots.grant(each, now() + 60))
             running.slots.fill()
     assert [running.code(each) for each in both] == [Code.AGENT_ERROR, Code.DONE]
-    assert running.heard.results[both[0].held].text == "a fault of the agent's own: FaultError: injected"
-    assert running.heard.results[both[0].held].outcome == "lost"
+    assert (
+        running.heard.results[both[0].attempt_id].text == "a fault of the agent's own: FaultError: injected"
+    )
+    assert running.heard.results[both[0].attempt_id].outcome == "lost"
     assert not len(running.holdings)
 
 

@@ -87,7 +87,7 @@ async def test_orders_of_before_have_no_effect(scene: Scene) -> None:
             lease_seconds=60,
             drain=True,
         ),
-        Kill(pilot_id=pilot_id, jobs=((late.job_id, late.epoch),)),
+        Kill(pilot_id=pilot_id, jobs=(late.attempt_id,)),
     )
     again = job("true")
     await played.offer(await played.asked(2), again)

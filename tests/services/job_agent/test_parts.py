@@ -19,7 +19,7 @@ from services.job_agent.prefetch import AHEAD_LIMIT, Prefetch
 from services.job_agent.reporter import PilotStatus, Reporter
 from services.job_agent.resource import describe
 from wms.errors import Unavailable
-from wms.ids import Epoch, JobId, PilotId, RequestId
+from wms.ids import AttemptId, Epoch, JobId, PilotId, RequestId
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription
 from wms.messages.site_inbox import Offer, OfferedJob
@@ -197,8 +197,8 @@ def test_each_lease_is_taken_once() -> None:
     holdings = LeasedJobs(slots=1, memory_mb=1)
     holding = holdings.take(read(offered(1)))
     holdings.drop(holding)
-    assert holdings.knows(holding.held)
-    assert not holdings.knows((JobId(1), Epoch(2)))
+    assert holdings.knows(holding.attempt_id)
+    assert not holdings.knows(AttemptId(JobId(1), Epoch(2)))
 
 
 @pytest.mark.parametrize(
@@ -222,21 +222,21 @@ def test_a_description_of_tomorrow_is_a_fault_of_the_holding(description: bytes)
     ],
 )
 def test_whose_doing_an_end_was(code: Code, outcome: str) -> None:
-    assert not_begun((JobId(1), Epoch(1)), Reason(code)).outcome == outcome
+    assert not_begun(AttemptId(JobId(1), Epoch(1)), Reason(code)).outcome == outcome
 
 
 def test_what_no_message_can_hold_is_replaced() -> None:
     outcome = PayloadOutcome(
         reason=Reason(Code.DONE), stdout_tail="a\0b", refused=("\udcff: a link",), unmatched=("*.x",) * 7
     )
-    result = result_of((JobId(1), Epoch(1)), outcome)
+    result = result_of(AttemptId(JobId(1), Epoch(1)), outcome)
     assert result.stdout_tail == "a\ufffdb"
     assert result.text == "no file matches *.x, *.x, *.x, *.x, *.x and 2 more; not kept: ?: a link"
     msgspec.json.encode(result)
 
 
 def test_a_job_that_left_no_file_for_a_pattern_is_done_and_says_so() -> None:
-    held = (JobId(1), Epoch(1))
+    held = AttemptId(JobId(1), Epoch(1))
     whole = result_of(held, PayloadOutcome(reason=Reason(Code.DONE)))
     missing = result_of(held, PayloadOutcome(reason=Reason(Code.DONE), unmatched=("*.x",)))
     failed = result_of(held, PayloadOutcome(reason=Reason(Code.EXIT_CODE), unmatched=("*.x",)))

@@ -23,12 +23,12 @@ from wms.auth.orders import OrderKeys, PilotCredential
 from wms.bus.kafka import BrokerSettings, Kafka, Reader
 from wms.bus.topics import find, site_inbox_of
 from wms.embedded.broker import Broker
-from wms.ids import Epoch, JobId, PilotId, SiteName
+from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code
 from wms.messages import reports, requests
 from wms.messages.reports import FromAgent, Report, Result
 from wms.messages.requests import MatchRequest
-from wms.messages.site_inbox import Answer, Held, Kill, NoMatch, Offer, OfferedJob, ToAgent
+from wms.messages.site_inbox import Answer, Kill, NoMatch, Offer, OfferedJob, ToAgent
 from wms.messages.wire import PAYLOAD_LIMIT, Codec, encode
 from wms.runtime.pilot_config import PilotConfig
 from wms.transfer import open_store
@@ -119,7 +119,7 @@ class Played:
     async def until_reported(self, part: str, *entries: Any) -> None:
         await eventually(lambda: set(entries) <= set(self.reported(part)), 15)
 
-    async def result(self, held: Held) -> Result:
+    async def result(self, held: AttemptId) -> Result:
         def there() -> list[Result]:
             return [each for each in self.reported("finish") if (each.job_id, each.epoch) == held]
 
@@ -139,8 +139,8 @@ def job(*argv: str, **more: Any) -> OfferedJob:
     )
 
 
-def held(offered: OfferedJob) -> Held:
-    return offered.job_id, offered.epoch
+def held(offered: OfferedJob) -> AttemptId:
+    return offered.attempt_id
 
 
 def no_match(request: MatchRequest) -> NoMatch:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.services.world import World, pilot, result, user
 from wms.audit import audit
+from wms.ids import AttemptId, Epoch, JobId
 from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import Code
 from wms.messages import replies
@@ -348,8 +349,9 @@ async def test_a_pilot_id_that_is_not_the_tokens_is_passed_over(the_world: World
 
 async def test_a_report_of_a_job_that_never_was_is_lost(the_world: World) -> None:
     await the_world.add_pilot()
-    answer = await the_world.report(accept=((99, 1),), renew=((98, 1),), finish=(result((97, 1)),))  # type: ignore[arg-type]
-    assert set(answer.lost) == {(99, 1), (98, 1), (97, 1)}
+    never = [AttemptId(JobId(number), Epoch(1)) for number in (99, 98, 97)]
+    answer = await the_world.report(accept=never[:1], renew=never[1:2], finish=[result(never[2])])
+    assert set(answer.lost) == set(never)
 
 
 async def test_a_peek_goes_to_the_pilot_and_its_answer_to_who_asked(the_world: World) -> None:

@@ -76,9 +76,7 @@ async def test_the_same_request_again_brings_the_same_offer(the_world: World) ->
     matching = await loaded(the_world)
     (first,) = await asked(the_world, request(slots=2), matching=matching)
     (again,) = await asked(the_world, request(slots=2, again=True), matching=matching)
-    assert ids([(each.job_id, each.epoch) for each in first.jobs]) == ids(
-        [(each.job_id, each.epoch) for each in again.jobs]
-    )
+    assert ids([each.attempt_id for each in first.jobs]) == ids([each.attempt_id for each in again.jobs])
     assert Counter([each["state"] for each in await the_world.sql("select state from job")]) == {
         "Matched": 2,
         "Waiting": 3,

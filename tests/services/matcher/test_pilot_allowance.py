@@ -11,7 +11,7 @@ from tests.services.world import World, pilot, result
 from wms.audit import audit
 from wms.bus.consumer import Delivery
 from wms.db import pilot as pilots
-from wms.ids import Epoch, JobId, PilotId, RequestId
+from wms.ids import AttemptId, PilotId, RequestId
 from wms.job.reasons import Code
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
@@ -33,7 +33,7 @@ class Asker:
         )
         self._number = 0
 
-    async def ask(self, slots: int, pilot_id: str = "p-1") -> list[tuple[int, int]] | str:
+    async def ask(self, slots: int, pilot_id: str = "p-1") -> list[AttemptId] | str:
         """Return what is offered, or the code of the refusal."""
         self._number += 1
         await self.world.reconcile()
@@ -49,7 +49,7 @@ class Asker:
         told = self.world.told()
         if isinstance(told[0], NoMatch):
             return told[0].code
-        return [(job.job_id, job.epoch) for offer in told if isinstance(offer, Offer) for job in offer.jobs]
+        return [job.attempt_id for offer in told if isinstance(offer, Offer) for job in offer.jobs]
 
 
 async def test_a_pilot_that_accepts_nothing_is_soon_given_nothing(the_world: World) -> None:
@@ -63,11 +63,11 @@ async def test_a_pilot_that_accepts_nothing_is_soon_given_nothing(the_world: Wor
         assert await asker.ask(50) == "OFFERS_OPEN"
         asker.now += 1
     # What it accepts makes room; what it has done makes it trusted with more.
-    held = [each for each in first if isinstance(each, tuple)]
+    held = [each for each in first if isinstance(each, AttemptId)]
     await the_world.report(accept=tuple(held[:4]))
     assert len(await asker.ask(50)) == 4
     await the_world.report(start=tuple(held[:1]))
-    await the_world.report(finish=(result(held[0], "done", Code.DONE),))  # type: ignore[arg-type]
+    await the_world.report(finish=(result(held[0], "done", Code.DONE),))
     assert len(await asker.ask(50)) == AHEAD_PER_JOB
 
 
@@ -76,11 +76,11 @@ async def test_a_pilot_that_works_is_never_held_up(the_world: World) -> None:
     await the_world.add_pilot(slots=2)
     asker = Asker(the_world)
     for _ in range(30):
-        offered = [each for each in await asker.ask(2) if isinstance(each, tuple)]
+        offered = [each for each in await asker.ask(2) if isinstance(each, AttemptId)]
         assert len(offered) == 2
         await the_world.report(accept=tuple(offered))
         await the_world.report(start=tuple(offered))
-        await the_world.report(finish=tuple(result((JobId(n), Epoch(e))) for n, e in offered))
+        await the_world.report(finish=tuple(result(each) for each in offered))
 
 
 async def test_a_pilot_that_accepts_and_never_begins_is_soon_given_nothing(the_world: World) -> None:
@@ -88,7 +88,7 @@ async def test_a_pilot_that_accepts_and_never_begins_is_soon_given_nothing(the_w
     await the_world.add_pilot(slots=2)
     await the_world.sql("update pilot set sent_slots = 2")
     bound = 2 * LEASES_PER_SLOT + EXTRA
-    has: list[tuple[int, int]] = []
+    has: list[AttemptId] = []
     # Nor does it help to ask one matcher after the other, or one that has just begun.
     for asker in (Asker(the_world), Asker(the_world)):
         await asker.known.refresh()
@@ -100,7 +100,7 @@ async def test_a_pilot_that_accepts_and_never_begins_is_soon_given_nothing(the_w
     assert not await broken(the_world)
     asker.now += 1
     await the_world.report(start=(has[0],))
-    await the_world.report(finish=(result((JobId(has[0][0]), Epoch(has[0][1]))),))
+    await the_world.report(finish=(result(has[0]),))
     assert len(await asker.ask(50)) == 1 + AHEAD_PER_JOB
 
 

@@ -10,11 +10,11 @@ import pytest_asyncio
 
 from services.pilot_submitter.ce_endpoints import CeEndpoints
 from services.pilot_submitter.ce_health import HealthJudge
-from tests.services.world import Held, World, ids, pilot, result, user
+from tests.services.world import World, ids, pilot, result, user
 from wms.audit.auditor import audit
 from wms.auth.principal import Principal
 from wms.dispatch.local import LocalDispatcher
-from wms.ids import CommandId, JobId
+from wms.ids import AttemptId, CommandId, JobId
 from wms.job.reasons import Code
 from wms.matching.canary import OWNER
 from wms.messages import events, replies
@@ -48,7 +48,7 @@ class Place:
         await self._end(who, held, code)
         return ids(held)
 
-    async def _end(self, who: Principal, held: list[Held], code: Code) -> None:
+    async def _end(self, who: Principal, held: list[AttemptId], code: Code) -> None:
         if held:
             await self.world.report(who, accept=tuple(held))
             await self.world.report(who, start=tuple(held))

@@ -12,15 +12,15 @@ from tests.unit.matching.strategies import asks
 from wms.matching.closures import pairs
 from wms.matching.grouping import Requirements
 from wms.matching.limits import (
+    BlockingLimit,
     Count,
-    Held,
     LimitKey,
     LimitRule,
     LimitSet,
     StrictestLimit,
     admitted,
     after,
-    held,
+    blocking_limits,
     room,
     seconds_until_token,
     tokens,
@@ -68,7 +68,7 @@ def test_what_is_held_back_is_what_the_reference_says(
 ) -> None:
     limits = LimitSet(some)
     by_reference = reference.limited(*asked, some, running)
-    assert bool(held(*asked, limits, counted(limits, running))) is by_reference
+    assert bool(blocking_limits(*asked, limits, counted(limits, running))) is by_reference
     every = {key: Count() for key in limits.concerning(*asked)} | counted(limits, running)
     assert admitted([limits.concerning(*asked)], every) == [not by_reference]
 
@@ -82,7 +82,7 @@ def test_what_is_full_holds_back_the_same(some: list[LimitRule], running: list[P
     wanted, site, ce = asked
     full = limits.full(counts)
     here = full.get((site, ""), set()) | full.get((site, ce), set())
-    assert bool(here & pairs(wanted)) is bool(held(*asked, limits, counts))
+    assert bool(here & pairs(wanted)) is bool(blocking_limits(*asked, limits, counts))
 
 
 @settings(deadline=None, max_examples=300)
@@ -107,7 +107,7 @@ def test_reaching_one_limit_never_lifts_another() -> None:
     job = asks(tags=("t",))
     for full in ({"owner": 1}, {"tag": 1}, {"owner": 1, "tag": 1}):
         counts = {key: Count(full.get(key.attribute, 0)) for key in limits.concerning(job, "A", "x")}
-        assert len(held(job, "A", "x", limits, counts)) == len(full)
+        assert len(blocking_limits(job, "A", "x", limits, counts)) == len(full)
         assert admitted([limits.concerning(job, "A", "x")], counts) == [False]
 
 
@@ -175,12 +175,12 @@ def test_words_have_the_numbers() -> None:
         LimitKey("A", "x", "any", ""): Count(1200),
         LimitKey("A", "", "tag", "t"): Count(0, 0.0, 0.25),
     }
-    assert held(job, "A", "x", limits, counts) == [
-        Held("SITE_LIMIT", "owner=alice at A: 50 of 50 running"),
-        Held("MATCH_DELAY", "tag=t at A: 2 jobs a second, the next in 0.2 s"),
-        Held("CE_LIMIT", "all jobs at A/x: 1,200 of 1,000 running"),
+    assert blocking_limits(job, "A", "x", limits, counts) == [
+        BlockingLimit("SITE_LIMIT", "owner=alice at A: 50 of 50 running"),
+        BlockingLimit("MATCH_DELAY", "tag=t at A: 2 jobs a second, the next in 0.2 s"),
+        BlockingLimit("CE_LIMIT", "all jobs at A/x: 1,200 of 1,000 running"),
     ]
-    assert held(job, "B", "x", limits, counts) == []
+    assert blocking_limits(job, "B", "x", limits, counts) == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from wms.ids import CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
+from wms.ids import AttemptId, CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
 from wms.job.reasons import Code
 from wms.job.state import Event, State
 from wms.matching.grouping import Requirements
@@ -19,7 +19,7 @@ DESCRIPTION = msgspec.Raw(b'{"executable":"./sim","arguments":["--seed","7"],"ta
 SHA = "0f" * 32
 PILOT = PilotId("p-6f1d2c3b4a596877")
 JOB, EPOCH = JobId(1042), Epoch(3)
-HELD = (JOB, EPOCH)
+ATTEMPT_ID = AttemptId(JOB, EPOCH)
 ASKED: dict[str, Any] = {"query_id": "q-1", "client": "cli-7"}
 OFFERED_TO: dict[str, Any] = {"pilot_id": PILOT, "request_id": RequestId("r-1")}
 
@@ -436,14 +436,14 @@ FULL: dict[str, msgspec.Struct] = {
     "answer": site_inbox.Answer(
         pilot_id=PILOT,
         report_id=ReportId("rep-9"),
-        granted=(HELD,),
-        lost=((JobId(8), Epoch(1)),),
-        kill=((JobId(9), Epoch(2)),),
-        recorded=((JobId(10), Epoch(1)),),
+        granted=(ATTEMPT_ID,),
+        lost=(AttemptId(JobId(8), Epoch(1)),),
+        kill=(AttemptId(JobId(9), Epoch(2)),),
+        recorded=(AttemptId(JobId(10), Epoch(1)),),
         lease_seconds=120.0,
         drain=True,
     ),
-    "kill": site_inbox.Kill(pilot_id=PILOT, jobs=(HELD, (JobId(9), Epoch(2)))),
+    "kill": site_inbox.Kill(pilot_id=PILOT, jobs=(ATTEMPT_ID, AttemptId(JobId(9), Epoch(2)))),
     "peek": site_inbox.Peek(
         pilot_id=PILOT,
         job_id=JOB,
@@ -458,10 +458,10 @@ FULL: dict[str, msgspec.Struct] = {
     "report": reports.Report(
         report_id=ReportId("rep-9"),
         pilot_id=PILOT,
-        decline=((JobId(1), Epoch(1)),),
-        accept=((JobId(2), Epoch(1)),),
-        start=((JobId(3), Epoch(2)),),
-        renew=((JobId(4), Epoch(5)),),
+        decline=(AttemptId(JobId(1), Epoch(1)),),
+        accept=(AttemptId(JobId(2), Epoch(1)),),
+        start=(AttemptId(JobId(3), Epoch(2)),),
+        renew=(AttemptId(JobId(4), Epoch(5)),),
         finish=(RESULT,),
         state="draining",
         slots=8,

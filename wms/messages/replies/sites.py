@@ -20,7 +20,7 @@ from wms.bounds import (
 )
 from wms.messages.replies.bounds import Lines, Many, Position
 
-Held: TypeAlias = Literal[
+Hindrance: TypeAlias = Literal[
     "", "NO_DEMAND", "LIMIT", "NO_ROOM", "CAP", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"
 ]
 """What kept more pilots from being sent; empty where nothing did."""
@@ -120,7 +120,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """Pilots sent for them."""
     elsewhere: Total
     """Jobs that pilots elsewhere take up, or new ones anywhere."""
-    held: Held
+    held: Hindrance
     why: LongText
 
 

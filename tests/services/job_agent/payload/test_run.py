@@ -16,7 +16,7 @@ from services.job_agent.payload.output_capture import Chunk
 from services.job_agent.payload.run import Payload, PayloadOutcome, Workplace
 from tests.services.job_agent.payload.processes import ISOLATIONS
 from tests.waiting import eventually
-from wms.ids import Epoch, JobId, PilotId, SiteName
+from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code
 from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.transfer import SandboxStore, download, open_store, upload
@@ -312,11 +312,11 @@ async def test_what_no_pattern_chose_is_named(new: New, store: SandboxStore) -> 
     payload = new("sh", "-c", script, input_sandbox=(ref,), output_sandbox=("kept",))
     outcome = await payload.run()
     assert (sorted(outcome.left.names), outcome.left.count) == (["changed.dat", "d/more", "result.txt"], 3)
-    text = result_of((JobId(1), Epoch(1)), outcome).text
+    text = result_of(AttemptId(JobId(1), Epoch(1)), outcome).text
     assert text.startswith("3 files left behind: ")
     assert text.endswith("(--output '**' keeps them all)")
     outcome = await new("sh", "-c", script, output_sandbox=("**",)).run()
-    assert (outcome.left.count, result_of((JobId(1), Epoch(1)), outcome).text) == (0, "")
+    assert (outcome.left.count, result_of(AttemptId(JobId(1), Epoch(1)), outcome).text) == (0, "")
 
 
 async def test_a_file_with_the_name_of_what_was_printed_is_told(
