@@ -39,7 +39,7 @@ def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> i
 
 def _patience(common: Common) -> float:
     """Return how long to wait for a broker: hardly, where it is known that nobody keeps the system up."""
-    from wms.client.client import CONNECT_SECONDS
+    from wms.client.query_client import CONNECT_SECONDS
     from wms.client.settings import data_directory
     from wms.embedded.lock import holder
     from wms.embedded.supervisor import LOCK_FILE

@@ -4,7 +4,8 @@ Each distinct set of files becomes one archive in the sandbox store. The sweep s
 `wms_input`, names the archive of each job.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,10 +15,12 @@ from wms.client.files import members
 from wms.errors import Rejected
 from wms.jobdesc.array import INDEX, PLACEHOLDER, as_value, filler, is_array, jobs_in
 from wms.jobdesc.description import JobDescription, SandboxRef
+from wms.transfer import SandboxStore, upload
 
 PARAMETER = "wms_input"
 ARCHIVES_LIMIT = 20_000
 BYTES_LIMIT = 20 * 1024**3
+UPLOADS_AT_ONCE = 4
 
 Members: TypeAlias = dict[str, Path]
 """Files to pack, by their names in the archive."""
@@ -63,6 +66,24 @@ def archives(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], Members]
     return packed
 
 
+async def upload_archives(
+    store: SandboxStore, paths: Iterable[tuple[str, ...]], progress: Progress | None
+) -> dict[tuple[str, ...], SandboxRef]:
+    """Upload an archive for each distinct tuple of paths, each once; Rejected as by `archives`."""
+    packed = await asyncio.to_thread(archives, paths)
+    gate = asyncio.Semaphore(UPLOADS_AT_ONCE)
+    refs = dict[tuple[str, ...], SandboxRef]()
+
+    async def one(key: tuple[str, ...], files: Members) -> None:
+        async with gate:
+            refs[key] = await upload(store, files)
+        if progress is not None:
+            progress(len(refs), len(packed))
+
+    await asyncio.gather(*(one(*each) for each in packed.items()))
+    return refs
+
+
 def with_archives(description: JobDescription, refs: Sequence[SandboxRef]) -> JobDescription:
     """Return the description with one archive for each job, in the order of the jobs."""
     if PARAMETER in description.parameters:
@@ -74,10 +95,3 @@ def with_archives(description: JobDescription, refs: Sequence[SandboxRef]) -> Jo
         parameters={**description.parameters, PARAMETER: tuple(map(as_value, refs))},
         input_parameters=(*description.input_parameters, PARAMETER),
     )
-
-
-def by_job(
-    paths: Sequence[tuple[str, ...]], refs: Mapping[tuple[str, ...], SandboxRef]
-) -> tuple[SandboxRef, ...]:
-    """Return the archive of each job."""
-    return tuple(refs[each] for each in paths)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 
+import msgspec
+
 from wms.errors import Rejected, shown
 from wms.ids import joined
 from wms.job.state import ENDED, State
@@ -74,6 +76,11 @@ def states(names: Iterable[str]) -> tuple[State, ...]:
     for name in (part.strip() for word in names for part in word.split(",") if part.strip()):
         chosen |= _states(name)
     return tuple(state for state in State if state in chosen)
+
+
+def normalised(selector: Selector) -> Selector:
+    """Return the selector with its ranges of ids in order, those that touch or overlap made one."""
+    return msgspec.structs.replace(selector, ids=joined(selector.ids))
 
 
 def in_words(found: Ranges) -> str:

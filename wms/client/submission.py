@@ -1,5 +1,6 @@
 """How descriptions become messages: few enough and small enough for one, each with an id of its own made from the user's."""
 
+import uuid
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -93,6 +94,11 @@ def _problems(description: JobDescription, raw: bytes, place: str) -> Sequence[P
     if not found:
         _kinds.remember(told)
     return found
+
+
+def new_id() -> str:
+    """Return an id for a request whose caller gave none."""
+    return uuid.uuid4().hex
 
 
 def check_id(command_id: str) -> None:

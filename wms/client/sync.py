@@ -28,9 +28,9 @@ from wms.client import (
     Unavailable,
     select,
 )
-from wms.client.client import TIMEOUT_SECONDS
 from wms.client.client import Client as AsyncClient
 from wms.client.credential import UserCredential
+from wms.client.query_client import TIMEOUT_SECONDS
 
 __all__ = [
     "ENDED",

@@ -1,13 +1,13 @@
 """Watching jobs: their states as they change, until all have ended."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, Callable
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from msgspec.structs import replace
 
 from wms.client.job_events import JobEvents
+from wms.client.query_client import Counts, QueryClient
 from wms.client.selector import RANGES_LIMIT
 from wms.errors import Rejected, Unavailable
 from wms.ids import joined
@@ -17,6 +17,8 @@ from wms.messages.replies import JobLine
 
 PAUSES = (0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 """Between looks while events cannot be read; the last one repeats."""
+COUNT_SECONDS = (0.2, 2.0)
+"""Between looks at the counts: the first pause, and the longest."""
 QUIET_SECONDS = 10.0
 """Without an event, jobs are looked at all the same."""
 LEAST_PAUSE = 0.05
@@ -25,20 +27,15 @@ LONG_OVERLAP = timedelta(seconds=120)
 """Of transactions that took long, the times of their changes are older than the look that does not see them."""
 
 
-class Looks(Protocol):
-    """What a watch needs of a client."""
-
-    def jobs(self, selector: Selector) -> AsyncIterator[JobLine]:
-        """Go through the selected jobs."""
-
-
 class JobWatch:
     """Goes through the states of the selected jobs: first as they are, then each change, until all have ended.
 
     A job that moves twice between two looks is told once, as it is then. `timeout` in seconds; None waits for ever.
     """
 
-    def __init__(self, client: Looks, events: JobEvents, selector: Selector, timeout: float | None) -> None:
+    def __init__(
+        self, client: QueryClient, events: JobEvents, selector: Selector, timeout: float | None
+    ) -> None:
         self._client = client
         self._events = events
         self._selector = selector
@@ -85,7 +82,7 @@ class JobWatch:
         return pause if deadline is None else max(0.0, min(pause, deadline - now))
 
 
-async def pinned(client: Looks, selector: Selector) -> Selector:
+async def pinned(client: QueryClient, selector: Selector) -> Selector:
     """Return a selector of the ids that are selected now, where what it names may change while the jobs are watched."""
     if not (selector.states or selector.site or selector.changed_since):
         return selector
@@ -97,3 +94,35 @@ async def pinned(client: Looks, selector: Selector) -> Selector:
             "watch by group, name or submission",
         )
     return Selector(ids=ids)
+
+
+async def counts_at_end(
+    client: QueryClient,
+    selector: Selector,
+    progress: Callable[[Counts], None] | None,
+    timeout: float | None,
+) -> Counts:
+    """Look at the counts of the selected jobs until all have ended. Raises Unavailable if the time is over first."""
+    loop = asyncio.get_running_loop()
+    deadline = None if timeout is None else loop.time() + timeout
+    pause = COUNT_SECONDS[0]
+    while True:
+        counts = await _patient_counts(client, selector, deadline)
+        if progress is not None:
+            progress(counts)
+        left = sum(count for state, count in counts.items() if state not in ENDED)
+        if not left:
+            return counts
+        if deadline is not None and loop.time() + pause > deadline:
+            raise Unavailable(f"{left:,} jobs have not ended within {timeout:g} s")
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, COUNT_SECONDS[1])
+
+
+async def _patient_counts(client: QueryClient, selector: Selector, deadline: float | None) -> Counts:
+    while True:
+        try:
+            return await client.counts(selector)
+        except Unavailable:
+            if deadline is not None and asyncio.get_running_loop().time() > deadline:
+                raise

@@ -1,0 +1,275 @@
+"""A client that only asks: about jobs, sites, queues and pilots, and what holds of shares and limits."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Literal, Self, TypeAlias, TypeVar
+
+import msgspec
+
+from wms.client.credential import TokenFile, UserCredential
+from wms.client.exchange import Exchange
+from wms.client.job_description import description_of
+from wms.client.selector import normalised
+from wms.client.settings import ClientSettings, read_settings
+from wms.client.submission import new_id
+from wms.errors import Rejected
+from wms.job.state import State
+from wms.jobdesc.description import JobDescription
+from wms.messages import queries as asked
+from wms.messages import replies
+from wms.messages.commands import Selector
+from wms.runtime import clock
+
+A = TypeVar("A", bound=msgspec.Struct)
+P = TypeVar(
+    "P",
+    replies.Queues,
+    replies.Sites,
+    replies.Plans,
+    replies.Pilots,
+    replies.Shares,
+    replies.LimitList,
+    replies.PilotOrders,
+)
+Counts: TypeAlias = dict[str, int]
+
+CONNECT_SECONDS = 15.0
+TIMEOUT_SECONDS = 30.0
+PAGES_LIMIT = 1_000
+FETCHES_AT_ONCE = 8
+DESCRIPTIONS_LIMIT = 1_000
+SWEEPS_PAGE = 50
+"""Counting the jobs of many large sweeps takes its time."""
+
+
+class QueryClient:
+    """A user's connection to the system, with the calls that change nothing. `Client` adds those that change something."""
+
+    def __init__(self, settings: ClientSettings, exchange: Exchange, timeout: float) -> None:
+        self.settings = settings
+        self.timeout = timeout
+        self._exchange = exchange
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls,
+        settings: ClientSettings | Path | None = None,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        patience: float = CONNECT_SECONDS,
+    ) -> AsyncIterator[Self]:
+        """Connect to the system of these settings, or of a data directory, or of the usual place.
+
+        A broker that does not answer is waited for, `patience` seconds long, since it may just be starting again.
+
+        Rejected: no system is set up there, or the token is missing or has expired. Unavailable: no broker answers.
+        """
+        if not isinstance(settings, ClientSettings):
+            settings = read_settings(settings)
+        exchange = Exchange(settings.kafka, TokenFile(Path(settings.auth.token_file)))
+        await exchange.open(min(timeout, patience))
+        try:
+            yield cls(settings, exchange, timeout)
+        finally:
+            await exchange.close()
+
+    def credential(self) -> UserCredential:
+        """Return the token in use and what it says; Rejected when it has expired."""
+        return TokenFile(Path(self.settings.auth.token_file)).read(clock.timestamp())
+
+    # --- jobs ---------------------------------------------------------------------------------------------------------
+
+    async def jobs(
+        self, selector: Selector, *, newest: bool = False, limit: int | None = None, alone: bool = False
+    ) -> AsyncIterator[replies.JobLine]:
+        """Go through the selected jobs by ascending id (`newest`: descending), at most `limit` of them.
+
+        They are fetched page by page, so that any number of jobs can be gone through. `alone`: only those of no sweep.
+        """
+        after: int | None = None
+        left = limit
+        while left is None or left > 0:
+            size = asked.PAGE_LIMIT if left is None else min(left, asked.PAGE_LIMIT)
+            page = await self._list(selector, after, newest=newest, size=size, alone=alone)
+            for job in page.jobs:
+                yield job
+            if page.after is None:
+                return
+            after = page.after
+            left = None if left is None else left - len(page.jobs)
+
+    async def sweeps(
+        self,
+        *,
+        owner: str | None = None,
+        states: Sequence[State] = (),
+        newest: bool = False,
+        limit: int | None = None,
+        group: str | None = None,
+        since: datetime | None = None,
+    ) -> AsyncIterator[replies.SweepLine]:
+        """Go through the sweeps that have a job in one of the states, likewise, each with its jobs by state."""
+        after: int | None = None
+        left = limit
+        while left is None or left > 0:
+            size = SWEEPS_PAGE if left is None else min(left, SWEEPS_PAGE)
+            query = asked.ListSweeps(
+                query_id=new_id(),
+                client=self._exchange.client,
+                owner=owner,
+                states=tuple(states),
+                after=after,
+                newest=newest,
+                limit=size,
+                job_group=group,
+                changed_since=since,
+            )
+            page = await self._ask(query, replies.SweepPage)
+            for sweep in page.sweeps:
+                yield sweep
+            if page.after is None:
+                return
+            after = page.after
+            left = None if left is None else left - len(page.sweeps)
+
+    async def counts(self, selector: Selector) -> Counts:
+        """Return how many of the selected jobs are in each state."""
+        query_id = new_id()
+        query = asked.CountJobs(
+            query_id=query_id, client=self._exchange.client, selector=normalised(selector)
+        )
+        return (await self._ask(query, replies.JobCounts)).counts
+
+    async def reasons(self, selector: Selector) -> dict[str, Counts]:
+        """Return for which reasons the selected jobs are in their states: by state and reason, how many."""
+        query = asked.CountJobs(
+            query_id=new_id(), client=self._exchange.client, selector=normalised(selector), by_reason=True
+        )
+        return (await self._ask(query, replies.JobCounts)).reasons
+
+    async def show(self, job_id: int) -> replies.JobDetail:
+        """Return one job whole: description, attempts, history with reasons."""
+        query = asked.ShowJob(query_id=new_id(), client=self._exchange.client, job_id=job_id)
+        return await self._ask(query, replies.JobDetail)
+
+    async def descriptions(self, selector: Selector) -> list[JobDescription]:
+        """Return what the selected jobs are, each as the description of one job: what submits another like it.
+
+        Rejected: there are none, or more than a thousand.
+        """
+        found = [job.job_id async for job in self.jobs(selector, limit=DESCRIPTIONS_LIMIT + 1)]
+        if not found:
+            raise Rejected("NO_SUCH_JOB", "there is no such job", "`wms jobs` lists yours")
+        if len(found) > DESCRIPTIONS_LIMIT:
+            message = f"these are more than {DESCRIPTIONS_LIMIT:,} jobs"
+            raise Rejected("TOO_MANY_JOBS", message, "name fewer, or submit their sweep anew")
+        gate = asyncio.Semaphore(FETCHES_AT_ONCE)
+
+        async def one(job_id: int) -> JobDescription:
+            async with gate:
+                return description_of(await self.show(job_id))
+
+        return list(await asyncio.gather(*map(one, found)))
+
+    async def why(self, job_id: int) -> replies.JobWhy:
+        """Return why the job is where it is, and which requirement keeps a waiting one from each computing element."""
+        query = asked.WhyJob(query_id=new_id(), client=self._exchange.client, job_id=job_id)
+        return await self._ask(query, replies.JobWhy)
+
+    async def peek(
+        self,
+        job_id: int,
+        stream: Literal["stdout", "stderr"] = "stdout",
+        *,
+        offset: int | None = None,
+        limit: int = 16_384,
+    ) -> replies.JobOutput:
+        """Return what the job has printed: at most `limit` bytes from `offset` on, or the last ones."""
+        query = asked.PeekJob(
+            query_id=new_id(),
+            client=self._exchange.client,
+            job_id=job_id,
+            stream=stream,
+            offset=offset,
+            limit=limit,
+        )
+        return await self._ask(query, replies.JobOutput)
+
+    async def queues(self) -> tuple[replies.QueueLine, ...]:
+        """Return the task queues with waiting jobs, fullest first."""
+        pages = await self._pages(asked.ListQueues, replies.Queues)
+        return tuple(each for page in pages for each in page.queues)
+
+    async def sites(self) -> tuple[replies.SiteLine, ...]:
+        """Return the computing elements that advertise themselves."""
+        pages = await self._pages(asked.ListSites, replies.Sites)
+        return tuple(each for page in pages for each in page.sites)
+
+    async def site(self, site: str, ce: str = "") -> replies.SiteDetail:
+        """Return a site, or one element of it: how it is, how it came so, its canaries, what the planner decides of it."""
+        query = asked.ShowSite(query_id=new_id(), client=self._exchange.client, site=site, ce=ce)
+        return await self._ask(query, replies.SiteDetail)
+
+    async def plans(self) -> tuple[replies.PlanLine, ...]:
+        """Return what the planner of pilots last decided of each computing element, and why."""
+        pages = await self._pages(asked.ListPlans, replies.Plans)
+        return tuple(each for page in pages for each in page.plans)
+
+    async def pilots(self, *, ended: bool = False) -> tuple[replies.PilotLine, ...]:
+        """Return the pilots, the living first; with `ended` the others too."""
+        pages = await self._pages(partial(asked.ListPilots, ended=ended), replies.Pilots)
+        return tuple(each for page in pages for each in page.pilots)
+
+    async def pilot(self, pilot_id: str) -> replies.PilotDetail:
+        """Return a pilot whole, with what it printed if that was fetched. Raises Rejected for one that is not, or not yours to see."""
+        query = asked.ShowPilot(query_id=new_id(), client=self._exchange.client, pilot_id=pilot_id)
+        return await self._ask(query, replies.PilotDetail)
+
+    async def pilot_orders(self) -> tuple[replies.PilotOrderLine, ...]:
+        """Return your orders for private pilots, the newest first; of administrators also others'."""
+        pages = await self._pages(asked.ListPilotOrders, replies.PilotOrders)
+        return tuple(each for page in pages for each in page.orders)
+
+    async def shares(self) -> tuple[replies.ShareLine, ...]:
+        """Return what the groups of your VO are entitled to, of all VOs if you administer them, and how they stand."""
+        pages = await self._pages(asked.ListShares, replies.Shares)
+        return tuple(each for page in pages for each in page.shares)
+
+    async def limits(self) -> replies.LimitList:
+        """Return which limits hold, and how far what they count is."""
+        first, *others = await self._pages(asked.ListLimits, replies.LimitList)
+        limits = (*first.limits, *(each for page in others for each in page.limits))
+        counts = (*first.counts, *(each for page in others for each in page.counts))
+        return msgspec.structs.replace(first, limits=limits, counts=counts, after=None)
+
+    async def _ask(self, query: asked.Query, answer: type[A]) -> A:
+        return await self._exchange.ask(asked.TOPIC, query.query_id, query, answer, self.timeout)
+
+    async def _pages(self, query: Callable[..., asked.PagedQuery], answer: type[P]) -> list[P]:
+        """Return all pages of a list, at most PAGES_LIMIT of them."""
+        pages: list[P] = []
+        after: int | None = 0
+        while after is not None and len(pages) < PAGES_LIMIT:
+            asking = query(query_id=new_id(), client=self._exchange.client, after=after)
+            pages.append(await self._ask(asking, answer))
+            after = pages[-1].after
+        return pages
+
+    async def _list(
+        self, selector: Selector, after: int | None, *, newest: bool, size: int, alone: bool
+    ) -> replies.JobPage:
+        query = asked.ListJobs(
+            query_id=new_id(),
+            client=self._exchange.client,
+            selector=normalised(selector),
+            after=after,
+            newest=newest,
+            limit=size,
+            alone=alone,
+        )
+        return await self._ask(query, replies.JobPage)

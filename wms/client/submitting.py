@@ -1,0 +1,76 @@
+"""Sends a submission: long lists of parameters first, then its parts, and one answer for all of them."""
+
+from collections.abc import Sequence
+
+from wms.client.exchange import Exchange
+from wms.client.submission import Submission, messages, rehearsals
+from wms.errors import Rejected, Unavailable, WmsError
+from wms.ids import joined
+from wms.jobdesc.description import JobDescription
+from wms.messages import commands as ordered
+from wms.messages import replies
+
+
+async def submit(
+    exchange: Exchange,
+    timeout: float,
+    jobs: Sequence[JobDescription],
+    submission_id: str,
+    *,
+    strict: bool,
+    hold: bool,
+) -> Submission:
+    """Submit jobs. Raises what refuses a part, with how much of the submission was taken."""
+    whole = messages(jobs, submission_id, exchange.client, strict=strict, hold=hold)
+    await _keep_values(exchange, timeout, whole.values, submission_id)
+    parts = whole.submits
+    if strict and len(parts) > 1:
+        # Each is taken or refused by itself: that none is refused is to be known before one is taken.
+        for answer in await _ask_parts(exchange, timeout, rehearsals(parts)):
+            if isinstance(answer, WmsError):
+                raise answer
+    answers = await _ask_parts(exchange, timeout, parts)
+    taken = [answer for answer in answers if isinstance(answer, replies.Submitted)]
+    for answer in answers:
+        if isinstance(answer, WmsError):
+            raise _partly(answer, submission_id, taken, len(parts))
+    return Submission(
+        id=submission_id,
+        ids=tuple(each for answer in taken for each in answer.ids),
+        repeated=all(answer.repeated for answer in taken),
+        warnings=tuple(dict.fromkeys(warning for answer in taken for warning in answer.warnings)),
+        foreseen=tuple(each for answer in taken for each in answer.foreseen),
+    )
+
+
+async def _keep_values(
+    exchange: Exchange, timeout: float, values: Sequence[ordered.AddChunks], submission_id: str
+) -> None:
+    asked_for = [(part.command_id, part) for part in values]
+    for answer in await exchange.ask_all(
+        ordered.TOPIC, asked_for, replies.ValuesKept, timeout, in_order=False
+    ):
+        if isinstance(answer, WmsError):
+            raise _partly(answer, submission_id, [], 1)
+
+
+async def _ask_parts(
+    exchange: Exchange, timeout: float, parts: Sequence[ordered.Submit]
+) -> Sequence[replies.Submitted | WmsError]:
+    asked_for = [(part.command_id, part) for part in parts]
+    return await exchange.ask_all(ordered.TOPIC, asked_for, replies.Submitted, timeout)
+
+
+def _partly(
+    fault: WmsError, submission_id: str, taken: Sequence[replies.Submitted], parts: int
+) -> Rejected | Unavailable:
+    """Return the fault with what became of the rest of the submission."""
+    ids = joined(each for answer in taken for each in answer.ids)
+    count = sum(high - low + 1 for low, high in ids)
+    so_far = f"; {len(taken)} of {parts} parts were taken, {count:,} jobs" if parts > 1 else ""
+    if isinstance(fault, Rejected):
+        remedy = fault.remedy if parts == 1 else f"{fault.remedy or 'mend it'}; the rest stays submitted"
+        return Rejected(fault.code, fault.message + so_far, remedy, fault.details)
+    return Unavailable(
+        f"{fault}{so_far}; the same submission with the id {submission_id} submits nothing twice"
+    )
