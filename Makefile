@@ -26,12 +26,13 @@ $(STAMP): requirements.lock pyproject.toml
 run: setup ## start a whole system, run a real workload through it, verify the result
 	$(BIN)/wms demo
 
-check: setup ## format, lint, types, import contracts, generated pages
+check: setup ## format, lint, types, import contracts, generated pages, figures of the code
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m docs.generate --check
+	$(BIN)/python -m tests.figures
 
 format: setup ## let the formatter and the linter mend what they can
 	$(BIN)/ruff format .
