@@ -35,6 +35,14 @@ class AttemptId(NamedTuple):
     epoch: Epoch
 
 
+class Identity(NamedTuple):
+    """Who acts, and whose a job is: an owner in a group of a VO."""
+
+    owner: str
+    group: str
+    vo: str
+
+
 SLUG_LIMIT = 80
 _HASH_DIGITS = 12
 _PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")

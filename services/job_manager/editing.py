@@ -11,7 +11,7 @@ from wms.auth.principal import Principal
 from wms.db import description, task_queue
 from wms.db.database import Transaction
 from wms.db.description import Requeued, Stored
-from wms.ids import JobId, TaskQueueId
+from wms.ids import Identity, JobId, TaskQueueId
 from wms.job.job import Job, Steps
 from wms.job.state import State
 from wms.jobdesc.changes import Changes, changed, in_words, read_changes
@@ -100,9 +100,9 @@ class Editing:
         return predecessors_of(JobDescription(executable="-", **named)) or Predecessors(())
 
     def _outcome(self, found: Job, stored: Stored, required: Mapping[TaskQueueId, Requirements]) -> _Outcome:
-        mine = (found.owner, found.owner_group, found.vo)
+        mine = Identity(found.owner, found.owner_group, found.vo)
         principal = self._principal
-        if self._changes.get("input_sandbox") and mine != (principal.owner, principal.group, principal.vo):
+        if self._changes.get("input_sandbox") and mine != principal.identity:
             return _Outcome(refused="only its owner may send it other files")
         if self._moves_after and found.state is not State.HELD:
             return _Outcome(refused="what it starts after changes only while it is held: hold it first")

@@ -6,10 +6,9 @@ from wms.bounded_cache import BoundedCache
 from wms.db import task_queue, usage
 from wms.db.attempt import AttemptEnd
 from wms.db.database import Transaction
-from wms.ids import TaskQueueId
+from wms.ids import Identity, TaskQueueId
 from wms.job.job import Job
 from wms.matching.grouping import processors_needed
-from wms.matching.usage import Owner
 
 HOUR = 3_600.0
 _REMEMBERED = 100_000
@@ -28,9 +27,9 @@ class UsageAccounting:
             return
         used = [(job, end.usage.wall_seconds) for job, end in ended if end.usage is not None]
         processors = await self._processors_of(tx, {job.tq_id for job, _ in used})
-        sums: dict[Owner, float] = {}
+        sums: dict[Identity, float] = {}
         for job, seconds in used:
-            owner = (job.vo, job.owner_group, job.owner)
+            owner = Identity(job.owner, job.owner_group, job.vo)
             sums[owner] = sums.get(owner, 0.0) + seconds * processors[job.tq_id]
         await usage.charge(tx, sums, self._half_life_seconds)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from wms.bounds import GivenName, Name, NameSet, PilotName, Timestamp
+from wms.ids import Identity
 
 Kind: TypeAlias = Literal["user", "service", "pilot", "site"]
 
@@ -65,3 +66,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     token_id: Name
     expires_at: Timestamp
     """Seconds since 1970."""
+
+    @property
+    def identity(self) -> Identity:
+        """Whose the jobs are that it submits."""
+        return Identity(self.owner, self.group, self.vo)

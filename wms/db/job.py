@@ -14,7 +14,7 @@ from wms.db.array import joined
 from wms.db.columns import sparse
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.ids import Epoch, JobId, PilotId, RequestId, TaskQueueId
+from wms.ids import Epoch, Identity, JobId, PilotId, RequestId, TaskQueueId
 from wms.job.job import Job, Step, Steps, Stop, StopOrder
 from wms.job.reasons import Code
 from wms.job.state import AT_A_PILOT, Event, State
@@ -113,10 +113,10 @@ _BORN = (
 )  # fmt: skip
 
 
-async def insert(tx: Transaction, owner: tuple[str, str, str], jobs: Sequence[NewJob]) -> None:
-    """Insert jobs of (owner, group, VO). Received, they wait at once: their rows themselves tell these two moves."""
+async def insert(tx: Transaction, identity: Identity, jobs: Sequence[NewJob]) -> None:
+    """Insert jobs of one owner. Received, they wait at once: their rows themselves tell these two moves."""
     rows = [
-        (each.job_id, each.job_id, each.tq_id, *owner, each.name, each.user_priority, each.max_attempts,
+        (each.job_id, each.job_id, each.tq_id, *identity, each.name, each.user_priority, each.max_attempts,
          State.WAITING, 2, Code.QUEUED, each.job_group)
         for each in jobs
     ]  # fmt: skip
@@ -124,10 +124,15 @@ async def insert(tx: Transaction, owner: tuple[str, str, str], jobs: Sequence[Ne
         await tx.copy("job", _BORN, rows)
 
 
-async def tell_queued(tx: Transaction, first: JobId, count: int, owner: tuple[str, str, str]) -> None:
+async def tell_queued(tx: Transaction, first: JobId, count: int, identity: Identity) -> None:
     """Tell everybody of jobs that were just inserted."""
     fact = events.JobsQueued(
-        first=first, count=count, at=await tx.now(), owner=owner[0], owner_group=owner[1], vo=owner[2]
+        first=first,
+        count=count,
+        at=await tx.now(),
+        owner=identity.owner,
+        owner_group=identity.group,
+        vo=identity.vo,
     )
     tx.send(events.TOPIC, str(first), fact)
 

@@ -10,7 +10,7 @@ import msgspec
 from wms.auth.policy import Scope
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.ids import CommandId, JobId, TaskQueueId
+from wms.ids import CommandId, Identity, JobId, TaskQueueId
 from wms.job.state import State
 from wms.jobdesc.array import CHUNK, in_chunks
 
@@ -37,8 +37,8 @@ class NewSweep(msgspec.Struct, frozen=True, kw_only=True):
     job_group: str = ""
 
 
-async def insert(tx: Transaction, owner: tuple[str, str, str], sweeps: Sequence[NewSweep]) -> None:
-    """Insert sweeps of (owner, group, VO), all of their jobs Waiting; the cost does not depend on how many these are."""
+async def insert(tx: Transaction, identity: Identity, sweeps: Sequence[NewSweep]) -> None:
+    """Insert sweeps of one owner, all of their jobs Waiting; the cost does not depend on how many these are."""
     if not sweeps:
         return
     await tx.execute(
@@ -51,7 +51,7 @@ async def insert(tx: Transaction, owner: tuple[str, str, str], sweeps: Sequence[
         [each.user_priority for each in sweeps],
         [each.max_attempts for each in sweeps],
         [msgspec.json.encode(list(each.parameters)).decode() for each in sweeps],
-        *owner,
+        *identity,
         [each.job_group for each in sweeps],
     )
     await _insert_parameters(

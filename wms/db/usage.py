@@ -4,19 +4,19 @@ from collections.abc import Mapping
 
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.matching.usage import Owner
+from wms.ids import Identity
 
 SQL = load(__file__)
 
 
-async def charge(tx: Transaction, slot_seconds: Mapping[Owner, float], half_life_seconds: float) -> None:
+async def charge(tx: Transaction, slot_seconds: Mapping[Identity, float], half_life_seconds: float) -> None:
     """Add what attempts took that end in this transaction."""
     if slot_seconds:
-        vos, groups, owners = (list(column) for column in zip(*slot_seconds, strict=True))
+        owners, groups, vos = (list(column) for column in zip(*slot_seconds, strict=True))
         await tx.execute(SQL["charge"], vos, groups, owners, list(slot_seconds.values()), half_life_seconds)
 
 
-async def read(tx: Transaction, half_life_seconds: float) -> dict[Owner, float]:
+async def read(tx: Transaction, half_life_seconds: float) -> dict[Identity, float]:
     """Return by owner the seconds that are left by now."""
     rows = await tx.fetch(SQL["read"], half_life_seconds)
-    return {(row["vo"], row["owner_group"], row["owner"]): row["slot_seconds"] for row in rows}
+    return {Identity(row["owner"], row["owner_group"], row["vo"]): row["slot_seconds"] for row in rows}

@@ -11,12 +11,9 @@ are; an entity alone has both parts whole, and its share as it is.
 """
 
 from collections.abc import Collection, Mapping
-from typing import TypeAlias
 
+from wms.ids import Identity
 from wms.matching.shares import GroupShare, VoGroup
-
-Owner: TypeAlias = tuple[str, str, str]
-"""VO, group, owner."""
 
 STRONGEST = 10.0
 
@@ -31,7 +28,7 @@ def factor(target: float, used: float) -> float:
 def factors(
     waiting: Mapping[VoGroup, Collection[str]],
     shares: Mapping[VoGroup, GroupShare],
-    used: Mapping[Owner, float],
+    used: Mapping[Identity, float],
 ) -> dict[VoGroup, dict[str, float]]:
     """Return by what the shares of groups count, for each of their owners with waiting jobs.
 
@@ -55,23 +52,24 @@ def factors(
 def _entities(
     groups: Mapping[VoGroup, Collection[str]],
     shares: Mapping[VoGroup, GroupShare],
-    used: Mapping[Owner, float],
-) -> dict[Owner, tuple[float, float]]:
+    used: Mapping[Identity, float],
+) -> dict[Identity, tuple[float, float]]:
     """Return of each entity its share, and what it has used."""
     of_groups: dict[VoGroup, float] = {}
-    for (vo, group, _), seconds in used.items():
+    for (_, group, vo), seconds in used.items():
         of_groups[vo, group] = of_groups.get((vo, group), 0.0) + seconds
-    entities: dict[Owner, tuple[float, float]] = {}
+    entities: dict[Identity, tuple[float, float]] = {}
     for (vo, name), owners in groups.items():
         share = shares.get((vo, name)) or GroupShare()
         for owner in owners:
             if share.job_sharing:
-                entities[vo, name, ""] = (share.job_share, of_groups.get((vo, name), 0.0))
+                entities[Identity("", name, vo)] = (share.job_share, of_groups.get((vo, name), 0.0))
             else:
-                entities[vo, name, owner] = (share.job_share / len(owners), used.get((vo, name, owner), 0.0))
+                identity = Identity(owner, name, vo)
+                entities[identity] = (share.job_share / len(owners), used.get(identity, 0.0))
     return entities
 
 
-def _entity(group: VoGroup, owner: str, shares: Mapping[VoGroup, GroupShare]) -> Owner:
+def _entity(group: VoGroup, owner: str, shares: Mapping[VoGroup, GroupShare]) -> Identity:
     share = shares.get(group) or GroupShare()
-    return group[0], group[1], "" if share.job_sharing else owner
+    return Identity("" if share.job_sharing else owner, group[1], group[0])

@@ -7,18 +7,16 @@ together get at most half of the pilots that the system may have, so that idle o
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from wms.ids import Identity
 from wms.matching.shares import VoGroup
 from wms.provisioning.demand import Avoided
 from wms.provisioning.health import Place
 from wms.provisioning.plan import Caps, PilotSupply, room_of
 from wms.site import ComputingElement, PilotOwner, private
-
-Whose: TypeAlias = tuple[str, str, str]
-"""VO, group and owner."""
 
 
 class PilotOrder(Struct, frozen=True, kw_only=True):
@@ -102,10 +100,10 @@ class _Allocating:
         for each in pilots:
             self.there.setdefault((each.site, each.ce), []).append(each)
         self.going: Counter[Place] = Counter()
-        self.owned: Counter[Whose] = Counter()
+        self.owned: Counter[Identity] = Counter()
         for each in pilots:
             if each.resource and not each.resource.generic:
-                self.owned[each.vo, each.resource.owner_group, each.resource.owner] += _count(each)
+                self.owned[Identity(each.resource.owner, each.resource.owner_group, each.vo)] += _count(each)
         alive = sum(map(_count, pilots))
         self.cap = caps.orders
         if caps.pilots:
@@ -163,8 +161,8 @@ def _count(pilots: PilotSupply) -> int:
     return pilots.submitted + pilots.waiting + pilots.running
 
 
-def _whose(order: PilotOrder) -> Whose:
-    return order.vo, order.owner_group, order.pilot_owner.owner
+def _whose(order: PilotOrder) -> Identity:
+    return Identity(order.pilot_owner.owner, order.owner_group, order.vo)
 
 
 def _is_named(order: PilotOrder, element: ComputingElement) -> bool:

@@ -14,7 +14,8 @@ from wms.auth.token import Claims, mint
 from wms.client import Client, ClientSettings, Rejected, Submission
 from wms.client.settings import TokenSettings
 from wms.files import write_secret
-from wms.replay.plan import Identity, Planned
+from wms.ids import Identity
+from wms.replay.plan import Planned
 from wms.runtime import clock
 
 OPEN_AT_ONCE = 32

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from wms.ids import Identity
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.validation import YEAR
 from wms.replay.swf import Trace, TraceJob
@@ -18,14 +19,6 @@ TAG = "trace-replay"
 CE = "trace"
 DEFAULT_CPU_TIME = 86_400
 MAX_CPU_TIME = 864_000
-
-
-class Identity(msgspec.Struct, frozen=True, order=True):
-    """Whose jobs they are."""
-
-    owner: str
-    group: str
-    vo: str
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):

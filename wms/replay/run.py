@@ -12,11 +12,11 @@ from wms.bus.kafka import HEADER, Kafka
 from wms.client import ENDED, Client, ClientSettings, Selector, Unavailable
 from wms.client.selector import RANGES_LIMIT
 from wms.embedded.own_system import RunFailed
-from wms.ids import joined
+from wms.ids import Identity, joined
 from wms.messages.ads import TOPIC, Advertise, Withdraw
 from wms.messages.wire import encode
 from wms.replay.owners import Keys, Owners
-from wms.replay.plan import CE, Identity, Planned, TracePlan
+from wms.replay.plan import CE, Planned, TracePlan
 from wms.replay.report import ReplayReport, report
 from wms.runtime import clock
 

@@ -13,7 +13,7 @@ from services.job_manager import job_orders
 from services.job_manager.submission.accept import Submissions
 from wms.db import canary
 from wms.db.database import Database, Transaction
-from wms.ids import CommandId, JobId
+from wms.ids import CommandId, Identity, JobId
 from wms.jobdesc.description import JobDescription
 from wms.matching.canary import GROUP, OWNER
 from wms.messages.commands import Submit
@@ -87,5 +87,5 @@ class Canaries:
             command_id=CommandId(f"canary-{element.site}-{element.ce}-{now.timestamp():.6f}"),
             jobs=(msgspec.Raw(msgspec.json.encode(description(element))),),
         )
-        ((first, _),) = await self._submissions.place(tx, (OWNER, GROUP, vo), submit)
+        ((first, _),) = await self._submissions.place(tx, Identity(OWNER, GROUP, vo), submit)
         return JobId(first)

@@ -11,8 +11,9 @@ from wms.auth.principal import Principal
 from wms.db import limit, share, usage
 from wms.db.database import Transaction
 from wms.db.share import SourcedShare
+from wms.ids import Identity
 from wms.matching.shares import VoGroup
-from wms.matching.usage import Owner, factors
+from wms.matching.usage import factors
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.limits import Limit
@@ -28,7 +29,7 @@ async def list_shares(
     vo = None if everywhere else principal.vo
     said = {group: each for group, each in (await share.said(tx)).items() if vo in (None, group[0])}
     used = await usage.read(tx, half_life_hours * HOUR) if half_life_hours else {}
-    used = {owner: seconds for owner, seconds in used.items() if vo in (None, owner[0])}
+    used = {owner: seconds for owner, seconds in used.items() if vo in (None, owner.vo)}
     shares, after = page(list(_lines(said, await share.standing(tx, vo), used)), query.after, query.limit)
     return replies.Shares(query_id=query.query_id, client=query.client, shares=shares, after=after)
 
@@ -62,7 +63,7 @@ async def list_limits(tx: Transaction, principal: Principal, query: asked.ListLi
 
 
 def _lines(
-    said: Mapping[VoGroup, SourcedShare], owners: Iterable[asyncpg.Record], used: Mapping[Owner, float]
+    said: Mapping[VoGroup, SourcedShare], owners: Iterable[asyncpg.Record], used: Mapping[Identity, float]
 ) -> Iterable[replies.ShareLine]:
     standing: dict[VoGroup, list[asyncpg.Record]] = {}
     for row in owners:
@@ -81,7 +82,8 @@ def _lines(
             owners=sum(row["waiting"] > 0 for row in rows),
             waiting_jobs=sum(row["waiting"] for row in rows),
             running_jobs=sum(row["running"] for row in rows),
-            used_hours=sum(seconds for owner, seconds in used.items() if owner[:2] == group) / HOUR,
+            used_hours=sum(seconds for owner, seconds in used.items() if (owner.vo, owner.group) == group)
+            / HOUR,
             effective_share=held.share.job_share * _mean(counting.get(group, {}).values()),
         )
 

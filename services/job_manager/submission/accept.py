@@ -21,7 +21,7 @@ from wms.db import job, submission, sweep, task_queue
 from wms.db.database import Transaction
 from wms.db.submission import Taken
 from wms.errors import Rejected
-from wms.ids import CommandId, JobId, TaskQueueId, joined
+from wms.ids import CommandId, Identity, JobId, TaskQueueId, joined
 from wms.jobdesc.kind import Kind, Read
 from wms.jobdesc.predecessors import Predecessors, predecessors_of
 from wms.matching import canary
@@ -29,9 +29,6 @@ from wms.matching.grouping import Requirements
 from wms.matching.requirements import Credentials, key_of, requirements_of
 from wms.messages import replies
 from wms.messages.commands import Submit
-
-Identity = tuple[str, str, str]
-"""Owner, group, VO."""
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -61,7 +58,7 @@ class ReceivedSubmission(msgspec.Struct, frozen=True):
     @property
     def identity(self) -> Identity:
         """Return whose the jobs will be."""
-        return (self.principal.owner, self.principal.group, self.principal.vo)
+        return self.principal.identity
 
     @property
     def credentials(self) -> Credentials:
@@ -125,7 +122,7 @@ class Submissions:
     async def _take_from(
         self, tx: Transaction, identity: Identity, submissions: Sequence[ReceivedSubmission]
     ) -> None:
-        owner = identity[0]
+        owner = identity.owner
         submits = [each.command for each in submissions]
         parts = await parameter_lists.find(tx, owner, submits)
         before = await submission.taken(tx, owner, [submit.command_id for submit in submits])
@@ -281,7 +278,7 @@ async def _store(tx: Transaction, identity: Identity, orders: Sequence[_Order]) 
             tx, each.tq_id, wanted[each.tq_id], each.user_priority, (each.first, each.first + each.count - 1)
         )
     await job.tell_queued(tx, first, count, identity)
-    return await _remember(tx, identity[0], orders, first)
+    return await _remember(tx, identity.owner, orders, first)
 
 
 async def _store_alone(

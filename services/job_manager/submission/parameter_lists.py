@@ -61,7 +61,7 @@ async def keep(tx: Transaction, principal: Principal, message: AddChunks) -> Non
 
 
 async def _keep(tx: Transaction, principal: Principal, message: AddChunks) -> None:
-    if not allowed(principal, "submit", principal.owner, principal.group, principal.vo):
+    if not allowed(principal, "submit", *principal.identity):
         raise Rejected("NOT_ALLOWED", "this token may not submit jobs", "ask for one that may")
     lists = _read(message)
     count = len(next(iter(lists.values())))

@@ -8,7 +8,7 @@ from wms.db import limit, waiting_limits
 from wms.db.database import Database, Transaction
 from wms.db.waiting_limits import LockedRooms, WaitingRoom, Whose
 from wms.errors import Rejected
-from wms.ids import CommandId
+from wms.ids import CommandId, Identity
 
 SETTLED_AFTER = timedelta(seconds=10)
 """Until then after a limit came there may be job managers that do not know it: its room is counted each time."""
@@ -39,11 +39,11 @@ class WaitingQuota:
         }
 
     async def refused(
-        self, tx: Transaction, identity: tuple[str, str, str], sizes: Mapping[CommandId, int]
+        self, tx: Transaction, identity: Identity, sizes: Mapping[CommandId, int]
     ) -> dict[CommandId, Rejected]:
         """Return which of the submissions of so many jobs each are refused; the others have their room from now on.
 
-        `identity` is owner, group, VO; the submissions are looked at in their order.
+        The submissions are looked at in their order.
         """
         rules = dict(self._concerning(identity))
         if not rules or not sizes:
@@ -55,7 +55,7 @@ class WaitingQuota:
         await waiting_limits.settle(tx, desk.rooms)
         return refused
 
-    def _concerning(self, identity: tuple[str, str, str]) -> Iterable[tuple[Whose, _Rule]]:
+    def _concerning(self, identity: Identity) -> Iterable[tuple[Whose, _Rule]]:
         for whose in zip(("owner", "owner_group", "vo"), identity, strict=True):
             rules = [self._rules[each] for each in (whose, (whose[0], "*")) if each in self._rules]
             if rules:

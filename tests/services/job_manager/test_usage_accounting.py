@@ -12,14 +12,14 @@ from services.matcher.policy_refresh import PolicyRefresh
 from tests.services.world import World, pilot, result, user
 from wms.bus.consumer import Delivery
 from wms.db import usage
+from wms.ids import Identity
 from wms.job.reasons import Code
 from wms.matching.grouping import DEFAULT_SEGMENTS
-from wms.matching.usage import Owner
 from wms.messages.queries import ListShares
 from wms.messages.reports import Usage
 
 HOUR = 3_600.0
-ANN, BOB = ("lhcb", "physics", "ann"), ("lhcb", "physics", "bob")
+ANN, BOB = Identity("ann", "physics", "lhcb"), Identity("bob", "physics", "lhcb")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -33,7 +33,7 @@ async def counting(the_world: World) -> AsyncIterator[World]:
     yield the_world
 
 
-async def used(world: World) -> dict[Owner, float]:
+async def used(world: World) -> dict[Identity, float]:
     async with world.db.transaction() as tx:
         return await usage.read(tx, HOUR)
 

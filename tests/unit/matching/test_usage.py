@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.matching.strategies import asks, new_index, offers
+from wms.ids import Identity
 from wms.matching.shares import GroupShare
 from wms.matching.usage import STRONGEST, factor, factors
 
@@ -30,35 +31,37 @@ def test_nobody_has_used_anything() -> None:
 
 
 def test_an_entity_alone_has_its_share() -> None:
-    assert factors({G: {"a"}}, {}, {("v", "g", "a"): 5.0, ("v", "h", "x"): 7.0}) == {G: {"a": 1}}
+    assert factors({G: {"a"}}, {}, {Identity("a", "g", "v"): 5.0, Identity("x", "h", "v"): 7.0}) == {
+        G: {"a": 1}
+    }
 
 
 def test_owners_of_a_group_by_what_each_used() -> None:
-    found = factors({G: {"a", "b"}}, {}, {("v", "g", "a"): 30.0, ("v", "g", "b"): 10.0})
+    found = factors({G: {"a", "b"}}, {}, {Identity("a", "g", "v"): 30.0, Identity("b", "g", "v"): 10.0})
     assert found == {G: {"a": pytest.approx(0.5 / 0.75), "b": pytest.approx(0.5 / 0.25)}}
 
 
 def test_a_sharing_group_is_one_whoever_of_it_used_what() -> None:
     """Usage of members that have nothing waiting is the group's all the same."""
     shares = {G: GroupShare(job_share=1000, job_sharing=True), H: GroupShare(job_share=3000)}
-    used = {("v", "g", "gone"): 60.0, ("v", "h", "c"): 40.0}
+    used = {Identity("gone", "g", "v"): 60.0, Identity("c", "h", "v"): 40.0}
     found = factors({G: {"a", "b"}, H: {"c"}}, shares, used)
     assert found[G]["a"] == found[G]["b"] == pytest.approx(0.25 / 0.6)
     assert found[H] == {"c": pytest.approx(0.75 / 0.4)}
 
 
 def test_who_used_nothing_counts_most_and_who_used_all_for_what_is_due() -> None:
-    found = factors({G: {"a", "b"}}, {}, {("v", "g", "a"): 1.0})
+    found = factors({G: {"a", "b"}}, {}, {Identity("a", "g", "v"): 1.0})
     assert found == {G: {"a": 0.5, "b": STRONGEST}}
 
 
 def test_vos_do_not_compete() -> None:
-    found = factors({G: {"a"}, W: {"a"}}, {}, {("v", "g", "a"): 1e9, ("w", "g", "a"): 1.0})
+    found = factors({G: {"a"}, W: {"a"}}, {}, {Identity("a", "g", "v"): 1e9, Identity("a", "g", "w"): 1.0})
     assert found == {G: {"a": 1}, W: {"a": 1}}
 
 
 def test_a_share_of_nothing_stays_nothing() -> None:
-    found = factors({G: {"a"}}, {G: GroupShare(job_share=0)}, {("v", "g", "a"): 1.0})
+    found = factors({G: {"a"}}, {G: GroupShare(job_share=0)}, {Identity("a", "g", "v"): 1.0})
     assert found == {G: {"a": 1}}
 
 

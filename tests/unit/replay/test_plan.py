@@ -3,12 +3,13 @@
 import pytest
 
 from tests.unit.replay.test_swf import line
+from wms.ids import Identity
 from wms.jobdesc.validation import validate
 from wms.matching.clauses import fits
 from wms.matching.grouping import DEFAULT_SEGMENTS
 from wms.matching.requirements import requirements_of
 from wms.replay import swf
-from wms.replay.plan import TAG, Identity, TracePlan, plan_of
+from wms.replay.plan import TAG, TracePlan, plan_of
 
 HEAD = ["; Partition: 1 one.org", "; Partition: 2 two.org", "; Partition: 3 three.org"]
 
