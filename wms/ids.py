@@ -28,6 +28,13 @@ SandboxId = NewType("SandboxId", Digest)
 """The SHA-256 of a sandbox's bytes, in lower-case hexadecimal."""
 
 
+class CeId(NamedTuple):
+    """A computing element of a site; without a `ce` the whole site."""
+
+    site: str
+    ce: str
+
+
 class AttemptId(NamedTuple):
     """One attempt of a job: its lease, its reports and its result all name both."""
 

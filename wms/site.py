@@ -26,6 +26,7 @@ from wms.bounds import (
     Names,
     Whole,
 )
+from wms.ids import CeId
 
 WILDCARD = "any"
 PRIVATE, GENERIC = "private", "generic"
@@ -218,6 +219,11 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
             named_sets=("platforms", "job_types", "submit_pools", "vos"),
             plain_sets=("tags", "required_tags"),
         )
+
+    @property
+    def ce_id(self) -> CeId:
+        """The name that it has among all elements."""
+        return CeId(self.site, self.ce)
 
     @property
     def pilot_limit(self) -> int:

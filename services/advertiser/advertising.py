@@ -15,6 +15,7 @@ from services.advertiser.sources import AdvertisedSource
 from services.advertiser.statement import Statement, news, state
 from wms.bus.kafka import Kafka
 from wms.errors import Rejected, Unavailable
+from wms.ids import CeId
 from wms.messages.ads import TOPIC, Ad, Advertise, Withdraw
 from wms.messages.wire import Codec, encode
 from wms.runtime.every import Every
@@ -74,7 +75,7 @@ class AdPublisher:
         self._publisher = publisher
         self._source = source
         self._now = now
-        self._said: dict[tuple[str, str], Statement] = {}
+        self._said: dict[CeId, Statement] = {}
         self._said_at: datetime | None = None
 
     async def look_and_say(self) -> None:
@@ -99,7 +100,7 @@ class AdPublisher:
         reasons = sorted({reason for reason in changes.values() if reason})
         log.info("advertised", elements=len(told), withdrawn=len(gone), changes=reasons)
 
-    async def _look(self) -> dict[tuple[str, str], Statement]:
+    async def _look(self) -> dict[CeId, Statement]:
         counted_at = self._now() - timedelta(seconds=self._source.lag_seconds)
         try:
             seen = await self._source.provider.read()
@@ -143,10 +144,10 @@ def _readable(ad: Advertise) -> bool:
     return True
 
 
-def _withdraw(place: tuple[str, str], now: datetime) -> Withdraw:
-    return Withdraw(site=place[0], ce=place[1], advertised_at=now)
+def _withdraw(place: CeId, now: datetime) -> Withdraw:
+    return Withdraw(site=place.site, ce=place.ce, advertised_at=now)
 
 
-def _place(message: Advertise | Withdraw) -> tuple[str, str]:
+def _place(message: Advertise | Withdraw) -> CeId:
     said = message.element if isinstance(message, Advertise) else message
-    return said.site, said.ce
+    return CeId(said.site, said.ce)

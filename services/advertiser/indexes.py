@@ -28,6 +28,7 @@ from wms.discovery.port import Source
 from wms.discovery.server_answers import FoundElement
 from wms.discovery.walk import Bounds, Found
 from wms.errors import Rejected, Unavailable
+from wms.ids import CeId
 from wms.runtime import clock
 from wms.site import ComputingElement
 from wms.web import WebIdentity
@@ -87,7 +88,7 @@ class Indexes:
         if found.unheard and len(found.unheard) == len(found.visits):
             raise Unavailable(f"no index answers: {found.unheard[0].url}: {found.unheard[0].why or 'late'}")
         voice = self._voice()
-        told: dict[tuple[str, str], tuple[str, SeenElement]] = {}
+        told: dict[CeId, tuple[str, SeenElement]] = {}
         troubles = [f"{each.url}: {each.outcome} {each.why}".strip() for each in found.unheard]
         troubles += [_twice(each.element) for each in found.doubles]
         for each in found.sightings:
@@ -96,13 +97,13 @@ class Indexes:
                 troubles.append(f"{site}: our token may not speak for it")
             elif admits(each.element, self._askers):
                 for seen in self._seen(each.element, site):
-                    if told.setdefault((site, seen.offer.ce), (each.by, seen))[1] is not seen:
+                    if told.setdefault(CeId(site, seen.offer.ce), (each.by, seen))[1] is not seen:
                         troubles.append(_twice(each.element))
         self._tell(set(troubles))
         self._known.learn({place: by for place, (by, _) in told.items()}, found)
         return [seen for _, seen in told.values()]
 
-    def doubts(self, place: tuple[str, str]) -> bool:
+    def doubts(self, place: CeId) -> bool:
         """Tell whether an element that the last look did not find may still be there."""
         return self._known.doubts(place)
 
@@ -135,18 +136,18 @@ class _Known:
     """Which server told of which element, and who was heard last."""
 
     def __init__(self) -> None:
-        self._told_by: dict[tuple[str, str], str] = {}
+        self._told_by: dict[CeId, str] = {}
         self._heard: set[str] = set()
         self._unheard: set[str] = set()
         self._index_unheard = False
 
-    def learn(self, told_by: dict[tuple[str, str], str], found: Found) -> None:
+    def learn(self, told_by: dict[CeId, str], found: Found) -> None:
         self._unheard = {Address(each.url, each.kind).key for each in found.unheard}
         self._heard = {Address(each.url, each.kind).key for each in found.visits} - self._unheard
         self._index_unheard = any(each.kind == "index" for each in found.unheard)
         self._told_by = {place: by for place, by in self._told_by.items() if self.doubts(place)} | told_by
 
-    def doubts(self, place: tuple[str, str]) -> bool:
+    def doubts(self, place: CeId) -> bool:
         by = self._told_by.get(place)
         if by is None or by in self._heard:
             return False

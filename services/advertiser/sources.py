@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from services.advertiser.arc import Arc
 from services.advertiser.config import BatchSettings, Config, SiteStatement
@@ -15,6 +15,7 @@ from services.advertiser.processes import environments
 from services.advertiser.provider import Provider
 from services.advertiser.slurm import Slurm
 from wms.classad.expression import Expression
+from wms.ids import CeId
 from wms.runtime.machine import look
 from wms.site import ComputingElement
 
@@ -23,9 +24,6 @@ ARC_LAG_SECONDS = 60.0
 """A-REX tells what its information provider wrote last, once a minute."""
 INDEX_LAG_SECONDS = 180.0
 """What an index tells was told by an element, gathered and kept meanwhile: minutes, and nobody says how many."""
-
-Place: TypeAlias = tuple[str, str]
-"""Site and computing element."""
 
 
 class AdvertisedSource(NamedTuple):
@@ -37,7 +35,7 @@ class AdvertisedSource(NamedTuple):
     look_seconds: float
     period_seconds: float
     lifetime_seconds: float
-    doubtful: Callable[[Place], bool] = lambda _: False
+    doubtful: Callable[[CeId], bool] = lambda _: False
     """Whether the provider cannot say of an element that it did not tell of whether it is gone."""
     lag_seconds: float = 0.0
     """How old the source's numbers may be when it is read."""
@@ -83,11 +81,11 @@ def _parse(settings: SiteStatement) -> None:
 
 
 def _machine(config: Config) -> AdvertisedSource:
-    own = {(each.site, each.ce): each for each in config.elements}
+    own = {CeId(each.site, each.ce): each for each in config.elements}
     return AdvertisedSource(
         "machine",
         Local(config.elements, look=look, processes=environments),
-        lambda offer: own[offer.site, offer.ce],
+        lambda offer: own[CeId(offer.site, offer.ce)],
         LOCAL_LOOK_SECONDS,
         config.advertising.period_seconds,
         config.advertising.lifetime_seconds,

@@ -16,6 +16,7 @@ from services.advertiser.provider import SeenElement
 from services.advertiser.site_rule import with_limits, with_rule
 from wms.glue import ad, glue1, quantity
 from wms.glue.quantity import known
+from wms.ids import CeId
 from wms.site import ComputingElement
 
 MATCHED = "CurMatches - CurrentJobs"
@@ -40,9 +41,9 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     """When its source counted jobs."""
 
     @property
-    def place(self) -> tuple[str, str]:
+    def place(self) -> CeId:
         """Its site and computing element."""
-        return self.element.site, self.element.ce
+        return self.element.ce_id
 
 
 def state(seen: SeenElement, settings: SiteStatement) -> Statement:

@@ -15,10 +15,11 @@ from wms.auth.principal import Principal
 from wms.db import ad, canary, ce_plan, ce_state, limit, operator_order, read_model
 from wms.db.database import Transaction
 from wms.errors import Rejected
+from wms.ids import CeId
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.commands import RuleSite
-from wms.provisioning.health import ElementHealth, Event, HealthChange, HealthPolicy, Place
+from wms.provisioning.health import ElementHealth, Event, HealthChange, HealthPolicy
 from wms.provisioning.known_elements import PilotLosses
 from wms.provisioning.plan import ElementDecision
 from wms.why.notices import Since, notices
@@ -28,6 +29,7 @@ AD_BYTES, WHOLE_AD_BYTES, SHORT_BYTES = 65_536, 500_000, 1_024
 """Of an ad in a list so much is shown, alone more; of a larger one the values that are short."""
 TERMS = HealthPolicy()
 """What operators order has no pause: these only bound how long a canary is out, which the pilot submitter judges."""
+EVERYWHERE = CeId("", "")
 
 UNREADABLE = "unreadable: a value of its ad is out of bounds, so that nothing is sent there: let its site advertise it anew"
 
@@ -39,7 +41,7 @@ async def carry_out(
     if not allowed(principal, "administer", "", "", ""):
         raise Rejected("NOT_ALLOWED", "you have no right to rule sites", "operators have: right operator")
     if not await canary.is_known(tx, rule.site, rule.ce):
-        name = _name((rule.site, rule.ce))
+        name = _name(CeId(rule.site, rule.ce))
         raise Rejected("NO_SUCH_SITE", f"nothing was ever heard of {name}", "`wms sites` lists all")
     match rule.action:
         case "ban" | "drain":
@@ -56,7 +58,7 @@ async def _close(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
     assert rule.action in ("ban", "drain")
     if not rule.reason.strip():
         raise Rejected("NO_REASON", f"a {rule.action} says why", "give --reason")
-    place = (rule.site, rule.ce)
+    place = CeId(rule.site, rule.ce)
     event: Event = "ban" if rule.action == "ban" else "drain"
     after = await ce_state.move(tx, place, HealthChange(event, rule.reason, principal.owner), TERMS)
     assert after is not None, "every state has these moves"
@@ -66,10 +68,10 @@ async def _close(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
 async def _open(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
     """Let an element be as any other; of a site all that was banned or drained there."""
     known = await ce_state.read(tx)
-    named = (rule.site, rule.ce)
-    places = [named] if rule.ce else [place for place in known if place[0] == rule.site]
+    named = CeId(rule.site, rule.ce)
+    places = [named] if rule.ce else [place for place in known if place.site == rule.site]
     shut = [place for place in places if _may_open(known.get(place, ElementHealth()), by_name=place == named)]
-    whole = known.get((rule.site, ""), ElementHealth())
+    whole = known.get(CeId(rule.site, ""), ElementHealth())
     if rule.ce and whole.avoided:
         raise Rejected("SITE_CLOSED", f"{rule.site} as a whole is {whole.text()}", f"unban {rule.site}")
     if not shut:
@@ -90,13 +92,11 @@ async def _test(
 ) -> tuple[str, tuple[int, ...]]:
     elements = await canary.elements(tx, rule.site, rule.ce)
     if not elements:
-        name = _name((rule.site, rule.ce))
+        name = _name(CeId(rule.site, rule.ce))
         raise Rejected("NO_AD", f"{name} does not advertise itself now", "is its advertiser running?")
     for element in elements:
         reason = rule.reason or "an operator wants to know"
-        await ce_state.move(
-            tx, (element.site, element.ce), HealthChange("probe", reason, principal.owner), TERMS
-        )
+        await ce_state.move(tx, element.ce_id, HealthChange("probe", reason, principal.owner), TERMS)
     jobs = await canaries.send(tx, elements, principal.vo, principal.owner)
     names = ", ".join(f"{job} at {each.ce}" for job, each in zip(jobs, elements, strict=True))
     return f"canaries are out: {names}", tuple(jobs)
@@ -106,14 +106,16 @@ async def _forget(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
     """Remove the ads of an element, or of a site, whatever they say; a ban stays."""
     gone = await ad.forget(tx, rule.site, rule.ce)
     if not gone:
-        raise Rejected("NO_AD", f"{_name((rule.site, rule.ce))} has no ad", "`wms sites` lists all that have")
+        raise Rejected(
+            "NO_AD", f"{_name(CeId(rule.site, rule.ce))} has no ad", "`wms sites` lists all that have"
+        )
     await limit.end_ads(tx, gone)
     names = [_name(place) for place in sorted(gone)]
     await operator_order.record(tx, principal.owner, "forget site", names, rule.reason)
     return f"forgotten: {', '.join(names)}; what still advertises itself comes back, unless it is banned"
 
 
-def _name(place: Place) -> str:
+def _name(place: CeId) -> str:
     return "/".join(filter(None, place))
 
 
@@ -128,7 +130,7 @@ async def list_sites(tx: Transaction, _: Principal, query: asked.ListSites) -> r
 
 async def show_site(tx: Transaction, _: Principal, query: asked.ShowSite) -> replies.SiteDetail:
     """Return a site, or one element, with how it came to be as it is."""
-    place = (query.site, query.ce)
+    place = CeId(query.site, query.ce)
     read = await _reader(tx, WHOLE_AD_BYTES if query.ce else AD_BYTES, place)
     elements, _after = await read_page(read, 0, asked.PAGE_LIMIT)
     moves = await ce_state.moves(tx, *place, HISTORY)
@@ -146,12 +148,12 @@ async def show_site(tx: Transaction, _: Principal, query: asked.ShowSite) -> rep
     )
 
 
-def _no_such(place: Place) -> NoReturn:
+def _no_such(place: CeId) -> NoReturn:
     raise Rejected("NO_SUCH_SITE", f"nothing is known of {_name(place)}", "`wms sites` lists all")
 
 
-def _is_of(each: Any, place: Place) -> bool:
-    return bool(each.site == place[0] and place[1] in ("", each.ce))
+def _is_of(each: Any, place: CeId) -> bool:
+    return bool(each.site == place.site and place.ce in ("", each.ce))
 
 
 async def list_plans(tx: Transaction, _: Principal, query: asked.ListPlans) -> replies.Plans:
@@ -169,7 +171,7 @@ def _plan_line(decided_at: datetime, decision: ElementDecision) -> replies.PlanL
 
 
 async def _reader(
-    tx: Transaction, ad_bytes: int, place: Place = ("", "")
+    tx: Transaction, ad_bytes: int, place: CeId = EVERYWHERE
 ) -> Callable[[int, int], Awaitable[list[replies.SiteLine]]]:
     """Return what reads lines of elements, of a site or of all: at most so many from a number on."""
     known, losses = await ce_state.read(tx), await read_model.losses(tx)
@@ -178,7 +180,7 @@ async def _reader(
         return [
             _line(row, ce_state.of(known, *there), losses.get(there, PilotLosses()), ad_bytes)
             for row in await read_model.sites(tx, after, limit, *place)
-            for there in [(row["site"], row["ce"])]
+            for there in [CeId(row["site"], row["ce"])]
         ]
 
     return read

@@ -14,8 +14,9 @@ from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import ad, limit
 from wms.db.database import Database, Transaction
-from wms.db.limit import Allowed, Place
+from wms.db.limit import Allowed
 from wms.errors import Rejected
+from wms.ids import CeId
 from wms.matching.ad_limits import allowance, check_requirements
 from wms.matching.ads import advertised as ad_text
 from wms.messages.ads import Ad, Advertise, Withdraw
@@ -39,8 +40,8 @@ class Heard(msgspec.Struct, frozen=True, gc=False):
 async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
     """Store or forget what the ads say; count anew what comes to their elements once all are stored."""
     heard: list[Heard] = []
-    counted: dict[Place, Allowed] = {}
-    gone: set[Place] = set()
+    counted: dict[CeId, Allowed] = {}
+    gone: set[CeId] = set()
     now = await tx.now()
     for delivery in batch:
         if _refused(tx, delivery, now):
@@ -66,7 +67,7 @@ def _refused(tx: Transaction, delivery: Delivery[Ad], now: datetime) -> bool:
     ahead = (said.advertised_at - now).total_seconds()
     if principal is None or ahead <= AHEAD_SECONDS:
         return False
-    site, ce = (said.element.site, said.element.ce) if isinstance(said, Advertise) else (said.site, said.ce)
+    site, ce = said.element.ce_id if isinstance(said, Advertise) else CeId(said.site, said.ce)
     log.warning("ad refused: of the future", site=site, ce=ce, seconds=ahead)
     answer = Refused(
         reply_to=f"{site[:99]}/{ce[:99]}",
@@ -99,10 +100,10 @@ def read(said: Advertise) -> Heard:
     return Heard(said, allowance(said.element, said.attributes))
 
 
-async def _store(tx: Transaction, heard: Iterable[Heard]) -> dict[Place, Allowed]:
+async def _store(tx: Transaction, heard: Iterable[Heard]) -> dict[CeId, Allowed]:
     """Store ads; return what those let come that were the newest of their elements."""
     # The newest of each is the last, as it is in the database.
-    newest = {(each.ad.element.site, each.ad.element.ce): each for each in sorted(heard, key=_age)}
+    newest = {each.ad.element.ce_id: each for each in sorted(heard, key=_age)}
     told = await ad.store(tx, [each.ad for each in newest.values()])
     return {place: _allowed(newest[place]) for place in told}
 
@@ -132,23 +133,23 @@ class Elements:
     def __init__(self, db: Database, index: QueueIndex) -> None:
         self._db = db
         self._index = index
-        self._told: dict[Place, str] = {}
+        self._told: dict[CeId, str] = {}
 
     async def refresh(self) -> None:
         """Tell the index what changed."""
         async with self._db.transaction() as tx:
-            there = {(each.site, each.ce): ad_of(each) for each in await ad.fresh(tx)}
+            there = {each.ce_id: ad_of(each) for each in await ad.fresh(tx)}
         for place in self._told.keys() | there.keys():
             text = there.get(place, "")
             if text != self._told.get(place, ""):
                 self._advertise(place, text)
         self._told = there
 
-    def _advertise(self, place: Place, text: str) -> None:
+    def _advertise(self, place: CeId, text: str) -> None:
         try:
             self._index.advertise(*place, text)
         except Exception:
-            log.exception("an ad is left out", site=place[0], ce=place[1])
+            log.exception("an ad is left out", site=place.site, ce=place.ce)
 
 
 class Expiry:

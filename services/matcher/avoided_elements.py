@@ -4,7 +4,7 @@ import structlog
 
 from wms.db import ce_state
 from wms.db.database import Database
-from wms.provisioning.health import Place
+from wms.ids import CeId
 from wms.queue_index.index import QueueIndex
 
 log = structlog.get_logger()
@@ -16,7 +16,7 @@ class AvoidedElements:
     def __init__(self, db: Database, index: QueueIndex) -> None:
         self._db = db
         self._index = index
-        self._avoided: dict[Place, str] = {}
+        self._avoided: dict[CeId, str] = {}
 
     async def refresh(self) -> None:
         """Read which elements are avoided now, and let it hold from the next draw on."""

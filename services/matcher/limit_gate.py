@@ -15,7 +15,7 @@ from wms.db import limit
 from wms.db.database import Transaction
 from wms.db.job import Claim, Claimed
 from wms.db.limit import AdvertisedLimits, LockedCounter
-from wms.ids import JobId
+from wms.ids import CeId, JobId
 from wms.matching.limits import (
     Bounds,
     Count,
@@ -141,7 +141,7 @@ class LimitGate:
 
     def _concerning(self, claim: Claim, pick: Pick) -> Bounds:
         bounds = self._limits.concerning(self._index.requirements(pick.tq_id), claim.site, claim.ce)
-        if (claim.site, claim.ce) not in self._advertising.places:
+        if CeId(claim.site, claim.ce) not in self._advertising.places:
             return bounds
         return {all_jobs(claim.site, claim.ce): StrictestLimit(), **bounds}
 

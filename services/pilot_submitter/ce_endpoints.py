@@ -8,7 +8,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 import structlog
@@ -21,6 +21,7 @@ from wms.dispatch.mapping import HostMapping
 from wms.dispatch.mapping_script import ScriptedMapping
 from wms.dispatch.port import Dispatcher, Request
 from wms.errors import Unavailable
+from wms.ids import CeId
 from wms.site import ComputingElement
 
 log = structlog.get_logger()
@@ -29,8 +30,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 2.0, 600.0
 ANSWER_SECONDS = 60.0
 """An element that takes longer to take pilots, to tell of them or to end them is as good as away."""
 
-Place: TypeAlias = tuple[str, str]
-"""A site and one of its computing elements."""
 
 T = TypeVar("T")
 
@@ -100,7 +99,7 @@ class CeEndpoint:
 
     def __init__(
         self,
-        place: Place,
+        place: CeId,
         dispatcher: Dispatcher,
         clock: Callable[[], float],
         terms: EndpointTerms,
@@ -242,15 +241,16 @@ class CeEndpoints:
         """Return all doors that are known by now."""
         return list(self._doors.values())
 
-    def has(self, place: Place) -> bool:
+    def has(self, place: CeId) -> bool:
         """Tell whether there is a door to an element."""
         return place in self._doors
 
     def to(self, site: str, ce: str, kind: str) -> CeEndpoint | None:
         """Return the door to an element of a kind of dispatcher; None if there is none of that kind."""
-        door = self._doors.get((site, ce))
+        place = CeId(site, ce)
+        door = self._doors.get(place)
         if door is None and kind == "local" and self._is_here(site):
-            door = self._doors[site, ce] = CeEndpoint((site, ce), self._local, self.clock, EndpointTerms())
+            door = self._doors[place] = CeEndpoint(place, self._local, self.clock, EndpointTerms())
         return door if door is not None and door.terms.kind == kind else None
 
     def _is_here(self, site: str) -> bool:

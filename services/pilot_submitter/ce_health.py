@@ -14,17 +14,9 @@ from wms.db import canary, ce_state, pilot
 from wms.db.canary import Canary
 from wms.db.database import Database, Transaction
 from wms.db.pilot import LivePilot
-from wms.ids import PilotId
+from wms.ids import CeId, PilotId
 from wms.job.state import ENDED
-from wms.provisioning.health import (
-    ElementHealth,
-    Event,
-    HealthChange,
-    HealthPolicy,
-    Place,
-    judge,
-    wants_probe,
-)
+from wms.provisioning.health import ElementHealth, Event, HealthChange, HealthPolicy, judge, wants_probe
 
 log = structlog.get_logger()
 
@@ -54,17 +46,17 @@ class HealthJudge:
         await self._withdraw(unwanted)
 
     @staticmethod
-    async def _unwanted(tx: Transaction, known: dict[Place, ElementHealth]) -> list[LivePilot]:
+    async def _unwanted(tx: Transaction, known: dict[CeId, ElementHealth]) -> list[LivePilot]:
         """Return the pilots that have not begun where an operator wants none, but for those that canaries wait for."""
         banned = [place for place, health in known.items() if health.state == "banned"]
         if not banned:
             return []
-        tried = {(each.site, each.ce) for each in await canary.out(tx)}
+        tried = {CeId(each.site, each.ce) for each in await canary.out(tx)}
         return [
             each
             for each in await pilot.alive(tx)
             if each.state in ("Submitted", "Waiting")
-            and (each.site, each.ce) not in tried
+            and CeId(each.site, each.ce) not in tried
             and ce_state.of(known, each.site, each.ce).state == "banned"
         ]
 
@@ -73,8 +65,8 @@ class HealthJudge:
         if not suspects:
             return
         for verdict in judge(await ce_state.tried(tx, self._terms), self._terms):
-            if (verdict.site, verdict.ce) in suspects:
-                await self._move(tx, (verdict.site, verdict.ce), "eat", verdict.reason)
+            if CeId(verdict.site, verdict.ce) in suspects:
+                await self._move(tx, CeId(verdict.site, verdict.ce), "eat", verdict.reason)
 
     async def _read_canaries(self, tx: Transaction) -> None:
         for each in await canary.out(tx):
@@ -82,7 +74,7 @@ class HealthJudge:
                 await canary.close(tx, each.job_id, outcome)
                 event: Event = "release" if outcome == "Done" else "relapse"
                 why = f"canary {each.job_id} {_WHAT[outcome]}"
-                await self._move(tx, (each.site, each.ce), event, why)
+                await self._move(tx, CeId(each.site, each.ce), event, why)
 
     def _outcome(self, each: Canary) -> canary.Outcome | None:
         if each.state == "Done":
@@ -91,13 +83,13 @@ class HealthJudge:
             return "Killed" if each.state == "Killed" else "Failed"
         return "late" if each.age > self._terms.probe_seconds else None
 
-    async def _probe(self, tx: Transaction, known: dict[Place, ElementHealth]) -> None:
+    async def _probe(self, tx: Transaction, known: dict[CeId, ElementHealth]) -> None:
         now = await tx.now()
         for place, health in known.items():
             if wants_probe(health, now):
                 await self._move(tx, place, "probe", health.reason)
 
-    async def _tell_doors(self, tx: Transaction, known: dict[Place, ElementHealth]) -> None:
+    async def _tell_doors(self, tx: Transaction, known: dict[CeId, ElementHealth]) -> None:
         """Write down which doors are shut; they open by themselves."""
         shut = {door.place: door for door in self._doors.shut()}
         for place, door in shut.items():
@@ -109,11 +101,11 @@ class HealthJudge:
                 await self._move(tx, place, "recover", "it is tried again")
 
     async def _move(
-        self, tx: Transaction, place: Place, event: Event, why: str, pause: timedelta | None = None
+        self, tx: Transaction, place: CeId, event: Event, why: str, pause: timedelta | None = None
     ) -> None:
         after = await ce_state.move(tx, place, HealthChange(event, why, US, pause), self._terms)
         if after is not None:
-            log.warning("element", site=place[0], ce=place[1], move=event, state=after.state, reason=why)
+            log.warning("element", site=place.site, ce=place.ce, move=event, state=after.state, reason=why)
 
     async def _withdraw(self, pilots: Iterable[LivePilot]) -> None:
         asked = [each for each in pilots if each.pilot_id not in self._withdrawn]

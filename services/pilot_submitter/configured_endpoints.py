@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms, Place
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
 from services.pilot_submitter.config import (
     ArcSettings,
     Config,
@@ -29,6 +29,7 @@ from wms.dispatch.port import Dispatcher
 from wms.dispatch.sandbox import Sandbox
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.errors import Rejected
+from wms.ids import CeId
 
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM")
 """What of our environment local pilots get."""
@@ -67,13 +68,13 @@ def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[CeEn
 
 
 def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: EndpointTerms) -> CeEndpoint:
-    place = settings.site, settings.ce
+    place = CeId(settings.site, settings.ce)
     return CeEndpoint(
         place, dispatcher, time.monotonic, terms, _script_answers(place, settings.mapping_script)
     )
 
 
-def _script_answers(place: Place, settings: MappingScriptSettings | None) -> ScriptAnswers | None:
+def _script_answers(place: CeId, settings: MappingScriptSettings | None) -> ScriptAnswers | None:
     """Return what a site's mapping script answers; raises Rejected where it cannot be run in a sandbox."""
     if settings is None:
         return None

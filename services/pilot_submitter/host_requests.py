@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import structlog
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, CircuitBreaker, Place
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, CircuitBreaker
 from services.pilot_submitter.script_answers import ScriptAnswers, Version
 from wms.bounded_cache import BoundedCache
 from wms.db.pilot import NewPilot, Supply
@@ -17,6 +17,7 @@ from wms.dispatch.forwarding import Forwarded, forward
 from wms.dispatch.mapping_script import why_avoided
 from wms.dispatch.port import Request
 from wms.errors import Rejected
+from wms.ids import CeId
 from wms.matching.grouping import Requirements
 from wms.provisioning.demand import Avoided
 from wms.provisioning.pilot_class import PilotClass
@@ -26,7 +27,7 @@ log = structlog.get_logger()
 
 _KEPT = 16_384
 
-Name: TypeAlias = tuple[Place, str]
+Name: TypeAlias = tuple[CeId, str]
 """An element and the name of a class of hosts there."""
 
 
@@ -50,7 +51,7 @@ class HostRequests:
             return self._avoided(requirements, element, found)
         if found is None or found.hosts is None:
             return None
-        name = (element.site, element.ce), found.hosts.name
+        name = element.ce_id, found.hosts.name
         if not found.hosts.sure:
             self._unsure.add(name)
         self._requests[name] = found.request
@@ -80,7 +81,7 @@ class HostRequests:
             self._unsure.clear()
         for each in supplies:
             if each.asks and each.worked:
-                self._trust.pop(((each.site, each.ce), each.asks), None)
+                self._trust.pop((CeId(each.site, each.ce), each.asks), None)
 
     def _failed(self, name: Name, why: str) -> None:
         patience, _ = self._trust.get(name) or (CircuitBreaker(self._clock), "")
@@ -124,4 +125,4 @@ def _is_old(found: Forwarded | None, script: ScriptAnswers) -> bool:
 
 
 def _name(pilot: NewPilot) -> Name:
-    return (pilot.site, pilot.ce), pilot.asks
+    return CeId(pilot.site, pilot.ce), pilot.asks

@@ -16,7 +16,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, Place
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
 from services.pilot_submitter.host_requests import HostRequests
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
@@ -39,7 +39,7 @@ from wms.db.database import Database, Transaction
 from wms.db.pilot import NewPilot, Supply
 from wms.db.share import SourcedShare
 from wms.dispatch.port import PilotSighting
-from wms.ids import PilotId, TaskQueueId
+from wms.ids import CeId, PilotId, TaskQueueId
 from wms.matching.grouping import Requirements
 from wms.matching.limits import LimitSet
 from wms.matching.shares import VoGroup
@@ -94,8 +94,8 @@ class Provisioning:
         self._in_turn = PlanningTurns()
         self._not_before = 0.0
         self._said: tuple[str, ...] = ()
-        self._written: dict[Place, ElementDecision] | None = None
-        self._lives: dict[Place, float] = {}
+        self._written: dict[CeId, ElementDecision] | None = None
+        self._lives: dict[CeId, float] = {}
         """How long pilots live behind the doors to the elements that were last planned for, as it was written down."""
 
     async def provide(self) -> None:
@@ -114,11 +114,11 @@ class Provisioning:
 
     async def _planned(
         self, tx: Transaction, names: set[PilotId]
-    ) -> tuple[list[NewPilot], dict[Place, ComputingElement]]:
+    ) -> tuple[list[NewPilot], dict[CeId, ComputingElement]]:
         await self._write_doors(tx)
         self._mark = self._mark or await pilot.mark(tx)
         elements = {
-            (each.site, each.ce): lasting(each, self._maker.lifetime_seconds(door))
+            each.ce_id: lasting(each, self._maker.lifetime_seconds(door))
             for each in await ad.fresh(tx)
             if (door := self._door(each))
         }
@@ -147,7 +147,7 @@ class Provisioning:
         self._say(decided)
         await self._write(tx, decided)
         ordered = [(self._ordered(each), Purpose()) for each in allocation.pilots] + [
-            (self._pilot(order, elements[order.site, order.ce]), order.purpose)
+            (self._pilot(order, elements[CeId(order.site, order.ce)]), order.purpose)
             for order in decided.orders
             for _ in range(order.count)
         ]
@@ -164,7 +164,7 @@ class Provisioning:
         tx: Transaction,
         elements: Sequence[ComputingElement],
         pilots: Sequence[PilotSupply],
-        avoided: Mapping[Place, Avoided],
+        avoided: Mapping[CeId, Avoided],
     ) -> Allocation:
         """Return the private pilots to be sent for users' orders, and write down why others cannot be."""
         open_ = await pilot_order.open_orders(tx)
@@ -175,7 +175,7 @@ class Provisioning:
         )
         return found
 
-    async def _tell_lives(self, elements: Mapping[Place, ComputingElement]) -> None:
+    async def _tell_lives(self, elements: Mapping[CeId, ComputingElement]) -> None:
         """Write down how long pilots live behind doors, as far as it is news: in a transaction that waits for nothing else."""
         lives = {
             place: self._maker.lifetime_seconds(door)
@@ -225,11 +225,11 @@ class Provisioning:
         return self._doors.to(element.site, element.ce, element.dispatcher)
 
     async def _avoided(
-        self, tx: Transaction, elements: Mapping[Place, ComputingElement], left: Mapping[Place, int]
-    ) -> dict[Place, Avoided]:
+        self, tx: Transaction, elements: Mapping[CeId, ComputingElement], left: Mapping[CeId, int]
+    ) -> dict[CeId, Avoided]:
         """Return the elements that are to get no pilots, or those for canaries alone."""
         known = await ce_state.read(tx)
-        tried = {(each.site, each.ce) for each in await canary.out(tx)}
+        tried = {CeId(each.site, each.ce) for each in await canary.out(tx)}
         found = {}
         for place, element in elements.items():
             health, door = ce_state.of(known, *place), self._door(element)
@@ -243,7 +243,7 @@ class Provisioning:
 
     async def _write(self, tx: Transaction, decided: Plan) -> None:
         """Write down what was decided, as far as it is news."""
-        now = {(each.site, each.ce): each for each in decided.decisions}
+        now = {CeId(each.site, each.ce): each for each in decided.decisions}
         before = self._written or {}
         await ce_plan.write(tx, [each for place, each in now.items() if before.get(place) != each])
         if self._written is None or before.keys() != now.keys():
@@ -292,11 +292,11 @@ class Provisioning:
             log.info("pilots ordered", decisions=said)
         self._said = said
 
-    async def _send_all(self, sent: Sequence[NewPilot], elements: Mapping[Place, ComputingElement]) -> None:
+    async def _send_all(self, sent: Sequence[NewPilot], elements: Mapping[CeId, ComputingElement]) -> None:
         """Send through all doors at once: none waits for another."""
-        by_place: dict[Place, list[NewPilot]] = {}
+        by_place: dict[CeId, list[NewPilot]] = {}
         for each in sent:
-            by_place.setdefault((each.site, each.ce), []).append(each)
+            by_place.setdefault(CeId(each.site, each.ce), []).append(each)
         await asyncio.gather(*(self._send(elements[place], some) for place, some in by_place.items()))
 
     async def _send(self, element: ComputingElement, sent: Sequence[NewPilot]) -> None:
@@ -335,11 +335,11 @@ async def _let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]
     """Count pilots at the elements whose ads state a limit, and leave out those that the ads let come no more."""
     if not sent:
         return []
-    granted = await limit.count_pilots(tx, Counter((each.site, each.ce) for each in sent))
+    granted = await limit.count_pilots(tx, Counter(CeId(each.site, each.ce) for each in sent))
     left = Counter(granted)
     kept = []
     for each in sent:
-        place = each.site, each.ce
+        place = CeId(each.site, each.ce)
         left[place] -= 1
         if place not in granted or left[place] >= 0:
             kept.append(each)
@@ -347,12 +347,12 @@ async def _let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]
 
 
 def _bounded(
-    elements: Mapping[Place, ComputingElement], alive: Iterable[Supply], left: Mapping[Place, int]
+    elements: Mapping[CeId, ComputingElement], alive: Iterable[Supply], left: Mapping[CeId, int]
 ) -> list[ComputingElement]:
     """Return the elements that pilots may be sent to, with room for no more than their ads let come."""
-    there: Counter[Place] = Counter()
+    there: Counter[CeId] = Counter()
     for supply in alive:
-        there[supply.site, supply.ce] += supply.pilots
+        there[CeId(supply.site, supply.ce)] += supply.pilots
     return [
         each
         if left.get(place, 0) <= 0
@@ -369,7 +369,7 @@ _CODES: Mapping[State, Literal["QUARANTINE", "BANNED", "DRAINING"]] = {
 }
 
 
-async def _leeway(tx: Transaction, waiting: Sequence[QueuedWork], places: Iterable[Place]) -> LimitHeadroom:
+async def _leeway(tx: Transaction, waiting: Sequence[QueuedWork], places: Iterable[CeId]) -> LimitHeadroom:
     """Return what limits let start of what waits."""
     limits = LimitSet(limit.holding(await limit.said(tx)))
     if not limits:

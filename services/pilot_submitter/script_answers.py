@@ -16,6 +16,7 @@ from wms.bounded_cache import BoundedCache
 from wms.dispatch.mapping_script import ANSWERS_TOLD, Outcome, ScriptAnswer, ScriptedMapping
 from wms.dispatch.sandbox import Sandbox
 from wms.errors import Unavailable
+from wms.ids import CeId
 
 log = structlog.get_logger()
 
@@ -42,7 +43,7 @@ class Script(Protocol):
 class SandboxedScript:
     """The script of the element at a place, in its sandbox."""
 
-    def __init__(self, place: tuple[str, str], sandbox: Sandbox) -> None:
+    def __init__(self, place: CeId, sandbox: Sandbox) -> None:
         self._place = place
         self._sandbox = sandbox
         self.name = str(sandbox.program)

@@ -15,7 +15,7 @@ from services.pilot_submitter.pilot_tracking import LINGERING_SECONDS
 from wms.db import pilot
 from wms.db.database import Database
 from wms.db.pilot import Listed
-from wms.ids import PilotId
+from wms.ids import CeId, PilotId
 
 log = structlog.get_logger()
 
@@ -76,7 +76,7 @@ class StrayPilots:
     def _is_ours(self, each: Listed, door: CeEndpoint) -> bool:
         if each.age is None:
             return each.pilot_id.startswith(pilot.prefix(self._mark))
-        return (each.site, each.ce) == door.place
+        return CeId(each.site, each.ce) == door.place
 
     def _note(self, door: CeEndpoint, over: Sequence[Listed]) -> "dict[PilotId, _Left]":
         """Return those that have lingered for long enough, by name; forget those that the element lists no more."""

@@ -11,7 +11,7 @@ from services.job_manager.maintenance.retention import BATCH, Retention
 from tests.services.world import World, result, user, world
 from wms.audit.auditor import audit
 from wms.db import ce_state
-from wms.ids import AttemptId, CommandId, JobId
+from wms.ids import AttemptId, CeId, CommandId, JobId
 from wms.job.reasons import Code
 from wms.messages import replies
 from wms.messages.commands import AddChunks, LongLists, Submit
@@ -319,7 +319,7 @@ async def test_what_was_said_of_elements_long_ago_goes_but_not_how_they_came_to_
             for event in events:
                 async with place.db.transaction() as tx:
                     moved = HealthChange(event, "because", "oz")  # type: ignore[arg-type]
-                    await ce_state.move(tx, ("A", element), moved, HealthPolicy())
+                    await ce_state.move(tx, CeId("A", element), moved, HealthPolicy())
         await place.sql("update ce_move set at = at - interval '366 d' where ce <> 'c'")
         await place.sql("update ce_state set since = since - interval '366 d' where ce <> 'c'")
         for ce, outcome, days in (("a", "Done", 366), ("b", "late", 364), ("c", None, 400)):

@@ -9,7 +9,7 @@ from services.job_manager.maintenance import lease_sweeper
 from services.matcher.ads import Elements
 from tests.services.world import World, ids
 from wms.db.database import Database
-from wms.ids import TaskQueueId
+from wms.ids import CeId, TaskQueueId
 from wms.job.job import Job
 from wms.matching.closures import Closures
 from wms.matching.grouping import Requirements
@@ -97,7 +97,7 @@ def test_an_ad_that_cannot_be_indexed_is_left_out() -> None:
     index = FaultyIndex()
     elements = Elements(Database(None), index)  # type: ignore[arg-type]
     for site in ("a", "bad", "c"):
-        elements._advertise((site, "ce"), "[x = 1]")
+        elements._advertise(CeId(site, "ce"), "[x = 1]")
     assert index.told == {"a/ce": "[x = 1]", "c/ce": "[x = 1]"}
 
 

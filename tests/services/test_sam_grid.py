@@ -31,7 +31,7 @@ from wms.bus.consumer import Delivery
 from wms.db import job, limit
 from wms.db.job import Claim
 from wms.dispatch.port import PilotRequest, PilotSighting
-from wms.ids import PilotId, RequestId
+from wms.ids import CeId, PilotId, RequestId
 from wms.matching.limits import LimitKey, LimitRule
 from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
@@ -439,9 +439,9 @@ async def test_submitters_that_plan_at_once_are_counted_when_they_write(the_worl
 
     async def write(wanted: int) -> int:
         async with the_world.db.transaction() as tx:
-            granted = await limit.count_pilots(tx, {("A", "ce"): wanted, ("A", "free"): wanted})
+            granted = await limit.count_pilots(tx, {CeId("A", "ce"): wanted, CeId("A", "free"): wanted})
         assert granted.keys() == {("A", "ce")}, "the other states no limit"
-        return granted["A", "ce"]
+        return granted[CeId("A", "ce")]
 
     assert sorted(await asyncio.gather(*(write(2) for _ in range(4)))) == [0, 1, 2, 2]
     assert await counter(the_world) == (5, 0, 5)

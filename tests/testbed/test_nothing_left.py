@@ -18,7 +18,7 @@ from wms.db import pilot
 from wms.db.pilot import NewPilot
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
-from wms.ids import PilotId
+from wms.ids import CeId, PilotId
 
 pytestmark = [pytest.mark.testbed, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
@@ -39,7 +39,7 @@ async def test_what_slurm_lists_of_ours_and_is_gone_is_cancelled_until_slurm_agr
     cluster = Cluster(configuration=str(testbed.slurm("beta")))
     dispatcher = SlurmDispatcher(cluster, tmp_path / "pilots", SHELL, ENVIRONMENT)
     now = [1_000.0]
-    door = CeEndpoint(("beta", "main"), dispatcher, lambda: now[0], EndpointTerms(kind="slurm"))
+    door = CeEndpoint(CeId("beta", "main"), dispatcher, lambda: now[0], EndpointTerms(kind="slurm"))
     doors = CeEndpoints(LocalDispatcher(tmp_path / "here", SHELL, ENVIRONMENT), lambda: now[0], [door])
     clearing = StrayPilots(the_world.db, doors)
     async with the_world.db.transaction() as tx:

@@ -23,6 +23,7 @@ from wms.errors import Rejected
 from wms.glue.ad import element_of
 from wms.glue.glue1 import GlueComputingElement
 from wms.glue.offer import described
+from wms.ids import CeId
 from wms.messages.ads import TOPIC, Ad, Advertise, Withdraw
 from wms.messages.wire import Codec
 
@@ -91,7 +92,7 @@ class _Reading:
         self.reader = reader
         self._verifier = verifier
         self._now = now
-        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._kept: dict[CeId, _Kept] = {}
 
     async def catch_up(self) -> None:
         """Read what there is; the broker must have answered since this began."""
@@ -126,7 +127,7 @@ class _Reading:
                 self._forget(ad)
 
     def _keep(self, ad: Advertise, now: datetime) -> None:
-        place = (ad.element.site, ad.element.ce)
+        place = ad.element.ce_id
         before = self._kept.get(place)
         newer = before is None or before.ad.advertised_at < ad.advertised_at
         if (
@@ -140,9 +141,9 @@ class _Reading:
             self._kept[place] = _Kept(ad, begin + timedelta(seconds=ad.lifetime_seconds))
 
     def _forget(self, gone: Withdraw) -> None:
-        before = self._kept.get((gone.site, gone.ce))
+        before = self._kept.get(CeId(gone.site, gone.ce))
         if before and before.ad.advertised_at <= gone.advertised_at:
-            del self._kept[gone.site, gone.ce]
+            del self._kept[CeId(gone.site, gone.ce)]
 
 
 def _element(ad: Advertise) -> FoundElement:

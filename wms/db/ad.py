@@ -15,9 +15,9 @@ from wms.classad.value import ERROR
 from wms.db import ce_door
 from wms.db.columns import dense
 from wms.db.database import Transaction
-from wms.db.limit import Place
 from wms.db.sql import load
 from wms.errors import Rejected
+from wms.ids import CeId
 from wms.matching.ads import advertised
 from wms.messages.ads import Advertise, Withdraw
 from wms.site import AdvertisedElement, ComputingElement, forwarding, lasting
@@ -60,12 +60,12 @@ class _Row(NamedTuple):
         )
 
 
-async def store(tx: Transaction, ads: Sequence[Advertise]) -> set[Place]:
+async def store(tx: Transaction, ads: Sequence[Advertise]) -> set[CeId]:
     """Store ads, of no element two; return the elements whose newest it is, whatever it says.
 
     An ad that says nothing new only renews its life.
     """
-    rows = {(each.element.site, each.element.ce): _row(each) for each in ads}
+    rows = {each.element.ce_id: _row(each) for each in ads}
     renewed = await _write(tx, SQL["renew"], rows, _Row.said_again)
     return renewed | await _write(
         tx, SQL["store"], {place: rows[place] for place in rows.keys() - renewed}, _Row.columns
@@ -73,13 +73,13 @@ async def store(tx: Transaction, ads: Sequence[Advertise]) -> set[Place]:
 
 
 async def _write(
-    tx: Transaction, statement: str, rows: Mapping[Place, _Row], columns: Callable[[_Row], tuple[Any, ...]]
-) -> set[Place]:
+    tx: Transaction, statement: str, rows: Mapping[CeId, _Row], columns: Callable[[_Row], tuple[Any, ...]]
+) -> set[CeId]:
     if not rows:
         return set()
     values = [(*place, *columns(rows[place])) for place in sorted(rows)]
     found = await tx.fetch(statement, *dense(values))
-    return {(row["site"], row["ce"]) for row in found}
+    return {CeId(row["site"], row["ce"]) for row in found}
 
 
 def _row(ad: Advertise) -> _Row:
@@ -92,7 +92,7 @@ def _row(ad: Advertise) -> _Row:
     return _Row(ad, element, attributes, expressions, digest)
 
 
-async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[Place]:
+async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[CeId]:
     """Note that elements went away; return those that had not come back since."""
     if not gone:
         return set()
@@ -101,7 +101,7 @@ async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[Place]:
         [each.ce for each in gone],
         [each.advertised_at for each in gone],
     ]
-    return {(row["site"], row["ce"]) for row in await tx.fetch(SQL["withdraw"], *columns)}
+    return {CeId(row["site"], row["ce"]) for row in await tx.fetch(SQL["withdraw"], *columns)}
 
 
 async def forget_expired(tx: Transaction) -> int:
@@ -109,9 +109,9 @@ async def forget_expired(tx: Transaction) -> int:
     return await tx.execute(SQL["forget"], KNOWN_DAYS)
 
 
-async def forget(tx: Transaction, site: str, ce: str) -> set[Place]:
+async def forget(tx: Transaction, site: str, ce: str) -> set[CeId]:
     """Forget the ads of an element, or with no `ce` of a site; return the elements that had one."""
-    return {(row["site"], row["ce"]) for row in await tx.fetch(SQL["forget_place"], site, ce)}
+    return {CeId(row["site"], row["ce"]) for row in await tx.fetch(SQL["forget_place"], site, ce)}
 
 
 async def fresh(tx: Transaction) -> list[ComputingElement]:
@@ -120,21 +120,21 @@ async def fresh(tx: Transaction) -> list[ComputingElement]:
     return list((await elements(tx, rows)).values())
 
 
-async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[Place, ComputingElement]:
+async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[CeId, ComputingElement]:
     """Return the elements of rows with `site`, `ce`, `received_at` and `pilot_seconds`, as pilots that live so long show them.
 
     They are in the order of the rows; those that are gone meanwhile, or whose ad cannot be read, are not there.
     """
     names = [(row["site"], row["ce"], row["received_at"]) for row in rows]
-    found = {name[:2]: _known.get(name) for name in names}
+    found = {CeId(site, ce): _known.get((site, ce, received_at)) for site, ce, received_at in names}
     missing = [place for place, element in found.items() if element is None]
     if missing:
-        columns = [place[0] for place in missing], [place[1] for place in missing]
+        columns = [place.site for place in missing], [place.ce for place in missing]
         for row in await tx.fetch(SQL["elements"], *columns):
-            name = row["site"], row["ce"], row["received_at"]
+            place = CeId(row["site"], row["ce"])
             if element := _element(row):
-                found[name[:2]] = _known[name] = element
-    lives = {(row["site"], row["ce"]): row["pilot_seconds"] for row in rows}
+                found[place] = _known[*place, row["received_at"]] = element
+    lives = {CeId(row["site"], row["ce"]): row["pilot_seconds"] for row in rows}
     forwards = await ce_door.forwards(tx)
     return {
         place: forwarding(lasting(element, lives[place]), forwards.get(place))
@@ -143,7 +143,7 @@ async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[P
     }
 
 
-async def tell_lives(tx: Transaction, seconds: Mapping[Place, float]) -> None:
+async def tell_lives(tx: Transaction, seconds: Mapping[CeId, float]) -> None:
     """Write down how long pilots live that are sent to these elements."""
     if seconds:
         await tx.execute(

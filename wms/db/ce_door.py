@@ -6,7 +6,7 @@ from typing import NamedTuple
 from wms.db.columns import dense
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.provisioning.health import Place
+from wms.ids import CeId
 
 SQL = load(__file__)
 
@@ -29,11 +29,11 @@ async def write(tx: Transaction, doors: Sequence[DoorRow]) -> None:
         await tx.execute(SQL["write"], *dense(doors))
 
 
-async def forwards(tx: Transaction) -> dict[Place, tuple[str, ...]]:
+async def forwards(tx: Transaction) -> dict[CeId, tuple[str, ...]]:
     """Return by element what is forwarded there."""
-    return {(row["site"], row["ce"]): tuple(row["forwards"]) for row in await tx.fetch(SQL["forwards"])}
+    return {CeId(row["site"], row["ce"]): tuple(row["forwards"]) for row in await tx.fetch(SQL["forwards"])}
 
 
-async def terms(tx: Transaction) -> dict[Place, str]:
+async def terms(tx: Transaction) -> dict[CeId, str]:
     """Return by element what is asked for there, as JSON."""
-    return {(row["site"], row["ce"]): row["terms"] for row in await tx.fetch(SQL["terms"])}
+    return {CeId(row["site"], row["ce"]): row["terms"] for row in await tx.fetch(SQL["terms"])}

@@ -7,7 +7,7 @@ import msgspec
 
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.provisioning.health import Place
+from wms.ids import CeId
 from wms.provisioning.plan import ElementDecision
 
 SQL = load(__file__)
@@ -21,7 +21,7 @@ async def write(tx: Transaction, decisions: Sequence[ElementDecision]) -> None:
         await tx.execute(SQL["write"], *places, texts)
 
 
-async def keep_only(tx: Transaction, places: Collection[Place]) -> None:
+async def keep_only(tx: Transaction, places: Collection[CeId]) -> None:
     """Forget all elements but these."""
     await tx.execute(SQL["keep_only"], [site for site, _ in places], [ce for _, ce in places])
 

@@ -7,36 +7,37 @@ import asyncpg
 from wms.db.database import Transaction
 from wms.db.share import tell_changed
 from wms.db.sql import load
+from wms.ids import CeId
 from wms.matching import canary
 from wms.messages import events
 from wms.messages.replies import SiteMove
-from wms.provisioning.health import ElementHealth, HealthChange, HealthPolicy, Place, Tried, apply
+from wms.provisioning.health import ElementHealth, HealthChange, HealthPolicy, Tried, apply
 
 SQL = load(__file__)
 
 
-async def read(tx: Transaction) -> dict[Place, ElementHealth]:
+async def read(tx: Transaction) -> dict[CeId, ElementHealth]:
     """Return how elements are, and with no element sites; who is not there is healthy."""
-    return {(row["site"], row["ce"]): _health(row) for row in await tx.fetch(SQL["read"])}
+    return {CeId(row["site"], row["ce"]): _health(row) for row in await tx.fetch(SQL["read"])}
 
 
 def _health(row: asyncpg.Record) -> ElementHealth:
     return ElementHealth(**{name: row[name] for name in ElementHealth.__struct_fields__})
 
 
-def of(known: Mapping[Place, ElementHealth], site: str, ce: str) -> ElementHealth:
+def of(known: Mapping[CeId, ElementHealth], site: str, ce: str) -> ElementHealth:
     """Return how an element is: as its site, where that is avoided as a whole."""
-    whole = known.get((site, ""), ElementHealth())
-    return whole if whole.avoided else known.get((site, ce), ElementHealth())
+    whole = known.get(CeId(site, ""), ElementHealth())
+    return whole if whole.avoided else known.get(CeId(site, ce), ElementHealth())
 
 
-async def avoided(tx: Transaction) -> dict[Place, str]:
+async def avoided(tx: Transaction) -> dict[CeId, str]:
     """Return the places that get no work, and why."""
     return {place: health.text() for place, health in (await read(tx)).items() if health.avoided}
 
 
 async def move(
-    tx: Transaction, place: Place, moved: HealthChange, terms: HealthPolicy
+    tx: Transaction, place: CeId, moved: HealthChange, terms: HealthPolicy
 ) -> ElementHealth | None:
     """Let something happen to an element, write it down, tell it; None when that leaves it as it is."""
     row = await tx.fetchrow(SQL["lock"], *place)
@@ -49,8 +50,8 @@ async def move(
     told = (after.since, after.until, after.reason, after.said_by, after.relapses)
     await tx.execute(SQL["write"], *place, after.state, *told, before.state, moved.event)
     fact = events.ElementState(
-        site=place[0],
-        ce=place[1],
+        site=place.site,
+        ce=place.ce,
         at=now,
         event=moved.event,
         state=after.state,
@@ -58,7 +59,7 @@ async def move(
         reason=after.reason,
         said_by=after.said_by,
     )
-    tx.send(events.TOPIC, f"ce-{place[0]}-{place[1]}", fact)
+    tx.send(events.TOPIC, f"ce-{place.site}-{place.ce}", fact)
     if before.avoided or after.avoided:
         tell_changed(tx)
     return after
@@ -80,10 +81,10 @@ async def may_judge(tx: Transaction) -> bool:
     return alone
 
 
-async def suspects(tx: Transaction, terms: HealthPolicy) -> set[Place]:
+async def suspects(tx: Transaction, terms: HealthPolicy) -> set[CeId]:
     """Return the elements that are in use, and where enough attempts failed at once of late to look closer."""
     rows = await tx.fetch(SQL["suspects"], terms.window_seconds, terms.quick_seconds, terms.failures)
-    return {(row["site"], row["ce"]) for row in rows}
+    return {CeId(row["site"], row["ce"]) for row in rows}
 
 
 async def tried(tx: Transaction, terms: HealthPolicy) -> list[Tried]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 import asyncpg
 import msgspec
@@ -17,7 +17,7 @@ from wms.db.columns import dense
 from wms.db.database import Transaction
 from wms.db.share import tell_changed
 from wms.db.sql import load
-from wms.ids import Epoch, JobId, TaskQueueId
+from wms.ids import CeId, Epoch, JobId, TaskQueueId
 from wms.matching.limits import Count, Counts, Kind, LimitKey, LimitRule, all_jobs
 from wms.messages import changes
 from wms.messages import limits as limited
@@ -25,9 +25,6 @@ from wms.messages import limits as limited
 SQL = load(__file__)
 
 LISTED = 10_000
-
-Place: TypeAlias = tuple[str, str]
-"""A site and one of its computing elements."""
 
 
 class SourcedLimit(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +63,7 @@ class AdvertisedLimits(NamedTuple):
     """The elements whose ads state a limit, and how often elements had begun to by then."""
 
     generation: int
-    places: AbstractSet[Place]
+    places: AbstractSet[CeId]
 
 
 class Leased(NamedTuple):
@@ -211,7 +208,7 @@ def _count(row: asyncpg.Record) -> Count:
     )
 
 
-async def advertise(tx: Transaction, ads: Mapping[Place, Allowed]) -> None:
+async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
     """Begin to count by new ads; tell the matchers of elements that had let nothing more come.
 
     The transaction must have locked no counter yet.
@@ -230,7 +227,7 @@ async def advertise(tx: Transaction, ads: Mapping[Place, Allowed]) -> None:
         tx.send(changes.TOPIC, "", _opened(opened))
 
 
-async def end_ads(tx: Transaction, places: Collection[Place]) -> None:
+async def end_ads(tx: Transaction, places: Collection[CeId]) -> None:
     """Let nothing more come to elements that went away, if they had stated a limit."""
     if places:
         await tx.execute(SQL["end_ads"], *dense(sorted(places), 2))
@@ -240,20 +237,22 @@ async def advertising(tx: Transaction) -> AdvertisedLimits:
     """Return all elements whose ads state a limit."""
     # First the generation: what came since is in it twice, and not missed.
     generation = await tx.fetchval(SQL["generation"])
-    places = {(row["site"], row["ce"]) for row in await tx.fetch(SQL["advertising"])}
+    places = {CeId(row["site"], row["ce"]) for row in await tx.fetch(SQL["advertising"])}
     return AdvertisedLimits(generation, frozenset(places))
 
 
-async def pilots_left(tx: Transaction) -> dict[Place, int]:
+async def pilots_left(tx: Transaction) -> dict[CeId, int]:
     """Return how many pilots more may be sent to each element whose ad states a limit."""
-    return {(row["site"], row["ce"]): row["left"] for row in await tx.fetch(SQL["pilots_left"])}
+    return {CeId(row["site"], row["ce"]): row["left"] for row in await tx.fetch(SQL["pilots_left"])}
 
 
-async def count_pilots(tx: Transaction, wanted: Mapping[Place, int]) -> dict[Place, int]:
+async def count_pilots(tx: Transaction, wanted: Mapping[CeId, int]) -> dict[CeId, int]:
     """Count pilots that are about to be written down; return how many may be, of elements whose ads state a limit."""
     columns = dense([(*place, wanted[place]) for place in sorted(wanted)], 3)
     await tx.execute(SQL["hold"])
-    return {(row["site"], row["ce"]): row["granted"] for row in await tx.fetch(SQL["count_pilots"], *columns)}
+    return {
+        CeId(row["site"], row["ce"]): row["granted"] for row in await tx.fetch(SQL["count_pilots"], *columns)
+    }
 
 
 async def leased(tx: Transaction, after: int, limit: int) -> list[Leased]:

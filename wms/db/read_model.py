@@ -7,7 +7,7 @@ from wms.auth.policy import Scope
 from wms.db import ad
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.ids import JobId
+from wms.ids import CeId, JobId
 from wms.provisioning.known_elements import KnownElement, PilotCounts, PilotLosses
 
 SQL = load(__file__)
@@ -48,18 +48,18 @@ async def places(tx: Transaction, vo: str) -> list[tuple[KnownElement, PilotCoun
     elements = await ad.elements(tx, rows)
     return [
         (
-            KnownElement(elements[row["site"], row["ce"]], row["fresh"]),
+            KnownElement(elements[CeId(row["site"], row["ce"])], row["fresh"]),
             PilotCounts(row["running"], row["coming"], row["slots"], row["free_slots"]),
         )
         for row in rows
-        if (row["site"], row["ce"]) in elements
+        if CeId(row["site"], row["ce"]) in elements
     ]
 
 
-async def losses(tx: Transaction) -> dict[tuple[str, str], PilotLosses]:
+async def losses(tx: Transaction) -> dict[CeId, PilotLosses]:
     """Return what became of the pilots that ended of late, by site and element."""
     rows = await tx.fetch(SQL["losses"])
-    return {(row["site"], row["ce"]): PilotLosses(row["ended"], row["lost"]) for row in rows}
+    return {CeId(row["site"], row["ce"]): PilotLosses(row["ended"], row["lost"]) for row in rows}
 
 
 async def sites(

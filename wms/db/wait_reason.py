@@ -8,7 +8,7 @@ import msgspec
 from wms.db import ad
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.ids import JobId, TaskQueueId
+from wms.ids import CeId, JobId, TaskQueueId
 from wms.job.reasons import Wait
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 
@@ -40,7 +40,7 @@ async def may_look(tx: Transaction) -> bool:
 
 async def known(tx: Transaction) -> list[KnownElement]:
     """Return every computing element within memory."""
-    rows = {(row["site"], row["ce"]): row for row in await tx.fetch(SQL["known"])}
+    rows = {CeId(row["site"], row["ce"]): row for row in await tx.fetch(SQL["known"])}
     found = await ad.elements(tx, list(rows.values()))
     return [KnownElement(element, rows[place]["fresh"]) for place, element in found.items()]
 

@@ -22,6 +22,7 @@ from wms.dispatch.mapping import Asked, HostMapping, Kind
 from wms.dispatch.mapping_script import ANSWERS_TOLD, WAITS, MappingScript, Outcome, ScriptedMapping
 from wms.dispatch.port import Request
 from wms.errors import Rejected
+from wms.ids import CeId
 from wms.matching.ads import job_ad, resource_ad, resource_sketch, words
 from wms.matching.grouping import Requirements
 from wms.provisioning.host_requirements import HostTerm, Plain, Unasked, host_requirements_of
@@ -162,12 +163,12 @@ def _beyond(value: float, relation: str) -> int | float:
 class Ways:
     """How elements are asked for hosts, by the terms of their doors, as JSON by site and element."""
 
-    def __init__(self, terms: Mapping[tuple[str, str], str]) -> None:
+    def __init__(self, terms: Mapping[CeId, str]) -> None:
         self._terms = terms
 
     def forward(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:
         """Return what becomes of requirements at an element that they reach; None of those that grow too large."""
-        text = self._terms.get((element.site, element.ce))
+        text = self._terms.get(element.ce_id)
         terms, mapping = _door(text) if text else (None, None)
         usual = terms.usual(element) if terms else Request()
         try:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wms.bounded_cache import BoundedCache
+from wms.ids import CeId
 from wms.matching.canary import is_canary
 from wms.matching.grouping import Requirements
 from wms.site import Resource, folded
@@ -64,8 +65,8 @@ class Closures:
     """The pairs closed at each site and computing element, and which slots of the index they keep back."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[str, str], frozenset[Pair]] = {}
-        self._avoided: dict[tuple[str, str], str] = {}
+        self._places: dict[CeId, frozenset[Pair]] = {}
+        self._avoided: dict[CeId, str] = {}
         self.reset()
 
     def __bool__(self) -> bool:
@@ -90,13 +91,13 @@ class Closures:
         if unknown:
             raise ValueError(f"nothing is closed by {', '.join(unknown)}; known are {', '.join(_VALUES)}")
         self._left.clear()
-        self._places.pop((site, ce), None)
+        self._places.pop(CeId(site, ce), None)
         if found:
-            self._places[site, ce] = found
+            self._places[CeId(site, ce)] = found
         in_use = frozenset({WORK}).union(*self._places.values())
         self._masks = {pair: mask for pair, mask in self._masks.items() if pair in in_use}
 
-    def avoid(self, places: Mapping[tuple[str, str], str]) -> None:
+    def avoid(self, places: Mapping[CeId, str]) -> None:
         """Say which places are avoided from now on, and why: all of a site where no computing element is named."""
         self._left.clear()
         self._avoided = dict(places)
@@ -105,14 +106,14 @@ class Closures:
         """Return what is closed for a resource there: by its computing element and by the site as a whole."""
         if not self:
             return _NOTHING
-        closed = self._places.get((site, ""), _NOTHING)
+        closed = self._places.get(CeId(site, ""), _NOTHING)
         if ce:
-            closed |= self._places.get((site, ce), _NOTHING)
+            closed |= self._places.get(CeId(site, ce), _NOTHING)
         return closed | {WORK} if self._why_avoided(site, ce) is not None else closed
 
     def _why_avoided(self, site: str, ce: str) -> str | None:
-        whole = self._avoided.get((site, ""))
-        return self._avoided.get((site, ce)) if whole is None else whole
+        whole = self._avoided.get(CeId(site, ""))
+        return self._avoided.get(CeId(site, ce)) if whole is None else whole
 
     def slots(self, site: str, ce: str) -> Mask | None:
         """Return by slot which queues are kept back there; None when nothing is closed."""

@@ -17,6 +17,7 @@ from msgspec.structs import force_setattr
 from wms.bounded_cache import BoundedCache
 from wms.bounds import Count as Quantity
 from wms.bounds import Name
+from wms.ids import CeId
 from wms.matching.closures import NAMED, Attribute, Pair, values
 from wms.matching.grouping import Requirements
 from wms.site import is_wild
@@ -50,14 +51,12 @@ def all_jobs(site: str, ce: str) -> LimitKey:
     return LimitKey(site, ce, "any", "")
 
 
-def pairs_by_place(
-    places_of: Iterable[LimitKey], closed: Iterable[LimitKey]
-) -> dict[tuple[str, str], list[Pair]]:
+def pairs_by_place(places_of: Iterable[LimitKey], closed: Iterable[LimitKey]) -> dict[CeId, list[Pair]]:
     """Return by site and computing element all the pairs that are closed there, of the places of some keys."""
-    pairs: dict[tuple[str, str], list[Pair]] = {(key.site, key.ce): [] for key in places_of}
+    pairs: dict[CeId, list[Pair]] = {CeId(key.site, key.ce): [] for key in places_of}
     for key in closed if pairs else ():
-        if (key.site, key.ce) in pairs:
-            pairs[key.site, key.ce].append((key.attribute, key.value))
+        if CeId(key.site, key.ce) in pairs:
+            pairs[CeId(key.site, key.ce)].append((key.attribute, key.value))
     return pairs
 
 
@@ -193,15 +192,15 @@ class LimitSet:
         of_key = (each for each in self._tables(key.site, key.ce) if (each.ce, each.attribute) == key[1:3])
         return next((_held(each, key.value) for each in of_key), None)
 
-    def full(self, counts: Counts) -> dict[tuple[str, str], set[Pair]]:
+    def full(self, counts: Counts) -> dict[CeId, set[Pair]]:
         """Return by site and element the pairs that no job more may start of, of what was counted or is named itself."""
         said = {LimitKey(*place, value) for place, bounds in self._said.items() for value in bounds}
-        closed: dict[tuple[str, str], set[Pair]] = {}
+        closed: dict[CeId, set[Pair]] = {}
         for key in counts.keys() | {each for each in said if EACH not in each}:
             bound = self.of(key)
             count = counts.get(key, Count())
             if count.exhausted or (bound and not room(bound, count)):
-                closed.setdefault((key.site, key.ce), set()).add((key.attribute, key.value))
+                closed.setdefault(CeId(key.site, key.ce), set()).add((key.attribute, key.value))
         return closed
 
     def _tables(self, site: str, ce: str) -> tuple[_Table, ...]:

@@ -12,13 +12,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wms.ids import CeId
 from wms.matching.ads import CREDENTIALS, site_ad, without_unseen
 from wms.matching.canary import is_canary
 from wms.matching.clauses import OF_ADS, OF_NAMES, Mismatch, failing_parts, fits, parts, refusal
 from wms.matching.grouping import Requirements, slots_needed
 from wms.matching.limits import LimitKey
 from wms.matching.two_sided import job_rank
-from wms.provisioning.health import Place
 from wms.provisioning.limit_headroom import LimitHeadroom
 from wms.provisioning.pilot_class import PilotClass
 from wms.provisioning.private_groups import NOBODY, PrivateGroups
@@ -46,7 +46,7 @@ class Avoided(NamedTuple):
     canaries: bool = False
 
 
-_NOWHERE: Mapping[Place, Avoided] = {}
+_NOWHERE: Mapping[CeId, Avoided] = {}
 _NO_KEYS: Mapping[int, tuple[LimitKey, ...]] = {}
 _NOT_AVOIDED: Mapping[int, Avoided] = {}
 _USUAL: Mapping[int, PilotClass] = {}
@@ -221,7 +221,7 @@ def gather(  # noqa: PLR0917 - what waits, what there is, and what bounds it
     waiting: Iterable[QueuedWork],
     elements: Sequence[ComputingElement],
     leeway: LimitHeadroom | None = None,
-    avoided: Mapping[Place, Avoided] = _NOWHERE,
+    avoided: Mapping[CeId, Avoided] = _NOWHERE,
     hosts_of: HostsOf | None = None,
     private_groups: PrivateGroups = NOBODY,
 ) -> Demand:
@@ -283,13 +283,13 @@ def _open(
     kind: WorkKind,
     elements: Sequence[ComputingElement],
     leeway: LimitHeadroom,
-    avoided: Mapping[Place, Avoided],
+    avoided: Mapping[CeId, Avoided],
 ) -> WorkKind:
     """Return a kind of work with the elements that it may run on for now."""
     shut = {
         number: found
         for number in kind.elements
-        if (found := avoided.get((elements[number].site, elements[number].ce)))
+        if (found := avoided.get(elements[number].ce_id))
         and not (found.canaries and is_canary(kind.requirements))
     }
     open_ = tuple(number for number in kind.elements if number not in shut)

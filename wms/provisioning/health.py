@@ -17,13 +17,13 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
+from wms.ids import CeId
+
 State: TypeAlias = Literal["healthy", "backing-off", "quarantined", "probing", "banned", "draining"]
 Event: TypeAlias = Literal["fail", "recover", "eat", "probe", "release", "relapse", "ban", "unban", "drain"]
 STATES: Final[tuple[State, ...]] = get_args(State)
 EVENTS: Final[tuple[Event, ...]] = get_args(Event)
 
-Place: TypeAlias = tuple[str, str]
-"""A site and one of its computing elements, or "" for all of them."""
 
 MOVES: Final[Mapping[State, Mapping[Event, State]]] = {
     "healthy": {"fail": "backing-off", "eat": "quarantined", "ban": "banned", "drain": "draining"},
@@ -184,9 +184,9 @@ def judge(tried: Iterable[Tried], terms: HealthPolicy) -> list[BlackHole]:
     """Return the elements that eat jobs, by what became of the attempts of late."""
     all_ = list(tried)
     everywhere = _tolls(all_)
-    at: dict[Place, list[Tried]] = {}
+    at: dict[CeId, list[Tried]] = {}
     for each in all_:
-        at.setdefault((each.site, each.ce), []).append(each)
+        at.setdefault(CeId(each.site, each.ce), []).append(each)
     found = (_judged(place, each, everywhere, terms) for place, each in sorted(at.items()))
     return [verdict for verdict in found if verdict]
 
@@ -200,7 +200,7 @@ def _tolls(tried: Iterable[Tried]) -> dict[str, _Toll]:
 
 
 def _judged(
-    place: Place, tried: list[Tried], everywhere: Mapping[str, _Toll], terms: HealthPolicy
+    place: CeId, tried: list[Tried], everywhere: Mapping[str, _Toll], terms: HealthPolicy
 ) -> BlackHole | None:
     excused, proven = set(), False
     for kind, here in _tolls(tried).items():

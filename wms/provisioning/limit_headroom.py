@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
+from wms.ids import CeId
 from wms.matching.canary import is_canary
 from wms.matching.grouping import Requirements
 from wms.matching.limits import Count, Counts, LimitKey, LimitSet, StrictestLimit, room, tokens
@@ -52,9 +53,7 @@ class LimitHeadroom:
         return key.text()
 
 
-def concerned(
-    limits: LimitSet, work: Iterable[Requirements], places: Collection[tuple[str, str]]
-) -> set[LimitKey]:
+def concerned(limits: LimitSet, work: Iterable[Requirements], places: Collection[CeId]) -> set[LimitKey]:
     """Return all the keys that count some of the work somewhere."""
     return {
         key for requirements in work for place in places for key in limits.concerning(requirements, *place)

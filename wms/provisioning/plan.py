@@ -21,6 +21,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from wms.bounds import Count, CpuTime, LongText, LongTexts, StoredName, Total
+from wms.ids import CeId
 from wms.matching.clauses import fits, serves_whom
 from wms.matching.grouping import Requirements
 from wms.provisioning.demand import (
@@ -33,7 +34,6 @@ from wms.provisioning.demand import (
     gather,
     pilot_at,
 )
-from wms.provisioning.health import Place
 from wms.provisioning.limit_headroom import LimitHeadroom
 from wms.provisioning.pilot_class import PilotClass
 from wms.provisioning.private_groups import NOBODY, PrivateGroups
@@ -328,7 +328,7 @@ def plan(
     rng: Callable[[], float] | None = None,
     *,
     leeway: LimitHeadroom | None = None,
-    avoided: Mapping[Place, Avoided] | None = None,
+    avoided: Mapping[CeId, Avoided] | None = None,
     hosts: HostsOf | None = None,
     choice: Choice = "room",
     private: PrivateGroups = NOBODY,
@@ -367,11 +367,11 @@ class _Planner:
         self.rng = rng
         self.choice = choice
         self.work = sorted((_Work(kind) for kind in demand.kinds), key=lambda work: len(work.elements))
-        at: dict[tuple[str, str], list[PilotSupply]] = {}
+        at: dict[CeId, list[PilotSupply]] = {}
         for group in pilots:
-            at.setdefault((group.site, group.ce), []).append(group)
+            at.setdefault(CeId(group.site, group.ce), []).append(group)
         self.elements = [
-            _Element(number, ad, at.get((ad.site, ad.ce), []), leeway) for number, ad in enumerate(elements)
+            _Element(number, ad, at.get(ad.ce_id, []), leeway) for number, ad in enumerate(elements)
         ]
         alive = sum(p.submitted + p.waiting + p.running for p in pilots)
         self.cap = min(caps.orders, max(0, caps.pilots - alive)) if caps.pilots else caps.orders

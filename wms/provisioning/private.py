@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from wms.ids import Identity
+from wms.ids import CeId, Identity
 from wms.matching.shares import VoGroup
 from wms.provisioning.demand import Avoided
-from wms.provisioning.health import Place
 from wms.provisioning.plan import Caps, PilotSupply, room_of
 from wms.site import ComputingElement, PilotOwner, private
 
@@ -80,7 +79,7 @@ def allocate(
     elements: Sequence[ComputingElement],
     pilots: Iterable[PilotSupply],
     caps: Caps,
-    avoided: Mapping[Place, Avoided],
+    avoided: Mapping[CeId, Avoided],
 ) -> Allocation:
     """Decide for which orders pilots are sent now, and where."""
     return _Allocating(elements, list(pilots), caps, avoided).allocate(orders) if orders else Allocation()
@@ -92,14 +91,14 @@ class _Allocating:
         elements: Sequence[ComputingElement],
         pilots: Sequence[PilotSupply],
         caps: Caps,
-        avoided: Mapping[Place, Avoided],
+        avoided: Mapping[CeId, Avoided],
     ) -> None:
         self.elements = elements
         self.avoided = avoided
-        self.there: dict[Place, list[PilotSupply]] = {}
+        self.there: dict[CeId, list[PilotSupply]] = {}
         for each in pilots:
-            self.there.setdefault((each.site, each.ce), []).append(each)
-        self.going: Counter[Place] = Counter()
+            self.there.setdefault(CeId(each.site, each.ce), []).append(each)
+        self.going: Counter[CeId] = Counter()
         self.owned: Counter[Identity] = Counter()
         for each in pilots:
             if each.resource and not each.resource.generic:
@@ -131,7 +130,7 @@ class _Allocating:
 
     def _count_in(self, order: PilotOrder, at: ComputingElement) -> None:
         self.cap -= 1
-        self.going[at.site, at.ce] += 1
+        self.going[at.ce_id] += 1
         self.owned[_whose(order)] += 1
 
     def _where(self, order: PilotOrder) -> ComputingElement | str:
@@ -144,14 +143,14 @@ class _Allocating:
         serving = [each for each in named if not each.vos or order.vo in each.vos]
         if not serving:
             return f"no such computing element takes pilots of VO {order.vo}"
-        allowed = [each for each in serving if (each.site, each.ce) not in self.avoided]
+        allowed = [each for each in serving if each.ce_id not in self.avoided]
         if not allowed:
-            return f"each is avoided now: {self.avoided[serving[0].site, serving[0].ce].why}"
+            return f"each is avoided now: {self.avoided[serving[0].ce_id].why}"
         room, _, best = max((self._room(each), -n, each) for n, each in enumerate(allowed))
         return best if room > 0 else f"no room at {best.site}/{best.ce}"
 
     def _room(self, element: ComputingElement) -> int:
-        place = element.site, element.ce
+        place = element.ce_id
         there = self.there.get(place, [])
         under_way = sum(each.submitted + each.waiting for each in there) + self.going[place]
         return room_of(element, under_way, sum(each.running for each in there))[0]

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
-from wms.ids import JobId, TaskQueueId
+from wms.ids import CeId, JobId, TaskQueueId
 from wms.matching import shares
 from wms.matching.clauses import refusal
 from wms.matching.closures import Closures, Pair
@@ -223,7 +223,7 @@ class QueueIndex:
         """
         self._closed.close(site, ce, pairs)
 
-    def avoid(self, places: Mapping[tuple[str, str], str]) -> None:
+    def avoid(self, places: Mapping[CeId, str]) -> None:
         """Say which sites (no computing element) and elements get canaries alone from the next draw on, and why."""
         self._closed.avoid(places)
 

@@ -147,7 +147,7 @@ def places(scenario: Scenario, workload: Workload) -> list[SimulatedElement]:
 
 
 def _sorted(elements: Iterable[ComputingElement]) -> list[ComputingElement]:
-    return sorted(elements, key=lambda each: (each.site, each.ce))
+    return sorted(elements, key=lambda each: each.ce_id)
 
 
 def _manners(scenario: Scenario, rule: SiteRules | None) -> tuple[float, float]:

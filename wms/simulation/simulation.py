@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from wms.ids import Epoch, JobId, TaskQueueId
+from wms.ids import CeId, Epoch, JobId, TaskQueueId
 from wms.job.job import Job, lost
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
@@ -76,7 +76,7 @@ class Simulation:
         self._by_vo: Counter[str] = Counter()
         self._roomy = set(range(len(self._places)))
         """Elements that take more pilots."""
-        self._numbers = {(place.element.site, place.element.ce): n for n, place in enumerate(self._places)}
+        self._numbers = {place.element.ce_id: n for n, place in enumerate(self._places)}
         self._planning = False
         self._round = -1
         self._running = 0
@@ -285,7 +285,7 @@ class Simulation:
         if not self._backlog or self._is_over():
             return
         for order in self._orders():
-            number = self._numbers[order.site, order.ce]
+            number = self._numbers[CeId(order.site, order.ce)]
             squad = self._squad(number, order.vo)
             squad.coming += order.count
             self._man(squad, order.count)

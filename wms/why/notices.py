@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from wms.ids import CeId
 from wms.matching.ad_limits import Notice, notice
-from wms.provisioning.health import ElementHealth, Place
+from wms.provisioning.health import ElementHealth
 from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement
 
@@ -59,7 +60,7 @@ def avoidance(health: ElementHealth, losses: PilotLosses) -> Notice | None:
     return Notice("avoid", f"{losses.lost:,} of {losses.ended:,} pilots died unseen within the hour")
 
 
-def shut_out(known: Mapping[Place, ElementHealth]) -> dict[Place, str]:
+def shut_out(known: Mapping[CeId, ElementHealth]) -> dict[CeId, str]:
     """Return the elements, and with no element the sites, that get no work, and in words which and why."""
     return {
         place: f"{'/'.join(filter(None, place))}: {Notice('avoid', health.text()).text()}"
@@ -68,6 +69,6 @@ def shut_out(known: Mapping[Place, ElementHealth]) -> dict[Place, str]:
     }
 
 
-def why_shut(shut: Mapping[Place, str], site: str, ce: str) -> str | None:
+def why_shut(shut: Mapping[CeId, str], site: str, ce: str) -> str | None:
     """Return why an element gets no work: by its site, where that is shut as a whole; None if it does."""
-    return shut.get((site, "")) or shut.get((site, ce))
+    return shut.get(CeId(site, "")) or shut.get(CeId(site, ce))

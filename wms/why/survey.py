@@ -12,6 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from wms.ids import CeId
 from wms.matching.clauses import CLAUSES, CPU_TIME, OF_ADS, OF_NAMES, Clause
 from wms.matching.closures import Closures, Pair
 from wms.matching.grouping import Requirements
@@ -28,7 +29,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-_NOWHERE: Mapping[tuple[str, str], str] = {}
+_NOWHERE: Mapping[CeId, str] = {}
 
 
 class _Column:
@@ -135,7 +136,7 @@ class Survey:
         )
         self._ads = _Ads()
         self._closed = Closures()
-        self._closed_at: set[tuple[str, str]] = set()
+        self._closed_at: set[CeId] = set()
         self.faults: list[tuple[ComputingElement, str]] = []
         """Elements that the last look passed over, and why: a fault in one is that one's alone."""
 
@@ -154,8 +155,8 @@ class Survey:
         weights: Floats,
         known: Sequence[KnownElement],
         crews: Mapping[tuple[str, str, str], PilotCounts],
-        closed: Mapping[tuple[str, str], Iterable[Pair]],
-        avoided: Mapping[tuple[str, str], str] = _NOWHERE,
+        closed: Mapping[CeId, Iterable[Pair]],
+        avoided: Mapping[CeId, str] = _NOWHERE,
     ) -> list[QueueOutlook]:
         """Return the standing of every queue by number.
 
@@ -183,14 +184,14 @@ class Survey:
         crews: Mapping[tuple[str, str, str], PilotCounts],
     ) -> None:
         sums.add_short(each.element.max_cpu_time, but_time & ~here)
-        place = each.element.site, each.element.ce
+        place = each.element.ce_id
         sums.add(each, here, self._closed.slots(*place), self._closed.shut(*place))
         if each.fresh:
             for vo in sums.vos:
                 if crew := crews.get((*place, vo)):
                     sums.add_crew(vo, crew)
 
-    def _close(self, closed: Mapping[tuple[str, str], Iterable[Pair]]) -> None:
+    def _close(self, closed: Mapping[CeId, Iterable[Pair]]) -> None:
         for site, ce in self._closed_at - closed.keys():
             self._closed.close(site, ce, ())
         for (site, ce), pairs in closed.items():

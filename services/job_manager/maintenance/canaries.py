@@ -13,7 +13,7 @@ from services.job_manager import job_orders
 from services.job_manager.submission.accept import Submissions
 from wms.db import canary
 from wms.db.database import Database, Transaction
-from wms.ids import CommandId, Identity, JobId
+from wms.ids import CeId, CommandId, Identity, JobId
 from wms.jobdesc.description import JobDescription
 from wms.matching.canary import GROUP, OWNER
 from wms.messages.commands import Submit
@@ -70,14 +70,14 @@ class Canaries:
         self, tx: Transaction, elements: Iterable[ComputingElement], vo: str, asked_by: str
     ) -> list[JobId]:
         """Submit a canary for each element where none is out; return those that are out there now."""
-        out = {(each.site, each.ce): each.job_id for each in await canary.out(tx)}
+        out = {CeId(each.site, each.ce): each.job_id for each in await canary.out(tx)}
         for element in elements:
-            place = (element.site, element.ce)
+            place = element.ce_id
             if place not in out:
                 out[place] = await self._submit(tx, element, vo)
                 await canary.insert(tx, out[place], *place, asked_by)
-                log.info("canary sent", site=place[0], ce=place[1], job=out[place], asked_by=asked_by)
-        return [out[element.site, element.ce] for element in elements]
+                log.info("canary sent", site=place.site, ce=place.ce, job=out[place], asked_by=asked_by)
+        return [out[element.ce_id] for element in elements]
 
     async def _submit(self, tx: Transaction, element: ComputingElement, vo: str) -> JobId:
         if element.vos and vo not in element.vos:

@@ -21,6 +21,7 @@ from wms.db import (
 from wms.db.database import Transaction
 from wms.db.queue_stats import QueueNow
 from wms.dispatch.forwarding import Forwarded, Ways
+from wms.ids import CeId
 from wms.job.job import Job, StopOrder
 from wms.job.reasons import ADVICE, WAIT_ADVICE
 from wms.job.state import State
@@ -45,9 +46,9 @@ CES_LIMIT = 200
 AWAITED_SHOWN = 10
 """Predecessors that are named."""
 
-Losses: TypeAlias = Mapping[tuple[str, str], PilotLosses]
+Losses: TypeAlias = Mapping[CeId, PilotLosses]
 """By site and computing element."""
-States: TypeAlias = Mapping[tuple[str, str], ElementHealth]
+States: TypeAlias = Mapping[CeId, ElementHealth]
 """Likewise; with no element of sites as a whole."""
 
 
@@ -159,7 +160,7 @@ async def _limits(
 ) -> tuple[Negative, ...]:
     """Return what limits keep out, as a condition beside the clauses."""
     limits = LimitSet(limit.holding(await limit.said(tx)))
-    elements = {(place.element.site, place.element.ce): place.element for place in places}
+    elements = {place.element.ce_id: place.element for place in places}
     advertising = elements.keys() & (await limit.advertising(tx)).places
     if not (limits or advertising):
         return ()
@@ -168,7 +169,7 @@ async def _limits(
 
     def full(asked: Requirements, at: Resource) -> Mismatch | None:
         found = blocking_limits(asked, at.site, at.grid_ce, limits, counts)
-        return _said(found[0], elements[at.site, at.grid_ce], counts) if found else None
+        return _said(found[0], elements[CeId(at.site, at.grid_ce)], counts) if found else None
 
     return (full,)
 
@@ -222,7 +223,7 @@ def _told(
     verdict: Verdict, rank: float | None, known: States, losses: Losses, forwarded: Forwarded | None
 ) -> replies.CeVerdict:
     place = verdict.place
-    name = place.element.site, place.element.ce
+    name = place.element.ce_id
     hosts = forwarded and forwarded.hosts
     avoid = avoidance(ce_state.of(known, *name), losses.get(name, PilotLosses()))
     return replies.CeVerdict(

@@ -17,6 +17,7 @@ from wms.audit import AuditReport, audit, event_log
 from wms.audit.auditor import examine, rules
 from wms.db import block, ce_state, limit
 from wms.db.limit import Allowed
+from wms.ids import CeId
 from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import Code
 from wms.matching.limits import LimitRule
@@ -57,12 +58,14 @@ async def live(one: World) -> None:
     await one.submit(picky, who=bob)
     async with one.db.transaction() as tx:
         await block.expand(tx, [ids[10]])
-        await limit.advertise(tx, {("A", "ce"): Allowed(1_000, 900.0)})
+        await limit.advertise(tx, {CeId("A", "ce"): Allowed(1_000, 900.0)})
         events: tuple[Event, ...] = ("eat", "probe", "relapse", "ban", "ban")
         for event in events:
-            await ce_state.move(tx, ("A", "ce"), HealthChange(event, f"why {event}", "oz"), HealthPolicy())
+            await ce_state.move(
+                tx, CeId("A", "ce"), HealthChange(event, f"why {event}", "oz"), HealthPolicy()
+            )
         await ce_state.move(
-            tx, ("B", "ce"), HealthChange("recover", "nothing ever failed", "oz"), HealthPolicy()
+            tx, CeId("B", "ce"), HealthChange("recover", "nothing ever failed", "oz"), HealthPolicy()
         )
     await lost_before_it_began(one)
 

@@ -20,6 +20,7 @@ from wms.auth.token import Claims, mint
 from wms.bus.ad_topic import DISCOVERED
 from wms.bus.kafka import BrokerSettings
 from wms.errors import Rejected, Unavailable
+from wms.ids import CeId
 from wms.runtime.config import AuthSettings
 from wms.runtime.every import Every
 from wms.site import ComputingElement
@@ -115,17 +116,17 @@ async def test_what_an_index_tells_of_no_more_is_gone_and_what_is_not_heard_of_m
     servers.answers["lund"] = queue("lund")
     servers.answers.pop("umea")
     assert places(await indexes.read()) == [("lund", "main"), ("riga", "main")]
-    assert indexes.doubts(("umea", "main")), "its server fails"
-    assert not indexes.doubts(("malmo", "main")), "its server tells of it no more"
+    assert indexes.doubts(CeId("umea", "main")), "its server fails"
+    assert not indexes.doubts(CeId("malmo", "main")), "its server tells of it no more"
 
     servers.answers.pop("nordic")
     assert places(await indexes.read()) == [("riga", "main")]
-    assert indexes.doubts(("lund", "main")), "who would lead there fails"
-    assert indexes.doubts(("umea", "main"))
+    assert indexes.doubts(CeId("lund", "main")), "who would lead there fails"
+    assert indexes.doubts(CeId("umea", "main"))
 
     servers.lists("top", indexes=("east",))
     assert places(await indexes.read()) == [("riga", "main")]
-    assert not indexes.doubts(("lund", "main")), "nobody leads there any more"
+    assert not indexes.doubts(CeId("lund", "main")), "nobody leads there any more"
 
 
 async def test_no_index_at_all_is_unavailable(servers: IndexServers, make: Make) -> None:

@@ -27,7 +27,7 @@ from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.errors import Unavailable
-from wms.ids import PilotId
+from wms.ids import CeId, PilotId
 from wms.messages import replies
 from wms.messages.reports import Unfit
 from wms.provisioning.plan import Caps
@@ -74,7 +74,7 @@ class Site:
     ) -> tuple[Provisioning, PilotTracking]:
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
         asked = terms or EndpointTerms(kind="slurm")
-        ways = [CeEndpoint(("A", ce), each, clock, asked) for ce, each in dispatchers.items()]
+        ways = [CeEndpoint(CeId("A", ce), each, clock, asked) for ce, each in dispatchers.items()]
         doors = CeEndpoints(LocalDispatcher(self.place / "local", ENDS, {}), clock, ways, local_sites=["*"])
         following = PilotTracking(self.world.db, doors, settled_seconds=0.0)
         return Provisioning(self.world.db, doors, self.maker, Caps(pilots=8), following), following

@@ -17,7 +17,7 @@ from wms.db.pilot import NewPilot
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import PilotRequest
 from wms.errors import Unavailable
-from wms.ids import PilotId
+from wms.ids import CeId, PilotId
 
 STAYS = ["/bin/sh", "-c", "exec sleep 600"]
 ENDED = "update pilot set state = 'Done', ended_at = now() - make_interval(secs => $1), cause = $2"
@@ -49,7 +49,9 @@ class Site:
         self.now = 1_000.0
         self.dispatcher = FakeForgetful(place / "pilots", STAYS, {"PATH": os.environ["PATH"]})
         self.other = LocalDispatcher(place / "other", STAYS, {"PATH": os.environ["PATH"]})
-        self.door = CeEndpoint(("A", "ce"), self.dispatcher, lambda: self.now, EndpointTerms(kind="slurm"))
+        self.door = CeEndpoint(
+            CeId("A", "ce"), self.dispatcher, lambda: self.now, EndpointTerms(kind="slurm")
+        )
         self.doors = CeEndpoints(self.other, lambda: self.now, [self.door])
         self.clearing = StrayPilots(world.db, self.doors)
         self.following = PilotTracking(world.db, self.doors)

@@ -28,6 +28,7 @@ from wms.dispatch.mapping_script import (
 )
 from wms.dispatch.port import Request
 from wms.errors import Rejected, Unavailable
+from wms.ids import CeId
 from wms.provisioning.demand import Avoided
 from wms.provisioning.host_requirements import HostTerm
 from wms.provisioning.pilot_class import PilotClass
@@ -289,7 +290,7 @@ class Element:
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
         self.answers = ScriptAnswers(self.script, clock)
         self.door = CeEndpoint(
-            ("A", "ce"), nothing, clock, EndpointTerms(kind="slurm", asks=terms), self.answers
+            CeId("A", "ce"), nothing, clock, EndpointTerms(kind="slurm", asks=terms), self.answers
         )
         self.doors = CeEndpoints(nothing, clock, [self.door])
         self.asking = HostRequests(self.doors, clock)
@@ -309,7 +310,7 @@ class Element:
 
     def told(self, requirements: str = "other.ScratchMB >= 2000") -> Any:
         """What they are told who explain, by what was written down."""
-        return Ways({("A", "ce"): self.door.asks_as_json()}).forward(asks(requirements), self.ad)
+        return Ways({CeId("A", "ce"): self.door.asks_as_json()}).forward(asks(requirements), self.ad)
 
 
 async def test_an_element_is_avoided_until_its_script_has_answered_and_other_work_goes_there() -> None:

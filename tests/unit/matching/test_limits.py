@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit.matching import reference
 from tests.unit.matching.strategies import asks
+from wms.ids import CeId
 from wms.matching.closures import pairs
 from wms.matching.grouping import Requirements
 from wms.matching.limits import (
@@ -81,7 +82,7 @@ def test_what_is_full_holds_back_the_same(some: list[LimitRule], running: list[P
     counts = dict.fromkeys(limits.concerning(*asked), Count()) | counted(limits, running)
     wanted, site, ce = asked
     full = limits.full(counts)
-    here = full.get((site, ""), set()) | full.get((site, ce), set())
+    here = full.get(CeId(site, ""), set()) | full.get(CeId(site, ce), set())
     assert bool(here & pairs(wanted)) is bool(blocking_limits(*asked, limits, counts))
 
 

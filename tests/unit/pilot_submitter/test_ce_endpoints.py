@@ -14,6 +14,7 @@ from services.pilot_submitter.ce_endpoints import (
 from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Request
+from wms.ids import CeId
 from wms.site import ComputingElement
 
 
@@ -36,7 +37,7 @@ def nothing(tmp_path_factory: pytest.TempPathFactory) -> LocalDispatcher:
 
 @pytest.fixture
 def door(clock: Clock, nothing: LocalDispatcher) -> CeEndpoint:
-    return CeEndpoint(("A", "ce"), nothing, clock, EndpointTerms(kind="slurm", follow_every_seconds=10.0))
+    return CeEndpoint(CeId("A", "ce"), nothing, clock, EndpointTerms(kind="slurm", follow_every_seconds=10.0))
 
 
 def pauses(door: CeEndpoint, clock: Clock, failures: int) -> Sequence[float]:
@@ -103,7 +104,7 @@ def test_a_pilot_asks_for_what_it_is_said_to_bring(clock: Clock, nothing: LocalD
     element = ComputingElement(
         site="A", ce="ce", slots=8, max_cpu_time=60, memory_mb=4_000, cores_per_pilot=4, slots_per_pilot=4
     )
-    assert CeEndpoint(("A", "ce"), nothing, clock, terms).request(element) == Request(
+    assert CeEndpoint(CeId("A", "ce"), nothing, clock, terms).request(element) == Request(
         cores=4,
         memory_mb=4_000,
         walltime_seconds=900,

@@ -13,7 +13,7 @@ from wms.db.pilot import NewPilot, Supply
 from wms.dispatch.forwarding import DoorTerms, forward
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Request
-from wms.ids import PilotId
+from wms.ids import CeId, PilotId
 from wms.matching.ads import advertised
 from wms.matching.clauses import fits
 from wms.matching.grouping import Requirements
@@ -50,7 +50,7 @@ def asks(requirements: str = "", **more: Any) -> Requirements:
 def asking(*, mapped: bool = True) -> tuple[HostRequests, CeEndpoint]:
     nothing = LocalDispatcher(Path("/nowhere"), (), {})
     terms = EndpointTerms(kind="slurm", asks=ASKS if mapped else None)
-    door = CeEndpoint(("A", "ce"), nothing, lambda: 0.0, terms)
+    door = CeEndpoint(CeId("A", "ce"), nothing, lambda: 0.0, terms)
     doors = CeEndpoints(nothing, lambda: 0.0, [door])
     return HostRequests(doors, doors.clock), door
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
 from tests.unit.matching.strategies import asks
+from wms.ids import CeId
 from wms.matching.ads import advertised
 from wms.matching.canary import OWNER as CANARY
 from wms.matching.grouping import Requirements, processor_tags
@@ -422,7 +423,7 @@ def test_a_rate_counts_what_it_will_let_through_until_a_pilot_is_there():
 
 @pytest.mark.parametrize("code", ["BACKOFF", "QUARANTINE", "BANNED", "DRAINING"])
 def test_an_avoided_element_gets_no_pilots_and_the_next_gets_them(code):
-    shut = {("A", "ce0"): Avoided(code, "it eats jobs")}
+    shut = {CeId("A", "ce0"): Avoided(code, "it eats jobs")}
     made = plan(
         [QueuedWork(asks(), 4)], elements(2), [under_way("ce0", running=3, idle_slots=3)], avoided=shut
     )
@@ -435,10 +436,10 @@ def canary_of(ce: str) -> QueuedWork:
 
 
 def test_an_avoided_element_that_is_tried_gets_one_pilot_for_its_canary():
-    shut = {("A", "ce0"): Avoided("QUARANTINE", "it eats jobs", canaries=True)}
+    shut = {CeId("A", "ce0"): Avoided("QUARANTINE", "it eats jobs", canaries=True)}
     made = plan([QueuedWork(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)
     assert counts(made) == {"ce0": 1}
-    shut = {("A", "ce0"): Avoided("QUARANTINE", "it eats jobs")}
+    shut = {CeId("A", "ce0"): Avoided("QUARANTINE", "it eats jobs")}
     assert counts(plan([QueuedWork(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)) == {"ce0": 0}
 
 
@@ -457,7 +458,7 @@ def test_never_more_than_the_limits_let_start_nor_than_demand_and_nothing_where_
     """A property: single-slot pilots never exceed the jobs that may start, nor the room, nor go where nothing is to go."""
     queues = [QueuedWork(asks(owner=owner), jobs) for owner, jobs in queued]
     said = dict(limits)
-    avoided = {("A", f"ce{n}"): Avoided("BANNED", "") for n in shut}
+    avoided = {CeId("A", f"ce{n}"): Avoided("BANNED", "") for n in shut}
     leeway = limited(*(of_owner(value, most) for value, most in limits))
     made = plan(queues, elements(number, slots=7), leeway=leeway, avoided=avoided)
     waiting = {owner: sum(jobs for each, jobs in queued if each == owner) for owner, _ in queued}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.matching.strategies import asks, requirements
 from tests.unit.why.test_relaxation import element, elements
+from wms.ids import CeId
 from wms.matching.clauses import Mismatch
 from wms.matching.closures import Pair, pairs
 from wms.matching.grouping import Requirements
@@ -20,7 +21,7 @@ from wms.why.survey import Survey
 from wms.why.verdict import AVOIDED, ElementSupply, verdicts
 from wms.why.wait_tiers import Judgement, QueueOutlook, judge, standing
 
-Closed = Mapping[tuple[str, str], set[Pair]]
+Closed = Mapping[CeId, set[Pair]]
 
 
 def known() -> st.SearchStrategy[list[KnownElement]]:
@@ -36,20 +37,20 @@ def crews() -> st.SearchStrategy[dict[tuple[str, str, str], PilotCounts]]:
     return st.dictionaries(place, st.builds(PilotCounts, number, number, number, number), max_size=6)
 
 
-def closed() -> st.SearchStrategy[dict[tuple[str, str], set[Pair]]]:
-    place = st.tuples(st.sampled_from(["A", "B"]), st.sampled_from(["", "A", "B"]))
+def closed() -> st.SearchStrategy[dict[CeId, set[Pair]]]:
+    place = st.builds(CeId, st.sampled_from(["A", "B"]), st.sampled_from(["", "A", "B"]))
     pair: st.SearchStrategy[Any] = st.sampled_from(
         [("owner", "o"), ("owner_group", "g"), ("any", ""), ("tag", "gpu"), ("job_type", "A")]
     )
     return st.dictionaries(place, st.sets(pair, min_size=1, max_size=2), max_size=2)
 
 
-def shut() -> st.SearchStrategy[dict[tuple[str, str], str]]:
-    place = st.tuples(st.sampled_from(["A", "B"]), st.sampled_from(["", "A", "B"]))
+def shut() -> st.SearchStrategy[dict[CeId, str]]:
+    place = st.builds(CeId, st.sampled_from(["A", "B"]), st.sampled_from(["", "A", "B"]))
     return st.dictionaries(place, st.just("it eats jobs"), max_size=2)
 
 
-def avoided(places: Mapping[tuple[str, str], str]) -> Callable[[Requirements, Resource], Mismatch | None]:
+def avoided(places: Mapping[CeId, str]) -> Callable[[Requirements, Resource], Mismatch | None]:
     def negative(_: Requirements, at: Resource) -> Mismatch | None:
         why = why_shut(places, at.site, at.grid_ce)
         return Mismatch(AVOIDED, why) if why else None
@@ -59,7 +60,7 @@ def avoided(places: Mapping[tuple[str, str], str]) -> Callable[[Requirements, Re
 
 def kept_out(by: Closed) -> Callable[[Requirements, Resource], Mismatch | None]:
     def negative(wanted: Requirements, at: Resource) -> Mismatch | None:
-        here = by.get((at.site, ""), set()) | by.get((at.site, at.grid_ce), set())
+        here = by.get(CeId(at.site, ""), set()) | by.get(CeId(at.site, at.grid_ce), set())
         return Mismatch("limit", "reached") if here & pairs(wanted) else None
 
     return negative
@@ -70,7 +71,7 @@ def alone(
     there: list[KnownElement],
     of: dict[tuple[str, str, str], PilotCounts],
     by: Closed,
-    closed_to_work: dict[tuple[str, str], str],
+    closed_to_work: dict[CeId, str],
 ) -> QueueOutlook:
     places = []
     for each in there:
@@ -146,7 +147,7 @@ def test_a_limit_is_named_with_what_it_keeps_out() -> None:
         np.ones(1),
         [KnownElement(element(), fresh=True)],
         {},
-        {("A", ""): {("owner", "o")}},
+        {CeId("A", ""): {("owner", "o")}},
     )
     assert judge(said).code == "HELD_BY_LIMIT"
     assert "owner 'o'" in said.limit
@@ -156,18 +157,18 @@ def test_what_a_limit_holds_is_told_from_what_only_avoided_elements_could_run() 
     survey = Survey()
     survey.append(asks())
     here = [KnownElement(element(), fresh=True), KnownElement(element("other"), fresh=True)]
-    full = {("A", "ce"): {("owner", "o")}}
+    full = {CeId("A", "ce"): {("owner", "o")}}
 
-    def look(closed: Any, away: dict[tuple[str, str], str]) -> Judgement:
+    def look(closed: Any, away: dict[CeId, str]) -> Judgement:
         (said,) = survey.standings(np.ones(1, dtype=np.int64), np.ones(1), here, {}, closed, away)
         return judge(said)
 
-    mixed = look(full, {("A", "other"): "A/other: avoid: banned"})
+    mixed = look(full, {CeId("A", "other"): "A/other: avoid: banned"})
     assert mixed.code == "HELD_BY_LIMIT"
     assert "but for 1 that are avoided: no more jobs of owner" in mixed.text
-    whole = look(full, {("A", ""): "A: avoid: banned"})
+    whole = look(full, {CeId("A", ""): "A: avoid: banned"})
     assert whole == (
         "ALL_AVOIDED",
         "2 computing elements could run it, and each is avoided now: A: avoid: banned",
     )
-    assert look({}, {("A", "other"): "A/other: avoid: banned"}).code == "NO_PILOT"
+    assert look({}, {CeId("A", "other"): "A/other: avoid: banned"}).code == "NO_PILOT"
