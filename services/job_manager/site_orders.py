@@ -21,7 +21,7 @@ from wms.messages import replies
 from wms.messages.commands import RuleSite
 from wms.provisioning.health import ElementHealth, Event, HealthChange, HealthPolicy
 from wms.provisioning.known_elements import PilotLosses
-from wms.provisioning.plan import ElementDecision
+from wms.provisioning.plan_report import ElementDecision
 from wms.why.notices import Since, notices
 
 HISTORY = 100

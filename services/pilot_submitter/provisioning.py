@@ -46,11 +46,13 @@ from wms.matching.shares import VoGroup
 from wms.provisioning.demand import Avoided, QueuedWork
 from wms.provisioning.health import State
 from wms.provisioning.limit_headroom import LimitHeadroom, concerned
-from wms.provisioning.plan import Caps, Choice, ElementDecision, PilotSupply, Plan, PlannedPilots, plan
+from wms.provisioning.plan import Caps, Choice, Plan, PlannedPilots, plan
+from wms.provisioning.plan_report import ElementDecision
 from wms.provisioning.planning_turns import PlanningTurns
 from wms.provisioning.private import Allocation, OrderedPilot, allocate
 from wms.provisioning.private_groups import PrivateGroups
 from wms.provisioning.purpose import Purpose
+from wms.provisioning.supply import PilotSupply
 from wms.site import ComputingElement, Resource, as_it_is, lasting, private, without_ad
 
 log = structlog.get_logger()

@@ -8,7 +8,7 @@ import msgspec
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import CeId
-from wms.provisioning.plan import ElementDecision
+from wms.provisioning.plan_report import ElementDecision
 
 SQL = load(__file__)
 

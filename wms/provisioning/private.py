@@ -14,7 +14,8 @@ from msgspec import Struct
 from wms.ids import CeId, Identity
 from wms.matching.shares import VoGroup
 from wms.provisioning.demand import Avoided
-from wms.provisioning.plan import Caps, PilotSupply, room_of
+from wms.provisioning.plan import Caps
+from wms.provisioning.supply import PilotSupply, room_of
 from wms.site import ComputingElement, PilotOwner, private
 
 

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from wms.matching.clauses import beside_others
-from wms.provisioning.plan import PilotSupply
+from wms.provisioning.supply import PilotSupply
 from wms.simulation.backlog import Queue
 from wms.simulation.scenario import SimulatedElement
 from wms.site import Resource

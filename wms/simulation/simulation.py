@@ -18,7 +18,8 @@ from wms.job.job import Job, lost
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
 from wms.provisioning.demand import Demand
-from wms.provisioning.plan import PilotSupply, PlannedPilots, orders
+from wms.provisioning.plan import PlannedPilots, orders
+from wms.provisioning.supply import PilotSupply
 from wms.queue_index.index import Pick, QueueIndex
 from wms.simulation.agenda import Agenda
 from wms.simulation.backlog import Queue, WaitingWork

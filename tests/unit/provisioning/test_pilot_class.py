@@ -19,7 +19,8 @@ from wms.matching.clauses import fits
 from wms.matching.grouping import Requirements
 from wms.provisioning.demand import Avoided, QueuedWork
 from wms.provisioning.pilot_class import PilotClass
-from wms.provisioning.plan import PilotSupply, PlannedPilots, plan
+from wms.provisioning.plan import PlannedPilots, plan
+from wms.provisioning.supply import PilotSupply
 from wms.site import AdvertisedElement, as_it_is, without_ad
 
 SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"

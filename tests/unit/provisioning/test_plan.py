@@ -19,7 +19,8 @@ from wms.matching.node_facts import wish
 from wms.provisioning.demand import Avoided, QueuedWork, gather, reach
 from wms.provisioning.limit_headroom import ARRIVAL_SECONDS, LimitHeadroom
 from wms.provisioning.pilot_class import PilotClass
-from wms.provisioning.plan import Caps, PilotSupply, Plan, plan
+from wms.provisioning.plan import Caps, Plan, plan
+from wms.provisioning.supply import PilotSupply
 from wms.site import AdvertisedElement, ComputingElement, Resource
 
 

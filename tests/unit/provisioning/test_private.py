@@ -5,9 +5,10 @@ from typing import Any
 from tests.unit.matching.strategies import asks
 from tests.unit.provisioning.test_plan import element
 from wms.provisioning.demand import QueuedWork
-from wms.provisioning.plan import Caps, PilotSupply, plan
+from wms.provisioning.plan import Caps, plan
 from wms.provisioning.private import PilotOrder, allocate
 from wms.provisioning.private_groups import PrivateGroups
+from wms.provisioning.supply import PilotSupply
 from wms.site import PilotOwner, private
 
 GROUP = "v", "g"
