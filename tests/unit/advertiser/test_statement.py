@@ -1,33 +1,23 @@
 """What an ad says, what of it is news, and what the machine and files tell."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from services.advertiser.config import Config, FileSettings, LocalElement, SiteStatement
-from services.advertiser.file import FileProvider
-from services.advertiser.local import Local
-from services.advertiser.processes import Jobs, environments, jobs_of
+from services.advertiser.config import SiteStatement
 from services.advertiser.provider import SeenElement
-from services.advertiser.sources import sources
 from services.advertiser.statement import Statement, news, state
-from tests.waiting import eventually
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import matches
-from wms.errors import Rejected, Unavailable
 from wms.glue.glue1 import GlueComputingElement as Glue
 from wms.matching.ad_limits import allowance
 from wms.messages.ads import Advertise
-from wms.runtime.machine import Machine
 from wms.site import ComputingElement
 
-GLUE_DATA = Path(__file__).parents[2] / "data" / "glue"
 OFFER = ComputingElement(site="glasgow", ce="main", slots=100, max_cpu_time=3_600, vos=("lhcb",))
+
+
 GLUE = Glue(
     id="glasgow/slurm-main",
     name="main",
@@ -36,7 +26,6 @@ GLUE = Glue(
     max_wall_seconds=7_200,
     access_rules=("VO:lhcb",),
 )
-MACHINE = Machine(cores=8, memory_mb=16_000, load=1.5, platforms=("Linux-x86_64",))
 
 
 def said(settings: SiteStatement | None = None, *, glue: Glue = GLUE, **offered: object) -> Statement:
@@ -201,100 +190,3 @@ def test_to_reach_a_limit_on_jobs_or_to_come_below_it_is_news(before: int, after
     assert news(said(max_jobs=10, current_jobs=before), said(max_jobs=10, current_jobs=after)) == what
     pair = [said(max_submitting_jobs=10, current_submitting_jobs=each) for each in (before, after)]
     assert news(*pair) == what
-
-
-def test_jobs_are_counted_by_the_marks_of_their_processes():
-    found = [
-        {"WMS_JOB_ID": "1", "WMS_PILOT": "p-1"},
-        {"WMS_JOB_ID": "1", "WMS_PILOT": "p-1", "MORE": "x"},
-        {"WMS_JOB_ID": "2", "WMS_PILOT": "p-1"},
-        {"WMS_PILOT": "p-1"},
-        {"WMS_PILOT": "p-2"},
-        {},
-    ]
-    assert jobs_of(found) == Jobs(running=2, submitting=1)
-    placed = [
-        {"WMS_PILOT": "p-1", "WMS_PILOT_ELEMENT": "here/other"},
-        {"WMS_PILOT": "p-2", "WMS_PILOT_ELEMENT": "here/local"},
-        {"WMS_PILOT": "p-3", "WMS_PILOT_ELEMENT": "here/local"},
-        {"WMS_PILOT": "p-2", "WMS_JOB_ID": "3"},
-        {"WMS_JOB_ID": "4"},
-    ]
-    assert jobs_of([*found, *placed], "here/local") == Jobs(running=2, submitting=1), (
-        "of the jobs 3 and 4, the second of which says nothing, and of pilot 3"
-    )
-
-
-async def test_a_process_that_bears_a_job_is_seen():
-    before = jobs_of(environments())
-    wait = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
-    environment = {"WMS_JOB_ID": "987654321", "WMS_PILOT": "p-of-this-test"}
-    with subprocess.Popen(wait, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        assert jobs_of(environments()).running == before.running + 1
-        process.communicate()
-    await eventually(lambda: jobs_of(environments()).running <= before.running)
-
-
-async def test_a_machine_counts_jobs_unless_it_is_told_not_to():
-    elements = [
-        LocalElement(site="glasgow", slots=16, tags=["gpu"], vos=["lhcb"], count_jobs=False),
-        LocalElement(site="glasgow", ce="shared", max_jobs=4),
-    ]
-    processes = [*({"WMS_JOB_ID": str(n), "WMS_PILOT": "p-1"} for n in range(3)), {"WMS_PILOT": "p-2"}]
-    local = Local(elements, look=lambda: MACHINE, processes=lambda: processes)
-    own, shared = await local.read()
-    assert (own.offer.slots, own.offer.current_jobs, own.offer.memory_mb) == (16, 0, 8_000)
-    assert own.glue.access_rules == ("VO:lhcb",)
-    assert (shared.offer.current_jobs, shared.offer.current_submitting_jobs) == (4, 1)
-    assert (shared.glue.running_jobs, shared.glue.waiting_jobs, shared.glue.total_jobs) == (3, 1, 4)
-    assert shared.glue.lrms_type == "fork"
-
-
-async def test_a_file_tells_of_its_elements_and_may_change(tmp_path: Path):
-    path = tmp_path / "site.ldif"
-    provider = FileProvider(FileSettings(site="EXAMPLE-T2", path=str(path), dispatcher="arc"))
-    with pytest.raises(Unavailable):
-        await provider.read()
-    path.write_bytes((GLUE_DATA / "bdii.ldif").read_bytes())
-    [seen] = await provider.read()
-    assert (seen.offer.site, seen.offer.ce, seen.offer.slots) == ("EXAMPLE-T2", "long", 96)
-    assert seen.offer.dispatcher == "arc"
-    path.write_bytes((GLUE_DATA / "arc.ldif").read_bytes())
-    assert [each.offer.ce for each in await provider.read()] == ["main", "short"]
-
-
-@pytest.mark.parametrize("name", ["arc.xml", "arc.json"])
-async def test_files_of_glue_2(name: str):
-    provider = FileProvider(FileSettings(site="s", path=str(GLUE_DATA / name), queues=["short"]))
-    [seen] = await provider.read()
-    assert (seen.offer.ce, seen.offer.max_cpu_time, seen.offer.vos) == ("short", 1_800, ("celab",))
-
-
-async def test_a_file_with_one_ad(tmp_path: Path):
-    provider = FileProvider(FileSettings(site="s", path=str(GLUE_DATA / "glite.ad"), tags=["old"]))
-    [seen] = await provider.read()
-    assert (seen.offer.ce, seen.offer.slots, seen.offer.max_cpu_time) == ("infinite", 1, 86_400)
-    assert seen.offer.tags == ("APP1", "GLITE_1_2", "old")
-
-
-def test_faults_of_the_configuration_are_told_at_the_start():
-    def config(**said: object) -> Config:
-        table = {"auth": {"jwks": "x"}, "advertising": {"token_file": "t"}, **said}
-        return msgspec.convert(table, Config)
-
-    for fault in (
-        {"files": [{"site": "s", "path": "elements.txt"}]},
-        {"arc": [{"site": "s", "url": "http://ce.example.org/arex", "token_file": "t"}]},
-        {"arc": [{"site": "s", "url": "https://ce.example.org/arex"}]},
-        {"slurm": [{"site": "s", "requirements": "other.A &&"}]},
-        {"pbs": [{"site": "s", "requirements": "other.A &&"}]},
-        {"lsf": [{"site": "s", "rank": "other.A &&"}]},
-        {"elements": [{"site": "s", "rank": "1 +"}]},
-    ):
-        with pytest.raises(Rejected):
-            list(sources(config(**fault)))
-    named = config(elements=[{"site": "s"}], slurm=[{"site": "s"}], files=[{"site": "s", "path": "a.xml"}])
-    assert [each.name for each in sources(named)] == ["machine", "slurm-0", "file-0"]
-    assert [each.period_seconds for each in sources(named)] == [60.0, 300.0, 300.0]

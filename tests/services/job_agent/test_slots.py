@@ -1,102 +1,25 @@
 """What goes wrong with one job, or with one message, ends that alone: the pilot goes on with the others."""
 
 import asyncio
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, NoReturn
 
 import pytest
 import pytest_asyncio
-import uvloop
 
-from services.job_agent.__main__ import crash_words
 from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
 from services.job_agent.offered import read
-from services.job_agent.payload.limits import PayloadLimits
-from services.job_agent.payload.outcome import not_begun
-from services.job_agent.payload.processes import Processes, SpawnOrder
 from services.job_agent.payload.run import Workplace
 from services.job_agent.payload.shepherd import now
-from services.job_agent.payload.usage_sampling import Watched
 from services.job_agent.prefetch import Prefetch
-from services.job_agent.reporter import RESULTS_SECONDS, PilotStatus, Reporter
 from services.job_agent.slots import Slots
 from tests.services.job_agent.payload.processes import until
-from tests.services.job_agent.test_parts import Nobody, offered
-from wms.dispatch.port import LAST_LINE_LIMIT, last_line
-from wms.errors import Unavailable
-from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
-from wms.job.reasons import Code, Reason
+from tests.unit.job_agent.examples import failing, offered
+from wms.ids import AttemptId, PilotId, SiteName
+from wms.job.reasons import Code
 from wms.messages.reports import Result
 from wms.transfer import open_store
-
-
-def reporter() -> Reporter:
-    return Reporter(Nobody(), PilotId("p"), lambda: PilotStatus("running", 1, 0))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("left_ms", [0.9, 0.5, 0.3, 0.01])
-def test_reports_fall_due_within_less_than_a_millisecond(left_ms: float) -> None:
-    async def finish_twice() -> None:
-        telling = reporter()
-        telling._results_at = now() - RESULTS_SECONDS + left_ms / 1000
-        for number in (1, 2):
-            telling.finish(not_begun(AttemptId(JobId(number), Epoch(1)), Reason(Code.DONE)))
-        telling._due_within(left_ms / 1000)
-        telling._due_within(left_ms / 2000)
-        await telling._due.wait()
-
-    uvloop.run(finish_twice())
-
-
-def test_what_falls_due_sooner_replaces_what_falls_due_later() -> None:
-    async def hurried() -> None:
-        telling = reporter()
-        telling._due_within(1000.0)
-        telling._due_within(0.0004)
-        telling._due_within(500.0)
-        async with asyncio.timeout(30):
-            await telling._due.wait()
-
-    uvloop.run(hurried())
-
-
-def test_a_lease_that_goes_on_while_the_shepherd_dies_is_no_fault(tmp_path: Path) -> None:
-    async def renew_on_and_on() -> None:
-        async with Processes() as processes:
-            process = await processes.spawn(order(tmp_path, "sleep", "1000"))
-            assert processes.shepherd_pid is not None
-            os.kill(processes.shepherd_pid, signal.SIGKILL)
-            while not process.ended.done():
-                process.live_until(now() + 60)
-                process.signal(signal.SIGTERM)
-                await asyncio.sleep(0)
-            process.live_until(None)
-            assert (await process.ended).lost
-
-    uvloop.run(renew_on_and_on())
-
-
-def order(directory: Path, *argv: str, **more: Any) -> SpawnOrder:
-    where: dict[str, Any] = {
-        "cwd": str(directory),
-        "stdout": f"{directory}/out",
-        "stderr": f"{directory}/err",
-    }
-    return SpawnOrder(argv=argv, env={"PATH": os.defpath}, **where, **more)
-
-
-async def test_an_order_that_cannot_be_carried_out_fails_alone(tmp_path: Path) -> None:
-    async with Processes() as processes:
-        other = await processes.spawn(order(tmp_path, "sleep", "1000"))
-        with pytest.raises(Unavailable, match="its limits cannot be set"):
-            await processes.spawn(order(tmp_path, "true", rlimits={"NOTHING": 1}))
-        assert not other.ended.done()
-        await (await processes.spawn(order(tmp_path, "true"))).ended
-        other.kill()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -136,14 +59,6 @@ class Running:
     def code(self, holding: LeasedJob) -> Code | None:
         result = self.heard.results.get(holding.attempt_id)
         return None if result is None else result.code
-
-
-class FaultError(Exception):
-    """A fault injected by a test."""
-
-
-def failing(*_: object, **__: object) -> Any:
-    raise FaultError("injected")
 
 
 async def test_a_lease_that_cannot_be_taken_up_fails_its_own_job(
@@ -218,38 +133,3 @@ async def test_directories_deeper_than_the_stack_and_any_path_are_removed(workpl
         assert holding.payload is not None
         directory = holding.payload._place.directory
     assert not directory.exists()
-
-
-async def test_who_cannot_be_watched_is_ended_and_nobody_else() -> None:
-    faults: list[Exception] = []
-    watched = Watched(None, PayloadLimits(), lambda: 0, failing, faults.append)  # type: ignore[arg-type]
-    with watched.answering():
-        watched.saw_disk(1, 0.0)
-    assert [str(error) for error in faults] == ["injected"]
-
-
-def test_a_pilots_crash_is_one_plain_sentence() -> None:
-    words = crash_words(ExceptionGroup("unhandled errors", [ExceptionGroup("more", [_raised()])]))
-    assert words.startswith("the pilot ended through a fault of its own: AttributeError: no such ")
-    assert "(test_agent_faults.py, line " in words
-    assert len(words) < LAST_LINE_LIMIT
-
-
-def _raised() -> Exception:
-    try:
-        _raise(AttributeError("no such\n thing " + "word " * 100))
-    except AttributeError as error:
-        return error
-
-
-def _raise(error: Exception) -> NoReturn:
-    raise error
-
-
-def test_the_last_line_of_a_log_is_for_people() -> None:
-    log = '{"event": "pilot drains", "level": "info", "reason": "told to end"}\n\n'
-    assert last_line(log) == "pilot drains: told to end"
-    assert last_line('{"event": "agent failed", "exception": "Traceback ..."}') == "agent failed"
-    long = last_line("word " * 200)
-    assert long.endswith("word ...")
-    assert len(long) <= LAST_LINE_LIMIT + 4

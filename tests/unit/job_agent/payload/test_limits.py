@@ -1,0 +1,69 @@
+"""The limits of a payload, from its description."""
+
+import pytest
+
+from services.job_agent.payload.limits import PayloadLimits, PayloadUsage, limits_of, nearness, size, struck
+from wms.job.reasons import Code
+from wms.jobdesc.description import JobDescription
+
+
+def test_the_most_memory_is_the_limit_where_it_is_said() -> None:
+    assert limits_of(JobDescription(executable="x", memory_mb=1, max_memory_mb=2)).memory_bytes == 2 * 2**20
+    assert limits_of(JobDescription(executable="x", memory_mb=1)).memory_bytes == 2**20
+    assert limits_of(JobDescription(executable="x", max_memory_mb=2)).memory_bytes == 2 * 2**20
+
+
+def test_limits_come_from_the_description() -> None:
+    limits = limits_of(JobDescription(executable="x", cpu_time=60, memory_mb=2048, disk_mb=10, wall_time=90))
+    assert (limits.cpu_seconds, limits.wall_seconds) == (60, 90)
+    assert (limits.memory_bytes, limits.disk_bytes) == (2 << 30, 10 << 20)
+    open_ended = limits_of(JobDescription(executable="x"))
+    assert (limits.living, limits.tasks) == (1_000, 4_000)
+    assert limits_of(JobDescription(executable="x", processors=8)).living == 8_000
+    assert (open_ended.wall_seconds, open_ended.memory_bytes, open_ended.disk_bytes) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("usage", "code", "text"),
+    [
+        (
+            PayloadUsage(memory_bytes=2_254_857_830),
+            Code.MEMORY_LIMIT,
+            "used 2.1 GiB of the 2.0 GiB of memory asked for",
+        ),
+        (
+            PayloadUsage(disk_bytes=12 << 20),
+            Code.DISK_LIMIT,
+            "used 12.0 MiB of the 10.0 MiB of disk asked for",
+        ),
+        (
+            PayloadUsage(processes=1_001),
+            Code.PROCESS_LIMIT,
+            "had 1,001 processes of the 1,000 that it may have",
+        ),
+        (
+            PayloadUsage(cpu_seconds=601),
+            Code.CPU_LIMIT,
+            "used 10.0 min of the 10.0 min of CPU time asked for",
+        ),
+    ],
+)
+def test_the_limit_that_struck_is_named(usage: PayloadUsage, code: Code, text: str) -> None:
+    limits = PayloadLimits(memory_bytes=2 << 30, disk_bytes=10 << 20, cpu_seconds=600)
+    reason = struck(limits, usage)
+    assert reason
+    assert (reason.code, reason.text) == (code, text)
+    assert nearness(limits, usage) > 1
+    assert struck(PayloadLimits(living=1_001), usage) is None
+
+
+def test_at_a_limit_is_within_it() -> None:
+    limits = PayloadLimits(memory_bytes=100, disk_bytes=100, cpu_seconds=1)
+    assert struck(limits, PayloadUsage(memory_bytes=100, disk_bytes=100, cpu_seconds=1)) is None
+    assert nearness(limits, PayloadUsage(memory_bytes=50)) == 0.5
+
+
+def test_sizes_for_people() -> None:
+    assert [size(n) for n in (0, 1023, 1024, 1.5 * 1024**2, 2.1 * 1024**3)] == [
+        "0 B", "1023 B", "1.0 KiB", "1.5 MiB", "2.1 GiB"
+    ]  # fmt: skip
