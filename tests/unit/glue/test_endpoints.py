@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from wms.discovery.document import read_index
-from wms.errors import Rejected
-from wms.glue import ldif, versions
+from wms.glue import versions
 from wms.glue.ad import attributes
 from wms.glue.arc_json import read_arc_json
 from wms.glue.glue1 import GlueComputingElement
@@ -17,6 +15,8 @@ from wms.glue.glue2_xml import read_xml, write_xml
 from wms.glue.offer import takes_jobs
 
 DATA = Path(__file__).parents[2] / "data" / "glue"
+
+
 MAKES = ("executionmanagement.jobcreation",)
 
 
@@ -119,57 +119,3 @@ def test_links_of_json_are_read():
     text = (DATA / "arc.json").read_text().replace("localhost:18443", "ce.example.org")
     queues = [each for service in read_arc_json(text.encode()) for each in versions.elements(service)]
     assert {each.contact for each in queues} == {"https://ce.example.org/arex"}
-
-
-def test_links_of_ldif_are_read():
-    lines = []
-    for name, host in (("e1", "ce01"), ("e2", "ce02")):
-        lines += [
-            f"dn: GLUE2EndpointID={name}",
-            "objectClass: GLUE2ComputingEndpoint",
-            f"GLUE2EndpointID: {name}",
-        ]
-        lines += [f"GLUE2EndpointURL: condor://{host}/q", "GLUE2EndpointServiceForeignKey: s"]
-        lines += ["GLUE2EndpointCapability: executionmanagement.jobcreation", ""]
-    lines += ["dn: GLUE2ServiceID=s", "objectClass: GLUE2ComputingService", "GLUE2ServiceID: s", ""]
-    lines += ["dn: GLUE2ShareID=q", "objectClass: GLUE2ComputingShare", "GLUE2ShareID: q"]
-    lines += ["GLUE2ComputingShareMappingQueue: q", "GLUE2ShareServiceForeignKey: s"]
-    lines += ["GLUE2ComputingShareComputingEndpointForeignKey: e2", ""]
-    (read,) = ldif.glue2_services(ldif.read_ldif("\n".join(lines).encode())[0])
-    (queue,) = versions.elements(read)
-    assert queue.contact == "condor://ce02/q"
-
-
-# --- LDIF of which a part is broken ---------------------------------------------------------------
-
-BDII = (DATA / "bdii.ldif").read_bytes()
-BROKEN = b"\ndn: GlueCEUniqueID=broken\nobjectClass: GlueCE\nno colon here\nGlueCEUniqueID: broken\n"
-
-
-@pytest.mark.parametrize("line", [b"no colon here", b"GlueCEName:: ?"])
-def test_a_bad_line_of_ldif_loses_its_entry_alone_and_is_told(line: bytes):
-    entries, faults = ldif.read_ldif(BDII + BROKEN.replace(b"no colon here", line))
-    number = BDII.count(b"\n") + 4
-    assert [each.id for each in ldif.glue1_elements(entries)] == [
-        each.id for each in ldif.glue1_elements(ldif.read_ldif(BDII)[0])
-    ]
-    (fault,) = faults
-    assert f"line {number} is not" in fault
-    assert fault.endswith("GlueCEUniqueID=broken")
-    told = read_index(BDII + BROKEN, "file:///x.ldif")
-    assert len(told.elements) == 1
-    assert told.passed_over[0][1].startswith("line")
-    with pytest.raises(Rejected, match="line 3 is not LDIF"):
-        ldif.read_ldif(BROKEN.lstrip())
-
-
-def test_ids_of_ldif_are_compared_without_regard_to_case():
-    (plain,) = ldif.glue1_elements(ldif.read_ldif(BDII)[0])
-    shouting = re.sub(rb"(GlueForeignKey: GlueClusterUniqueID=|GlueCEHostingCluster: )(\S+)", _upper, BDII)
-    assert shouting != BDII
-    (read,) = ldif.glue1_elements(ldif.read_ldif(shouting)[0])
-    assert (read.hosts, read.site, read.storage) == (plain.hosts, plain.site, plain.storage)
-
-
-def _upper(match: re.Match[bytes]) -> bytes:
-    return match.group(1) + match.group(2).upper()

@@ -4,9 +4,7 @@ import msgspec
 import pytest
 
 from wms.ids import Epoch, JobId, TaskQueueId
-from wms.job.dependency import failed, held, ordered, released, waits
 from wms.job.job import Job
-from wms.job.reasons import Code, Reason
 from wms.job.state import State
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.from_json import read_json
@@ -89,33 +87,3 @@ def job(state: State = State.HELD) -> Job:
         job_id=JobId(9), state=state, epoch=Epoch(0), event_seq=3, attempts=0, max_attempts=3, stop_requested="",
         tq_id=TaskQueueId(1), user_priority=1.0, owner="ann", owner_group="g", vo="v",
     )  # fmt: skip
-
-
-AWAITS = waits("job 7")
-
-
-def test_a_users_hold_lies_over_the_dependency() -> None:
-    decided = ordered(job(), "hold", "not yet", Code.DEPENDENCY, AWAITS)
-    assert decided is not None
-    assert decided.steps[-1].reason == Reason(Code.HELD_BY_USER, "not yet")
-    again = ordered(job(), "release", "now", Code.HELD_BY_USER, AWAITS)
-    assert again is not None
-    assert [each.state for each in again.steps] == [State.WAITING, State.HELD]
-    assert again.steps[-1].reason == AWAITS
-
-
-def test_a_release_is_for_what_failed_alone() -> None:
-    refused = ordered(job(), "release", "", Code.DEPENDENCY, AWAITS)
-    assert refused is not None
-    assert not refused.steps
-    assert "waits for others" in refused.refused
-    assert ordered(job(), "release", "", Code.DEPENDENCY_FAILED, AWAITS) is None
-    assert ordered(job(), "kill", "", Code.DEPENDENCY, AWAITS) is None
-    assert ordered(job(State.WAITING), "hold", "", "", AWAITS) is None
-
-
-def test_steps_end_where_they_say() -> None:
-    broken = failed(7, State.KILLED, "job 7")
-    assert held(State.WAITING, AWAITS)[-1].state is State.HELD
-    assert held(State.HELD, broken)[-1].reason.code is Code.DEPENDENCY_FAILED
-    assert [each.state for each in released()] == [State.WAITING]

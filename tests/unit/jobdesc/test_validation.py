@@ -1,6 +1,5 @@
 """The rules of a job description: every problem at once, with place and remedy; arrays and their expansion."""
 
-import pickle
 import time
 from typing import Any
 
@@ -9,24 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.jobdesc.descriptions import of
 from wms.jobdesc import (
-    InvalidDescription,
     JobDescription,
-    Problem,
     SandboxRef,
-    argv,
-    digest,
-    expand,
-    jobs_in,
     validate,
 )
-from wms.jobdesc.validation import RULES, TEXT_LIMIT, remedy_for
+from wms.jobdesc.validation import RULES, remedy_for
 
 SHA = "0123456789abcdef" * 4
-
-
-def of(**fields: Any) -> JobDescription:
-    return JobDescription(**{"executable": "/bin/true", **fields})
 
 
 def places(**fields: Any) -> set[str]:
@@ -178,77 +168,6 @@ def test_any_value_of_any_type_gives_printable_problems_and_no_crash(fields: dic
     for problem in validate(JobDescription(**{"executable": "x", **fields})):
         assert str(problem).isprintable()
         assert len(problem.message) < 500
-
-
-@settings(deadline=None)
-@given(st.builds(of, arguments=st.lists(st.text(), max_size=3).map(tuple), priority=st.integers(0, 10)))
-def test_the_description_survives_the_wire(description: JobDescription) -> None:
-    if not validate(description):
-        again = msgspec.json.decode(msgspec.json.encode(description), type=JobDescription)
-        assert again == description
-        assert digest(again) == digest(description)
-
-
-def test_the_digest_does_not_depend_on_the_order_of_keys_but_on_all_else() -> None:
-    assert digest(of(environment={"A": "1", "B": "2"})) == digest(of(environment={"B": "2", "A": "1"}))
-    assert (
-        len({digest(of()), digest(of(cpu_time=1)), digest(of(arguments=("a",))), digest(of(tags=("a",)))})
-        == 4
-    )
-
-
-def test_an_array_is_expanded() -> None:
-    array = of(
-        arguments=("{n}", "x{n}y{n}", "{{n}}", "{other}", "{ n }", "awk {print $1}"),
-        environment={"INDEX": "{n}"},
-        name="job {n}",
-        output_sandbox=("out{n}.txt",),
-        array=3,
-    )
-    assert validate(array) == []
-    assert jobs_in(array) == 3
-    last = expand(array, 2)
-    assert last.arguments == ("2", "x2y2", "{n}", "{other}", "{ n }", "awk {print $1}")
-    assert (last.environment, last.name, last.output_sandbox) == ({"INDEX": "2"}, "job 2", ("out2.txt",))
-    assert (last.array, jobs_in(last), validate(last)) == (None, 1, [])
-    assert argv(array, 1)[:3] == ("/bin/true", "1", "x1y1")
-
-
-def test_lists_of_parameters_go_together() -> None:
-    array = of(
-        arguments=("{run}", "{energy}", "{n}"), parameters={"run": ("a", "b"), "energy": ("7", "{run}")}
-    )
-    assert [expand(array, i).arguments for i in range(2)] == [("a", "7", "0"), ("b", "{run}", "1")]
-
-
-@pytest.mark.parametrize("index", [-1, 3])
-def test_there_is_no_job_beyond_the_array(index: int) -> None:
-    with pytest.raises(IndexError):
-        expand(of(array=3), index)
-
-
-def test_what_is_no_array_is_left_alone() -> None:
-    plain = of(arguments=("{n}", "{{n}}"))
-    assert expand(plain, 0) is plain
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.text("{}n. p"), min_size=1, max_size=5),
-    st.lists(st.text("abc{}np", max_size=5), min_size=1, max_size=5),
-)
-def test_an_accepted_array_gives_bounded_jobs(arguments: list[str], values: list[str]) -> None:
-    array = of(arguments=tuple(arguments), parameters={"p": tuple(values)})
-    assert validate(array) == []
-    for i in range(jobs_in(array)):
-        assert sum(map(len, expand(array, i).arguments)) <= TEXT_LIMIT
-
-
-def test_a_refusal_survives_pickling() -> None:
-    refusal = InvalidDescription([Problem(place="a", message="b", remedy="c", line=3)])
-    again = pickle.loads(pickle.dumps(refusal))
-    assert again.problems == refusal.problems
-    assert (again.code, again.details) == ("DESCRIPTION_INVALID", ("a (line 3): b; c",))
 
 
 def test_ten_thousand_descriptions_are_validated_quickly() -> None:
