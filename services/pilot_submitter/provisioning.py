@@ -398,7 +398,7 @@ def _pilots(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGroup]) -
         ce=supply.ce,
         vo=supply.vo,
         submitted=supply.pilots if supply.state in ("Submitting", "Submitted") else 0,
-        waiting=supply.pilots if supply.state == "QueuedWork" else 0,
+        waiting=supply.pilots if supply.state == "Waiting" else 0,
         running=supply.pilots if running else 0,
         ending=supply.pilots if ending else 0,
         # What does not speak takes no job: nobody waits for it, and should it speak again it counts again.

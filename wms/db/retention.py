@@ -59,7 +59,7 @@ async def mark(tx: Transaction, what: str, age: float) -> None:
 
 
 async def forget_jobs(tx: Transaction, after: int, limit: int, ages: Ages) -> RetentionRound:
-    """RetentionRound at the next jobs of their own behind that id, and forget those that ended long ago."""
+    """Look at the next jobs with rows of their own behind an id, and forget those that ended long ago."""
     row = await tx.fetchrow(SQL["look"], after, limit, ages.ended, ages.deleted, _ENDED)
     assert row is not None
     gone = await tx.fetchval(SQL["forget_jobs"], row["over"], _ENDED) if row["over"] else 0

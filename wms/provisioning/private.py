@@ -20,7 +20,7 @@ from wms.site import ComputingElement, PilotOwner, private
 
 
 class PilotOrder(Struct, frozen=True, kw_only=True):
-    """PilotSupply that a user ordered and that are missing yet."""
+    """Pilots that a user ordered and that were not sent yet."""
 
     vo: str
     owner_group: str

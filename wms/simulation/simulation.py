@@ -73,7 +73,7 @@ class Simulation:
         self._manned: dict[Squad, None] = {}
         """Squads with pilots, some perhaps still on their way."""
         self._taken = [0] * len(self._places)
-        """PilotSupply of an element, of all squads."""
+        """Pilots of each element, of all squads."""
         self._by_vo: Counter[str] = Counter()
         self._roomy = set(range(len(self._places)))
         """Elements that take more pilots."""
