@@ -9,16 +9,15 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Literal
 
-import msgspec
 import structlog
 from msgspec.structs import replace
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
 from services.pilot_submitter.host_requests import HostRequests
 from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_supply import planned_supply
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from wms.db import (
     ad,
@@ -53,7 +52,7 @@ from wms.provisioning.private import Allocation, OrderedPilot, allocate
 from wms.provisioning.private_groups import PrivateGroups
 from wms.provisioning.purpose import Purpose
 from wms.provisioning.supply import PilotSupply
-from wms.site import ComputingElement, Resource, as_it_is, lasting, private, without_ad
+from wms.site import ComputingElement, as_it_is, lasting, private, without_ad
 
 log = structlog.get_logger()
 
@@ -131,7 +130,7 @@ class Provisioning:
         )
         self._asking.seen(alive)
         groups = _private_groups(await share.said(tx), alive)
-        pilots = [_pilots(each, asked, groups.sharing) for each in alive]
+        pilots = [planned_supply(each, asked, groups.sharing) for each in alive]
         bounded, avoided = _bounded(elements, alive, left), await self._avoided(tx, elements, left)
         allocation = await self._allocated(tx, bounded, pilots, avoided)
         decided = plan(
@@ -386,55 +385,3 @@ def _private_groups(said: Mapping[VoGroup, SourcedShare], alive: Iterable[Supply
         sharing=frozenset(group for group, each in said.items() if each.share.job_sharing),
         present=frozenset((each.vo, each.owner_group) for each in alive if each.owner_group),
     )
-
-
-def _pilots(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGroup]) -> PilotSupply:
-    """Return pilots as the planner counts them: what each offers now, by what it was sent with and has said since."""
-    running = supply.state in ("Running", "Draining")
-    ending = supply.state == "Draining" or (running and supply.lasts == 0 and bool(asked))
-    free = max(0, supply.slots - supply.busy)
-    return PilotSupply(
-        site=supply.site,
-        ce=supply.ce,
-        vo=supply.vo,
-        submitted=supply.pilots if supply.state in ("Submitting", "Submitted") else 0,
-        waiting=supply.pilots if supply.state == "Waiting" else 0,
-        running=supply.pilots if running else 0,
-        ending=supply.pilots if ending else 0,
-        # What does not speak takes no job: nobody waits for it, and should it speak again it counts again.
-        idle_slots=supply.pilots * free if running and not ending and not supply.silent else 0,
-        resource=_shared(_offered(supply, asked, free) if running else _sent(supply.resource), sharing),
-        asks=supply.asks,
-    )
-
-
-def _shared(resource: Resource | None, sharing: frozenset[VoGroup]) -> Resource | None:
-    """Return what a pilot offers, by whether its group shares its jobs now."""
-    if resource is None or resource.generic:
-        return resource
-    return replace(resource, job_sharing=(resource.vo, resource.owner_group) in sharing)
-
-
-def _offered(supply: Supply, asked: Sequence[int], free: int) -> Resource | None:
-    """Return what pilots that run have left; of their time the longest of the times that jobs ask for."""
-    whole = _sent(supply.resource)
-    if whole is None:
-        return None
-    memory = whole.memory_mb if supply.free_memory_mb is None else supply.free_memory_mb
-    lasts = whole.cpu_time if supply.lasts == len(asked) else asked[supply.lasts - 1] if supply.lasts else 0
-    return replace(
-        whole,
-        cpu_time=min(whole.cpu_time, lasts),
-        processors=free,
-        memory_mb=memory,
-        unfit=tuple(supply.unfit),
-    )
-
-
-@lru_cache(maxsize=4_096)
-def _sent(resource: str) -> Resource | None:
-    """Return what pilots were sent to offer; None of those of which nobody said."""
-    try:
-        return msgspec.json.decode(resource, type=Resource) if resource else None
-    except msgspec.DecodeError:
-        return None  # written down before its values had bounds

@@ -15,8 +15,9 @@ from wms.classad.cost import UNKNOWN, Cost, TooCostlyError, cost
 from wms.classad.engine import Values, library_ad
 from wms.classad.expression import ENVELOPES, Expression, library_text, substituted
 from wms.classad.folding import constant, fold
+from wms.classad.grammar import name_checked
 from wms.classad.limits import AD_NODES, RECORDS, refused
-from wms.classad.parsing import Attributes, name_checked, nodes, parse_ad, parse_old_ad
+from wms.classad.parsing import Attributes, nodes, parse_ad, parse_old_ad
 from wms.classad.tokens import checked
 from wms.classad.tree import (
     ListOf,

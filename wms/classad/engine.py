@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from wms.classad.parsing import TEXT_NAME
+from wms.classad.grammar import TEXT_NAME
 from wms.classad.value import ERROR, UNDEFINED, RecordText, Value
 from wms.errors import Rejected
 

@@ -7,7 +7,8 @@ CurrentTime.
 from typing import NoReturn, TypeGuard
 
 from wms.classad.functions import FUNCTIONS, PATTERN_FIRST
-from wms.classad.limits import ATTRIBUTES, DEPTH, NAME_LENGTH, NODES, RECORDS, refused
+from wms.classad.grammar import CONSTANTS, LEVELS, SCOPES, name_checked
+from wms.classad.limits import ATTRIBUTES, DEPTH, NODES, RECORDS, refused
 from wms.classad.patterns import power
 from wms.classad.string_lists import MEMBERSHIP, delimiters_allowed
 from wms.classad.tokens import Token, checked, tokens, where
@@ -29,25 +30,11 @@ from wms.classad.tree import (
     localised,
     walk,
 )
-from wms.classad.value import ERROR, UNDEFINED, Scalar
+from wms.classad.value import Scalar
 from wms.errors import shown
 
 Attributes = tuple[tuple[str, Node], ...]
 
-TEXT_NAME = "wms:text"
-"""Where the library is handed texts to evaluate."""
-SCOPES = {"my": NameScope.OWN, "self": NameScope.OWN, "other": NameScope.OTHER, "target": NameScope.OTHER}
-CONSTANTS: dict[str, Scalar] = {"true": True, "false": False, "undefined": UNDEFINED, "error": ERROR}
-RESERVED = frozenset(
-    {*SCOPES, *CONSTANTS, "is", "isnt", "parent", "toplevel", "root", "super", "currenttime", TEXT_NAME}
-)
-"""What no attribute may be called; some of these the library takes for something else than an attribute."""
-
-LEVELS = {
-    "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "is": 6, "isnt": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
-    "<<": 8, ">>": 8, ">>>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
-}  # fmt: skip
-"""How close an operator binds; all of them to the left."""
 _SAME = {"=?=": "is", "=!=": "isnt"}
 _UNARY = frozenset("-+!~")
 _LARGEST = 2**63 - 1
@@ -100,15 +87,6 @@ def nodes(tree: Node, place: str) -> int:
             raise refused("TOO_LARGE", f"more than {NODES:,} names, values and operators", place)
         waiting.extend((each, depth + 1) for each in children(node))
     return found
-
-
-def name_checked(name: str, place: str) -> str:
-    """Return the name of an attribute; refuse one that no attribute may have."""
-    if name.lower() in RESERVED:
-        raise refused("NAME", f'"{name}" is a word of the language, and no attribute\'s name', place)
-    if not 0 < len(name) <= NAME_LENGTH or not name.isascii() or not name.isprintable():
-        raise refused("NAME", f"a name has 1 to {NAME_LENGTH} printable ASCII characters", place)
-    return name
 
 
 def _measured_ad(attributes: Attributes, place: str) -> Attributes:

@@ -2,7 +2,7 @@
 
 import re
 
-from wms.classad.parsing import LEVELS
+from wms.classad.grammar import LEVELS
 from wms.classad.string_lists import MEMBERSHIP, library_form
 from wms.classad.tree import (
     Binary,

@@ -2,50 +2,35 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from itertools import accumulate, chain
+from collections.abc import Generator, Iterable, Sequence
 from operator import attrgetter, itemgetter
 from typing import TypeVar, cast
 
 import msgspec
 
-from services.job_manager import dependencies, job_orders
+from services.job_manager import dependencies
 from services.job_manager.answers import refuse
 from services.job_manager.submission import parameter_lists
 from services.job_manager.submission.parse import AT_A_GLANCE, DescriptionReader
+from services.job_manager.submission.store import NewSubmission, PreparedSubmission, Ranges, hold, store
 from services.job_manager.submission.submit_check import SubmitCheck, in_words
 from services.job_manager.submission.waiting_limits import WaitingQuota
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
-from wms.db import job, submission, sweep, task_queue
+from wms.db import submission
 from wms.db.database import Transaction
 from wms.db.submission import Taken
 from wms.errors import Rejected
-from wms.ids import CommandId, Identity, JobId, TaskQueueId, joined
+from wms.ids import CommandId, Identity
 from wms.jobdesc.kind import Kind, Read
 from wms.jobdesc.predecessors import Predecessors, predecessors_of
 from wms.matching import canary
 from wms.matching.grouping import Requirements
-from wms.matching.requirements import Credentials, key_of, requirements_of
+from wms.matching.requirements import Credentials, requirements_of
 from wms.messages import replies
 from wms.messages.commands import Submit
 
-Ranges = tuple[tuple[int, int], ...]
-
 _KIND = attrgetter("kind")
-
-
-class PreparedSubmission(msgspec.Struct, frozen=True):
-    """What can be found out about a Submit without the database: read, found right, and judged."""
-
-    digest: bytes
-    jobs: list[Read]
-    required: dict[Kind, Requirements]
-    count: int
-    """How many jobs the descriptions make."""
-    foreseen: tuple[replies.Foreseen, ...]
-    predecessors: dict[Kind, Predecessors] = {}
-    """What those wait for that start after others."""
 
 
 class ReceivedSubmission(msgspec.Struct, frozen=True):
@@ -70,15 +55,6 @@ class ReceivedSubmission(msgspec.Struct, frozen=True):
         """Whether the sender may submit."""
         mine = self.principal.owner != canary.OWNER
         return mine and allowed(self.principal, "submit", *self.identity)
-
-
-class _Order(msgspec.Struct, frozen=True):
-    """One Submit that is new, read and found right."""
-
-    command: Submit
-    prepared: PreparedSubmission
-    kept: dict[int, tuple[parameter_lists.KeptPart, ...]]
-    """The parts of the long lists of descriptions, by their places."""
 
 
 class Submissions:
@@ -108,7 +84,7 @@ class Submissions:
         """Take a submission of the system's own, which nobody waits for, and return the ids."""
         prepared = _found(done(self.prepare(identity, Credentials(), submit)))
         order = _order({}, submit, prepared)
-        return (await _store(tx, identity, [order]))[submit.command_id]
+        return (await store(tx, identity, [order]))[submit.command_id]
 
     def prepare(
         self, identity: Identity, credentials: Credentials, submit: Submit
@@ -126,7 +102,7 @@ class Submissions:
         submits = [each.command for each in submissions]
         parts = await parameter_lists.find(tx, owner, submits)
         before = await submission.taken(tx, owner, [submit.command_id for submit in submits])
-        orders: dict[CommandId, _Order] = {}
+        orders: dict[CommandId, NewSubmission] = {}
         repeated: list[Submit] = []
         for each in submissions:
             submit = each.command
@@ -153,8 +129,8 @@ class Submissions:
         for submit in [each for each in submits if each.command_id in refused]:
             orders.pop(submit.command_id, None)
             refuse(tx, owner, submit.command_id, submit.client, refused[submit.command_id])
-        ids = await _store(tx, identity, list(orders.values())) if orders else {}
-        await _hold(tx, owner, orders, ids)
+        ids = await store(tx, identity, list(orders.values())) if orders else {}
+        await hold(tx, owner, orders, ids)
         for command_id, ranges in ids.items():
             _answer(tx, owner, orders[command_id].command, ranges, orders[command_id].prepared.foreseen)
         for submit in [each for each in repeated if each.command_id not in refused]:
@@ -207,8 +183,8 @@ def _found(prepared: PreparedSubmission | Rejected) -> PreparedSubmission:
     return prepared
 
 
-def _order(parts: parameter_lists.Parts, submit: Submit, prepared: PreparedSubmission) -> _Order:
-    return _Order(submit, prepared, _kept(parts, submit, prepared.jobs))
+def _order(parts: parameter_lists.Parts, submit: Submit, prepared: PreparedSubmission) -> NewSubmission:
+    return NewSubmission(submit, prepared, _kept(parts, submit, prepared.jobs))
 
 
 def _kept(
@@ -226,7 +202,7 @@ def _kept(
 
 
 def _known(
-    command_id: CommandId, orders: dict[CommandId, _Order], before: dict[CommandId, Taken]
+    command_id: CommandId, orders: dict[CommandId, NewSubmission], before: dict[CommandId, Taken]
 ) -> bytes | None:
     """Return the digest of what the command said when it came before, in this batch or earlier."""
     if command_id in orders:
@@ -252,130 +228,9 @@ def _digest(submit: Submit) -> bytes:
     return digest.digest()
 
 
-_encoder = msgspec.json.Encoder()
-
-
-async def _store(tx: Transaction, identity: Identity, orders: Sequence[_Order]) -> dict[CommandId, Ranges]:
-    jobs = [job for order in orders for job in order.prepared.jobs]
-    required = {kind: wanted for order in orders for kind, wanted in order.prepared.required.items()}
-    queues = await task_queue.find_or_make(tx, {key_of(wanted): wanted for wanted in required.values()})
-    tq_ids = {kind: queues[key_of(wanted)] for kind, wanted in required.items()}
-    count = sum(order.prepared.count for order in orders)
-    first = await job.reserve(tx, count)
-    firsts = list(map(JobId, accumulate((each.kind.jobs for each in jobs[:-1]), initial=first)))
-    await job.describe(tx, firsts, [each.text for each in jobs])
-    await _store_alone(tx, identity, zip(jobs, firsts, strict=True), tq_ids)
-    kept = chain.from_iterable(_parts(order) for order in orders)
-    swept = [
-        _swept(read, its_first, its_parts, tq_ids)
-        for read, its_first, its_parts in zip(jobs, firsts, kept, strict=True)
-        if read.kind.is_array
-    ]
-    await sweep.insert(tx, identity, swept)
-    wanted = {tq_ids[kind]: each for kind, each in required.items() if kind.is_array}
-    for each in swept:
-        task_queue.tell_swept(
-            tx, each.tq_id, wanted[each.tq_id], each.user_priority, (each.first, each.first + each.count - 1)
-        )
-    await job.tell_queued(tx, first, count, identity)
-    return await _remember(tx, identity.owner, orders, first)
-
-
-async def _store_alone(
-    tx: Transaction,
-    identity: Identity,
-    jobs: Iterable[tuple[Read, JobId]],
-    tq_ids: Mapping[Kind, TaskQueueId],
-) -> None:
-    given = {
-        kind: (kind.description.priority, kind.description.max_attempts, kind.description.job_group)
-        for kind in tq_ids
-        if not kind.is_array
-    }
-    born = [
-        job.NewJob(job_id, tq_ids[kind], read.name or kind.called, *given[kind])
-        for read, job_id in jobs
-        if (kind := read.kind) in given
-    ]
-    await job.insert(tx, identity, born)
-    task_queue.tell_entered(tx, [(each.tq_id, each.user_priority, each.job_id) for each in born])
-
-
-async def _hold(
-    tx: Transaction, owner: str, orders: Mapping[CommandId, _Order], ids: Mapping[CommandId, Ranges]
-) -> None:
-    held = [name for name, order in orders.items() if order.command.hold]
-    if held:
-        await job_orders.hold_new(tx, owner, [each for name in held for each in ids[name]])
-    for name, order in orders.items():
-        if order.prepared.predecessors:
-            waiting = _waiting(order.prepared, ids[name][0][0])
-            await dependencies.take(tx, waiting, is_held=order.command.hold)
-
-
 def _predecessors(kinds: Iterable[Kind]) -> dict[Kind, Predecessors]:
     found = {kind: predecessors_of(kind.description) for kind in kinds}
     return {kind: each for kind, each in found.items() if each is not None}
-
-
-def _waiting(prepared: PreparedSubmission, first: int) -> dict[Predecessors, Ranges]:
-    """Return the jobs of a submission, whose ids begin at `first`, by what they wait for."""
-    waiting: dict[Predecessors, list[tuple[int, int]]] = {}
-    for kind in map(_KIND, prepared.jobs):
-        if kind in prepared.predecessors:
-            waiting.setdefault(prepared.predecessors[kind], []).append((first, first + kind.jobs - 1))
-        first += kind.jobs
-    return {each: joined(jobs) for each, jobs in waiting.items()}
-
-
-def _parts(order: _Order) -> Iterable[tuple[parameter_lists.KeptPart, ...]]:
-    return (order.kept.get(place, ()) for place in range(len(order.prepared.jobs)))
-
-
-def _swept(
-    read: Read, first: JobId, kept: tuple[parameter_lists.KeptPart, ...], tq_ids: Mapping[Kind, TaskQueueId]
-) -> sweep.NewSweep:
-    kind = read.kind
-    return sweep.NewSweep(
-        first=first,
-        count=kind.jobs,
-        description_id=first,
-        tq_id=tq_ids[kind],
-        name=read.name or kind.called,
-        user_priority=float(kind.description.priority),
-        max_attempts=kind.description.max_attempts,
-        parameters=kind.description.parameters or dict.fromkeys(kept[0].samples if kept else (), ()),
-        kept=tuple((each.kept, each.count) for each in kept),
-        job_group=kind.description.job_group,
-    )
-
-
-async def _remember(
-    tx: Transaction, owner: str, orders: Sequence[_Order], first: int
-) -> dict[CommandId, Ranges]:
-    answers = _ranges(orders, first)
-    await submission.take(
-        tx,
-        owner,
-        [
-            Taken(
-                order.command.command_id,
-                order.prepared.digest,
-                _encoder.encode(answers[order.command.command_id]).decode(),
-            )
-            for order in orders
-        ],
-    )
-    return answers
-
-
-def _ranges(orders: Sequence[_Order], first: int) -> dict[CommandId, Ranges]:
-    """Share out the ids, which follow each other in the order of the submissions."""
-    answers: dict[CommandId, Ranges] = {}
-    for order in orders:
-        answers[order.command.command_id] = ((first, first + order.prepared.count - 1),)
-        first += order.prepared.count
-    return answers
 
 
 def _decoded(taken: Taken) -> Ranges:

@@ -1,0 +1,67 @@
+"""Living pilots as the planner counts them: on their way, running or ending, with their free slots and what each offers."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+from msgspec.structs import replace
+
+from wms.db.pilot import Supply
+from wms.matching.shares import VoGroup
+from wms.provisioning.supply import PilotSupply
+from wms.site import Resource
+
+
+def planned_supply(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGroup]) -> PilotSupply:
+    """Return living pilots as the planner counts them, with what each offers now.
+
+    `asked` are the CPU times that waiting jobs ask for, ascending; `sharing` are the groups that share private pilots.
+    """
+    running = supply.state in ("Running", "Draining")
+    ending = supply.state == "Draining" or (running and supply.lasts == 0 and bool(asked))
+    free = max(0, supply.slots - supply.busy)
+    return PilotSupply(
+        site=supply.site,
+        ce=supply.ce,
+        vo=supply.vo,
+        submitted=supply.pilots if supply.state in ("Submitting", "Submitted") else 0,
+        waiting=supply.pilots if supply.state == "Waiting" else 0,
+        running=supply.pilots if running else 0,
+        ending=supply.pilots if ending else 0,
+        # What does not speak takes no job: nobody waits for it, and should it speak again it counts again.
+        idle_slots=supply.pilots * free if running and not ending and not supply.silent else 0,
+        resource=_shared(_offered(supply, asked, free) if running else _sent(supply.resource), sharing),
+        asks=supply.asks,
+    )
+
+
+def _shared(resource: Resource | None, sharing: frozenset[VoGroup]) -> Resource | None:
+    """Return what a pilot offers, by whether its group shares its jobs now."""
+    if resource is None or resource.generic:
+        return resource
+    return replace(resource, job_sharing=(resource.vo, resource.owner_group) in sharing)
+
+
+def _offered(supply: Supply, asked: Sequence[int], free: int) -> Resource | None:
+    """Return what pilots that run have left; of their time the longest of the times that jobs ask for."""
+    whole = _sent(supply.resource)
+    if whole is None:
+        return None
+    memory = whole.memory_mb if supply.free_memory_mb is None else supply.free_memory_mb
+    lasts = whole.cpu_time if supply.lasts == len(asked) else asked[supply.lasts - 1] if supply.lasts else 0
+    return replace(
+        whole,
+        cpu_time=min(whole.cpu_time, lasts),
+        processors=free,
+        memory_mb=memory,
+        unfit=tuple(supply.unfit),
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _sent(resource: str) -> Resource | None:
+    """Return what pilots were sent to offer; None of those of which nobody said."""
+    try:
+        return msgspec.json.decode(resource, type=Resource) if resource else None
+    except msgspec.DecodeError:
+        return None  # written down before its values had bounds

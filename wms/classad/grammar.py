@@ -1,0 +1,29 @@
+"""The words of the language: scopes, constants, reserved names, and operators by their precedence."""
+
+from wms.classad.limits import NAME_LENGTH, refused
+from wms.classad.tree import NameScope
+from wms.classad.value import ERROR, UNDEFINED, Scalar
+
+TEXT_NAME = "wms:text"
+"""The attribute in which the library gets a text to evaluate."""
+SCOPES = {"my": NameScope.OWN, "self": NameScope.OWN, "other": NameScope.OTHER, "target": NameScope.OTHER}
+CONSTANTS: dict[str, Scalar] = {"true": True, "false": False, "undefined": UNDEFINED, "error": ERROR}
+RESERVED = frozenset(
+    {*SCOPES, *CONSTANTS, "is", "isnt", "parent", "toplevel", "root", "super", "currenttime", TEXT_NAME}
+)
+"""Words that are no name of an attribute: the library gives some of them another meaning."""
+
+LEVELS = {
+    "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "is": 6, "isnt": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
+    "<<": 8, ">>": 8, ">>>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
+}  # fmt: skip
+"""Precedence of the binary operators, the closest last; all are left-associative."""
+
+
+def name_checked(name: str, place: str) -> str:
+    """Return the name of an attribute; refuse one that no attribute may have."""
+    if name.lower() in RESERVED:
+        raise refused("NAME", f'"{name}" is a word of the language, and no attribute\'s name', place)
+    if not 0 < len(name) <= NAME_LENGTH or not name.isascii() or not name.isprintable():
+        raise refused("NAME", f"a name has 1 to {NAME_LENGTH} printable ASCII characters", place)
+    return name
