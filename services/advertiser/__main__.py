@@ -1,22 +1,9 @@
-"""Wires the advertiser."""
+"""Runs the advertiser: `python -m services.advertiser --config FILE`."""
 
 from services import fast_start
-from services.advertiser.advertising import AdPublisher, Looking, Publisher
 from services.advertiser.config import Config
-from services.advertiser.sources import sources
-from wms.runtime import clock
-from wms.runtime.every import Every
-from wms.runtime.host import Host, serve
-
-
-async def build(host: Host, config: Config) -> None:
-    """Put its loops together: one a source, so that none waits for another."""
-    publisher = Publisher(host.kafka, config.advertising.token_file)
-    for source in sources(config):
-        advertising = AdPublisher(publisher, source, now=clock.now)
-        every = Every(f"advertise-{source.name}", source.look_seconds, advertising.look_and_say)
-        host.add(Looking(every, source))
-
+from services.advertiser.service import build
+from wms.runtime.host import serve
 
 if __name__ == "__main__":
     fast_start.started()

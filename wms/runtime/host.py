@@ -5,7 +5,6 @@ loop that fails ends the process: its supervisor starts it afresh. So does a bro
 since all topics and offsets are then another's.
 """
 
-import argparse
 import asyncio
 import contextlib
 import gc
@@ -15,7 +14,7 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -43,7 +42,7 @@ from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import InstanceId
 from wms.messages.wire import Codec
 from wms.runtime import clock
-from wms.runtime.config import ServiceConfig, read
+from wms.runtime.config import ServiceConfig, config_file, read
 from wms.runtime.every import ENDLESS_ROUND_SECONDS, Every
 from wms.runtime.watchdog import Watchdog
 from wms.telemetry import logs
@@ -292,12 +291,9 @@ def serve(
     service: str,
     kind: type[C],
     build: Callable[[Host, C], Awaitable[None]],
-    arguments: Sequence[str] | None = None,
 ) -> None:
     """Run a service from its command line: `python -m services.<name> --config FILE`."""
-    parser = argparse.ArgumentParser(prog=service)
-    parser.add_argument("--config", type=Path, required=True, help="a TOML file")
-    path = parser.parse_args(arguments).config
+    path = config_file(service, sys.argv[1:])
     try:
         config = read(path, kind, os.environ)
         logs.configure(service, config.log.level, as_json=config.log.json)

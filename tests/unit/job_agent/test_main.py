@@ -1,24 +1,48 @@
-"""How an agent begins and what it says when it crashes."""
+"""The job agent as a program: how it ends, and what its last line says to whoever reads its log."""
 
-from typing import NoReturn
+import subprocess
+import sys
+from pathlib import Path
 
-from services.job_agent.__main__ import crash_words
-from wms.dispatch.port import LAST_LINE_LIMIT
+import pytest
+
+CONFIGURATION = """
+[pilot]
+pilot_id = "p-1"
+site = "A"
+ce = "ce"
+vo = "lhcb"
+slots = 1
+directory = "jobs"
+token_file = "no-token"
+
+[sandboxes]
+url = "file:///nowhere"
+"""
 
 
-def test_a_pilots_crash_is_one_plain_sentence() -> None:
-    words = crash_words(ExceptionGroup("unhandled errors", [ExceptionGroup("more", [_raised()])]))
-    assert words.startswith("the pilot ended through a fault of its own: AttributeError: no such ")
-    assert "(test_main.py, line " in words
-    assert len(words) < LAST_LINE_LIMIT
+def ended(*arguments: str) -> tuple[int, str]:
+    """Run the program; return its exit code and the last line that it prints."""
+    whole = [sys.executable, "-m", "services.job_agent", *arguments]
+    done = subprocess.run(whole, capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stderr.splitlines()[-1]
 
 
-def _raised() -> Exception:
-    try:
-        _raise(AttributeError("no such\n thing " + "word " * 100))
-    except AttributeError as error:
-        return error
+@pytest.mark.parametrize("arguments", [(), ("config.toml",), ("--config",)])
+def test_a_wrong_command_line_is_explained(arguments: tuple[str, ...]) -> None:
+    code, said = ended(*arguments)
+    assert code == 2
+    assert "--config" in said or "unrecognized" in said
 
 
-def _raise(error: Exception) -> NoReturn:
-    raise error
+def test_a_file_that_is_not_there_ends_it(tmp_dir: Path) -> None:
+    code, _ = ended("--config", str(tmp_dir / "missing.toml"))
+    assert code == 2
+
+
+def test_without_its_token_it_does_not_begin(tmp_dir: Path) -> None:
+    config = tmp_dir / "pilot.toml"
+    config.write_text(CONFIGURATION)
+    code, said = ended("--config", str(config))
+    assert code == 2
+    assert "NO_TOKEN" in said

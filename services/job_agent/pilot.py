@@ -1,0 +1,84 @@
+"""One pilot on its node: takes its token, makes its workplace, runs its agent to the end."""
+
+import asyncio
+import contextlib
+import signal
+from pathlib import Path
+
+from services.job_agent.agent import Agent
+from services.job_agent.kafka_link import KafkaLink
+from services.job_agent.payload import shepherd
+from services.job_agent.payload.isolation import PayloadIsolation
+from services.job_agent.payload.run import Workplace
+from wms.auth.orders import PilotCredential
+from wms.embedded.lifeline import Lifeline
+from wms.errors import Rejected, Unavailable
+from wms.ids import PilotId, SiteName
+from wms.runtime.pilot_config import PilotConfig
+from wms.transfer import open_store
+
+PR_SET_DUMPABLE = 4
+
+
+def take_credential(path: Path) -> PilotCredential:
+    """Return the pilot's token and key, and remove their file.
+
+    Payloads run as the same user: they must find them neither in a file nor in this process's memory.
+
+    Raises:
+        Rejected: NO_TOKEN, or what is wrong with the token.
+
+    """
+    shepherd.prctl(PR_SET_DUMPABLE, 0)
+    try:
+        text = path.read_text("ascii")
+        path.unlink()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Rejected("NO_TOKEN", f"the pilot's token cannot be taken from {path}: {error}") from None
+    return PilotCredential.parse(text)
+
+
+async def run(config: PilotConfig, credential: PilotCredential) -> None:
+    """Run the pilot's agent until it has ended by itself or was told to."""
+    pilot = config.pilot
+    async with _workplace(config) as workplace:
+        link = KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, credential)
+        agent = Agent(config, link, workplace)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, agent.told_to_end)
+        async with asyncio.TaskGroup() as group:
+            lifeline = group.create_task(_hold_on(pilot.lifeline, agent))
+            await agent.run()
+            lifeline.cancel()
+
+
+def _workplace(config: PilotConfig) -> Workplace:
+    return Workplace(
+        root=Path(config.pilot.directory),
+        store=open_store(config.sandboxes.url),
+        site=SiteName(config.pilot.site),
+        pilot_id=PilotId(config.pilot.pilot_id),
+        isolation=PayloadIsolation.of(config),
+    )
+
+
+async def _hold_on(lock_file: str, agent: Agent) -> None:
+    """End with the system on this machine that sent the pilot, if one did."""
+    if not lock_file:
+        return
+    with contextlib.suppress(Unavailable):  # it may be gone already
+        await Lifeline.open(Path(lock_file)).wait()
+    agent.abandon()
+
+
+def crash_words(error: BaseException) -> str:
+    """Return one sentence on an error that ended the agent: what it was, and where."""
+    import textwrap
+    import traceback
+
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    words = textwrap.shorten(f"{type(error).__name__}: {error}", 200)
+    return f"the pilot ended through a fault of its own: {words}{where}"

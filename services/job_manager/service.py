@@ -1,0 +1,93 @@
+"""The job manager: its loops, and what they stand on."""
+
+import time
+from functools import partial
+
+from services.job_manager.commands import Commands, Reading, on_refused
+from services.job_manager.config import Config
+from services.job_manager.dependencies import Dependencies
+from services.job_manager.maintenance.housekeeping import Housekeeping
+from services.job_manager.maintenance.lease_sweeper import LeaseSweeper
+from services.job_manager.maintenance.retention import Retention
+from services.job_manager.maintenance.wait_reasons import WaitReasons
+from services.job_manager.queries.answer import Queries
+from services.job_manager.queries.answer import on_refused as on_query_refused
+from services.job_manager.reports import Reports
+from services.job_manager.submission.rates import Rates
+from services.job_manager.submission.submit_check import SubmitCheck
+from services.job_manager.submission.waiting_limits import WaitingQuota
+from wms.bus.consumer import ConsumerPolicy
+from wms.messages import commands, reports
+from wms.messages import queries as asked
+from wms.runtime import clock
+from wms.runtime.host import Host
+from wms.runtime.newcomers import Newcomers
+
+QUERY_SECONDS = 10.0
+"""What an answer may take: for so long the others of its partition wait."""
+
+
+async def build(host: Host, config: Config) -> None:
+    """Put its loops together."""
+    waiting_quota = WaitingQuota(host.db)
+    await waiting_quota.refresh()
+    host.every("waiting-limits", 2.0, waiting_quota.refresh)
+    _take_commands(host, config, waiting_quota)
+    _answer_queries(host, config)
+    _take_reports(host, config)
+    _watch_leases_and_dependencies(host, config)
+    _look_why_queues_wait(host)
+    _clean_up(host, config)
+
+
+def _take_commands(host: Host, config: Config, waiting_quota: WaitingQuota) -> None:
+    segments = config.queues.cpu_segments
+    taking = Commands(segments, SubmitCheck(segments), waiting_quota)
+    host.consume(
+        "commands", commands.TOPIC, commands.Command, taking.handle,
+        on_refused=on_refused,
+        policy=ConsumerPolicy(batch=256, lanes=2, is_fair=True),
+        preparation=Reading(taking, host.patient_db, host.slices),
+        admit=Rates(config.submissions, time.monotonic, clock.now).admit,
+    )  # fmt: skip
+    host.every("canaries", 1.0, partial(taking.canaries.look, host.patient_db))
+
+
+def _answer_queries(host: Host, config: Config) -> None:
+    answering = Queries(config.queues.cpu_segments, config.usage.half_life_hours, host.orders)
+    host.consume(
+        "queries", asked.TOPIC, asked.Asked, answering.handle,
+        on_refused=on_query_refused,
+        policy=ConsumerPolicy(batch=64, seconds=QUERY_SECONDS, is_fair=True),
+    )  # fmt: skip
+
+
+def _take_reports(host: Host, config: Config) -> None:
+    reported = Reports(config.lease, config.usage.half_life_hours, host.orders)
+    host.consume(
+        "reports", reports.TOPIC, reports.FromAgent, reported.handle,
+        policy=ConsumerPolicy(lanes=2),
+        is_urgent=True,
+    )  # fmt: skip
+
+
+def _watch_leases_and_dependencies(host: Host, config: Config) -> None:
+    host.every("leases", 1.0, LeaseSweeper(host.db, config.lease, time.monotonic).sweep)
+    dependencies = Dependencies(host.patient_db)
+    host.every("dependencies", 1.0, dependencies.look)
+    host.every("idle-dependencies", 60.0, dependencies.forget_idle)
+
+
+def _look_why_queues_wait(host: Host) -> None:
+    newcomers = Newcomers(host.slices, over_sketches=True)
+    host.every("reasons", 2.0, WaitReasons(host.patient_db, newcomers).look)
+
+
+def _clean_up(host: Host, config: Config) -> None:
+    upkeep = Housekeeping(host.patient_db, config.queues, config.sandboxes)
+    host.every("task-queues", 30.0, upkeep.remove_empty_queues)
+    host.every("sandboxes", 600.0, upkeep.collect_sandboxes)
+    retention = Retention(host.patient_db, config.retention)
+    host.every("partitions", 10.0, retention.make_room)
+    host.every("retention", 60.0, retention.forget)
+    host.every("dead-letters", 5.0, retention.bound_dead_letters)

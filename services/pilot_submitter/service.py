@@ -1,0 +1,48 @@
+"""The pilot submitter: its loops, and what they stand on."""
+
+import os
+from pathlib import Path
+
+from services.pilot_submitter.ce_health import HealthJudge
+from services.pilot_submitter.config import Config
+from services.pilot_submitter.configured_endpoints import doors_of
+from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_tracking import PilotTracking
+from services.pilot_submitter.provisioning import Provisioning
+from services.pilot_submitter.stray_pilots import StrayPilots
+from services.pilot_submitter.token_renewal import TokenRenewer
+from wms.auth.keys import load_key
+from wms.provisioning.plan import Caps
+from wms.runtime.host import Host
+
+SLOW_ELEMENT_SECONDS = 1_800.0
+"""What speaks with elements may take so long: to send many pilots to a slow one takes minutes."""
+
+
+async def build(host: Host, config: Config) -> None:
+    """Put its loops together."""
+    endpoints = doors_of(config, os.environ)
+    signing_key = load_key(Path(config.pilots.keys) / "pilots.pem", ("pilot",))
+    factory = PilotFactory(config, signing_key, host.orders)
+    tracking = PilotTracking(
+        host.db,
+        endpoints,
+        silent_seconds=config.pilots.silent_seconds,
+        given_up_seconds=config.pilots.given_up_seconds,
+    )
+    most = Caps(pilots=config.pilots.most)
+    provisioning = Provisioning(host.db, endpoints, factory, most, tracking, choice=config.pilots.choice)
+    _send_and_follow(host, config, provisioning, tracking)
+    host.every("ask mapping scripts", 0.5, endpoints.ask_scripts)
+    host.every("health", 2.0, HealthJudge(host.db, endpoints, config.health).look)
+    strays = StrayPilots(host.db, endpoints, lingering_seconds=config.pilots.lingering_seconds)
+    host.every("clear", 5.0, strays.clear, endless_after=SLOW_ELEMENT_SECONDS)
+    renewing = TokenRenewer(host.db, factory)
+    host.every("renew tokens", renewing.every_seconds, renewing.renew)
+
+
+def _send_and_follow(host: Host, config: Config, provisioning: Provisioning, tracking: PilotTracking) -> None:
+    seconds = config.pilots.plan_every_seconds
+    host.every("provide", seconds, provisioning.provide, endless_after=SLOW_ELEMENT_SECONDS)
+    host.every("follow", seconds, tracking.follow, endless_after=SLOW_ELEMENT_SECONDS)
+    host.every("fetch outputs", 5.0, tracking.fetch_outputs, endless_after=SLOW_ELEMENT_SECONDS)
