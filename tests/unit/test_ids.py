@@ -1,12 +1,14 @@
 """Ranges of ids, against sets of the ids."""
 
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wms.ids import beyond, joined
+from wms.ids import SLUG_LIMIT, beyond, joined, slug
 
 RANGES = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 9)).map(lambda each: (each[0], sum(each))))
 
@@ -33,3 +35,30 @@ def test_what_is_beyond_is_in_none_of_the_others(
     found = list(beyond(joined(ranges), joined(others)))
     assert ids(found) == ids(ranges) - ids(others)
     assert all(low <= high for low, high in found)
+
+
+@pytest.mark.parametrize("name", ["alice", "a", "lcg-cern-ch", "site1"])
+def test_plain_names_stay(name: str) -> None:
+    assert slug(name) == name
+
+
+def test_the_slug_of_one_name_is_not_another_name_s() -> None:
+    first = slug("LCG.CERN.ch")
+    assert first.startswith("lcg-cern-ch-")
+    assert slug(first) != first
+    assert len({slug(name) for name in ("CERN", "cern", "cern.", ".cern", "cern-", first, "ce rn")}) == 7
+
+
+@settings(deadline=None)
+@given(st.text(), st.text())
+def test_slugs_fit_a_topic_and_never_collide(one: str, other: str) -> None:
+    for name in (one, other):
+        assert re.fullmatch(r"[a-z0-9][a-z0-9-]*", slug(name))
+        assert len(slug(name)) <= SLUG_LIMIT
+    assert (slug(one) == slug(other)) == (one == other)
+
+
+@settings(deadline=None)
+@given(st.from_regex(r"[A-Za-z.]{1,3}", fullmatch=True), st.from_regex(r"[A-Za-z.]{1,3}", fullmatch=True))
+def test_short_slugs_never_collide(one: str, other: str) -> None:
+    assert (slug(one) == slug(other)) == (one == other)

@@ -1,7 +1,6 @@
 """Each message takes effect once, whoever reads it, however often it is begun again."""
 
 import asyncio
-import time
 from functools import partial
 from typing import Any
 
@@ -11,13 +10,11 @@ import pytest
 from tests.contract.bus.instances import PARTITIONS, Bus, Instance, Note
 from tests.waiting import eventually
 from wms.bus.membership import Membership
-from wms.bus.progress import ConsumerProgress
-from wms.bus.skipping import Blocked, SkipOrder, blocking, set_aside
 from wms.db import dead_letter, offset
 from wms.db.database import Transaction
 from wms.db.dead_letter import UNVERIFIED_BYTES, LetterPage
 from wms.db.offset import Feed, PartitionLost
-from wms.errors import Rejected, Unavailable
+from wms.errors import Rejected
 from wms.ids import InstanceId
 from wms.messages.wire import PAYLOAD_LIMIT, encode
 
@@ -198,89 +195,6 @@ async def believe(membership: Membership, sharers: dict[str, list[InstanceId]]) 
     membership.update(sharers)
 
 
-def test_no_partition_without_a_fresh_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    membership = Membership(InstanceId("a"))
-    assert membership.share("test", 4) == ()
-    now = 100.0
-    monkeypatch.setattr("wms.bus.membership.time.monotonic", lambda: now)
-    membership.update({"test": [InstanceId("a"), InstanceId("b")], "other": [InstanceId("b")]})
-    assert membership.share("test", 4) == (0, 2)
-    assert membership.share("other", 4) == ()
-    assert membership.share("none", 4) == ()
-    now += 3.9
-    assert membership.share("test", 4) == (0, 2)
-    now += 0.2
-    assert membership.share("test", 4) == ()
-
-
-def test_a_late_answer_to_a_heartbeat_prolongs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The event loop was busy for seconds between the database's answer and the update."""
-    membership = Membership(InstanceId("a"))
-    now = 100.0
-    monkeypatch.setattr("wms.bus.membership.time.monotonic", lambda: now)
-    membership.update({"test": [InstanceId("a")]}, 97.0)
-    assert membership.share("test", 2) == (0, 1)
-    now += 1.1
-    assert membership.share("test", 2) == ()
-    assert membership.assigned("test", 2) == (0, 1)
-
-
-def test_a_partition_that_waits_is_told_from_one_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr("wms.bus.progress.time.monotonic", lambda: now)
-    progress = ConsumerProgress()
-    progress.assign([0, 1])
-    progress.opened([0, 1], {0: 5, 1: 5})
-    assert progress.heard(0, 5, unread=0, answered_at=1_000)
-    now += 6
-    assert not progress.heard(0, 5, unread=0, answered_at=1_000)  # the same answer as before
-    assert not progress.heard(1, 9, unread=4, answered_at=9_000)  # there is something, and it does not come
-    now += 1
-    assert progress.heard(0, 5, unread=0, answered_at=2_000)
-    now += 2
-    assert progress.unheard([0, 1]) == [1]
-    assert [each.stalled for each in progress.health()] == [False, True]
-    assert [each.lag for each in progress.health()] == [0, 4]
-    progress.closed([0, 1])
-    assert [(each.reading, each.lag) for each in progress.health()] == [(False, 0), (False, 4)]
-
-
-def test_a_partition_behind_a_long_batch_is_told_and_not_taken_for_deaf(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now = 100.0
-    monkeypatch.setattr("wms.bus.progress.time.monotonic", lambda: now)
-    progress = ConsumerProgress()
-    progress.assign([0, 1])
-    progress.opened([0, 1], {0: 5, 1: 5})
-    progress.taken([0, 1], {0: 5})
-    now += 30
-    assert [each.in_hand_offset for each in progress.health()] == [5, None]
-    assert [each.stalled for each in progress.health()] == [True, True]
-    assert progress.longest_batch_seconds() == 30
-    assert progress.longest_stall_seconds() == 0
-    progress.done([0, 1])
-    assert progress.unheard([0, 1]) == []
-    assert progress.longest_stall_seconds() == 0
-
-
-def test_a_batch_that_comes_on_is_told_from_one_that_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr("wms.bus.progress.time.monotonic", lambda: now)
-    progress = ConsumerProgress()
-    progress.assign([0, 1, 2])
-    progress.opened([0, 1, 2], {0: 5, 1: 5, 2: 5})
-    progress.taken([0, 1], {0: 5})
-    progress.taken([2], {2: 5})
-    now += 20
-    progress.stepped({0})  # its whole lane waits for the same batch
-    now += 3
-    told = [(each.busy_seconds, each.step_seconds_ago) for each in progress.health()]
-    assert told == [(23, 3), (23, 3), (23, 23)]
-    progress.done([0, 1])
-    assert [each.busy_seconds for each in progress.health()] == [0, 0, 23]
-
-
 async def test_a_batch_comes_on_with_each_of_its_statements_and_with_nothing_else(bus: Bus) -> None:
     async with bus.instance() as one:
         await eventually(lambda: one.partitions == set(range(PARTITIONS)))
@@ -358,9 +272,6 @@ async def test_a_log_that_begins_again_is_read_again(bus: Bus) -> None:
         await bus.took_effect(20)
         await bus.send([10])
         assert (await bus.took_effect(21))[-1] == 10
-
-
-# --- what cannot be handled ---------------------------------------------------------------------------
 
 
 async def test_poison_is_found_and_the_rest_goes_on(bus: Bus) -> None:
@@ -572,43 +483,6 @@ async def test_a_full_disk_of_the_database_is_waited_for(bus: Bus) -> None:
         assert await bus.took_effect(1) == [1]
 
     assert await bus.letters() == []
-
-
-async def test_an_operator_names_and_skips_the_message_that_blocks(bus: Bus) -> None:
-    """A handler that never ends stands for whatever keeps a consumer at one message."""
-    order = SkipOrder(operator="oz", reason="too slow")
-    verify = partial(bus.keys.verifier.verify, now=time.time())
-    async with bus.instance(batch=1) as one:
-        await bus.send([1])
-        await bus.took_effect(1)
-        await bus.caught_up()
-        one.hold.clear()
-        await bus.send_raw([encode(Note(n=n)) for n in (2, 3)])
-        await one.holding.wait()
-        (found,) = await eventually(partial(blocking, bus.db, bus.kafka, 0.2))
-        assert msgspec.json.decode(found.message.payload)["n"] == 2
-        wrong = msgspec.structs.replace(found.blocked, offset=found.blocked.offset + 1)
-        with pytest.raises(Rejected, match="the next message"):
-            await set_aside(bus.db, bus.kafka, wrong, order, verify)
-        with pytest.raises(Rejected, match="reads no partition"):
-            await set_aside(
-                bus.db, bus.kafka, Blocked(consumer="x", topic="y", partition=0, offset=0), order, verify
-            )
-        with pytest.raises(Unavailable, match="being handled"):
-            await set_aside(bus.db, bus.kafka, found.blocked, order, verify)
-        forced = msgspec.structs.replace(order, force=True)
-        await set_aside(bus.db, bus.kafka, found.blocked, forced, verify)
-        one.hold.set()
-        assert await bus.took_effect(2) == [1, 3]
-        await bus.caught_up()
-        assert await blocking(bus.db, bus.kafka, 0.2) == []
-
-    (letter,) = await bus.letters()
-    assert letter["error"] == "set aside by oz: too slow"
-    assert msgspec.json.decode(letter["principal"])["owner"] == "ann"
-    (ordered,) = await bus.sql("select operator, action, subject, reason from operator_order")
-    assert (ordered["operator"], ordered["action"], ordered["reason"]) == ("oz", "skip", "too slow")
-    assert f"{found.blocked.topic}/{found.blocked.partition} {found.blocked.offset}" in ordered["subject"]
 
 
 async def test_a_probe_passes_through_every_partition_and_not_past_what_blocks(bus: Bus) -> None:

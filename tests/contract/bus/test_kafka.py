@@ -14,7 +14,6 @@ from aiokafka.record.util import calc_crc32c
 from tests.contract.bus.instances import PARTITIONS, Bus
 from tests.waiting import eventually
 from wms.bus.kafka import BrokerSettings, Kafka, Message
-from wms.bus.topics import SHARED, Topic, find
 from wms.embedded.process import free_port
 from wms.errors import Rejected, Unavailable
 
@@ -234,11 +233,6 @@ async def test_no_broker_is_said_so() -> None:
     with pytest.raises(Unavailable):
         await kafka.read_cluster_id()
     await kafka.close()
-
-
-def test_what_is_not_shared_is_an_inbox() -> None:
-    assert all(find(topic.name) is topic for topic in SHARED)
-    assert find("wms.user.ann.inbox") == Topic("wms.user.ann.inbox", 1, 1)
 
 
 async def test_the_end_of_a_long_log_is_read(bus: Bus) -> None:

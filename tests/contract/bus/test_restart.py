@@ -20,10 +20,10 @@ from wms.embedded.broker import Broker
 from wms.embedded.process import Child
 from wms.errors import Unavailable
 from wms.messages.wire import encode
-from wms.runtime.every import Every
-from wms.runtime.host import LoopEnded, _endless
 
 UNAVAILABLE = 75
+
+
 TOO_LONG_SECONDS = 55.0
 
 
@@ -82,33 +82,6 @@ async def test_a_reader_without_a_broker_closes_and_nobody_else_is_cancelled(tmp
 
     assert polled == [[]] * 10
     assert not any(task.cancelled() or task.exception() for task in closing)
-
-
-class Ending:
-    """A loop that ends in some way."""
-
-    name = "ending"
-
-    def __init__(self, error: BaseException | None) -> None:
-        self._error = error
-
-    async def run(self) -> None:
-        if self._error:
-            raise self._error
-
-
-@pytest.mark.parametrize("error", [None, asyncio.CancelledError()])
-async def test_a_loop_that_ends_by_itself_is_a_fault(error: BaseException | None) -> None:
-    with pytest.raises(LoopEnded):
-        await _endless(Ending(error))
-
-
-async def test_a_loop_that_is_stopped_is_none() -> None:
-    task = asyncio.create_task(_endless(Every("never", 1_000, asyncio.Event().wait)))
-    await asyncio.sleep(0)
-    task.cancel()
-    await asyncio.wait([task])
-    assert task.cancelled()
 
 
 async def test_a_killed_service_is_taken_over_at_once_by_its_successor(

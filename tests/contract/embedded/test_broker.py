@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -13,10 +12,11 @@ from typing import Any, cast
 import psutil
 import pytest
 import pytest_asyncio
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
 
 from tests.conftest import skip_without_apache_kafka
+from tests.contract.embedded.topics import consume, make_topic
 from tests.waiting import eventually
 from wms.embedded.apache_kafka import ApacheKafka
 from wms.embedded.broker import Broker, cluster_id_at
@@ -50,39 +50,11 @@ def make(kind: Any, data_dir: Path) -> KafkaServer:
     return cast("KafkaServer", kind(data_dir))
 
 
-async def make_topic(bootstrap: str, partitions: int = 3) -> str:
-    name = f"test.{uuid.uuid4().hex}"
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    try:
-        await admin.create_topics([NewTopic(name, partitions, 1)])
-        await eventually(lambda: _has_topic(admin, name))
-    finally:
-        await admin.close()
-    return name
-
-
-async def _has_topic(admin: AIOKafkaAdminClient, name: str) -> bool:
-    return name in await admin.list_topics()
-
-
 async def produce(bootstrap: str, topic: str, count: int) -> None:
     async with AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", compression_type="lz4") as producer:
         for n in range(count):
             await producer.send(topic, str(n).encode(), key=str(n).encode(), headers=[("h", b"v")])
         await producer.flush()
-
-
-async def consume(bootstrap: str, topic: str, count: int, partitions: int = 3) -> list[int]:
-    async with AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
-        consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
-        seen: list[int] = []
-        while len(seen) < count:
-            batch = await asyncio.wait_for(consumer.getmany(timeout_ms=500), 20)
-            for records in batch.values():
-                assert all(record.headers == (("h", b"v"),) for record in records)
-                seen += [int(record.value) for record in records]
-    return sorted(seen)
 
 
 async def test_what_is_produced_is_consumed(server: KafkaServer) -> None:
@@ -138,17 +110,6 @@ async def topics(bootstrap: str) -> list[str]:
         return list(await admin.list_topics())
     finally:
         await admin.close()
-
-
-@pytest.mark.kafka
-async def test_apache_takes_an_idempotent_producer(apache_kafka: ApacheKafka) -> None:
-    topic = await make_topic(apache_kafka.bootstrap)
-    async with AIOKafkaProducer(
-        bootstrap_servers=apache_kafka.bootstrap, enable_idempotence=True
-    ) as producer:
-        for n in range(50):
-            await producer.send(topic, str(n).encode(), headers=[("h", b"v")])
-    assert await consume(apache_kafka.bootstrap, topic, 50) == list(range(50))
 
 
 PARENT = """

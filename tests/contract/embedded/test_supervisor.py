@@ -1,31 +1,21 @@
 """The supervisor starts again what died, tells how it goes, and leaves nothing behind, however it ends."""
 
-import asyncio
-import errno
 import itertools
-import json
 import os
 import shutil
 import signal
 import stat
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
 import pytest_asyncio
 
 from tests.waiting import eventually
-from wms import files
-from wms.embedded.lifeline import Lifeline
-from wms.embedded.lock import DirectoryLock, holder
+from wms.embedded.lock import holder
 from wms.embedded.server import Program
 from wms.embedded.supervisor import Supervisor, read_state
-from wms.embedded.sweep import members
-from wms.errors import Rejected, Unavailable
+from wms.errors import Rejected
 
 SLEEP = ["sleep", "1000"]
 
@@ -40,13 +30,6 @@ async def supervisor(tmp_dir: Path) -> AsyncIterator[Supervisor]:
 
 def program(supervisor: Supervisor, name: str, argv: list[str]) -> Program:
     return Program(supervisor.data_dir / name, name=name, argv=argv)
-
-
-def lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 async def test_what_was_killed_is_started_again_and_written_down(supervisor: Supervisor) -> None:
@@ -116,23 +99,6 @@ async def test_what_cannot_be_started_again_is_tried_until_it_can(supervisor: Su
     await eventually(lambda: server.running and server.pid != first)
 
 
-async def test_a_lock_that_could_not_be_written_is_free_for_the_next_attempt(
-    tmp_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lock = DirectoryLock(tmp_dir / "lock")
-
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, "no space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "pwrite", full)
-        with pytest.raises(OSError, match="no space"):
-            lock.acquire()
-    lock.acquire()
-    assert holder(tmp_dir / "lock") == os.getpid()
-    lock.release()
-
-
 async def test_a_server_that_does_not_work_is_killed_and_started_again(supervisor: Supervisor) -> None:
     server = program(supervisor, "one", SLEEP)
     await supervisor.add(server)
@@ -174,84 +140,3 @@ async def test_stops_in_reverse_order_and_by_force_where_needed(tmp_dir: Path) -
     assert (tmp_dir / "order").read_text().split() == ["second", "first"]
     assert not deaf.running
     assert holder(tmp_dir / "up.lock") is None
-
-
-async def test_descendants_that_left_their_parent_end_with_the_system(tmp_dir: Path) -> None:
-    supervisor = Supervisor(tmp_dir)
-    await supervisor.open()
-    await supervisor.add(program(supervisor, "forks", ["sh", "-c", "setsid sleep 1000 & sleep 1000"]))
-    strays = await eventually(lambda: [p for p in members(supervisor.system) if p.name() == "sleep"])
-    await supervisor.close()
-    assert not any(lives(stray.pid) for stray in strays)
-
-
-PARENT = """
-import asyncio, sys
-from pathlib import Path
-from wms.embedded.server import Program
-from wms.embedded.supervisor import Supervisor
-
-async def main():
-    data = Path(sys.argv[1])
-    supervisor = Supervisor(data)
-    await supervisor.open()
-    await supervisor.add(Program(data / "a", name="a", argv=["sh", "-c", "setsid sleep 1000 & exec sleep 1000"]))
-    print(supervisor.pid_of("a"), flush=True)
-    await asyncio.Event().wait()
-
-asyncio.run(main())
-"""
-
-
-async def test_killed_supervisor_takes_its_children_along_and_the_next_life_the_rest(tmp_dir: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(tmp_dir)], stdout=subprocess.PIPE, text=True
-    ) as parent:
-        assert parent.stdout is not None
-        child = int(await asyncio.to_thread(parent.stdout.readline))
-        next_life = Supervisor(tmp_dir)
-        strays = await eventually(
-            lambda: [p for p in members(next_life.system) if p.pid not in (child, parent.pid)]
-        )
-        lifeline = Lifeline.open(tmp_dir / "up.lock")
-        assert lifeline.pid == parent.pid
-        assert not ended(lifeline)
-        parent.kill()
-        await asyncio.wait_for(lifeline.wait(), 10)
-    assert ended(lifeline)
-    lifeline.close()
-    await eventually(lambda: not lives(child))
-    assert any(lives(stray.pid) for stray in strays)
-    await next_life.open()
-    assert not any(lives(stray.pid) for stray in strays)
-    await next_life.close()
-
-
-def ended(lifeline: Lifeline) -> bool:
-    return not lifeline.alive
-
-
-def test_no_lifeline_without_a_system(tmp_dir: Path) -> None:
-    with pytest.raises(Unavailable, match="not up"):
-        Lifeline.open(tmp_dir / "up.lock")
-
-
-def test_toml_reads_back_as_it_was_written() -> None:
-    import tomllib
-
-    table: dict[str, Any] = {
-        "name": 'quote " back \\ tab \t del \x7f ümlaut',
-        "list": ["a", "b c"],
-        "part": {"n": 3, "x": 0.5, "yes": True},
-        "parts": [{"a": "1"}, {"a": "2", "b": []}],
-    }
-    assert tomllib.loads(files.to_toml(table)) == table
-
-
-def test_secret_file_replaces_the_old_one_whole(tmp_dir: Path) -> None:
-    path = tmp_dir / "secret"
-    path.write_text("old, open to all")
-    path.chmod(0o644)
-    files.write_secret(path, json.dumps({"token": "x"}))
-    assert json.loads(path.read_text()) == {"token": "x"}
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import tomllib
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +15,16 @@ import asyncpg
 import msgspec
 import psutil
 import pytest
-import pytest_asyncio
 
 from tests.conftest import execute
+from tests.contract.embedded.conftest import BARE
 from tests.waiting import eventually
 from wms.bus.kafka import BrokerSettings, Kafka
 from wms.embedded.layout import SERVICES
 from wms.embedded.lifeline import Lifeline
-from wms.embedded.server import Program, Server
 from wms.embedded.sweep import members, system_id
 from wms.embedded.system import System, down
-from wms.embedded.watch import SystemWatch
 from wms.errors import Rejected
-
-# The servers, the schema and the keys; the services have tests of their own.
-BARE: tuple[str, ...] = ()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def system(quick_dir: Path) -> AsyncIterator[System]:
-    async with System(quick_dir / "a system", durable=False, services=BARE) as each:
-        yield each
 
 
 def client_file(root: Path) -> dict[str, Any]:
@@ -99,45 +87,6 @@ async def test_tools_cannot_take_the_connections_of_services(system: System) -> 
         assert await held[0].fetchval("show idle_session_timeout") == "10min"
     finally:
         await asyncio.gather(*(each.close() for each in held))
-
-
-INSTANCE = """insert into service_instance (instance_id, service, consumers, host, pid, version)
-    values ('sleeper-1', 'sleeper', array[]::text[], 'here', {pid}, '0')"""
-
-
-async def test_what_runs_and_does_nothing_is_killed_and_started_again(
-    system: System, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert system.facts is not None
-    assert system.postgres is not None
-    assert system.broker is not None
-    monkeypatch.setattr("wms.embedded.watch.ANSWER_SECONDS", 1.0)
-    watch = SystemWatch(
-        system.supervisor,
-        system.facts.postgres_url,
-        ("sleeper",),
-        postgres=True,
-        broker=system.broker,
-        hung_after=1.0,
-    )
-    sleeper = Program(system.layout.root / "sleeper", name="sleeper", argv=["sleep", "1000"])
-    await system.supervisor.add(sleeper)
-    # A service that beat once and never again.
-    await execute(system.facts.postgres_url, INSTANCE.format(pid=sleeper.pid))
-    hanging: list[Server] = [sleeper]
-    before = {name: child.starts for name, child in system.state().children.items()}
-
-    async def are_restarted() -> bool:
-        await watch.look()
-        return all(system.state().children[each.name].starts > before[each.name] for each in hanging)
-
-    await eventually(are_restarted)
-    assert system.state().children["broker"].starts == before["broker"]
-    hanging = [system.postgres, system.broker]
-    for server in hanging:
-        assert server.pid is not None
-        os.kill(server.pid, signal.SIGSTOP)
-    await eventually(are_restarted)
 
 
 async def test_second_on_its_directory_is_refused_by_name(system: System) -> None:

@@ -2,97 +2,12 @@
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from typing import Any, get_args
 
 import asyncpg
-import msgspec
 import pytest
-import pytest_asyncio
 
-from tests.conftest import execute, with_database
-from tests.services.world import World, pilot, result, user, world
-from tests.unit.messages.examples import FULL, MINIMAL
-from wms.audit import AuditReport, audit, event_log
+from wms.audit import AuditReport, audit
 from wms.audit.auditor import examine, rules
-from wms.db import block, ce_state, limit
-from wms.db.limit import Allowed
-from wms.ids import CeId
-from wms.job.job import HANDOUT_LIMIT
-from wms.job.reasons import Code
-from wms.matching.limits import LimitRule
-from wms.messages.events import Fact
-from wms.messages.wire import encode
-from wms.provisioning.health import Event, HealthChange, HealthPolicy
-
-
-async def live(one: World) -> None:
-    """A bit of everything that may happen to jobs; their ids are 1 to 10, and 11 to 1,210 of a sweep."""
-    ann, bob = user(), user("bob", vo="atlas", group="higgs")
-    async with one.db.transaction() as tx:
-        await limit.set_limit(tx, LimitRule(site="*", attribute="tag", value="4Processors", most=3), "oz")
-    await one.rules.refresh()
-    await one.submit(*[{}] * 6, who=ann, command_id="a")
-    await one.submit({"executable": "/bin/sh", "sites": ["A"], "tags": ["gpu"], "memory_mb": 9}, who=bob)
-    held = await one.match(pilot(), 5)
-    await one.submit({"banned_sites": ["B"], "processors": 4}, {"max_attempts": 1}, {}, who=ann)
-    await one.report(pilot(), accept=tuple(held), start=tuple(held))
-    done, failed, lost, killed, again = held
-    await one.report(pilot(), finish=(result(done), result(failed, "failed", Code.EXIT_CODE, exit_code=3)))
-    await one.order("kill", killed[0])
-    await one.order("reschedule", again[0])
-    await one.report(
-        pilot(), finish=tuple(result(each, "killed", Code.KILLED_BY_USER) for each in (killed, again))
-    )
-    await one.expire(lost[0])
-    (offered,) = await one.match(pilot("p-2"), 1)
-    await one.expire(offered[0])
-    await one.order("reschedule", failed[0])
-    running = await one.match(pilot("p-3"), 12)
-    await one.order("hold", *range(1, 11))
-    await one.report(pilot("p-3"), accept=tuple(running), start=tuple(running))
-    await one.order("kill", running[0][0])
-    ids = await one.swept(1_200)
-    await one.order("hold", *ids[:10])
-    picky = {"requirements": "other.Disks > my.Needs", "rank": "other.Disks", "attributes": {"Needs": 2}}
-    await one.submit(picky, who=bob)
-    async with one.db.transaction() as tx:
-        await block.expand(tx, [ids[10]])
-        await limit.advertise(tx, {CeId("A", "ce"): Allowed(1_000, 900.0)})
-        events: tuple[Event, ...] = ("eat", "probe", "relapse", "ban", "ban")
-        for event in events:
-            await ce_state.move(
-                tx, CeId("A", "ce"), HealthChange(event, f"why {event}", "oz"), HealthPolicy()
-            )
-        await ce_state.move(
-            tx, CeId("B", "ce"), HealthChange("recover", "nothing ever failed", "oz"), HealthPolicy()
-        )
-    await lost_before_it_began(one)
-
-
-async def lost_before_it_began(one: World) -> None:
-    """A job that ends its pilots before it begins, and one that its user holds."""
-    eve = user("eve", vo="cms")
-    reply = await one.submit({}, {}, who=eve)
-    await one.order("hold", reply.ids[0][1], who=eve)
-    ender = pilot("p-4", vo="cms", site="Z")
-    for _ in range(HANDOUT_LIMIT):
-        held = await one.match(ender, 1)
-        await one.report(ender, accept=tuple(held))
-        lost = tuple(result(each, "lost", Code.AGENT_ERROR, began=False) for each in held)
-        await one.report(ender, finish=lost)
-    await one.submit({"after": [reply.ids[0][1]]}, who=eve)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def lived(postgres_server: str, template: str) -> AsyncIterator[str]:
-    """A database in which all that has happened; nobody changes it for good."""
-    name = f"{template}_lived"
-    await execute(postgres_server, f"CREATE DATABASE {name} TEMPLATE {template}")
-    async with world(with_database(postgres_server, name)) as one:
-        await live(one)
-    yield with_database(postgres_server, name)
-    await execute(postgres_server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def broken(report: AuditReport) -> list[str]:
@@ -130,18 +45,35 @@ FREE = """set local session_replication_role = replica;
           -- All happened just now, however long ago that is on a slow machine.
           update outbox set due_at = now();
           update lease set expires_at = now() + interval '1 min';"""
+
+
 RUNNING = "(select min(job_id) from job where state = 'Running')"
+
+
 WAITING = "(select max(job_id) from job where state = 'Waiting' and epoch = 0 and array_index is null)"
+
+
 DONE = "(select min(job_id) from job where state = 'Done')"
+
+
 COUNTED = "(select job_id from lease where counted is not null)"
+
+
 BEATING = """insert into service_instance (instance_id, service, consumers, host, pid, version, started_at)
              values ('i', 'job_manager', '{}', 'h', 1, '1', now() - interval '1 h');"""
+
+
 PARKED = """insert into parked_message (cluster_id, consumer, topic, partition, message_offset, owner, payload, parked_at)
             values ('c', 'x', 't', 0, 5, 'ann', '', now() - interval '2 h');"""
+
+
 BURIED = """insert into dead_letter (consumer, cluster_id, topic, partition, message_offset, payload, error, replay_requested_at)
             values ('x', 'c', 't', 0, 5, '', 'why', now() - interval '1 h');"""
+
+
 SERVING = """insert into service_instance (instance_id, service, consumers, host, pid, version, started_at)
              values ('i', 's', '{x}', 'h', 1, '1', now() - interval '2 h');"""
+
 
 PLANTED = {
     "a limit's counter is the number of leases that it counts": [
@@ -373,6 +305,8 @@ PLANTED = {
         "alter table sweep disable trigger sweep_is_for_ever",
     ],
 }
+
+
 ALSO: dict[str, set[str]] = {
     # What is planted here cannot be had without breaking these too.
     "acknowledged submissions are there whole, their owner's": set(),
@@ -401,6 +335,8 @@ async def test_a_planted_fault_is_found_by_its_check_alone(lived: str, name: str
 
 
 BUSY = "update pilot set sent_slots = 0, jobs_done = 0 where pilot_id = 'p-3';"
+
+
 MATCHING = """insert into service_instance (instance_id, service, consumers, host, pid, version, health)
               values ('m-%s', 'matcher', '{}', 'h', 1, '1', '{"offers_open": %s}');"""
 
@@ -438,67 +374,6 @@ async def with_fault(url: str, fault: str, offers_open: int | None = None) -> Au
     return report
 
 
-def parts(told: event_log.LoggedHistory) -> tuple[list[Any], list[Any], list[Any]]:
-    return told.moves, told.births, told.together
-
-
-async def told_by(one: World) -> event_log.LoggedHistory:
-    told = event_log.LoggedHistory()
-    for payload in one.take(event_log.TOPIC):
-        event_log._note(told, msgspec.json.decode(payload))
-    return told
-
-
-def test_every_kind_of_fact_is_read_from_the_log() -> None:
-    """Those that tell no move of a job are passed over."""
-    for union in (FULL, MINIMAL):
-        for tag in ("job-event", "jobs-moved", "jobs-queued", "sweep-moved", "wait-reason", "element-state"):
-            event_log._note(event_log.LoggedHistory(), msgspec.json.decode(encode(union[tag])))
-    assert {str(kind.__struct_config__.tag) for kind in get_args(Fact)} == {
-        "job-event", "jobs-moved", "jobs-queued", "sweep-moved", "wait-reason", "element-state",
-    }  # fmt: skip
-
-
-async def test_event_log_tells_what_happened_and_a_lie_of_it_is_found(database: str) -> None:
-    connection = await asyncpg.connect(database)
-    async with world(database) as one:
-        held = await one.running(3)
-        await one.report(finish=tuple(result(each) for each in held))
-        told = await told_by(one)
-        ids = await one.swept(1_500)
-        await one.order("kill", *ids[:2], ids[-1])
-        async with one.db.transaction() as tx:
-            await block.expand(tx, [ids[2]])
-        told = event_log.LoggedHistory(
-            *(a + b for a, b in zip(parts(told), parts(await told_by(one)), strict=True))
-        )
-    assert (len(told.moves), len(told.births), len(told.together)) == (9, 2, 2)
-    async with connection.transaction():
-        report = await examine(connection, told)
-        assert report.ok, report.text(brief=True)
-        name = "what the event log tells has happened"
-        job_id, seq, event, state, epoch, reason = told.moves[0]
-        lies = {
-            "a move that never was": (job_id, 99, event, state, epoch, reason),
-            "another state": (job_id, seq, event, "Held", epoch, reason),
-            "another epoch": (job_id, seq, event, state, epoch + 1, reason),
-            "another job": (10**6, seq, event, state, epoch, reason),
-        }
-        for lie, move in lies.items():
-            report = await examine(connection, event_log.LoggedHistory(moves=[*told.moves, move]))
-            assert broken(report) == [name], lie
-        first, count, seq, event, state, reason = told.together[0]
-        for false in (
-            (first, count + 1, seq, event, state, reason),
-            (first, count, seq + 1, event, state, reason),
-        ):
-            report = await examine(connection, event_log.LoggedHistory(together=[false]))
-            assert broken(report) == [name], false
-        report = await examine(connection, event_log.LoggedHistory(births=[(1, 2_000, "ann")]))
-        assert broken(report) == [name]
-    await connection.close()
-
-
 def test_its_table_is_written_out_by_itself_and_says_the_same() -> None:
     from wms.audit.rules import legal_moves
     from wms.job.state import FIRST, TRANSITIONS
@@ -515,21 +390,3 @@ def run(url: str, *more: str) -> tuple[int, str]:
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
-
-
-async def test_command_says_by_its_exit_code_how_it_went(lived: str, database: str) -> None:
-    code, text = run(lived)
-    assert code == 0
-    assert "all checks hold" in text
-    async with world(database) as one:
-        (job_id,) = await one.submitted()
-        await one.sql("update job set state = 'Staging' where job_id = $1", job_id)
-    code, text = run(database, "--json")
-    assert code == 1
-    report: Any = msgspec.json.decode(text)
-    assert [check["name"] for check in report["checks"] if check["violations"]] == [
-        "every job is where its history ends"
-    ]
-    code, text = run("postgresql://127.0.0.1:1/none")
-    assert code == 75
-    assert "does not answer" in text

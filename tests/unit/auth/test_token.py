@@ -5,61 +5,27 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import jwt
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.unit.auth.issuer import ALICE, NOW, Issuer, code
 from wms.auth import token as tokens
-from wms.auth.keys import KINDS, KeySet, generate_keys, load_key
-from wms.auth.token import Claims, Principal, Right, SigningKey, Verifier, mint
+from wms.auth.keys import KeySet
+from wms.auth.token import Claims, Principal, SigningKey, Verifier, mint
 from wms.client.credential import decode
 from wms.errors import Rejected
 from wms.messages.replies import inbox
 
-NOW = 1_800_000_000.0
-ALICE = Claims(kind="user", owner="alice", group="higgs", vo="atlas", rights=frozenset({Right.JOB_MONITOR}))
 PILOT = Claims(kind="pilot", owner="bob", group="pilots", vo="atlas", pilot_id="p1", site="CERN", ce="ce1")
+
+
 SITE = Claims(kind="site", owner="cern-admin", site="CERN")
-
-
-class Issuer:
-    def __init__(self, directory: Path) -> None:
-        generate_keys(directory)
-        self.directory = directory
-        self.keys = {name.removesuffix(".pem"): load_key(directory / name) for name in KINDS}
-        self.jwks = directory / "jwks.json"
-
-    def verifier(self) -> Verifier:
-        return Verifier.from_file(self.jwks)
-
-    def mint(self, claims: Claims = ALICE, lifetime: float = 600, key: str = "issuer") -> str:
-        return mint(self.keys[key], claims, lifetime, NOW)
-
-    def sign(self, key: str = "issuer", headers: dict[str, Any] | None = None, **changed: Any) -> str:
-        """Sign a body of alice's with some claims changed, or left out where they are given as None."""
-        body = jwt.decode(self.mint(), options={"verify_signature": False}) | changed
-        body = {name: value for name, value in body.items() if value is not None}
-        signer = self.keys[key]
-        return jwt.encode(body, signer.private, "ES256", headers={"kid": signer.kid, **(headers or {})})
-
-
-@pytest.fixture(scope="module")
-def issuer(tmp_path_factory: pytest.TempPathFactory) -> Issuer:
-    return Issuer(tmp_path_factory.mktemp("keys"))
-
-
-def code(verify: Callable[[], object]) -> str:
-    with pytest.raises(Rejected) as fault:
-        verify()
-    return fault.value.code
 
 
 def refused(issuer: Issuer, token: str | bytes) -> str:
@@ -319,50 +285,6 @@ def test_a_known_token_costs_little(issuer: Issuer) -> None:
     for _ in range(10_000):
         verifier.verify(token, NOW)
     assert time.process_time() - started < 1
-
-
-def test_keys_are_private_stay_and_are_told_publicly(tmp_path: Path) -> None:
-    generate_keys(tmp_path / "keys")
-    before = {name: (tmp_path / "keys" / name).read_bytes() for name in (*KINDS, "jwks.json")}
-    (tmp_path / "keys" / "pilots.pem").unlink()
-    generate_keys(tmp_path / "keys")
-    after = {name: (tmp_path / "keys" / name).read_bytes() for name in (*KINDS, "jwks.json")}
-    assert {name for name in before if before[name] != after[name]} == {"pilots.pem", "jwks.json"}
-    assert all((tmp_path / "keys" / name).stat().st_mode & 0o777 == 0o600 for name in KINDS)
-    assert (tmp_path / "keys").stat().st_mode & 0o777 == 0o700
-    assert {path.name for path in (tmp_path / "keys").iterdir()} == {*KINDS, "jwks.json", "orders.key"}
-    assert b'"d"' not in after["jwks.json"]
-    kinds = [key.wms_kinds for key in msgspec.json.decode(after["jwks.json"], type=KeySet).keys]
-    assert kinds == [("user", "service"), ("pilot",), ("site",)]
-
-
-def test_many_may_make_the_keys_at_once(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: generate_keys(tmp_path), range(8)))
-    again = Issuer(tmp_path)
-    again.verifier().verify(again.mint(), NOW)
-
-
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o601])
-def test_an_exposed_key_is_refused(tmp_path: Path, mode: int) -> None:
-    generate_keys(tmp_path)
-    (tmp_path / "issuer.pem").chmod(mode)
-    assert code(lambda: load_key(tmp_path / "issuer.pem")) == "KEY_EXPOSED"
-
-
-def test_what_is_no_key_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "issuer.pem").write_bytes(b"no key")
-    (tmp_path / "issuer.pem").chmod(0o600)
-    assert code(lambda: load_key(tmp_path / "issuer.pem")) == "KEY_UNREADABLE"
-    assert code(lambda: load_key(tmp_path / "none.pem")) == "KEY_UNREADABLE"
-    for content in (b"no keys", b" " * (1 << 20) + b"{}", b"[" * 100_000, b'{"keys": "\xff"}'):
-        (tmp_path / "issuer.pem").write_bytes(content)
-        assert code(lambda: Verifier.from_file(tmp_path / "issuer.pem")) == "KEYS_INVALID"
-
-
-def test_a_key_does_not_show_itself(issuer: Issuer) -> None:
-    assert "PRIVATE" not in repr(issuer.keys["issuer"])
-    assert "0x" not in repr(issuer.keys["issuer"])
 
 
 def test_a_sites_token_may_be_for_many_sites(tmp_path: Path) -> None:

@@ -1,59 +1,7 @@
 """Sizes of batches, budgets and turns of owners: pure."""
 
-import itertools
-
-from hypothesis import given
-from hypothesis import strategies as st
-
-from wms.auth.principal import Principal
-from wms.bus.batch_size import LEAST_BYTES, BatchSize
-from wms.bus.budget import Budget
-from wms.bus.delivery import Decoded, Delivery
-from wms.bus.reader import Message
+from tests.unit.bus.messages import message
 from wms.bus.turns import BURST_SECONDS, PATIENCE_SECONDS, Turns
-
-_offsets = itertools.count()
-
-
-def message(owner: str, *, partition: int = 0, size: int = 100) -> Decoded[str]:
-    record = Message(partition, next(_offsets), None, b"x" * size, "")
-    who = Principal(
-        kind="user", owner=owner, group="g", vo="v", rights=frozenset(), pilot_id=None, site=None, ce=None,
-        token_id="t", expires_at=4e9,
-    )  # fmt: skip
-    return Decoded(record, Delivery(who, "m"))
-
-
-@given(st.lists(st.integers(0, 300_000), max_size=60), st.integers(1, 20), st.integers(LEAST_BYTES, 500_000))
-def test_the_parts_are_all_records_in_order_and_within_the_size(
-    sizes: list[int], most: int, most_bytes: int
-) -> None:
-    records = [message("ann", size=size).record for size in sizes]
-    parts = list(BatchSize(most, most_bytes).parts(records))
-    assert [each for part in parts for each in part] == records
-    for part in parts:
-        assert len(part) == 1 or (len(part) <= most and sum(each.size for each in part) <= most_bytes)
-
-
-def test_a_batch_that_took_long_makes_the_next_ones_smaller_until_they_are_quick() -> None:
-    size = BatchSize(256, 4_000_000)
-    size.took(5.0, 256, 3_000_000)
-    assert (size.count, size.bytes) == (25, 300_000)
-    size.took(5.0, 25, 300_000)
-    assert (size.count, size.bytes) == (2, LEAST_BYTES)
-    for _ in range(20):
-        size.took(0.01, size.count, size.bytes)
-    assert (size.count, size.bytes) == (256, 4_000_000)
-
-
-def test_a_budget_is_a_burst_and_then_a_rate() -> None:
-    budget = Budget(rate=10, burst=100)
-    assert budget.seconds_until("ann", 100, 0.0) == 0
-    budget.spend("ann", 100, 0.0)
-    assert budget.seconds_until("ann", 20, 0.0) == 2
-    assert budget.seconds_until("ann", 20, 2.0) == 0
-    assert budget.left("ben", 0.0) == 100
-    assert budget.left("ann", 1_000.0) == 100
 
 
 def test_who_is_over_the_budget_waits_aside_only_when_others_wait() -> None:

@@ -3,52 +3,28 @@
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.unit.matching import reference
+from tests.unit.simulation.workloads import job, site
 from wms.matching.clauses import fits
-from wms.matching.grouping import Requirements, processor_tags, segment
 from wms.matching.shares import GroupShare
-from wms.simulation.comparison import compare, judge
-from wms.simulation.fairness import entitled, fairness, jain, spent
 from wms.simulation.figures import figures
 from wms.simulation.record import NEVER
-from wms.simulation.scenario import LimitRules, PilotRules, Scenario, SiteRules
+from wms.simulation.scenario import LimitRules, PilotRules, Scenario
 from wms.simulation.simulation import Simulation
-from wms.simulation.workload import Arrival, Workload, by_time
+from wms.simulation.workload import Workload, by_time
 
 PROMPT = PilotRules(plan_every_seconds=1, latency_seconds=60, idle_seconds=300)
-
-
-def job(at, run=100.0, *, owner="ann", group="g", vo="v", site="s", cores=1, cpu=100, memory=0, priority=1.0):
-    asked = Requirements(
-        owner=owner,
-        owner_group=group,
-        vo=vo,
-        setup="",
-        cpu_segment=segment(cpu),
-        sites=(site,) if site else (),
-        tags=processor_tags(cores),
-        min_ram_mb=memory,
-    )
-    return Arrival(at=at, requirements=asked, run_seconds=run, user_priority=priority, site=site)
-
-
-def site(name="s", slots=1, **rest):
-    return SiteRules(site=name, slots=slots, **rest)
 
 
 def play(jobs, watcher=None, **scenario):
     usual: dict[str, Any] = {"pilots": PROMPT, "sites": (site(),)}
     told = Scenario(**usual | scenario)
     return Simulation(Workload(by_time(jobs)), told, watcher).run(), told
-
-
-# --- by hand --------------------------------------------------------------------------------------
 
 
 def test_one_slot_serves_jobs_in_turn():
@@ -88,8 +64,6 @@ def test_a_pilot_at_the_end_of_its_life_takes_no_more():
     assert record.pilots > 1
     assert sum(record.done) == 6
 
-
-# --- what must always hold ------------------------------------------------------------------------
 
 SITES = ("s", "t", "u")
 
@@ -282,9 +256,6 @@ def test_the_draw_is_the_references():
     assert reference.goodness(list(seen.values()), chances) > 1e-4
 
 
-# --- shares, limits, failures ---------------------------------------------------------------------
-
-
 def used_by(shares, draw="proportional"):
     jobs = [job(n / 10, 50, owner=group, group=group) for n in range(1_000) for group in "gh"]
     record, _ = play(jobs, shares={"v": shares}, draw=draw, sites=(site(slots=4),))
@@ -338,51 +309,6 @@ def test_the_same_seed_is_the_same_result_and_luck_is_the_jobs():
     assert one.runs.ended == other.runs.ended
     faster, _ = play(jobs, sites=(site(slots=9, failure=0.3),), seed=4)
     assert faster.attempts == one.attempts
-
-
-# --- figures --------------------------------------------------------------------------------------
-
-
-def test_usage_is_cut_by_periods():
-    begins, ends, cores = np.array([0.0, 5.0]), np.array([12.0, 6.0]), np.array([1.0, 3.0])
-    assert spent(begins, ends, cores, np.array([0.0, 10.0, 20.0])).tolist() == [13.0, 2.0]
-
-
-def test_entitlement_is_max_min():
-    used, shares = np.array([9.0, 1.0, 0.0]), np.array([1.0, 1.0, 2.0])
-    assert entitled(used, np.array([9.0, 9.0, 9.0]), shares).tolist() == [2.5, 2.5, 5.0]
-    assert entitled(used, np.array([9.0, 9.0, 2.0]), shares).tolist() == [4.0, 4.0, 2.0]
-    assert entitled(used, np.array([9.0, 1.0, 0.0]), shares).tolist() == [9.0, 1.0, 0.0]
-
-
-def test_fairness_by_hand():
-    used = np.array([[8.0], [2.0]])
-    found = fairness(used, np.array([[10.0], [10.0]]), np.array([1.0, 1.0]))
-    assert found.jain == pytest.approx(1.0 / (2 * (0.8**2 + 0.2**2)))
-    assert found.deviation == pytest.approx(0.3)
-    assert found.by_group == pytest.approx((0.3, -0.3))
-    assert fairness(used, used, np.array([1.0, 1.0])).jain == pytest.approx(1)
-    assert jain(np.array([1.0, 0.0, 0.0])) == pytest.approx(1 / 3)
-
-
-def test_what_is_noise():
-    assert judge([1, 2, 3], [1, 2, 3]) == "same"
-    assert judge([1], [2]) == "unknown"
-    assert judge([1.0, 2.0, 3.0], [2.0, 1.0, 3.1]) == "noise"
-    assert judge([1.0, 2.0, 3.0], [11.0, 12.1, 13.0]) == "differs"
-
-
-def test_scenarios_are_held_against_the_first():
-    jobs = [job(n, 300, owner="ab"[n % 2]) for n in range(0, 400, 4)]
-    one = Scenario(name="one", sites=(site(slots=4),))
-    more = Scenario(name="more", sites=(site(slots=40),))
-    first, same, better = compare(
-        Workload(by_time(jobs)), [one, Scenario(name="too", sites=(site(slots=4),)), more], seeds=3
-    )
-    assert first.values["wait_mean"].verdict == ""
-    assert {each.verdict for each in same.values.values()} == {"same"}
-    assert better.values["wait_mean"].verdict == "differs"
-    assert better.values["wait_mean"].mean < first.values["wait_mean"].mean
 
 
 def test_a_job_that_wants_a_whole_node_runs_alone_in_its_pilot():

@@ -1,0 +1,68 @@
+"""A bit of everything that may happen to jobs, for the auditor to look at."""
+
+from tests.services.world import World, pilot, result, user
+from wms.db import block, ce_state, limit
+from wms.db.limit import Allowed
+from wms.ids import CeId
+from wms.job.job import HANDOUT_LIMIT
+from wms.job.reasons import Code
+from wms.matching.limits import LimitRule
+from wms.provisioning.health import Event, HealthChange, HealthPolicy
+
+
+async def live(one: World) -> None:
+    """A bit of everything that may happen to jobs; their ids are 1 to 10, and 11 to 1,210 of a sweep."""
+    ann, bob = user(), user("bob", vo="atlas", group="higgs")
+    async with one.db.transaction() as tx:
+        await limit.set_limit(tx, LimitRule(site="*", attribute="tag", value="4Processors", most=3), "oz")
+    await one.rules.refresh()
+    await one.submit(*[{}] * 6, who=ann, command_id="a")
+    await one.submit({"executable": "/bin/sh", "sites": ["A"], "tags": ["gpu"], "memory_mb": 9}, who=bob)
+    held = await one.match(pilot(), 5)
+    await one.submit({"banned_sites": ["B"], "processors": 4}, {"max_attempts": 1}, {}, who=ann)
+    await one.report(pilot(), accept=tuple(held), start=tuple(held))
+    done, failed, lost, killed, again = held
+    await one.report(pilot(), finish=(result(done), result(failed, "failed", Code.EXIT_CODE, exit_code=3)))
+    await one.order("kill", killed[0])
+    await one.order("reschedule", again[0])
+    await one.report(
+        pilot(), finish=tuple(result(each, "killed", Code.KILLED_BY_USER) for each in (killed, again))
+    )
+    await one.expire(lost[0])
+    (offered,) = await one.match(pilot("p-2"), 1)
+    await one.expire(offered[0])
+    await one.order("reschedule", failed[0])
+    running = await one.match(pilot("p-3"), 12)
+    await one.order("hold", *range(1, 11))
+    await one.report(pilot("p-3"), accept=tuple(running), start=tuple(running))
+    await one.order("kill", running[0][0])
+    ids = await one.swept(1_200)
+    await one.order("hold", *ids[:10])
+    picky = {"requirements": "other.Disks > my.Needs", "rank": "other.Disks", "attributes": {"Needs": 2}}
+    await one.submit(picky, who=bob)
+    async with one.db.transaction() as tx:
+        await block.expand(tx, [ids[10]])
+        await limit.advertise(tx, {CeId("A", "ce"): Allowed(1_000, 900.0)})
+        events: tuple[Event, ...] = ("eat", "probe", "relapse", "ban", "ban")
+        for event in events:
+            await ce_state.move(
+                tx, CeId("A", "ce"), HealthChange(event, f"why {event}", "oz"), HealthPolicy()
+            )
+        await ce_state.move(
+            tx, CeId("B", "ce"), HealthChange("recover", "nothing ever failed", "oz"), HealthPolicy()
+        )
+    await lost_before_it_began(one)
+
+
+async def lost_before_it_began(one: World) -> None:
+    """A job that ends its pilots before it begins, and one that its user holds."""
+    eve = user("eve", vo="cms")
+    reply = await one.submit({}, {}, who=eve)
+    await one.order("hold", reply.ids[0][1], who=eve)
+    ender = pilot("p-4", vo="cms", site="Z")
+    for _ in range(HANDOUT_LIMIT):
+        held = await one.match(ender, 1)
+        await one.report(ender, accept=tuple(held))
+        lost = tuple(result(each, "lost", Code.AGENT_ERROR, began=False) for each in held)
+        await one.report(ender, finish=lost)
+    await one.submit({"after": [reply.ids[0][1]]}, who=eve)
