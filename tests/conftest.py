@@ -21,13 +21,10 @@ from hypothesis import settings
 
 from tests.middleware import Sites, a_testbed
 from tests.order import in_shares
-from tests.waiting import eventually
 from wms.embedded import apache_kafka as kafka_jars
 from wms.embedded.apache_kafka import ApacheKafka
 from wms.embedded.broker import Broker
 from wms.embedded.postgres import Postgres
-
-__all__ = ["eventually"]
 
 _numbers = itertools.count(1)
 

@@ -1,14 +1,11 @@
 """A fault in one element is that one's alone: the others are looked at, shown and used as if it were not there."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from services.matcher import ads
 from tests.services.world import World, user
-from wms.auth.principal import Principal
-from wms.bus.consumer import Delivery
 from wms.db import ad, block
 from wms.ids import JobId
 from wms.messages import replies
@@ -77,38 +74,9 @@ async def test_an_element_that_cannot_be_judged_is_passed_over(
     assert await reason(the_world) == "NO_PILOT"
 
 
-SITE = Principal(
-    kind="site", owner="keeper", group="", vo="", site="A", token_id="t", expires_at=2_000_000_000.0
-)
-
-
-async def hear(world: World, ahead: timedelta, **offered: Any) -> None:
-    element = ComputingElement(site="A", ce="ce", **({"slots": 1, "max_cpu_time": 60} | offered))
-    said = Advertise(element=element, advertised_at=datetime.now(UTC) + ahead)
-    async with world.db.transaction() as tx:
-        await ads.handle(tx, [Delivery(SITE, said)])
-
-
 async def slots(world: World) -> list[int]:
     async with world.db.transaction() as tx:
         return [each.slots for each in await ad.fresh(tx)]
-
-
-async def test_an_ad_of_the_future_is_refused_to_its_sender(the_world: World) -> None:
-    await hear(the_world, timedelta(days=365 * 900))
-    assert await slots(the_world) == []
-    (refused,) = the_world.replies("keeper")
-    assert isinstance(refused, replies.Refused)
-    assert (refused.code, refused.reply_to) == ("AD_OF_THE_FUTURE", "A/ce")
-    await hear(the_world, timedelta(seconds=60), slots=7)
-    assert await slots(the_world) == [7], "a clock may be a little ahead"
-
-
-async def test_a_stored_ad_of_the_future_does_not_lock_its_element_out(the_world: World) -> None:
-    await hear(the_world, timedelta(0), slots=1)
-    await the_world.sql("update ad set advertised_at = '9999-01-01'")
-    await hear(the_world, timedelta(0), slots=2)
-    assert await slots(the_world) == [2]
 
 
 async def test_a_job_that_cannot_be_offered_keeps_nobody_elses_request_waiting(the_world: World) -> None:

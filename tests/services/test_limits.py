@@ -8,7 +8,6 @@ from typing import Any
 import asyncpg
 import numpy as np
 import pytest
-from msgspec.structs import asdict
 
 from services.matcher.index_sync import IndexSync
 from services.matcher.limit_gate import LimitGate
@@ -21,11 +20,10 @@ from wms.db import limit
 from wms.db.database import Transaction
 from wms.ids import AttemptId, CommandId, PilotId, RequestId
 from wms.lease import LeaseTerms
-from wms.matching.limits import Kind, LimitKey, LimitRule
+from wms.matching.limits import LimitKey, LimitRule
 from wms.messages import changes, replies
 from wms.messages import limits as sent
 from wms.messages.commands import DropLimit, SetLimit
-from wms.messages.queries import ListLimits
 from wms.messages.requests import MatchRequest
 from wms.messages.wire import Codec
 from wms.queue_index.index import QueueIndex
@@ -228,89 +226,7 @@ async def later(world: World, seconds: float) -> None:
     world.now += seconds
 
 
-# --- orders -----------------------------------------------------------------------------------------
-
 OPERATOR = user("oz", "operator", vo="ops", group="ops")
-ADMIN = user("ada", "job_administrator")
-ALICE = LimitKey("A", "", "owner", "alice")
-
-
-def setting(n: int, limit: LimitRule) -> SetLimit:
-    return SetLimit(command_id=CommandId(f"set-{n}"), limit=sent.Limit(**asdict(limit)))
-
-
-def dropping(n: int, *, reset: bool = False, kind: Kind = "running") -> DropLimit:
-    return DropLimit(command_id=CommandId(f"drop-{n}"), kind=kind, key=sent.Key(*ALICE), reset=reset)
-
-
-async def test_a_limit_is_ordered_shown_and_lifted(the_world: World) -> None:
-    await the_world.submit({"array": 3}, who=user("alice"))
-    (said,) = await the_world.command(OPERATOR, setting(1, most(2, attribute="owner", value="alice")))
-    assert isinstance(said, replies.Ruled)
-    assert said.said == "owner=alice at A: at most 2 running"
-    assert b'{"type":"rules-changed"}' in the_world.take(changes.TOPIC)
-    await the_world.rules.refresh()
-    assert len(await the_world.match(slots=3)) == 2
-    listed = await the_world.ask(OPERATOR, ListLimits(query_id="q"))
-    assert [(each.limit.most, each.source, each.said_by) for each in listed.limits] == [(2, "set", "oz")]
-    assert [(each.value, each.running) for each in listed.counts] == [("alice", 2)]
-    assert (await the_world.ask(user("bob"), ListLimits(query_id="q"))).counts == (), "others' are not his"
-    await the_world.command(OPERATOR, dropping(1))
-    await the_world.rules.refresh()
-    assert len(await the_world.match(pilot("p-2"), slots=3)) == 1
-
-
-async def test_what_was_set_goes_before_the_file(the_world: World) -> None:
-    await the_world.rules.declare({}, [most(2, attribute="owner", value="alice")])
-    await the_world.command(OPERATOR, setting(1, most(5, attribute="owner", value="alice")))
-    await the_world.rules.declare({}, [most(3, attribute="owner", value="alice")])
-    (shown,) = (await the_world.ask(OPERATOR, ListLimits(query_id="q"))).limits
-    assert (shown.limit.most, shown.source) == (5, "set")
-    await the_world.command(OPERATOR, dropping(2))
-    (shown,) = (await the_world.ask(OPERATOR, ListLimits(query_id="q"))).limits
-    assert shown.lifted, "the file's too"
-    await the_world.command(OPERATOR, dropping(3, reset=True))
-    (shown,) = (await the_world.ask(OPERATOR, ListLimits(query_id="q"))).limits
-    assert (shown.limit.most, shown.source, shown.lifted) == (3, "file", False)
-
-
-async def test_only_operators_set_limits(the_world: World) -> None:
-    for n, who in enumerate((user(), ADMIN, user("s", "job_monitor"))):
-        for rule in (setting(n, most(1)), dropping(n)):
-            (answer,) = await the_world.command(who, rule)
-            assert isinstance(answer, replies.Refused)
-            assert (answer.code, "operator" in answer.remedy) == ("NOT_ALLOWED", True)
-    assert (await the_world.ask(OPERATOR, ListLimits(query_id="q"))).limits == ()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (LimitRule(most=1), "names its site"),
-        (LimitRule(site="A", attribute="owner", most=1), "owner=alice"),
-        (LimitRule(site="A", value="x", most=1), "names no value"),
-        (LimitRule(kind="rate", site="A", most=1), "jobs per second"),
-        (LimitRule(kind="rate", site="A", most=0, per_second=1.0), "at least one"),
-        (LimitRule(kind="waiting", most=1), "owner, owner_group, vo"),
-    ],
-)
-async def test_a_wrong_limit_is_refused_with_what_is_wrong(
-    the_world: World, wrong: LimitRule, said: str
-) -> None:
-    (answer,) = await the_world.command(OPERATOR, setting(1, wrong))
-    assert isinstance(answer, replies.Refused)
-    assert (answer.code, bool(answer.remedy)) == ("BAD_LIMIT", True)
-    assert said in answer.message
-
-
-async def test_what_is_not_there_is_neither_lifted_nor_reset(the_world: World) -> None:
-    for n, reset in enumerate((False, True)):
-        (answer,) = await the_world.command(OPERATOR, dropping(n, reset=reset))
-        assert isinstance(answer, replies.Refused)
-        assert answer.code == "NOT_SET"
-
-
-# --- many matchers --------------------------------------------------------------------------------
 
 
 class Matcher:

@@ -21,6 +21,7 @@ from wms.site import ComputingElement
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+
 ELEMENT = ComputingElement(site="A", ce="ce", setup="default", slots=4, max_cpu_time=10**6, memory_mb=4_000)
 
 
@@ -72,6 +73,8 @@ async def test_a_site_gets_the_jobs_that_it_requires_and_likes_most(the_world: W
 
 
 SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"
+
+
 PICKY = f'other.Disks > 2 && other.GlueHostMainMemoryRAMSize >= 8000 && member("avx512", other.{SOFTWARE})'
 
 
@@ -119,23 +122,6 @@ async def test_why_says_who_decides_which_part_of_what_a_job_requires(the_world:
     [element] = (await why(the_world, job_id)).elements
     assert not element.fits
     assert not element.forwarded
-
-
-async def test_what_has_expired_is_looked_at_no_more(the_world: World) -> None:
-    await the_world.submitted(requirements="other.Disks > 2")
-    await advertise(the_world, attributes={"Disks": 3})
-    elements = ads.Elements(the_world.db, the_world.index)
-    await elements.refresh()
-    await the_world.sql("update ad set expires_at = now() - interval '1 s'")
-    await elements.refresh()
-    assert not await the_world.match(pilot("p-A"))
-
-
-async def test_an_ad_whose_expressions_cannot_be_read_is_refused(the_world: World) -> None:
-    await advertise(the_world, attributes={"Disks": 3})
-    await advertise(the_world, attributes={"Disks": 4}, requirements="other.Owner ==")
-    [row] = await the_world.sql("select attributes->'Disks' as disks from ad")
-    assert row["disks"] == "3"
 
 
 async def test_why_names_the_conjunct_of_either_side_and_what_would_do(the_world: World) -> None:

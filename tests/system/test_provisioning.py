@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from tests.conftest import _fresh_database as fresh_database
-from tests.conftest import eventually
 from tests.system.test_why import OwnShell
+from tests.waiting import eventually
 from wms.embedded.system import System
 
 SOON_SECONDS = 5.0

@@ -8,8 +8,8 @@ import msgspec
 import pytest_asyncio
 
 from services.job_manager.maintenance.wait_reasons import LONGEST_REST_SECONDS
-from tests.conftest import eventually
 from tests.system.test_cli import Shell
+from tests.waiting import eventually
 from wms.embedded.system import System
 from wms.site import ComputingElement
 

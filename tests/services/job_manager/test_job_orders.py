@@ -2,16 +2,14 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.services.world import World, pilot, result, user
 from wms.audit import audit
 from wms.ids import CommandId
 from wms.job.reasons import Code
-from wms.jobdesc.description import JobDescription
 from wms.messages import replies
-from wms.messages.commands import Control, Selector, Submit
+from wms.messages.commands import Control, Selector
 from wms.messages.queries import CountJobs, ListJobs, ShowJob, WhyJob
 
 
@@ -292,125 +290,6 @@ async def test_who_has_the_right_may_kill_but_not_submit_for_others(the_world: W
     answer = await the_world.order("kill", job_id, who=user("eve", "job_administrator"))
     assert answer.changed == 1
     assert (await the_world.job(job_id))["owner"] == "ann"
-
-
-async def test_an_order_sent_again_takes_effect_once(the_world: World) -> None:
-    (job_id,) = await the_world.submitted()
-    first = await the_world.order("hold", job_id, command_id="x")
-    await the_world.order("release", job_id)
-    again = await the_world.order("hold", job_id, command_id="x")
-    assert (first.repeated, again.repeated) == (False, True)
-    assert again.changed == first.changed
-    assert await the_world.state(job_id) == "Waiting"
-
-
-# --- submissions ----------------------------------------------------------------------------------
-
-
-async def test_a_submission_sent_again_takes_effect_once(the_world: World) -> None:
-    first = await the_world.submit({}, {}, {"array": 3}, command_id="x")
-    again = await the_world.submit({}, {}, {"array": 3}, command_id="x")
-    assert (first.repeated, again.repeated) == (False, True)
-    assert first.ids == again.ids == ((1, 5),)
-    assert len(await the_world.sql("select from job")) == 2
-    assert [tuple(row) for row in await the_world.sql("select first, last from block")] == [(3, 5)]
-
-
-async def test_one_sent_twice_in_one_batch_takes_effect_once(the_world: World) -> None:
-    submit = Submit(command_id=CommandId("x"), jobs=(msgspec.Raw(b'{"executable":"/bin/true"}'),))
-    first, second = await the_world.command(user(), submit, submit)
-    assert isinstance(first, replies.Submitted)
-    assert isinstance(second, replies.Submitted)
-    assert (first.ids, first.repeated, second.repeated) == (second.ids, False, True)
-
-
-async def test_another_body_under_the_same_id_is_refused(the_world: World) -> None:
-    await the_world.submit({"array": 5}, command_id="x")
-    reply = await the_world.submit({"array": 6}, command_id="x")
-    assert isinstance(reply, replies.Refused)
-    assert reply.code == "ID_REUSED"
-    assert [tuple(row) for row in await the_world.sql("select first, last from sweep")] == [(1, 5)]
-
-
-async def test_the_same_id_of_another_owner_is_another_submission(the_world: World) -> None:
-    first = await the_world.submit({}, command_id="x")
-    second = await the_world.submit({}, command_id="x", who=user("bob"))
-    assert first.ids != second.ids
-
-
-async def test_a_submission_is_taken_whole_or_not_at_all(the_world: World) -> None:
-    reply = await the_world.submit({}, {"cpu_time": -1}, {"prioritty": 3})
-    assert isinstance(reply, replies.Refused)
-    assert any("jobs[1].cpu_time" in each for each in reply.details)
-    assert any("jobs[2]" in each for each in reply.details)
-    assert not await the_world.sql("select from job")
-
-
-def _as_tools_write_it(**fields: Any) -> dict[str, Any]:
-    """Return the fields in their order: what is encoded so may be known at a glance."""
-    written: dict[str, Any] = msgspec.json.decode(
-        msgspec.json.encode(msgspec.convert(fields, JobDescription))
-    )
-    return written
-
-
-async def test_jobs_of_one_kind_are_stored_each_with_its_own(the_world: World) -> None:
-    """The first of a kind is read whole, the others at a glance, within one submission and from one to the next."""
-    kind = {"executable": "bin/sim", "cpu_time": 60, "sites": ["A"], "max_attempts": 5}
-    own: list[dict[str, Any]] = [
-        {"arguments": ["1"], "name": "first", "priority": 3},
-        {"arguments": ['"2"', "x"], "environment": {"SEED": "2"}},
-        {"environment": {"SEED": "3"}, "name": "third", "priority": 10},
-        {"arguments": ["\u00e9"], "name": "fourth"},
-    ]
-    expected = [_as_tools_write_it(**kind, **each) for each in (*own, *reversed(own))]
-    await the_world.submit(*expected[:4])
-    await the_world.submit(*expected[4:], _as_tools_write_it(**kind, array=7, priority=3))
-    rows = await the_world.sql(
-        "select job_id, name, user_priority, max_attempts, tq_id, body from job join description using (description_id)"
-    )
-    rows.sort(key=lambda row: row["job_id"])
-    assert [msgspec.json.decode(row["body"]) for row in rows] == expected
-    assert [(row["name"], row["user_priority"]) for row in rows] == [
-        (each.get("name", "sim"), each.get("priority", 1)) for each in expected
-    ]
-    assert {(row["max_attempts"], row["tq_id"]) for row in rows} == {(5, rows[0]["tq_id"])}
-    (sweep,) = await the_world.sql("select first, last, tq_id, user_priority from sweep")
-    assert tuple(sweep) == (9, 15, rows[0]["tq_id"], 3)
-
-
-@pytest.mark.parametrize(
-    ("bad", "place"),
-    [
-        ({"arguments": ["\x00"]}, "jobs[1].arguments"),
-        ({"environment": {"WMS_A": "1"}}, "jobs[1].environment"),
-        ({"priority": 11}, "jobs[1].priority"),
-        ({"name": "x" * 256}, "jobs[1].name"),
-        ({"arguments": ["x" * 40_000]}, "jobs[1].arguments"),
-    ],
-)
-async def test_a_bad_job_of_a_good_kind_is_named(the_world: World, bad: dict[str, Any], place: str) -> None:
-    kind = {"executable": "sim", "arguments": ["1"], "environment": {"A": "1"}}
-    await the_world.submitted(2, **kind)
-    wrong = dict(
-        sorted({**kind, **bad}.items(), key=lambda item: JobDescription.__struct_fields__.index(item[0]))
-    )
-    reply = await the_world.submit(kind, wrong, kind)
-    assert isinstance(reply, replies.Refused)
-    assert [each.partition(" ")[0].startswith(place) for each in reply.details] == [True]
-    assert len(await the_world.sql("select from job")) == 2
-
-
-async def test_pilots_and_sites_submit_and_order_nothing(the_world: World) -> None:
-    (job_id,) = await the_world.submitted()
-    reply = await the_world.submit({}, who=pilot())
-    assert isinstance(reply, replies.Refused)
-    (reply,) = await the_world.command(
-        pilot(),
-        Control(command_id="k", action="kill", selector=Selector(ids=((job_id, job_id),))),  # type: ignore[arg-type]
-    )
-    assert isinstance(reply, replies.Refused)
-    assert await the_world.state(job_id) == "Waiting"
 
 
 async def test_overlapping_ranges_mean_each_job_once(the_world: World) -> None:

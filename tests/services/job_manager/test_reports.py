@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.services.world import World, pilot, result, user
@@ -10,10 +9,8 @@ from wms.audit import audit
 from wms.ids import AttemptId, Epoch, JobId
 from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import Code
-from wms.messages import replies
-from wms.messages.queries import PeekJob
-from wms.messages.reports import Peeked, Unfit, Usage
-from wms.messages.site_inbox import Kill, Peek
+from wms.messages.reports import Unfit, Usage
+from wms.messages.site_inbox import Kill
 
 
 @pytest.fixture(autouse=True)
@@ -150,27 +147,6 @@ async def test_renewal_moves_the_end_of_the_lease(the_world: World) -> None:
     assert left["seconds"] > the_world.terms.lease_seconds - 60
 
 
-async def test_an_expired_lease_is_taken_back_and_given_on_under_the_next_epoch(the_world: World) -> None:
-    (held,) = await the_world.running()
-    await the_world.expire(held[0])
-    assert await the_world.state(held[0]) == "Waiting"
-    (attempt,) = await the_world.attempts(held[0])
-    assert (attempt["outcome"], attempt["reason"]) == ("lost", "LEASE_EXPIRED")
-    assert (await the_world.job(held[0]))["attempts"] == 1
-    assert await the_world.match(pilot("p-2")) == [(held[0], held[1] + 1)]
-
-
-async def test_an_offer_not_taken_goes_back_and_does_not_count(the_world: World) -> None:
-    (job_id,) = await the_world.submitted(max_attempts=1)
-    for epoch in range(1, 6):
-        assert await the_world.match() == [(job_id, epoch)]
-        await the_world.expire(job_id)
-    assert await the_world.state(job_id) == "Waiting"
-    assert (await the_world.job(job_id))["attempts"] == 0
-    assert {each["outcome"] for each in await the_world.attempts(job_id)} == {"withdrawn"}
-    assert (await the_world.reasons(job_id)).count("OFFER_EXPIRED") == 5
-
-
 async def test_a_declined_offer_goes_back_at_once(the_world: World) -> None:
     (job_id,) = await the_world.submitted(max_attempts=1)
     (held,) = await the_world.match()
@@ -185,17 +161,6 @@ async def test_what_was_accepted_cannot_be_declined(the_world: World) -> None:
     (held,) = await the_world.running()
     await the_world.report(decline=(held,))
     assert await the_world.state(held[0]) == "Running"
-
-
-async def test_too_many_lost_attempts_fail_the_job(the_world: World) -> None:
-    (job_id,) = await the_world.submitted(max_attempts=2)
-    for n in (1, 2):
-        (held,) = await the_world.match(pilot(f"p-{n}"))
-        await the_world.report(pilot(f"p-{n}"), accept=(held,), start=(held,))
-        await the_world.expire(job_id)
-    assert await the_world.state(job_id) == "Failed"
-    assert (await the_world.job(job_id))["reason"] == "TOO_MANY_ATTEMPTS"
-    assert await the_world.match(pilot("p-3")) == []
 
 
 async def test_a_pilot_that_dies_costs_what_it_had_not_begun_no_attempt(the_world: World) -> None:
@@ -352,45 +317,6 @@ async def test_a_report_of_a_job_that_never_was_is_lost(the_world: World) -> Non
     never = [AttemptId(JobId(number), Epoch(1)) for number in (99, 98, 97)]
     answer = await the_world.report(accept=never[:1], renew=never[1:2], finish=[result(never[2])])
     assert set(answer.lost) == set(never)
-
-
-async def test_a_peek_goes_to_the_pilot_and_its_answer_to_who_asked(the_world: World) -> None:
-    (held,) = await the_world.running()
-    async with the_world.db.transaction() as tx:
-        from wms.bus.consumer import Delivery
-
-        await the_world._queries.handle(
-            tx, [Delivery(user(), PeekJob(query_id="q", client="c", job_id=held[0]))]
-        )
-    (peek,) = [each for each in the_world.told() if isinstance(each, Peek)]
-    assert (peek.job_id, peek.epoch, peek.pilot_id) == (*held, "p-1")
-    said = {"query_id": "q", "client": "c", "asker": "ann", "stream": "stdout", "offset": 0, "size": 2}
-    from wms.bus.consumer import Delivery
-
-    answer = Peeked(
-        pilot_id=peek.pilot_id,
-        job_id=held[0],
-        epoch=held[1],
-        text=f"{held[1]}",
-        ticket=peek.ticket,
-        **said,  # type: ignore[arg-type]
-    )
-    # A pilot with a lease has no right to anybody's inbox: only what was asked of it goes to who asked.
-    changes: list[dict[str, Any]] = [
-        {"epoch": held[1] + 1},
-        {"asker": "bob"},
-        {"client": "d"},
-        {"ticket": ""},
-        {"ticket": "é"},
-    ]
-    forged = [msgspec.structs.replace(answer, **each) for each in changes]
-    for peeked in (*forged, answer):
-        async with the_world.db.transaction() as tx:
-            await the_world._reports.handle(tx, [Delivery(pilot(), peeked)])
-    assert not the_world.replies("bob")
-    (output,) = the_world.replies("ann")
-    assert isinstance(output, replies.JobOutput)
-    assert output.text == f"{held[1]}"
 
 
 async def test_kills_are_repeated_until_the_end_is_reported(the_world: World) -> None:

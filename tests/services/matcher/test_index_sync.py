@@ -1,11 +1,15 @@
 """Whoever reaches the broker may say what they like of task queues: matchers take it from services alone."""
 
+import asyncio
 from collections.abc import Sequence
+from typing import Any
+
+import pytest
 
 from services.matcher.index_sync import IndexSync
 from services.matcher.queue_stats import QueueStatsWriter
 from tests.contract.bus.instances import settings_for
-from tests.services.world import NOTICES, World
+from tests.services.world import NOTICES, World, ids
 from tests.waiting import eventually
 from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
@@ -84,3 +88,40 @@ async def test_a_queue_that_is_not_there_keeps_no_other_from_being_told_of(the_w
     watch: QueueStatsWriter = the_world._watch
     await watch.write()
     assert [row["waiting"] for row in await the_world.sql("select waiting from queue_state")] == [2]
+
+
+async def test_a_queue_that_cannot_be_indexed_keeps_no_other_from_being_matched(
+    the_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bad,) = await the_world.submitted(1, cpu_time=50_000)
+    (good,) = await the_world.submitted(1, cpu_time=60)
+    add_queue = QueueIndex.add_queue
+
+    def add_or_fail(self: QueueIndex, tq_id: Any, requirements: Requirements) -> None:
+        if requirements.cpu_segment > 10_000:
+            raise ValueError("a text of this queue")
+        add_queue(self, tq_id, requirements)
+
+    monkeypatch.setattr(QueueIndex, "add_queue", add_or_fail)
+    await the_world.reconcile()
+    assert ids(await the_world.match(slots=2)) == [good]
+    monkeypatch.undo()
+    await the_world.reconcile()
+    assert ids(await the_world.match(slots=2)) == [bad]
+
+
+async def test_nothing_waits_while_queues_with_long_requirements_are_learnt(the_world: World) -> None:
+    turns = 0
+
+    async def turning() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(turning())
+    plain = Requirements(owner="a", owner_group="user", vo="local", setup="default", cpu_segment=500)
+    long = {TaskQueueId(10_000 + n): plain for n in range(40)}
+    await the_world._feed._know(long)
+    task.cancel()
+    assert turns >= len(long)

@@ -11,6 +11,8 @@ from wms.messages.commands import ResetShare, SetShare
 from wms.messages.queries import ListShares
 
 ADMIN = user("ada", "job_administrator")
+
+
 OPERATOR = user("oz", "operator", vo="ops", group="ops")
 
 
@@ -57,14 +59,6 @@ async def test_a_share_is_of_one_vo(the_world: World) -> None:
     assert await weight(the_world, the_world.rules, job_id) == 1000
 
 
-async def test_what_is_not_said_stays(the_world: World) -> None:
-    await ruled(the_world, setting("1", job_share=5.0, background=True))
-    await ruled(the_world, setting("2", job_sharing=True))
-    line = (await shown(the_world))["lhcb", "physics"]
-    assert (line.job_share, line.job_sharing, line.background) == (5.0, True, True)
-    assert (line.source, line.said_by) == ("set", "ada")
-
-
 async def test_what_was_set_goes_before_the_file_until_it_is_reset(the_world: World) -> None:
     rules = the_world.rules
     await rules.declare({"lhcb": {"physics": GroupShare(job_share=300)}})
@@ -89,43 +83,3 @@ async def test_what_the_file_says_no_more_holds_no_more(the_world: World) -> Non
     assert the_world.take(changes.TOPIC) == [b'{"type":"rules-changed"}']
     await rules.declare({"lhcb": {"top": GroupShare()}})
     assert the_world.take(changes.TOPIC) == [], "nothing is new"
-
-
-async def test_who_may_not_is_refused_and_changes_nothing(the_world: World) -> None:
-    strangers = (user(), user("bo", "job_monitor"), user("eve", "job_administrator", vo="cms", group="cms"))
-    for n, who in enumerate(strangers):
-        for rule in (setting(f"a{n}", job_share=1.0), resetting(f"b{n}")):
-            answer = await ruled(the_world, rule, who)
-            assert isinstance(answer, replies.Refused)
-            assert answer.code == "NOT_ALLOWED"
-            assert "job_administrator" in answer.remedy
-    assert await shown(the_world) == {}
-    assert the_world.take(changes.TOPIC) == []
-
-
-async def test_refusals_say_what_to_do(the_world: World) -> None:
-    empty = await ruled(the_world, setting("1"))
-    assert (empty.code, bool(empty.remedy)) == ("NOTHING_SAID", True)
-    unset = await ruled(the_world, resetting("2"))
-    assert (unset.code, bool(unset.remedy)) == ("NOT_SET", True)
-
-
-async def test_an_order_that_comes_twice_is_carried_out_once(the_world: World) -> None:
-    first = await ruled(the_world, setting("1", job_share=5.0))
-    await ruled(the_world, setting("2", job_share=6.0))
-    again = await ruled(the_world, setting("1", job_share=5.0))
-    assert (again.said, again.repeated) == (first.said, True)
-    assert (await shown(the_world))["lhcb", "physics"].job_share == 6
-    other = await ruled(the_world, setting("1", job_share=7.0))
-    assert other.code == "ID_REUSED"
-
-
-async def test_groups_are_shown_with_what_waits_and_runs(the_world: World) -> None:
-    await the_world.running(2)
-    await the_world.submitted(3)
-    await the_world.submit({}, who=user("bob"))
-    await the_world.submit({}, who=user("cleo", group="cms", vo="cms"))
-    line = (await shown(the_world))["lhcb", "physics"]
-    assert (line.owners, line.waiting_jobs, line.running_jobs, line.source) == (2, 4, 2, "default")
-    assert set(await shown(the_world)) == {("lhcb", "physics")}, "of one's own VO"
-    assert set(await shown(the_world, OPERATOR)) == {("lhcb", "physics"), ("cms", "cms")}

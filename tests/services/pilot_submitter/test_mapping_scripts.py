@@ -17,7 +17,7 @@ from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
 from tests.contract.dispatch.test_sandbox import LONG, program, skip_without_sandbox
-from tests.services.job_manager.queries.test_why import why
+from tests.services.job_manager.queries.explained import why
 from tests.services.world import World
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.orders import OrderKeys

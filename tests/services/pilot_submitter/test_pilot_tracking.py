@@ -15,10 +15,13 @@ from services.pilot_submitter.config import Config, PilotFactorySettings, PilotS
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
+from tests.services.pilot_submitter.elements import ENDS, FakeAway, Site
 from tests.services.world import World
 from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.orders import OrderKeys
+from wms.db import pilot
+from wms.db.pilot import NewPilot
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.ids import PilotId
@@ -104,3 +107,45 @@ async def test_a_pilot_whose_sender_died_before_it_could_write_its_number_runs(t
         return (await another.follow([name]))[0].state == "Aborted"
 
     await eventually(over)
+
+
+async def test_what_a_pilot_printed_is_kept_after_its_end_and_asked_for_once(site: Site) -> None:
+    provisioning, following = site.build(first=site.dispatcher(LocalDispatcher, "first", ENDS))
+    await site.advertise("first")
+    await site.world.submitted()
+    await provisioning.provide()
+
+    async def kept() -> str | None:
+        await following.follow()
+        await following.fetch_outputs()
+        (row,) = await site.world.sql("select output from pilot")
+        return row["output"]  # type: ignore[no-any-return]
+
+    assert await eventually(kept) == "my last words\n"
+    async with site.world.db.transaction() as tx:
+        assert await pilot.unfetched(tx, within=3_600.0, since=0.0, limit=10) == []
+
+
+async def test_a_pilot_that_another_instance_may_be_sending_is_not_taken_for_dead_until_it_is_old(
+    site: Site,
+) -> None:
+    _, following = site.build(first=site.dispatcher(LocalDispatcher, "first", ENDS))
+    sent = NewPilot(pilot_id=PilotId("p-x"), site="A", ce="first", vo="v", dispatcher="slurm", slots=1)
+    async with site.world.db.transaction() as tx:
+        await pilot.insert(tx, [sent])
+    await following.follow()
+    assert await site.pilots() == [("first", "Submitting")]
+    await site.world.sql("update pilot set submitted_at = now() - interval '2 min'")
+    await following.follow()
+    assert await site.pilots() == [("first", "Aborted")]
+
+
+async def test_of_an_element_that_is_away_no_pilot_is_taken_for_dead(site: Site) -> None:
+    away = site.dispatcher(FakeAway, "first", ENDS)
+    _, following = site.build(first=away)
+    sent = NewPilot(pilot_id=PilotId("p-x"), site="A", ce="first", vo="v", dispatcher="slurm", slots=1)
+    async with site.world.db.transaction() as tx:
+        await pilot.insert(tx, [sent])
+    await site.world.sql("update pilot set submitted_at = now() - interval '2 h'")
+    await following.follow()
+    assert await site.pilots() == [("first", "Submitting")]

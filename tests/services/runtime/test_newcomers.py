@@ -10,7 +10,7 @@ from services.job_manager.maintenance.wait_reasons import WaitReasons
 from services.matcher.index_sync import IndexSync
 from services.matcher.queue_parsing import QueueParsing
 from tests.hostile.expensive import requirements as expensive
-from tests.services.job_manager.queries.test_why import advertise
+from tests.services.job_manager.queries.explained import advertise
 from tests.services.world import NOTICES, World
 from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.slices import Slices

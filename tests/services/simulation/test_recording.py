@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.job_manager.queries.test_why import advertise
+from tests.services.job_manager.queries.explained import advertise
 from tests.services.world import World, result
 from wms.errors import Rejected
 from wms.replay.record import write

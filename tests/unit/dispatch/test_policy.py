@@ -4,8 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wms.dispatch.policy import COMMENT_LIMIT, VALUE_LIMIT, JobPolicy, attributes, comment, environment, of_ad
-from wms.matching.grouping import Requirements
-from wms.provisioning.purpose import GROUPS, Purpose
 
 POLICY = JobPolicy(
     vo="lhcb",
@@ -44,27 +42,3 @@ def test_whatever_jobs_say_it_is_short_and_on_one_line(text: str, groups: list[s
         assert not set(value) & set("'`$\\\n")
     assert all(len(value) <= VALUE_LIMIT for value in attributes(policy).values())
     assert len(comment(policy)) <= COMMENT_LIMIT
-
-
-def test_the_purpose_of_pilots_is_the_most_that_their_jobs_ask_for():
-    def work(cpu: int, memory: int = 0, requirements: str = "") -> Requirements:
-        return Requirements(
-            owner="ann",
-            owner_group="",
-            vo="lhcb",
-            setup="",
-            cpu_segment=cpu,
-            min_ram_mb=memory,
-            requirements=requirements,
-        )
-
-    purpose = (
-        Purpose().with_work(work(500, 2_000), ("a",)).with_work(work(5_000, requirements="true"), ("b", ""))
-    )
-    purpose = purpose.with_work(work(50, requirements="false"), ("a",))
-    assert purpose == Purpose(
-        owner_groups=("a", "b"), cpu_seconds=5_000, memory_mb=2_000, requirements="true"
-    )
-    for number in range(20):
-        purpose = purpose.with_work(work(1), (f"g{number}",))
-    assert len(purpose.owner_groups) == GROUPS

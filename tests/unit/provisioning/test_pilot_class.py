@@ -1,70 +1,23 @@
 """Pilots ask for the hosts that waiting jobs require: a class of pilots for each, planned for the work that it does for."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
 from services.pilot_submitter.host_requests import HostRequests
-from wms.db.pilot import NewPilot, Supply
+from tests.unit.provisioning.hosts import ASKS, PICKY, SOFTWARE, TOLD, asking, asks, element, hosts, sent
 from wms.dispatch.forwarding import DoorTerms, forward
-from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Request
-from wms.ids import CeId, PilotId
-from wms.matching.ads import advertised
 from wms.matching.clauses import fits
-from wms.matching.grouping import Requirements
-from wms.provisioning.demand import Avoided, QueuedWork
+from wms.provisioning.demand import QueuedWork
 from wms.provisioning.pilot_class import PilotClass
 from wms.provisioning.plan import PlannedPilots, plan
 from wms.provisioning.supply import PilotSupply
-from wms.site import AdvertisedElement, as_it_is, without_ad
+from wms.site import as_it_is, without_ad
 
-SOFTWARE = "GlueHostApplicationSoftwareRunTimeEnvironment"
-TOLD: dict[str, Any] = {
-    "GlueHostMainMemoryRAMSize": 4_000,
-    "GlueCEPolicyMaxCPUTime": 1_500,
-    "GlueHostBenchmarkSI00": 400,
-    SOFTWARE: ["avx512"],
-}
-RULES = {SOFTWARE: "--constraint={value}", "GlueHostBenchmarkSI00": "--constraint=fast"}
-ASKS = DoorTerms(kind="slurm", constraint="intel", rules=RULES)
 USUAL = Request(memory_mb=100, constraint="intel")
-
-
-def element(ce: str = "ce", told: dict[str, Any] = TOLD, slots: int = 8, **more: Any) -> AdvertisedElement:
-    forwards = tuple(sorted(ASKS.mapping().forwarded))
-    return AdvertisedElement(
-        site="A", ce=ce, slots=slots, max_cpu_time=1_000, dispatcher="slurm",
-        ad=advertised(told, {}, "", ""), **{"forwards": forwards, "memory_mb": 100, **more},
-    )  # fmt: skip
-
-
-def asks(requirements: str = "", **more: Any) -> Requirements:
-    said = {"owner": "a", "owner_group": "g", "vo": "v", "setup": "", "cpu_segment": 500, **more}
-    return Requirements(requirements=requirements, **said)
-
-
-def asking(*, mapped: bool = True) -> tuple[HostRequests, CeEndpoint]:
-    nothing = LocalDispatcher(Path("/nowhere"), (), {})
-    terms = EndpointTerms(kind="slurm", asks=ASKS if mapped else None)
-    door = CeEndpoint(CeId("A", "ce"), nothing, lambda: 0.0, terms)
-    doors = CeEndpoints(nothing, lambda: 0.0, [door])
-    return HostRequests(doors, doors.clock), door
-
-
-def hosts(
-    it: HostRequests, requirements: str, at: AdvertisedElement | None = None, **more: Any
-) -> PilotClass:
-    found = it.hosts(asks(requirements, **more), at or element())
-    assert isinstance(found, PilotClass)
-    return found
-
-
-PICKY = "other.GlueHostMainMemoryRAMSize >= 8000 && other.GlueCEPolicyMaxCPUTime > 60"
 
 
 def test_what_the_ad_decides_is_folded_away_and_the_host_is_asked_for_and_known_then() -> None:
@@ -206,45 +159,6 @@ def test_what_asks_for_nothing_beyond_the_usual_gets_usual_pilots() -> None:
     it, _ = asking()
     assert it.hosts(asks(), element()) is None
     assert it.hosts(asks("other.GlueCEPolicyMaxCPUTime > 60"), element()) is None
-
-
-def sent(found: PilotClass | None) -> NewPilot:
-    return NewPilot(
-        pilot_id=PilotId("p"), site="A", ce="ce", vo="v", dispatcher="slurm", slots=1, asks=found.name if found else ""
-    )  # fmt: skip
-
-
-def test_a_class_that_is_refused_or_untried_is_left_alone_for_a_while_and_no_other() -> None:
-    it, _ = asking()
-    picky = hosts(it, PICKY)
-    it.refused(sent(picky), "no such node")
-    shut = it.hosts(asks(PICKY), element())
-    assert isinstance(shut, Avoided)
-    assert shut.why == "backing-off: no such node"
-    assert isinstance(it.hosts(asks("other.GlueHostMainMemoryRAMSize >= 5000"), element()), PilotClass)
-    unsure = "other.GlueHostBenchmarkSI00 != 400"
-    found = hosts(it, unsure)
-    assert not found.sure
-    it.sent([sent(found)] * 2)
-    assert isinstance(it.hosts(asks(unsure), element()), Avoided)
-
-
-def test_a_class_that_found_work_is_trusted_again() -> None:
-    it, _ = asking()
-    picky = hosts(it, PICKY)
-    it.refused(sent(picky), "no such node")
-    said: dict[str, Any] = dict.fromkeys(("slots", "lasts", "pilots"), 1)
-    there = Supply(
-        site="A", ce="ce", vo="v", state="Running", busy=0, resource="", asks=picky.name, owner_group="", unfit=[],
-        free_memory_mb=None, worked=1, silent=False, **said,
-    )  # fmt: skip
-    it.seen([replace(there, worked=0)])
-    assert isinstance(it.hosts(asks(PICKY), element()), Avoided)
-    it.seen([there])
-    assert it.hosts(asks(PICKY), element()) == picky
-
-
-# --- plans ---------------------------------------------------------------------------------------------------------------
 
 
 def orders(

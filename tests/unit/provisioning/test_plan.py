@@ -10,40 +10,21 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
 from tests.unit.matching.strategies import asks
+from tests.unit.provisioning.elements import counts, element, elements, limited, of_owner, under_way
 from wms.ids import CeId
 from wms.matching.ads import advertised
 from wms.matching.canary import OWNER as CANARY
 from wms.matching.grouping import Requirements, processor_tags
-from wms.matching.limits import Count, LimitKey, LimitRule, LimitSet
 from wms.matching.node_facts import wish
-from wms.provisioning.demand import Avoided, QueuedWork, gather, reach
-from wms.provisioning.limit_headroom import ARRIVAL_SECONDS, LimitHeadroom
+from wms.provisioning.demand import Avoided, QueuedWork, reach
 from wms.provisioning.pilot_class import PilotClass
-from wms.provisioning.plan import Caps, Plan, plan
+from wms.provisioning.plan import Caps, plan
 from wms.provisioning.supply import PilotSupply
 from wms.site import AdvertisedElement, ComputingElement, Resource
 
 
-def element(ce: str = "ce0", **fields: Any) -> ComputingElement:
-    given: dict[str, Any] = {"site": "A", "ce": ce, "setup": "s", "slots": 10, "max_cpu_time": 1_000}
-    given.update(fields)
-    return ComputingElement(**given)
-
-
 def with_gpus(ce: str = "ce0", **fields: Any) -> ComputingElement:
     return AdvertisedElement(**asdict(element(ce, **fields)), ad=advertised({"GPUNumber": 2}, {}, "", ""))
-
-
-def elements(number: int, **fields: Any) -> list[ComputingElement]:
-    return [element(f"ce{n}", **fields) for n in range(number)]
-
-
-def under_way(ce: str = "ce0", **fields: Any) -> PilotSupply:
-    return PilotSupply(**({"site": "A", "ce": ce, "vo": "v"} | fields))
-
-
-def counts(made: Plan) -> dict[str, int]:
-    return {decision.ce: decision.ordered for decision in made.decisions}
 
 
 def test_each_job_is_counted_once_over_identical_elements():
@@ -214,30 +195,6 @@ def test_reasons_when_there_is_nothing():
     assert "faulty" in made.decisions[0].reasons[0]
 
 
-@pytest.mark.parametrize(
-    ("clause", "wanted", "ad"),
-    [
-        ("VO", {}, {"vos": ("w",)}),
-        ("submit pool", {"submit_pools": ("p",)}, {"submit_pools": ("q",)}),
-        ("grid middleware", {"grid_middlewares": ("arc",)}, {"dispatcher": "local"}),
-        ("site", {"sites": ("B",)}, {}),
-        ("CPU time", {"cpu_segment": 5_000}, {}),
-        ("memory", {"min_ram_mb": 10}, {}),
-        (None, {"submit_pools": ("p",)}, {}),
-        (None, {"grid_middlewares": ("arc",)}, {"grid_middleware": "arc"}),
-        (None, {"sites": ("A",), "grid_ces": ("ce0",)}, {"vos": ("v", "w")}),
-    ],
-)
-def test_reach(clause, wanted, ad):
-    mismatch = reach(asks(**wanted), element(**ad))
-    assert (mismatch.clause if mismatch else None) == clause
-
-
-def test_owners_are_one_kind_of_work():
-    queues = [QueuedWork(asks(owner=o, owner_group=g), 2) for o in "abc" for g in "gh"]
-    assert [(kind.jobs, kind.elements) for kind in gather(queues, elements(2)).kinds] == [(12, (0, 1))]
-
-
 _queues = st.lists(
     st.builds(
         lambda vo, ces, wide, jobs: QueuedWork(asks(vo=vo, grid_ces=ces, tags=processor_tags(wide)), jobs),
@@ -248,9 +205,13 @@ _queues = st.lists(
     ),
     max_size=6,
 )
+
+
 _ads = st.lists(
     st.tuples(st.integers(0, 20), st.integers(1, 4), st.integers(0, 5), st.integers(0, 6)), max_size=3
 )
+
+
 _pilots = st.lists(
     st.builds(
         PilotSupply,
@@ -289,9 +250,6 @@ def test_never_more_than_work_room_and_cap(queues, shapes, pilots, cap):
     for vo in "vw":
         jobs = sum(q.jobs for q in queues if q.requirements.vo == vo)
         assert sum(order.count for order in made.orders if order.vo == vo) <= jobs
-
-
-# --- what pilots could do --------------------------------------------------------------------------------
 
 
 def offering(**fields: Any) -> Resource:
@@ -377,51 +335,6 @@ def test_a_pilot_on_its_way_offers_what_its_element_said_when_it_was_sent():
     assert plan([QueuedWork(asks(min_ram_mb=1_000), 3)], now, [small]).orders == ()
 
 
-# --- what limits hold back, and what is avoided -----------------------------------------------------------
-
-
-def limited(*limits: LimitRule, **running: int) -> LimitHeadroom:
-    counts = {LimitKey("A", "", "owner", owner): Count(running=jobs) for owner, jobs in running.items()}
-    return LimitHeadroom(LimitSet(limits), counts)
-
-
-def of_owner(owner: str, most: int) -> LimitRule:
-    return LimitRule(site="A", attribute="owner", value=owner, most=most)
-
-
-def test_pilots_are_sent_only_for_what_the_limits_let_start():
-    made = plan([QueuedWork(asks(), 50)], elements(3), leeway=limited(of_owner("*", 5), o=3))
-    assert sum(order.count for order in made.orders) == 2
-    assert made.decisions[0].shares[0].held == "LIMIT"
-    assert "owner=o at A" in made.decisions[0].shares[0].why
-
-
-def test_a_limit_on_one_owner_leaves_the_others_their_pilots():
-    queues = [QueuedWork(asks(owner="ann"), 10), QueuedWork(asks(owner="bob"), 4)]
-    made = plan(queues, elements(1, slots=50), leeway=limited(of_owner("ann", 0)))
-    assert counts(made) == {"ce0": 4}
-
-
-def test_what_a_limit_holds_back_at_one_site_goes_to_another():
-    ads = [element("here"), element("there", site="B")]
-    made = plan([QueuedWork(asks(), 8)], ads, leeway=limited(of_owner("*", 3)))
-    assert sum(counts(made).values()) == 8
-    assert counts(made)["here"] <= 3
-
-
-def test_pilots_under_way_use_up_what_the_limits_let_start():
-    made = plan(
-        [QueuedWork(asks(), 50)], [element()], [under_way(waiting=2)], leeway=limited(of_owner("*", 3))
-    )
-    assert counts(made) == {"ce0": 1}
-
-
-def test_a_rate_counts_what_it_will_let_through_until_a_pilot_is_there():
-    rate = LimitRule(kind="rate", site="A", attribute="owner", value="*", most=1, per_second=0.1)
-    made = plan([QueuedWork(asks(), 50)], [element(slots=100)], leeway=limited(rate))
-    assert counts(made) == {"ce0": 1 + ARRIVAL_SECONDS * 0.1}
-
-
 @pytest.mark.parametrize("code", ["BACKOFF", "QUARANTINE", "BANNED", "DRAINING"])
 def test_an_avoided_element_gets_no_pilots_and_the_next_gets_them(code):
     shut = {CeId("A", "ce0"): Avoided(code, "it eats jobs")}
@@ -470,9 +383,6 @@ def test_never_more_than_the_limits_let_start_nor_than_demand_and_nothing_where_
     assert all(not each.ordered for each in made.decisions if (each.site, each.ce) in avoided)
 
 
-# --- what descriptions say of the way, of nodes, and of who asks -----------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("asked", "offered", "clause"),
     [
@@ -500,17 +410,3 @@ def test_each_job_that_wants_a_whole_node_has_a_pilot_of_its_own():
     there = [element(slots=64, slots_per_pilot=8, cores_per_pilot=8, tags=("WholeNode",))]
     assert counts(plan([QueuedWork(asks(tags=("WholeNode", "MultiProcessor")), 3)], there)) == {"ce0": 3}
     assert counts(plan([QueuedWork(asks(), 3)], there)) == {"ce0": 1}
-
-
-def test_who_somebody_is_splits_work_only_where_a_site_requires_something_by_it():
-    waiting = [QueuedWork(asks(owner=name, certificate_subject=f"/CN={name}"), 1) for name in ("ann", "bob")]
-
-    def kinds(requirements: str) -> int:
-        check = {"AuthorizationCheck": 'member(other.CertificateSubject, {"/CN=ann"})'}
-        ad = advertised({}, check, requirements, "")
-        there = AdvertisedElement(**asdict(element()), ad=ad)
-        demand = gather(waiting, [there])
-        return len(demand.kinds) + len(demand.unservable)
-
-    assert kinds("") == kinds("other.CPUTime > 1") == 1
-    assert kinds("AuthorizationCheck") == 2

@@ -5,17 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.matching.strategies import asks
-from tests.unit.provisioning.test_plan import (
-    GPU,
-    WITH_GPUS,
-    element,
-    elements,
-    hosts,
-    limited,
-    of_owner,
-    under_way,
-    with_gpus,
-)
+from tests.unit.provisioning.elements import element, elements, limited, of_owner, under_way
+from tests.unit.provisioning.test_plan import GPU, WITH_GPUS, hosts, with_gpus
 from wms.matching.grouping import processor_tags
 from wms.provisioning.demand import Avoided, QueuedWork
 from wms.provisioning.limit_headroom import LimitHeadroom

@@ -1,22 +1,10 @@
 """The planner and private pilots: for whose work they are sent, and for which work those that there are count."""
 
-from typing import Any
-
-from tests.unit.matching.strategies import asks
-from tests.unit.provisioning.test_plan import element
-from wms.provisioning.demand import QueuedWork
+from tests.unit.provisioning.private_work import HERE, sent, work
 from wms.provisioning.plan import Caps, plan
 from wms.provisioning.private import PilotOrder, allocate
-from wms.provisioning.private_groups import PrivateGroups
 from wms.provisioning.supply import PilotSupply
 from wms.site import PilotOwner, private
-
-GROUP = "v", "g"
-HERE = element(slots=10)
-
-
-def work(jobs: int = 1, **asked: Any) -> QueuedWork:
-    return QueuedWork(asks(**{"vo": "v", "owner_group": "g", "owner": "ann", **asked}), jobs)
 
 
 def there(owner: PilotOwner | None, idle: int = 1, *, sharing: bool = False) -> PilotSupply:
@@ -24,20 +12,6 @@ def there(owner: PilotOwner | None, idle: int = 1, *, sharing: bool = False) -> 
     if owner:
         resource = private(resource, owner, job_sharing=sharing)
     return PilotSupply(site=HERE.site, ce=HERE.ce, vo="v", running=idle, idle_slots=idle, resource=resource)
-
-
-def sent(*waiting: QueuedWork, pilots: Any = (), **groups: Any) -> dict[str, int]:
-    known = PrivateGroups(**{name: frozenset({GROUP}) for name in groups})
-    found = plan(waiting, [HERE], pilots, private=known).orders
-    return {order.private.text if order.private else "all": order.count for order in found}
-
-
-def test_for_a_group_that_wants_them_private_pilots_are_sent_by_owner_or_for_all_that_share() -> None:
-    both = work(2), work(3, owner="bob"), work(1, owner_group="h")
-    assert sent(*both) == {"all": 6}
-    assert sent(*both, senders=True) == {"ann@g": 2, "bob@g": 3, "all": 1}
-    assert sent(*both, senders=True, sharing=True) == {"g": 5, "all": 1}
-    assert sent(work(pilot_types=("generic",)), senders=True) == {"all": 1}
 
 
 def test_a_private_pilot_counts_for_its_owners_work_alone() -> None:

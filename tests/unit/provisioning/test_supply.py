@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.matching.strategies import asks
-from tests.unit.provisioning.test_plan import GPU, WITH_GPUS, WITH_SSDS, element, limited, of_owner, under_way
+from tests.unit.provisioning.elements import element, limited, of_owner, under_way
+from tests.unit.provisioning.test_plan import GPU, WITH_GPUS, WITH_SSDS
 from wms.matching.grouping import Requirements, processor_tags, processors_needed
 from wms.provisioning.demand import WorkKind
 from wms.provisioning.limit_headroom import LimitHeadroom

@@ -4,86 +4,17 @@ from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from services.job_manager.queries.relaxations import relaxation
 from tests.unit.matching.strategies import asks, requirements
-from wms.job.reasons import Wait
-from wms.matching.clauses import Mismatch, explain
+from tests.unit.why.elements import element, place, places
 from wms.matching.grouping import Requirements, processor_tags
-from wms.provisioning.demand import WAYS, JobDemand, obstacles, reach
-from wms.site import ComputingElement, folded
+from wms.provisioning.demand import reach
 from wms.why.relaxation import MOST, changes, openings, relaxed
-from wms.why.verdict import ElementSupply, failures, verdicts
-from wms.why.wait_tiers import judge, standing
+from wms.why.verdict import ElementSupply, verdicts
 
 SEGMENTS = (500, 5_000, 50_000)
-
-
-def element(ce: str = "ce", **fields: Any) -> ComputingElement:
-    given: dict[str, Any] = {"site": "A", "ce": ce, "setup": "s", "slots": 10, "max_cpu_time": 1_000}
-    return ComputingElement(**(given | fields))
-
-
-def place(ce: str = "ce", **fields: Any) -> ElementSupply:
-    return ElementSupply(element=element(ce, **fields))
-
-
-_NAMES = st.lists(st.sampled_from(["A", "B", "C"]), max_size=2).map(tuple)
-_TAGS = st.lists(st.sampled_from(["gpu", "ssd"]), max_size=2).map(tuple)
-
-
-def elements() -> st.SearchStrategy[ComputingElement]:
-    return st.builds(
-        ComputingElement,
-        site=st.sampled_from(["A", "B"]),
-        ce=st.sampled_from(["A", "B", "C"]),
-        slots=st.integers(0, 20),
-        max_cpu_time=st.sampled_from([100, 500, 5_000]),
-        setup=st.sampled_from(["s", "s", "t", ""]),
-        submit_pools=_NAMES,
-        pilot_type=st.sampled_from(["", "A"]),
-        platforms=_NAMES,
-        job_types=_NAMES,
-        vos=st.sampled_from([(), (), ("v",), ("w",)]),
-        memory_mb=st.sampled_from([0, 2_000, 8_000]),
-        tags=_TAGS,
-        required_tags=_TAGS,
-        slots_per_pilot=st.integers(1, 3),
-        cores_per_pilot=st.integers(1, 3),
-    )
-
-
-def places() -> st.SearchStrategy[list[ElementSupply]]:
-    one = st.builds(
-        ElementSupply,
-        element=elements(),
-        fresh=st.booleans(),
-        running=st.integers(0, 2),
-        free_slots=st.integers(0, 2),
-    )
-    return st.lists(one, max_size=8)
-
-
-@given(requirements(), elements())
-def test_the_first_obstacle_is_what_the_planner_stops_at(wanted: Requirements, at: ComputingElement) -> None:
-    every = obstacles(wanted, at)
-    first = reach(wanted, at)
-    assert first in every if first else not every
-
-
-@settings(deadline=None)
-@given(requirements(), st.lists(elements(), max_size=5))
-def test_many_elements_are_judged_as_each_alone(wanted: Requirements, there: list[ComputingElement]) -> None:
-    together = JobDemand(wanted)
-    for at in there:
-        resource = at.pilot_resource(vo=wanted.vo)
-        found = together.obstacles(at)
-        assert found == JobDemand(wanted).obstacles(at)
-        ways = {way.name for way in WAYS}
-        by_matcher = {each for each in found if each.clause not in ways}
-        assert by_matcher == set(explain(wanted, resource))
 
 
 @settings(max_examples=300, deadline=None)
@@ -190,69 +121,3 @@ def test_processors_beyond_any_resource_are_no_error() -> None:
 def test_equal_requirements_have_no_changes(one: Requirements, other: Requirements) -> None:
     comparable = replace(other, owner=one.owner, owner_group=one.owner_group, vo=one.vo)
     assert bool(changes(one, comparable)) == (one != comparable)
-
-
-# --- tiers -----------------------------------------------------------------------------------------------------------
-
-
-def at(**fields: Any) -> ElementSupply:
-    offered = {name: fields.pop(name) for name in list(fields) if name in ComputingElement.__struct_fields__}
-    return ElementSupply(element=element(**offered), **fields)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "there", "code"),
-    [
-        (asks(sites=("A",), banned_sites=("A", "B")), [at()], Wait.NEVER_POSSIBLE),
-        (asks(tags=("gpu",)), [at(), at(fresh=False)], Wait.NEVER_POSSIBLE),
-        (asks(), [], Wait.IMPOSSIBLE_NOW),
-        (asks(tags=("gpu",)), [at(), at(tags=("gpu",), fresh=False)], Wait.IMPOSSIBLE_NOW),
-        (asks(), [at(coming=2)], Wait.NO_PILOT),
-        (asks(), [at(), at(fresh=False, running=1, slots=3, free_slots=3)], Wait.NO_PILOT),
-        (asks(tags=("gpu",)), [at(running=1, slots=3, free_slots=3), at(tags=("gpu",))], Wait.NO_PILOT),
-        (asks(), [at(running=2, slots=4)], Wait.SLOTS_BUSY),
-        (asks(), [at(running=2, slots=4, free_slots=1)], Wait.SOON),
-    ],
-)
-def test_tiers(wanted: Requirements, there: list[ElementSupply], code: Wait) -> None:
-    found = judge(standing(wanted, verdicts(wanted, there)))
-    assert found.code is code
-    assert found.text
-
-
-def test_a_limit_holds_where_it_holds_everywhere() -> None:
-    def enough(_: Requirements, at: Any) -> Mismatch | None:
-        return Mismatch("running limit", "10 of 10 run at A") if at.site == "A" else None
-
-    free = at(running=1, slots=2, free_slots=1)
-    held = judge(standing(asks(), verdicts(asks(), [free], [enough])))
-    assert held.code is Wait.HELD_BY_LIMIT
-    assert "10 of 10 run at A" in held.text
-    other = at(site="B", running=1, slots=2)
-    assert judge(standing(asks(), verdicts(asks(), [free, other], [enough]))).code is Wait.SLOTS_BUSY
-
-
-def test_a_queue_with_next_to_no_draws_is_behind_others() -> None:
-    said = verdicts(asks(), [at(running=1, slots=9, free_slots=5)])
-    assert judge(standing(asks(), said, chance=0.5)).code is Wait.SOON
-    assert judge(standing(asks(), said, chance=0.1)).code is Wait.BEHIND_OTHERS
-    assert judge(standing(asks(), said, chance=0.0)).code is Wait.BEHIND_OTHERS
-
-
-@settings(deadline=None)
-@given(requirements(), places())
-def test_the_tier_is_true(wanted: Requirements, there: list[ElementSupply]) -> None:
-    """Whatever there is: never and now are said exactly when the planner could send a pilot nowhere known or nowhere at all."""
-    code = judge(standing(wanted, verdicts(wanted, there))).code
-    now = any(each.fresh and reach(wanted, each.element) is None for each in there)
-    ever = any(reach(wanted, each.element) is None for each in there)
-    contradicts = bool(wanted.sites) and set(folded(wanted.sites)) <= set(folded(wanted.banned_sites))
-    never = contradicts or (bool(there) and not ever)
-    assert (code is Wait.NEVER_POSSIBLE) == never
-    assert (code is Wait.IMPOSSIBLE_NOW) == (not never and not now)
-
-
-def test_failures_are_counted_by_clause() -> None:
-    wanted = asks(tags=("gpu",), min_ram_mb=1)
-    said = verdicts(wanted, [place(), place("big", memory_mb=1), place("x", memory_mb=5)])
-    assert failures(said) == {"tags": 3, "memory": 1}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.matching.strategies import asks, requirements
-from tests.unit.why.test_relaxation import element, elements
+from tests.unit.why.elements import element, elements
 from wms.ids import CeId
 from wms.matching.clauses import Mismatch
 from wms.matching.closures import Pair, pairs

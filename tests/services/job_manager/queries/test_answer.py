@@ -6,11 +6,7 @@ import msgspec
 import pytest
 
 from tests.services.world import World, user, world
-from wms.audit.auditor import audit
-from wms.ids import CommandId
 from wms.messages import queries as asked
-from wms.messages import replies
-from wms.messages.commands import RuleSite
 from wms.messages.wire import PAYLOAD_LIMIT
 
 AD = """insert into ad (site, ce, element, advertised_at, expires_at)
@@ -68,33 +64,3 @@ async def test_pilots_and_queues_come_by_pages(database: str) -> None:
             await place.submit({"cpu_time": 600}, who=user(f"owner{number}"))
         found = await pages(place, asked.ListQueues, limit=2)
         assert [len(reply.queues) for reply in found] == [2, 2, 1]
-
-
-async def test_an_operator_lets_an_element_be_forgotten(database: str) -> None:
-    async with world(database) as place:
-        await place.sql(AD, "Z", 2, 10)
-        await place.sql(
-            "update ad set advertised_at = '9999-01-01', expires_at = '9999-01-01' where ce = 'ce1'"
-        )
-
-        async def forget(ce: str, *rights: str) -> Any:
-            order = RuleSite(
-                command_id=CommandId(f"f{ce}{rights}"), action="forget", site="Z", ce=ce, reason="junk"
-            )
-            (reply,) = await place.command(user("oz", *rights), order)
-            return reply
-
-        assert isinstance(await forget("ce1"), replies.Refused)
-        done = await forget("ce1", "operator")
-        assert isinstance(done, replies.Ruled)
-        assert "Z/ce1" in done.said
-        assert [row["ce"] for row in await place.sql("select ce from ad")] == ["ce2"]
-        assert isinstance(await forget("", "operator"), replies.Ruled)
-        assert await place.sql("select from ad") == []
-        assert isinstance(await forget("ce9", "operator"), replies.Refused)
-        orders = await place.sql("select operator, action, subject, reason from operator_order order by 1")
-        assert [tuple(row) for row in orders] == [
-            ("oz", "forget site", "Z/ce1", "junk"),
-            ("oz", "forget site", "Z/ce2", "junk"),
-        ]
-        assert (await audit(database)).ok

@@ -1,0 +1,36 @@
+"""What a pilot is sent with."""
+
+from collections.abc import Sequence
+
+from services.pilot_submitter.ce_endpoints import EndpointTerms
+from tests.services.pilot_submitter.elements import ENDS, Site
+from wms.dispatch.forwarding import DoorTerms
+from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.policy import JobPolicy
+from wms.dispatch.port import PilotRequest, PilotSighting
+
+
+class FakeTaker(LocalDispatcher):
+    """Stands for a batch system that takes pilots, and shows what it was told of them."""
+
+    taken: tuple[PilotRequest, ...] = ()
+
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
+        self.taken += tuple(orders)
+        return [PilotSighting(pilot_id=each.pilot_id, state="Submitted") for each in orders]
+
+
+async def test_a_batch_system_is_told_what_the_jobs_require_that_a_pilot_is_sent_for(site: Site) -> None:
+    taker = site.dispatcher(FakeTaker, "first", ENDS)
+    assert isinstance(taker, FakeTaker)
+    terms = EndpointTerms(
+        kind="slurm", lifetime_seconds=86_400, asks=DoorTerms(kind="slurm", walltime_seconds=90_000)
+    )
+    provisioning, _ = site.build(terms, first=taker)
+    await site.advertise("first")
+    await site.world.submitted(cpu_time=400)
+    await provisioning.provide()
+    (order,) = taker.taken
+    assert order.policy == JobPolicy(
+        vo="lhcb", owner_groups=("physics",), cores=1, cpu_seconds=500, walltime_seconds=90_000
+    )
