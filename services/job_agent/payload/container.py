@@ -17,6 +17,9 @@ one in a file in memory:
     {"is": "stray", "user_seconds", "system_seconds"}
     {"is": "ended", "status", "wall_seconds"}          of its main process, if others are left
     {"is": "settled", "status", "wall_seconds", "user_seconds", "system_seconds", "max_rss_bytes"}
+
+Longer than 400 lines, because the shepherd loads it by its path: a second file would be a second one to find and to load
+while a payload waits for its container.
 """
 
 # pathlib and contextlib would double the time to start.

@@ -1,13 +1,15 @@
-"""How a payload's end is told: whose doing it was, and in words."""
+"""How a payload ended, and the result that is reported of it: whose doing it was, and in words."""
 
 import textwrap
 from collections.abc import Sequence
 from typing import Literal
 
-from services.job_agent.payload.run import PayloadOutcome
+import msgspec
+
 from wms.ids import AttemptId
 from wms.job.reasons import Code, Reason
-from wms.messages.reports import Result
+from wms.jobdesc.description import SandboxRef
+from wms.messages.reports import Result, Usage
 from wms.transfer import UnmatchedFiles
 
 LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR})
@@ -15,6 +17,28 @@ LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR})
 TAIL_CHARACTERS = 4_096
 FAULT_CHARACTERS = 500
 LEFT_CHARACTERS = 600
+
+
+class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a payload ended."""
+
+    reason: Reason
+    """DONE, EXIT_CODE or SIGNAL when it ended by itself, else what ended it or kept it from starting."""
+    began: bool = True
+    """Whether its program was started."""
+    exit_code: int | None = None
+    signal: int | None = None
+    usage: Usage = Usage()
+    output: SandboxRef | None = None
+    """`stdout.txt`, `stderr.txt` and what the output patterns chose."""
+    unmatched: tuple[str, ...] = ()
+    """Output patterns that matched nothing."""
+    left: UnmatchedFiles = UnmatchedFiles()
+    """Files that its output patterns did not choose."""
+    refused: tuple[str, ...] = ()
+    """Lines «name: why» of outputs that were matched and could not be carried."""
+    stdout_tail: str = ""
+    stderr_tail: str = ""
 
 
 def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:

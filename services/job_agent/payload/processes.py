@@ -21,6 +21,18 @@ from typing import Self, cast
 import msgspec
 
 from services.job_agent.payload import shepherd
+from services.job_agent.payload.shepherd_messages import (
+    Contained,
+    Exited,
+    FailedToStart,
+    FromShepherd,
+    ProcessEnd,
+    SpawnOrder,
+    Started,
+    StrayEnded,
+    decoded,
+    encoded,
+)
 from services.job_agent.threads import Threads
 from wms.errors import Unavailable
 
@@ -36,81 +48,6 @@ SWEEP_PAUSE = 0.02
 
 class NotStarted(Exception):  # noqa: N818 - an outcome, with its reason as its text
     """The program could not be started; the text says why."""
-
-
-class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """A process to start."""
-
-    argv: tuple[str, ...]
-    cwd: str
-    env: dict[str, str]
-    stdout: str
-    stderr: str
-    stdout_capture: int = 10 * 1024 * 1024
-    """Bytes kept of the output; half its beginning, half its end."""
-    stderr_capture: int = 10 * 1024 * 1024
-    scratch: str = ""
-    """What is its `/tmp` where it is contained; `cwd` and this are then all that it can write to."""
-    umask: int = shepherd.UMASK
-    rlimits: dict[str, int] = {}
-    """By their names in `resource` without `RLIMIT_`."""
-    tasks: int = 0
-    """Processes and threads at most, if it is contained and the kernel counts them for a container; 0: not bounded."""
-    deadline: float | None = None
-    """Of `shepherd.now()`: it is killed then unless told another time, and not started afterwards."""
-
-
-class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a process ended, and what it and all its descendants used."""
-
-    exit_code: int | None = None
-    signal: int | None = None
-    wall_seconds: float = 0.0
-    """Of its main process."""
-    user_seconds: float = 0.0
-    system_seconds: float = 0.0
-    max_rss_bytes: int = 0
-    """Of the largest single process."""
-    expired: bool = False
-    """Killed at its deadline."""
-    stuck: int = 0
-    """Processes that even SIGKILL did not end."""
-    lost: bool = False
-    """The shepherd died, and the process with it."""
-
-
-class _Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):
-    id: int
-    pid: int
-    container: int = 0
-
-
-class _Contained(msgspec.Struct, frozen=True, tag_field="is", tag="contained"):
-    error: str
-
-
-class _Failed(msgspec.Struct, frozen=True, tag_field="is", tag="failed_to_start"):
-    id: int
-    error: str
-    fault: str
-
-
-class _Stray(msgspec.Struct, frozen=True, tag_field="is", tag="stray"):
-    id: int
-    user_seconds: float
-    system_seconds: float
-
-
-class _Pong(msgspec.Struct, frozen=True, tag_field="is", tag="pong"):
-    id: int
-
-
-class _Exited(ProcessEnd, frozen=True, kw_only=True, tag_field="is", tag="exited"):
-    id: int
-
-
-_decoder = msgspec.json.Decoder(_Started | _Failed | _Stray | _Exited | _Contained | _Pong)
-_encoder = msgspec.json.Encoder()
 
 
 def _first_mark() -> int:
@@ -203,7 +140,7 @@ class _Link(asyncio.Protocol):
     def send(self, order: dict[str, object]) -> None:
         # A shepherd that is gone needs no orders. Writing to a closed transport raises in uvloop, and not in asyncio.
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(_encoder.encode(order) + b"\n")
+            self._transport.write(encoded(order))
 
     def stop(self) -> None:
         """Let the shepherd kill what it has, and end."""
@@ -224,7 +161,7 @@ class _Link(asyncio.Protocol):
         self.heard_at = asyncio.get_running_loop().time()
         *lines, self._incoming = (self._incoming + data).split(b"\n")
         for line in lines:
-            self._hear(_decoder.decode(line))
+            self._hear(decoded(line))
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -232,8 +169,8 @@ class _Link(asyncio.Protocol):
 
     # ---
 
-    def _hear(self, message: _Started | _Failed | _Stray | _Exited | _Contained | _Pong) -> None:
-        if isinstance(message, _Contained):
+    def _hear(self, message: FromShepherd) -> None:
+        if isinstance(message, Contained):
             if not self.contained.done():
                 self.contained.set_result(message.error)
             return
@@ -241,16 +178,16 @@ class _Link(asyncio.Protocol):
         if process is None:
             return
         match message:
-            case _Started(pid=pid, container=container):
+            case Started(pid=pid, container=container):
                 process.pid, process.container = pid, container
                 _settle(process.started, None)
-            case _Failed(error=error, fault=fault):
+            case FailedToStart(error=error, fault=fault):
                 del self._processes[message.id]
                 _fail(process.started, NotStarted(error) if fault == "job" else Unavailable(error))
                 _settle(process.ended, ProcessEnd(exit_code=127))
-            case _Stray(user_seconds=user, system_seconds=system):
+            case StrayEnded(user_seconds=user, system_seconds=system):
                 process.stray_seconds += user + system
-            case _Exited():
+            case Exited():
                 del self._processes[message.id]
                 _settle(process.ended, message)
 

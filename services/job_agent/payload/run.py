@@ -8,24 +8,26 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal, Self
 
-import msgspec
 import structlog
 
 from services.job_agent.payload.environment import environment_of
 from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
-from services.job_agent.payload.limits import PayloadLimits, limits_of, size, struck, wall_struck
+from services.job_agent.payload.limits import PayloadLimits, limits_of, struck, wall_struck
+from services.job_agent.payload.outcome import PayloadOutcome
 from services.job_agent.payload.output_capture import Chunk
-from services.job_agent.payload.processes import NotStarted, Process, ProcessEnd, Processes, SpawnOrder
+from services.job_agent.payload.output_keeping import keep_outputs
+from services.job_agent.payload.processes import NotStarted, Process, Processes
+from services.job_agent.payload.shepherd_messages import ProcessEnd, SpawnOrder
 from services.job_agent.payload.spare_workdirs import SpareWorkdirs
 from services.job_agent.payload.usage_sampling import UsageSampler, Watched
-from services.job_agent.payload.workdir import SCRATCH, WORK, Harvest, Workdir
+from services.job_agent.payload.workdir import SCRATCH, WORK, Workdir
 from services.job_agent.threads import Threads
 from wms.errors import Rejected, Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
-from wms.jobdesc.description import JobDescription, SandboxRef
+from wms.jobdesc.description import JobDescription
 from wms.messages.reports import Usage
-from wms.transfer import SandboxStore, UnmatchedFiles, keep
+from wms.transfer import SandboxStore
 
 log = structlog.get_logger()
 
@@ -39,30 +41,6 @@ GRACE_BY_REASON = {
     Code.DISK_LIMIT: URGENT_GRACE_SECONDS,
     Code.PROCESS_LIMIT: 0.0,
 }
-UPLOAD_TRIES = 3
-UPLOAD_PAUSE_SECONDS = 0.5
-
-
-class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a payload ended."""
-
-    reason: Reason
-    """DONE, EXIT_CODE or SIGNAL when it ended by itself, else what ended it or kept it from starting."""
-    began: bool = True
-    """Whether its program was started."""
-    exit_code: int | None = None
-    signal: int | None = None
-    usage: Usage = Usage()
-    output: SandboxRef | None = None
-    """`stdout.txt`, `stderr.txt` and what the output patterns chose."""
-    unmatched: tuple[str, ...] = ()
-    """Output patterns that matched nothing."""
-    left: UnmatchedFiles = UnmatchedFiles()
-    """Files that its output patterns did not choose."""
-    refused: tuple[str, ...] = ()
-    """Lines «name: why» of outputs that were matched and could not be carried."""
-    stdout_tail: str = ""
-    stderr_tail: str = ""
 
 
 class Workplace:
@@ -349,70 +327,20 @@ class Payload:
 
     async def _outcome(self, ended: ProcessEnd, reason: Reason) -> PayloadOutcome:
         if not self._keeps_output:
-            return self._told(ended, reason)
-        for attempt in range(1, UPLOAD_TRIES):
-            try:
-                return await asyncio.to_thread(self._bring_in, ended, reason)
-            except Unavailable:
-                await asyncio.sleep(UPLOAD_PAUSE_SECONDS * attempt)
-        return await asyncio.to_thread(self._bring_in, ended, reason, last=True)
-
-    def _bring_in(self, ended: ProcessEnd, reason: Reason, *, last: bool = False) -> PayloadOutcome:
-        """Keep the outputs; blocking. Raises Unavailable when the store cannot be had, unless it is the last try."""
-        harvest, failed = self._harvested()
-        output, refusal = None, None
-        try:
-            output, refusal = self._stored(harvest, only_printed=failed is not None)
-        except Unavailable as error:
-            if not last:
-                raise
-            refusal = Reason(Code.AGENT_ERROR, f"the outputs cannot be stored just now: {error}")
-        failed = failed or refusal
-        # That the outputs are missing matters only where the payload did well.
-        return self._told(ended, failed if failed and reason.code is Code.DONE else reason, harvest, output)
-
-    def _harvested(self) -> tuple[Harvest, Reason | None]:
-        """Return what there is to keep, and why it is not all that was asked for."""
-        try:
-            harvest = self._place.harvest(self._description.output_sandbox)
-        except (Rejected, OSError) as error:
-            return self._place.harvest(()), Reason(Code.OUTPUT_FAILED, str(error))
-        return harvest, self._too_much(harvest)
-
-    def _too_much(self, harvest: Harvest) -> Reason | None:
-        chosen, allowed = harvest.selection.size, self._limits.output_bytes
-        if chosen <= allowed:
-            return None
-        return Reason(
-            Code.OUTPUT_FAILED, f"the output sandbox would hold {size(chosen)} of the {size(allowed)} allowed"
-        )
-
-    def _stored(self, harvest: Harvest, *, only_printed: bool) -> tuple[SandboxRef | None, Reason | None]:
-        """Put the outputs into the store, or at least what was printed, and say why not all."""
-        chosen = {} if only_printed else harvest.selection.files
-        try:
-            return keep(self._at.store, chosen | harvest.printed), None
-        except Rejected as error:
-            output = self._stored(harvest, only_printed=True)[0] if chosen else None
-            return output, Reason(Code.OUTPUT_FAILED, str(error))
-
-    def _told(
-        self,
-        ended: ProcessEnd,
-        reason: Reason,
-        harvest: Harvest | None = None,
-        output: SandboxRef | None = None,
-    ) -> PayloadOutcome:
-        if harvest is None:
             return PayloadOutcome(
                 reason=reason, exit_code=ended.exit_code, signal=ended.signal, usage=self._usage(ended, 0)
             )
+        kept = await keep_outputs(
+            self._place, self._at.store, self._description.output_sandbox, self._limits.output_bytes
+        )
+        harvest = kept.harvest
         return PayloadOutcome(
-            reason=reason,
+            # That outputs are missing matters only if the payload did well.
+            reason=kept.fault if kept.fault and reason.code is Code.DONE else reason,
             exit_code=ended.exit_code,
             signal=ended.signal,
             usage=self._usage(ended, harvest.disk_bytes),
-            output=output,
+            output=kept.output,
             unmatched=harvest.selection.unmatched,
             left=harvest.left,
             refused=harvest.selection.refused,

@@ -35,6 +35,9 @@ stray without any payload's mark hides on purpose, and is killed at the next end
 Who dies with whom. The agent ends: the socket closes, the shepherd kills all payloads and ends. The shepherd ends: its
 *guard*, a fork of it that does nothing but wait for that, kills whatever bears one of its marks, as does the agent. The agent
 hangs: payloads die at their deadline. The guard ends: the shepherd makes another.
+
+Longer than 400 lines, because it is one file without dependencies: it is run by its path, with neither packages nor site
+directories.
 """
 
 # pathlib and contextlib would double the time to start.

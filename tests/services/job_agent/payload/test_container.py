@@ -18,7 +18,8 @@ from services.job_agent.payload import shepherd
 from services.job_agent.payload.container import COUNTS_TASKS, TASKS_LEAST
 from services.job_agent.payload.isolation import PayloadIsolation
 from services.job_agent.payload.limits import PayloadLimits
-from services.job_agent.payload.run import NAMESPACES, Payload, PayloadOutcome, Workplace
+from services.job_agent.payload.outcome import PayloadOutcome
+from services.job_agent.payload.run import NAMESPACES, Payload, Workplace
 from tests.services.job_agent.payload.processes import CAN_ISOLATE, a_line, alive, new_tag, until
 from wms.errors import Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName

@@ -14,8 +14,9 @@ import pytest
 import pytest_asyncio
 
 from services.job_agent.payload import shepherd
-from services.job_agent.payload.processes import Processes, SpawnOrder
+from services.job_agent.payload.processes import Processes
 from services.job_agent.payload.run import Payload, Workplace
+from services.job_agent.payload.shepherd_messages import SpawnOrder
 from tests.services.job_agent.payload.processes import DAEMON, ISOLATIONS, STAY, alive, new_tag, until
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason

@@ -15,8 +15,9 @@ import pytest_asyncio
 
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.limits import PayloadLimits
-from services.job_agent.payload.processes import NotStarted, SpawnOrder
+from services.job_agent.payload.processes import NotStarted
 from services.job_agent.payload.run import Workplace
+from services.job_agent.payload.shepherd_messages import SpawnOrder
 from tests.services.job_agent.payload.processes import ISOLATIONS
 from wms.errors import Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName

@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 
 from services.job_agent.payload.limits import PayloadLimits
-from services.job_agent.payload.outcome import result_of
+from services.job_agent.payload.outcome import PayloadOutcome, result_of
 from services.job_agent.payload.output_capture import Chunk
-from services.job_agent.payload.run import Payload, PayloadOutcome, Workplace
+from services.job_agent.payload.run import Payload, Workplace
 from tests.services.job_agent.payload.processes import ISOLATIONS
 from tests.waiting import eventually
 from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName

@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from services.job_agent.payload.outcome import not_begun, result_of
-from services.job_agent.payload.run import PayloadOutcome
+from services.job_agent.payload.outcome import PayloadOutcome, not_begun, result_of
 from wms.ids import AttemptId, Epoch, JobId
 from wms.job.reasons import Code, Reason
 

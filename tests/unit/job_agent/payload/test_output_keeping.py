@@ -1,0 +1,113 @@
+"""Keeping what a payload leaves: what is stored when all goes well, when it is too much, and while the store is away."""
+
+from pathlib import Path
+
+import pytest
+
+from services.job_agent.payload import output_keeping
+from services.job_agent.payload.output_keeping import KeptOutputs, keep_outputs
+from services.job_agent.payload.spare_workdirs import SpareWorkdirs
+from services.job_agent.payload.workdir import SCRATCH, WORK, Harvest, Workdir
+from wms.ids import Epoch, JobId
+from wms.job.reasons import Code
+from wms.jobdesc.description import JobDescription
+from wms.transfer import SandboxStore, download, open_store
+
+MIB = 2**20
+PRINTED = {"stdout.txt", "stderr.txt"}
+
+
+@pytest.fixture
+async def workdir(tmp_path: Path) -> Workdir:
+    """Return the directory of a payload that printed a line and wrote two files."""
+    root = tmp_path / "run"
+    root.mkdir()
+    description = JobDescription(executable="true")
+    made = Workdir(root, JobId(1), Epoch(1), description, SpareWorkdirs(root, (WORK, SCRATCH)))
+    await made.prepare(open_store(f"file://{tmp_path}/none"), description)
+    (made.work / "a.out").write_bytes(b"result")
+    (made.work / "b.log").write_bytes(b"log")
+    made.stdout.path.write_bytes(b"hello\n")
+    return made
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SandboxStore:
+    (tmp_path / "store").mkdir()
+    return open_store(f"file://{tmp_path}/store")
+
+
+async def names_in(store: SandboxStore, kept: KeptOutputs, dest: Path) -> set[str]:
+    assert kept.output is not None
+    dest.mkdir()
+    await download(store, kept.output.sha256, dest)
+    return {str(path.relative_to(dest)) for path in dest.rglob("*") if path.is_file()}
+
+
+async def test_what_patterns_choose_and_what_was_printed_is_stored(
+    workdir: Workdir, store: SandboxStore, tmp_path: Path
+) -> None:
+    kept = await keep_outputs(workdir, store, ("*.out", "none*"), MIB)
+    assert kept.fault is None
+    assert kept.harvest.selection.unmatched == ("none*",)
+    assert (kept.harvest.left.names, kept.harvest.stdout_tail) == (("b.log",), "hello\n")
+    assert await names_in(store, kept, tmp_path / "got") == {"a.out", *PRINTED}
+
+
+async def test_of_too_much_only_what_was_printed_is_stored(
+    workdir: Workdir, store: SandboxStore, tmp_path: Path
+) -> None:
+    kept = await keep_outputs(workdir, store, ("*.out",), 5)
+    assert kept.fault is not None
+    assert kept.fault.code is Code.OUTPUT_FAILED
+    assert "would hold 6" in kept.fault.text
+    assert await names_in(store, kept, tmp_path / "got") == PRINTED
+
+
+async def test_a_pattern_that_leads_out_chooses_nothing_and_is_named(
+    workdir: Workdir, store: SandboxStore, tmp_path: Path
+) -> None:
+    kept = await keep_outputs(workdir, store, ("../*",), MIB)
+    assert kept.fault is not None
+    assert kept.fault.code is Code.OUTPUT_FAILED
+    assert await names_in(store, kept, tmp_path / "got") == PRINTED
+
+
+def take_away(place: Path) -> None:
+    place.rename(place.with_suffix(".away"))
+    place.touch()
+
+
+def bring_back(place: Path) -> None:
+    place.unlink()
+    place.with_suffix(".away").rename(place)
+
+
+async def test_a_store_that_stays_away_leaves_the_harvest_and_an_agent_fault(
+    workdir: Workdir, store: SandboxStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_keeping, "UPLOAD_PAUSE_SECONDS", 0.0)
+    take_away(tmp_path / "store")
+    kept = await keep_outputs(workdir, store, ("*.out",), MIB)
+    assert (kept.output, kept.harvest.stdout_tail) == (None, "hello\n")
+    assert kept.fault is not None
+    assert kept.fault.code is Code.AGENT_ERROR
+
+
+async def test_a_store_that_comes_back_gets_the_outputs(
+    workdir: Workdir, store: SandboxStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_keeping, "UPLOAD_PAUSE_SECONDS", 0.0)
+    take_away(tmp_path / "store")
+    harvest, tries = workdir.harvest, list[tuple[str, ...]]()
+
+    def harvest_and_bring_back(patterns: tuple[str, ...]) -> Harvest:
+        if tries:
+            bring_back(tmp_path / "store")
+        tries.append(patterns)
+        return harvest(patterns)
+
+    monkeypatch.setattr(workdir, "harvest", harvest_and_bring_back)
+    kept = await keep_outputs(workdir, store, ("*.out",), MIB)
+    assert (kept.fault, len(tries)) == (None, 2)
+    assert await names_in(store, kept, tmp_path / "got") == {"a.out", *PRINTED}
