@@ -1,11 +1,11 @@
 """A site's own rule of how many jobs may come: parted from its requirements, as an ad has it in a field of its own.
 
 Terms of the requirements that look at the counts of `wms.matching.ad_limits` are the rule; the others are about jobs. A term
-that looks at both is of the rule, and takes all that jobs say for undefined. SAM-Grid's rule for the limits that the element
-states needs no text: the limits are numbers of the ad.
+that looks at both is of the rule, and takes all that jobs say for undefined. The limits that are configured hold besides: SAM-Grid's
+terms for them are added. If there are no other terms, no rule is written: the limits are numbers of the ad.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -17,18 +17,10 @@ from wms.matching.ad_limits import STATED, counts, mentions_counts
 from wms.site import ComputingElement
 
 USUAL = {
-    "CurMatches < MaxJobs": "max_jobs",
-    "JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs": "max_submitting_jobs",
+    "max_jobs": "CurMatches < MaxJobs",
+    "max_submitting_jobs": "JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs",
 }
-"""The terms of SAM-Grid's rule, and the limits that they are about."""
-
-
-def with_limits(element: ComputingElement, requirements: str) -> str:
-    """Return requirements to which the limits that are configured hold besides, where they have a rule of their own."""
-    if not mentions_counts(requirements):
-        return requirements
-    usual = (term for term, field in USUAL.items() if getattr(element, field))
-    return " && ".join(f"({each})" for each in (requirements, *usual))
+"""SAM-Grid's rule: a term for each limit."""
 
 
 def with_rule(
@@ -36,34 +28,41 @@ def with_rule(
 ) -> tuple[ComputingElement, str]:
     """Return the element with all that its site says of counts, and the requirements without it.
 
-    Limits and counts may be said by attributes, too. Raises Rejected if the requirements cannot be read.
+    Limits and counts may be said by attributes, too: these limits are the rule's to look at. Raises Rejected if the requirements
+    cannot be read.
     """
+    stated = _with_numbers_of(attributes, element)
+    if not mentions_counts(requirements):
+        return stated, requirements
+    terms = split("&&", Expression.parse(requirements, "requirements").tree)
+    own = [each for each in terms if counts(each)]
+    rule = {Expression(each).text: each for each in (*own, *_usual(element))}
+    is_usual = rule.keys() == {Expression(each).text for each in _usual(stated)}
+    about_jobs = [each for each in terms if not counts(each)]
+    return replace(stated, rule="" if is_usual else _joined(rule.values())), _joined(about_jobs)
+
+
+def _with_numbers_of(attributes: Mapping[str, Any], element: ComputingElement) -> ComputingElement:
+    """Return the element with the limits and counts that its attributes say and nothing else does."""
     said = {name.lower(): value for name, value in attributes.items()}
     known = {
         field: value
         for name, field in STATED.items()
         if not getattr(element, field) and type(value := said.get(name.lower())) is int and value > 0
     }
-    if known:
-        element = replace(element, **known)
-    if not mentions_counts(requirements):
-        return element, requirements
-    terms = split("&&", Expression.parse(requirements, "requirements").tree)
-    counting = [each for each in terms if counts(each)]
-    rest = _joined([each for each in terms if each not in counting])
-    return replace(element, rule=_unless_usual(element, counting)), rest
+    return replace(element, **known) if known else element
 
 
-def _unless_usual(element: ComputingElement, terms: Sequence[Node]) -> str:
-    """Return the rule; nothing if it is SAM-Grid's for the limits that the element states."""
-    usual = {text for text, field in _usual().items() if getattr(element, field)}
-    return "" if {Expression(each).text for each in terms} == usual else _joined(terms)
+def _usual(element: ComputingElement) -> list[Node]:
+    """Return the terms of SAM-Grid's rule for the limits that an element has."""
+    return [term for field, term in _usual_terms().items() if getattr(element, field)]
 
 
 @cache
-def _usual() -> Mapping[str, str]:
-    return {Expression.parse(term).text: field for term, field in USUAL.items()}
+def _usual_terms() -> Mapping[str, Node]:
+    return {field: Expression.parse(text).tree for field, text in USUAL.items()}
 
 
-def _joined(terms: Sequence[Node]) -> str:
-    return str(Expression(chain("&&", list(terms)))) if terms else ""
+def _joined(terms: Iterable[Node]) -> str:
+    terms = list(terms)
+    return str(Expression(chain("&&", terms))) if terms else ""

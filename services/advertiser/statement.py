@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from services.advertiser.config import SiteStatement
 from services.advertiser.provider import SeenElement
-from services.advertiser.site_rule import with_limits, with_rule
+from services.advertiser.site_rule import with_rule
 from wms.glue import ad, glue1, quantity
 from wms.glue.quantity import known
 from wms.ids import CeId
@@ -56,8 +56,7 @@ def state(seen: SeenElement, settings: SiteStatement) -> Statement:
         | _ways_in(glue, settings)
         | settings.attributes
     )
-    required = with_limits(seen.offer, settings.requirements)
-    element, requirements = with_rule(seen.offer, attributes, required)
+    element, requirements = with_rule(seen.offer, attributes, settings.requirements)
     return Statement(
         element=element,
         attributes=attributes,

@@ -62,11 +62,20 @@ def advertiser(site: str = "A") -> Principal:
     )
 
 
-def said(at: float, requirements: str = "", ce: str = "ce", lifetime: float = 900.0, **of: Any) -> Advertise:
+def said(
+    at: float,
+    requirements: str = "",
+    ce: str = "ce",
+    lifetime: float = 900.0,
+    attributes: dict[str, Any] = {},  # noqa: B006 - nobody changes it
+    **of: Any,
+) -> Advertise:
     given: dict[str, Any] = {"setup": "default", "slots": 100, "max_cpu_time": 10**6, "memory_mb": 4_000}
-    element, requirements = with_rule(ComputingElement(site="A", ce=ce, **(given | of)), {}, requirements)
+    offered = ComputingElement(site="A", ce=ce, **(given | of))
+    element, requirements = with_rule(offered, attributes, requirements)
     return Advertise(
         element=element,
+        attributes=attributes,
         advertised_at=BEGIN + timedelta(seconds=at),
         lifetime_seconds=lifetime,
         requirements=requirements,
@@ -106,9 +115,9 @@ async def test_no_match_once_the_rule_is_not_true_until_a_new_ad(the_world: Worl
 
 async def test_the_simple_rule_of_the_paper_looks_at_the_ad_alone(the_world: World) -> None:
     await the_world.submitted(20)
-    await advertise(the_world, said(0, SIMPLE, max_jobs=10, current_jobs=10))
+    await advertise(the_world, said(0, SIMPLE, attributes={"MaxJobs": 10, "CurrentJobs": 10}))
     assert await the_world.match(slots=3) == []
-    await advertise(the_world, said(300, SIMPLE, max_jobs=10, current_jobs=9))
+    await advertise(the_world, said(300, SIMPLE, attributes={"MaxJobs": 10, "CurrentJobs": 9}))
     await hear(the_world)
     assert len(await the_world.match(pilot("p-2"), slots=6)) == 6, "matches do not count in it"
 

@@ -3,8 +3,8 @@
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
-from services.advertiser.site_rule import USUAL, with_rule
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import evaluate
@@ -54,35 +54,17 @@ def test_what_is_reckoned_is_what_the_papers_rule_lets_pass(
     )
     expected = by_its_words(CURRENT, max_jobs, max_submitting, jobs, submitting)
     assert allowance(said) == expected
-    found, rest = with_rule(said, {}, CURRENT)
-    assert (found.rule, rest, allowance(found)) == ("", "", expected), "the usual rule needs no evaluation"
-    own, rest = with_rule(said, {}, f"{CURRENT} && CurMatches < 1000")
-    assert (bool(own.rule), rest, allowance(own)) == (True, "", expected), "one of the site's own does"
+    own = replace(said, rule=f"{CURRENT} && CurMatches < 1000")
+    assert allowance(own) == expected, "a rule of the site's own is evaluated"
 
 
 @pytest.mark.parametrize(("jobs", "allowed"), [(9, MOST), (10, 0), (11, 0)])
 def test_the_simple_rule_lets_all_pass_or_nothing(jobs: int, allowed: int) -> None:
-    said, rest = with_rule(element(max_jobs=10, current_jobs=jobs), {}, SIMPLE)
-    assert (allowance(said), rest) == (allowed, "")
+    assert allowance(element(max_jobs=10, current_jobs=jobs, rule=SIMPLE)) == allowed
 
 
 def test_no_limit_stated_is_none() -> None:
     assert allowance(element()) is None
-    assert with_rule(element(), {"MaxJobs": "many"}, "other.Owner == 1") == (element(), "other.Owner == 1")
-
-
-def test_the_numbers_may_be_in_the_ads_attributes() -> None:
-    attributes = {"maxjobs": 7, "CurrentJobs": 3}
-    said, _ = with_rule(element(), attributes, "CurMatches < MaxJobs")
-    assert allowance(said, attributes) == 4
-
-
-def test_terms_on_jobs_stay_and_terms_on_counts_go() -> None:
-    said, rest = with_rule(
-        element(max_jobs=4), {}, '(other.Owner != "mallory") && CurMatches < MaxJobs && other.Urgent'
-    )
-    assert allowance(said) == 4
-    assert Expression.parse(rest) == Expression.parse('other.Owner != "mallory" && other.Urgent')
 
 
 @pytest.mark.parametrize(
@@ -105,19 +87,8 @@ def test_a_rule_of_the_sites_own(rule: str, allowed: int) -> None:
 
 
 def test_a_rule_that_is_no_expression_is_refused() -> None:
-    with pytest.raises(Rejected, match="requirements"):
-        with_rule(element(), {}, "CurMatches <")
     with pytest.raises(Rejected, match="rule"):
         allowance(element(rule="CurMatches <"))
-
-
-def test_the_usual_terms_are_read_whatever_their_spelling() -> None:
-    assert len(USUAL) == 2
-    said, _ = with_rule(element(max_jobs=2), {}, "(curmatches<MAXJOBS)")
-    assert said.rule == ""
-    both = element(max_jobs=2, max_submitting_jobs=1)
-    said, _ = with_rule(both, {}, "CurMatches < MaxJobs")
-    assert (said.rule, allowance(said)) == ("CurMatches < MaxJobs", 2), "it says nothing of the other limit"
 
 
 def test_words_with_numbers() -> None:
