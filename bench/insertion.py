@@ -8,6 +8,7 @@ import random
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -36,43 +37,99 @@ IN_FLIGHT = 2
 """Lanes of the job manager's consumer."""
 
 
-async def alone(queues: int, runs: int, in_flight: int) -> Figures:
+async def measure(queues: int, runs: int, in_flight: int) -> Figures:
     """Measure with nothing waiting but what comes."""
     kinds = make_queues(Shape(queues=queues))
     async with store(connections=in_flight + 2) as at:
         about = machine(await at.version())
         await at.make_queues(kinds)
-        return {"machine": about, **await measure(at, kinds, runs, in_flight)}
+        insertion = Insertion(at, kinds, in_flight)
+        await insertion.warm()
+        for _ in range(runs):
+            await insertion.bulk()
+        for _ in range(runs):
+            await insertion.single()
+        return {"machine": about, **await insertion.figures()}
 
 
-async def measure(at: Store, kinds: Sequence[Queue], runs: int, in_flight: int = IN_FLIGHT) -> Figures:
-    """Measure single jobs in bulk, and jobs submitted one by one; the task queues are those that are there.
+class Taken(NamedTuple):
+    """What one run took."""
+
+    jobs: int
+    seconds: float
+    batches: list[float]
+    """Seconds of each."""
+    python: float
+    """Seconds of CPU."""
+    postgres: float
+
+    @property
+    def per_second(self) -> float:
+        return self.jobs / self.seconds
+
+
+class Insertion:
+    """Jobs that are submitted in bulk, or one by one; the task queues are those that are there.
 
     `in_flight` transactions at once, as the lanes of the job manager's consumer have them.
     """
-    rng = random.Random(5)
-    by_owner: dict[tuple[str, str], list[Queue]] = {}
-    for each in kinds:
-        by_owner.setdefault((each.owner, each.group), []).append(each)
-    owners = list(by_owner.values())
 
-    def sent(jobs: int) -> Sent:
-        return submit_of(rng, rng.choice(owners), jobs)
+    def __init__(self, at: Store, kinds: Sequence[Queue], in_flight: int = IN_FLIGHT) -> None:
+        self._at = at
+        self._in_flight = in_flight
+        self._rng = random.Random(5)
+        by_owner: dict[tuple[str, str], list[Queue]] = {}
+        for each in kinds:
+            by_owner.setdefault((each.owner, each.group), []).append(each)
+        self._owners = list(by_owner.values())
+        self._submissions = taking(at)
+        self._before = 0
+        self._bulk: list[Taken] = []
+        self._single: list[Taken] = []
 
-    before = await _count(at)
-    submissions = taking(at)
-    bulk, single = [], []
-    for _ in range(runs):
-        batches = [[sent(BULK)] for _ in range(BULK_JOBS // BULK)]
-        bulk.append(await _take(at, submissions, batches, in_flight))
-    for _ in range(runs):
-        batches = [[sent(1) for _ in range(BATCH)] for _ in range(SINGLE_JOBS // BATCH)]
-        single.append(await _take(at, submissions, batches, in_flight))
-    expected = runs * (BULK_JOBS // BULK * BULK + SINGLE_JOBS // BATCH * BATCH)
-    stored = await _count(at) - before
-    if stored != expected:
-        raise InvalidError(f"{expected} jobs were taken, {stored} are in the database")
-    return {**_figures(bulk, BULK_JOBS), "one_job_a_message": _figures(single, SINGLE_JOBS)}
+    async def warm(self) -> None:
+        """Take one batch, after which all that is taken counts."""
+        await self._take([[self._sent(BULK)]])
+        self._before = await _count(self._at)
+
+    async def bulk(self) -> float:
+        """Take submissions of many jobs; return the jobs a second."""
+        self._bulk.append(await self._take([[self._sent(BULK)] for _ in range(BULK_JOBS // BULK)]))
+        return self._bulk[-1].per_second
+
+    async def single(self) -> float:
+        """Take submissions of one job, many in a batch; return the jobs a second."""
+        batches = [[self._sent(1) for _ in range(BATCH)] for _ in range(SINGLE_JOBS // BATCH)]
+        self._single.append(await self._take(batches))
+        return self._single[-1].per_second
+
+    async def figures(self) -> Figures:
+        """Return what was found; InvalidError unless each job that was taken is in the database."""
+        expected = sum(each.jobs for each in (*self._bulk, *self._single))
+        stored = await _count(self._at) - self._before
+        if stored != expected:
+            raise InvalidError(f"{expected} jobs were taken, {stored} are in the database")
+        return {**_figures(self._bulk), "one_job_a_message": _figures(self._single)}
+
+    def _sent(self, jobs: int) -> Sent:
+        return submit_of(self._rng, self._rng.choice(self._owners), jobs)
+
+    async def _take(self, batches: Sequence[Sequence[Sent]]) -> Taken:
+        feed = offset.Feed("bench", uuid.uuid4().hex, TOPIC)
+        async with self._at.db.transaction() as tx:
+            places = await offset.begin(tx, feed, range(self._in_flight))
+        left, each = iter(batches), list[float]()
+        began, python, postgres = time.perf_counter(), time.process_time(), self._at.cpu_seconds()
+        async with asyncio.TaskGroup() as lanes:
+            for partition, place in places.items():
+                lanes.create_task(_follow(self._at, self._submissions, (feed, partition, place), left, each))
+        return Taken(
+            jobs=sum(len(submit.jobs) for batch in batches for _, submit in batch),
+            seconds=time.perf_counter() - began,
+            batches=each,
+            python=time.process_time() - python,
+            postgres=self._at.cpu_seconds() - postgres,
+        )
 
 
 def taking(at: Store) -> Submissions:
@@ -88,26 +145,6 @@ def submit_of(rng: random.Random, queues: Sequence[Queue], jobs: int) -> Sent:
     )
     raw = (msgspec.json.encode(describe(rng.choice(queues), rng.randint(1, 9))) for _ in range(jobs))
     return principal, Submit(command_id=CommandId(uuid.uuid4().hex), jobs=tuple(map(msgspec.Raw, raw)))
-
-
-async def _take(
-    at: Store, submissions: Submissions, batches: Sequence[Sequence[Sent]], in_flight: int
-) -> tuple[float, list[float], float, float]:
-    """Return seconds, seconds of each batch, CPU seconds of Python and of Postgres."""
-    feed = offset.Feed("bench", uuid.uuid4().hex, TOPIC)
-    async with at.db.transaction() as tx:
-        places = await offset.begin(tx, feed, range(in_flight))
-    left, each = iter(batches), list[float]()
-    began, python, postgres = time.perf_counter(), time.process_time(), at.cpu_seconds()
-    async with asyncio.TaskGroup() as lanes:
-        for partition, place in places.items():
-            lanes.create_task(_follow(at, submissions, (feed, partition, place), left, each))
-    return (
-        time.perf_counter() - began,
-        each,
-        time.process_time() - python,
-        at.cpu_seconds() - postgres,
-    )
 
 
 async def _follow(
@@ -133,18 +170,18 @@ async def _count(at: Store) -> int:
         return int(await tx.fetchval("select count(*) from job"))
 
 
-def _figures(runs: Sequence[tuple[float, list[float], float, float]], jobs: int) -> Figures:
-    times = [1e3 * seconds for _, batches, _, _ in runs for seconds in batches]
+def _figures(runs: Sequence[Taken]) -> Figures:
+    times = [1e3 * seconds for each in runs for seconds in each.batches]
     return {
-        "jobs_per_second": median([jobs / seconds for seconds, *_ in runs]),
+        "jobs_per_second": median([each.per_second for each in runs]),
         "batch_p50_ms": percentile(times, 0.5),
         "batch_p99_ms": percentile(times, 0.99),
         "cpu_us_per_job": {
-            "python": median([1e6 * python / jobs for _, _, python, _ in runs]),
-            "postgres": median([1e6 * postgres / jobs for *_, postgres in runs]),
+            "python": median([1e6 * each.python / each.jobs for each in runs]),
+            "postgres": median([1e6 * each.postgres / each.jobs for each in runs]),
         },
     }
 
 
 if __name__ == "__main__":
-    run("insertion", alone, queues=10_000, runs=3, in_flight=IN_FLIGHT)
+    run("insertion", measure, queues=10_000, runs=3, in_flight=IN_FLIGHT)

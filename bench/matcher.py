@@ -78,6 +78,11 @@ class Run(msgspec.Struct, kw_only=True):
     refused: list[int]
     """Pilots that got nothing."""
 
+    @property
+    def per_second(self) -> float:
+        """Matches a second."""
+        return len(self.matches) / self.seconds
+
 
 class Matcher:
     """A matcher in this process: its index, its handler, a relay that sends nowhere."""

@@ -1,14 +1,15 @@
 """How fast waiting jobs are matched by the matcher's own code and a durable Postgres; a peer, if named, does the same.
 
-python -m bench.matching [--waiting N] [--queues N] [--requests N] [--runs N] [--batch N] [--in-flight N] [--peer dirac] [--json]
+python -m bench.matching [--waiting N] [--queues N] [--requests N] [--rounds N] [--batch N] [--in-flight N] [--peer dirac] [--json]
 
 Measured is all that a batch of requests costs but the broker: selection, claim, lease, history, offsets, offers and events
-through the outbox. Every match is checked, by a naive evaluator and in the database; a false one fails the benchmark.
+through the outbox. Every match is checked, by a naive evaluator and in the database; a false one fails the benchmark. A peer
+and we work in turn, round after round, so that the ratio of each pair is of one time on one machine.
 """
 
-import itertools
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 import numpy as np
 
@@ -16,74 +17,118 @@ from bench import insertion
 from bench.matcher import Matcher, Run, batches
 from bench.measuring import Figures, machine, median, percentile, run
 from bench.peers import find_peer
+from bench.rounds import KINDS, Kind, Side, alternate, ratio
 from bench.store import Store, store
 from bench.validity import InvalidError, Match, check, check_best
 from bench.workload import POPULATION, Jobs, Pilot, Queue, Shape, make_jobs, make_pilots, make_queues
 from wms.db.database import Database
 
 WARM_UP = 2_000
-"""Requests before the first run: plans are made and caches filled, as in a matcher that has served for a minute."""
+"""Requests before the first round: plans are made and caches filled, as in a matcher that has served for a minute."""
 SAMPLE = 100
 """Matches of each run that are held against every queue there is."""
 
 
 async def measure(
-    waiting: int, queues: int, requests: int, runs: int, batch: int, in_flight: int, peer: str
+    waiting: int, queues: int, requests: int, rounds: int, batch: int, in_flight: int, peer: str
 ) -> Figures:
     shape = Shape(queues=queues, waiting=waiting)
-    requests = min(requests, max(1, waiting // (2 * runs)))
+    requests = min(requests, max(1, waiting // (2 * rounds)))
     kinds, jobs = make_queues(shape), make_jobs(shape)
-    pilots = make_pilots(shape, WARM_UP + runs * requests)
-    async with store(connections=in_flight + 4) as at:
+    pilots = make_pilots(shape, WARM_UP + rounds * requests)
+    async with store(connections=in_flight + 4) as at, AsyncExitStack() as started:
         about = machine(await at.version())
-        ours = await matching(at, kinds, jobs, pilots, runs=runs, batch=batch, in_flight=in_flight)
-        ours["insertion"] = await insertion.measure(at, kinds, runs=runs)
-    figures: Figures = {"machine": about, "ours": ours}
-    if peer:
-        theirs = await find_peer(peer)(kinds, jobs, pilots)
-        figures[peer] = theirs
-        figures["ratio"] = {
-            "matching": round(ours["matches_per_second"] / theirs["matches_per_second"], 1),
-            "insertion": round(ours["insertion"]["jobs_per_second"] / theirs["insertions_per_second"], 1),
+        ours = Ours(at, kinds, jobs, pilots, requests=requests, batch=batch, in_flight=in_flight)
+        await ours.load()
+        if not peer:
+            await beside([ours], rounds)
+            return {"machine": about, "ours": await ours.figures()}
+        theirs = await started.enter_async_context(find_peer(peer)(kinds, jobs, pilots))
+        rates = await beside([ours, theirs], rounds)
+        return {
+            "machine": about,
+            "ours": await ours.figures(),
+            peer: theirs.figures(),
+            "ratio": {kind: ratio(*found) for kind, found in rates.items()},
         }
-    return figures
 
 
-async def matching(
-    at: Store,
-    kinds: Sequence[Queue],
-    jobs: Jobs,
-    pilots: Sequence[Pilot],
-    *,
-    runs: int,
-    batch: int,
-    in_flight: int,
-) -> Figures:
-    """Load, warm up, measure, check."""
-    began = time.perf_counter()
-    await at.load(kinds, jobs)
-    loaded = time.perf_counter() - began
-    matcher = Matcher(at.db)
-    filled = await matcher.load()
-    done: list[tuple[Run, float]] = []
-    bounds = np.linspace(WARM_UP, len(pilots), runs + 1).astype(int).tolist()
-    for first, last in itertools.pairwise([0, *bounds]):
-        before = at.cpu_seconds()
-        served = await matcher.serve(batches(pilots, range(first, last), batch), in_flight)
-        done.append((served, at.cpu_seconds() - before))
-    await check_all(at.db, kinds, jobs, pilots, [each for each, _ in done])
-    if len(matcher.index) != len(jobs) - sum(len(each.matches) for each, _ in done):
-        raise InvalidError(f"the index holds {len(matcher.index)} jobs, and not all others were offered")
-    return {
-        **_figures(done[1:]),
-        "load_seconds": round(loaded, 1),
-        "index_seconds": round(filled, 2),
-    }
+async def beside(sides: Sequence[Side], rounds: int) -> dict[Kind, list[list[float]]]:
+    """Let them match in turn, then insert in turn; return the jobs a second of each, round by round."""
+    return {kind: await alternate(kind, sides, rounds) for kind in KINDS}
+
+
+class Ours:
+    """The matcher's and the job manager's code in this process, over a store that they share."""
+
+    def __init__(
+        self,
+        at: Store,
+        kinds: Sequence[Queue],
+        jobs: Jobs,
+        pilots: Sequence[Pilot],
+        *,
+        requests: int,
+        batch: int,
+        in_flight: int,
+    ) -> None:
+        self._at, self._kinds, self._jobs, self._pilots = at, kinds, jobs, pilots
+        self._requests, self._batch, self._in_flight = requests, batch, in_flight
+        self._matcher = Matcher(at.db)
+        self._insertion = insertion.Insertion(at, kinds)
+        self._asked = 0
+        self._done: list[tuple[Run, float]] = []
+        """Each run, the first to warm up, with the CPU seconds of Postgres."""
+        self._loading: Figures = {}
+
+    async def load(self) -> None:
+        began = time.perf_counter()
+        await self._at.load(self._kinds, self._jobs)
+        loaded = time.perf_counter() - began
+        filled = await self._matcher.load()
+        self._loading = {"load_seconds": round(loaded, 1), "index_seconds": round(filled, 2)}
+
+    async def warm(self, kind: Kind) -> None:
+        if kind == "matching":
+            await self.serve(WARM_UP)
+        else:
+            await self._insertion.warm()
+
+    async def round(self, kind: Kind) -> float:
+        """Match, or insert in bulk and then one by one; return the jobs a second, those of the bulk."""
+        if kind == "matching":
+            served, _ = await self.serve(self._requests)
+            return served.per_second
+        bulk = await self._insertion.bulk()
+        await self._insertion.single()
+        return bulk
+
+    async def serve(self, requests: int) -> tuple[Run, float]:
+        """Serve the pilots that come next; return what came of it, and the CPU seconds of Postgres."""
+        asking = range(self._asked, min(self._asked + requests, len(self._pilots)))
+        self._asked = asking.stop
+        before = self._at.cpu_seconds()
+        served = await self._matcher.serve(batches(self._pilots, asking, self._batch), self._in_flight)
+        self._done.append((served, self._at.cpu_seconds() - before))
+        return self._done[-1]
+
+    async def check(self) -> None:
+        """Raise InvalidError unless every match is right and the index has lost these jobs alone."""
+        runs = [each for each, _ in self._done]
+        await check_all(self._at.db, self._kinds, self._jobs, self._pilots, runs)
+        index = len(self._matcher.index)
+        if index != len(self._jobs) - sum(len(each.matches) for each in runs):
+            raise InvalidError(f"the index holds {index} jobs, and not all others were offered")
+
+    async def figures(self) -> Figures:
+        """Return what was found, once it is checked."""
+        await self.check()
+        return {**_figures(self._done[1:]), **self._loading, "insertion": await self._insertion.figures()}
 
 
 def _figures(runs: Sequence[tuple[Run, float]]) -> Figures:
     times = [1e3 * seconds for each, _ in runs for seconds in each.batches]
-    rates = [len(each.matches) / each.seconds for each, _ in runs]
+    rates = [each.per_second for each, _ in runs]
     return {
         "requests": sum(each.asked for each, _ in runs),
         "matches": sum(len(each.matches) for each, _ in runs),
@@ -167,7 +212,7 @@ if __name__ == "__main__":
         waiting=1_000_000,
         queues=10_000,
         requests=60_000,
-        runs=3,
+        rounds=5,
         batch=1_024,
         in_flight=2,
         peer="",

@@ -3,18 +3,29 @@
 HyperQueue, which runs programs and matches nothing, is `bench.end_to_end`'s alone.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
 
 from bench.measuring import Figures
+from bench.rounds import Side
 from bench.workload import Jobs, Pilot, Queue
 
-Peer = Callable[[Sequence[Queue], Jobs, Sequence[Pilot]], Awaitable[Figures]]
+
+class Peer(Side, Protocol):
+    """Another system that matches jobs and takes them."""
+
+    def figures(self) -> Figures:
+        """Return what it found; InvalidError unless all its matches were right."""
 
 
-def find_peer(name: str) -> Peer:
-    """Return what measures the peer of that name, which installs it where need be."""
+Start = Callable[[Sequence[Queue], Jobs, Sequence[Pilot]], AbstractAsyncContextManager[Peer]]
+
+
+def find_peer(name: str) -> Start:
+    """Return what starts the peer of that name with the jobs loaded, and installs it where need be."""
     if name == "dirac":
-        from bench.peers.dirac.peer import measure
+        from bench.peers.dirac.peer import start
 
-        return measure
+        return start
     raise SystemExit(f"no peer is called {name}; known: dirac")

@@ -1,6 +1,6 @@
-"""One client of DIRAC's TaskQueueDB. Run by DIRAC's Python, not ours: `client.py ACTION FOLDER INDEX SECONDS CLIENTS`.
+"""One of several clients of DIRAC's TaskQueueDB. Run by DIRAC's Python, not ours: `client.py FOLDER INDEX CLIENTS`.
 
-It says "ready", waits for a line, works for that long, and prints what it did as one JSON object.
+It says "ready". For each line "ACTION SECONDS" it works for so long, and prints what it did as one JSON object.
 """
 
 import itertools
@@ -21,18 +21,15 @@ MANY = {
 
 
 def main():
-    action, folder, index, seconds, clients = sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:6])
-    database = open_database(folder)
-    if action == "load":
-        print(json.dumps(load(database, folder)))
-        return
-    work = {"match": match, "insert": insert}[action]
-    work(database, folder, index, clients, 0.0)
+    folder, index, clients = Path(sys.argv[1]), *map(int, sys.argv[2:4])
+    client = Client(open_database(folder), folder, index, clients)
+    actions = {"load": client.load, "match": client.match, "insert": client.insert}
     print("ready", flush=True)
-    sys.stdin.readline()
-    before = time.process_time()
-    found = work(database, folder, index, clients, seconds)
-    print(json.dumps({**found, "cpu": time.process_time() - before}))
+    for line in sys.stdin:
+        action, seconds = line.split()
+        before = time.process_time()
+        found = actions[action](float(seconds))
+        print(json.dumps({**found, "cpu": time.process_time() - before}), flush=True)
 
 
 def open_database(folder):
@@ -47,47 +44,62 @@ def open_database(folder):
     return TaskQueueDB(parentLogger=gLogger)
 
 
-def load(_, folder):
-    """Fill the tables, which DIRAC has just made, from files."""
-    import MySQLdb
+class Client:
+    """Asks for jobs and inserts some, one after another; each time it goes on where it ended."""
 
-    access = json.loads((folder / "access.json").read_text())
-    connection = MySQLdb.connect(**access, local_infile=1)
-    cursor = connection.cursor()
-    cursor.execute("set foreign_key_checks = 0")
-    for table in ("tq_TaskQueues", *(f"tq_TQTo{name}" for name in MANY), "tq_Jobs"):
-        cursor.execute(
-            f"load data local infile '{folder / table}.csv' into table {table} fields terminated by ','"
+    def __init__(self, database, folder, index, clients):
+        pilots = json.loads((folder / "pilots.json").read_text())
+        self._database, self._folder = database, folder
+        self._requests = itertools.cycle(
+            [(n, request(pilots[n])) for n in range(index, len(pilots), clients)]
         )
-        connection.commit()
-        cursor.execute(f"analyze table {table}")
-        cursor.fetchall()
-    cursor.execute("select count(*) from tq_Jobs")
-    return {"jobs": cursor.fetchone()[0]}
+        self._queues = json.loads((folder / "queues.json").read_text())
+        self._rng = random.Random(index)
+        self._ids = itertools.count(100_000_000 + index * 1_000_000)
 
+    def load(self, _):
+        """Fill the tables, which DIRAC has just made, from files."""
+        import MySQLdb
 
-def match(database, folder, index, clients, seconds):
-    """Ask for one job after another. Without time: once, to have the connection and the caches."""
-    pilots = json.loads((folder / "pilots.json").read_text())
-    mine = range(index, len(pilots), clients)
-    requests = [request(pilots[n]) for n in mine]
-    matches, nothing, times = [], 0, []
-    end = time.perf_counter() + seconds
-    began = time.perf_counter()
-    for n, asked in zip(mine, requests, strict=True):
-        before = time.perf_counter()
-        if before >= end:
-            if not seconds:
-                database.matchAndGetTaskQueue(asked)
-            break
-        answer = database.matchAndGetJob(asked)
-        times.append(time.perf_counter() - before)
-        assert answer["OK"], answer
-        if answer["Value"]["matchFound"]:
-            matches.append((answer["Value"]["jobId"], n))
-        else:
-            nothing += 1
-    return {"seconds": time.perf_counter() - began, "times": times, "done": matches, "nothing": nothing}
+        access = json.loads((self._folder / "access.json").read_text())
+        connection = MySQLdb.connect(**access, local_infile=1)
+        cursor = connection.cursor()
+        cursor.execute("set foreign_key_checks = 0")
+        for table in ("tq_TaskQueues", *(f"tq_TQTo{name}" for name in MANY), "tq_Jobs"):
+            path = self._folder / f"{table}.csv"
+            cursor.execute(f"load data local infile '{path}' into table {table} fields terminated by ','")
+            connection.commit()
+            cursor.execute(f"analyze table {table}")
+            cursor.fetchall()
+        cursor.execute("select count(*) from tq_Jobs")
+        return {"jobs": cursor.fetchone()[0]}
+
+    def match(self, seconds):
+        matches, nothing, times = [], 0, []
+        began = time.perf_counter()
+        while (before := time.perf_counter()) < began + seconds:
+            n, asked = next(self._requests)
+            answer = self._database.matchAndGetJob(asked)
+            times.append(time.perf_counter() - before)
+            assert answer["OK"], answer
+            if answer["Value"]["matchFound"]:
+                matches.append((answer["Value"]["jobId"], n))
+            else:
+                nothing += 1
+        return {"seconds": time.perf_counter() - began, "times": times, "done": matches, "nothing": nothing}
+
+    def insert(self, seconds):
+        """Insert into queues that are there."""
+        times = []
+        began = time.perf_counter()
+        while (before := time.perf_counter()) < began + seconds:
+            queue = self._rng.choice(self._queues)
+            wanted = {"Owner": queue["owner"], "OwnerGroup": queue["group"], "CPUTime": queue["cpu_time"]}
+            wanted |= {name: list(queue[attribute]) for name, attribute in MANY.items() if queue[attribute]}
+            answer = self._database.insertJob(next(self._ids), wanted, self._rng.randint(1, 9))
+            times.append(time.perf_counter() - before)
+            assert answer["OK"], answer
+        return {"seconds": time.perf_counter() - began, "times": times, "done": [], "nothing": 0}
 
 
 def request(pilot):
@@ -103,24 +115,6 @@ def request(pilot):
     if pilot["group"]:
         asked |= {"Owner": pilot["owner"], "OwnerGroup": pilot["group"]}
     return asked
-
-
-def insert(database, folder, index, clients, seconds):
-    """Insert one job after another into queues that are there."""
-    queues = json.loads((folder / "queues.json").read_text())
-    rng = random.Random(index)
-    times = []
-    ids = itertools.count(100_000_000 + clients * 10_000_000 + index * 1_000_000)
-    began = time.perf_counter()
-    end = began + seconds
-    while (before := time.perf_counter()) < end:
-        queue = rng.choice(queues)
-        wanted = {"Owner": queue["owner"], "OwnerGroup": queue["group"], "CPUTime": queue["cpu_time"]}
-        wanted |= {name: list(queue[attribute]) for name, attribute in MANY.items() if queue[attribute]}
-        answer = database.insertJob(next(ids), wanted, rng.randint(1, 9))
-        times.append(time.perf_counter() - before)
-        assert answer["OK"], answer
-    return {"seconds": time.perf_counter() - began, "times": times, "done": [], "nothing": 0}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Loads the workload into DIRAC's tables and lets 1, 2, 4 and 8 of its clients match and insert: the best number counts."""
+"""Loads the workload into DIRAC's tables; lets 1, 2, 4 and 8 of its clients match and insert, and then the best number of them."""
 
 import asyncio
 import contextlib
@@ -9,62 +9,105 @@ import secrets
 import signal
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Sequence
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from bench.measuring import Figures, percentile, read_line
+from bench.measuring import Figures, median, percentile, read_line
 from bench.peers.dirac import install
+from bench.rounds import Kind
 from bench.validity import InvalidError, Match, check
-from bench.workload import OWNERS, SEGMENTS, SHARING, VO, Jobs, Pilot, Queue
+from bench.workload import OWNERS, POPULATION, SEGMENTS, SHARING, VO, Jobs, Pilot, Queue
 from wms.embedded.process import free_port
 from wms.embedded.server import LOOPBACK, Program
 
 CLIENTS = (1, 2, 4, 8)
-MATCH_SECONDS = 20
-INSERT_SECONDS = 8
+SEARCH_SECONDS = 5
+"""For each number of clients, to find the best one."""
+ROUND_SECONDS = 10
 LOAD_SECONDS = 600
+GRACE_SECONDS = 120
+FAILED = "dirac: a client failed"
 DATABASE = "TaskQueueDB"
+ACTIONS: dict[Kind, str] = {"matching": "match", "insertion": "insert"}
+
+Done = dict[str, Any]
+"""What one client did in one round."""
 
 
-async def measure(queues: Sequence[Queue], jobs: Jobs, pilots: Sequence[Pilot]) -> Figures:
-    """Install it where need be, load, measure, check."""
+@asynccontextmanager
+async def start(queues: Sequence[Queue], jobs: Jobs, pilots: Sequence[Pilot]) -> AsyncIterator["Dirac"]:
+    """Install it where need be, and start it with the jobs loaded."""
     await asyncio.to_thread(install.install)
+    # They ask in turn, and again from the first.
+    asking = pilots[:POPULATION]
     with tempfile.TemporaryDirectory(prefix="wms-bench-dirac-") as place:
         folder = Path(place)
-        async with _mariadb(folder):
-            await asyncio.to_thread(_write, folder, queues, jobs, pilots)
-            (loaded,) = await _clients("load", folder, 1, 0)
+        await asyncio.to_thread(_write, folder, queues, jobs, asking)
+        async with _mariadb(folder), _clients(folder) as clients:
+            (loaded,) = await _work(clients[:1], "load", LOAD_SECONDS)
             if loaded["jobs"] != len(jobs):
                 raise InvalidError(f"dirac: {loaded['jobs']} of {len(jobs)} jobs were loaded")
-            matching, matches = [], []
-            for clients in CLIENTS:
-                done = await _clients("match", folder, clients, MATCH_SECONDS)
-                matches += [Match(*each) for one in done for each in one["done"]]
-                matching.append(_figures(done))
-                # Those who come next ask anew; who got a job is gone.
-            check(queues, jobs, pilots, matches)
-            insertion = [
-                _figures(await _clients("insert", folder, clients, INSERT_SECONDS)) for clients in CLIENTS
-            ]
-    return {
-        "version": "9.1.22",
-        "matches_per_second": max(each["per_second"] for each in matching),
-        "insertions_per_second": max(each["per_second"] for each in insertion),
-        "matching": matching,
-        "insertion": insertion,
-    }
+            yield Dirac(clients, partial(check, queues, jobs, asking))
 
 
-def _figures(done: Sequence[dict[str, Any]]) -> Figures:
+class Dirac:
+    """Clients of one database. Of those that there are, as many work as together do most."""
+
+    def __init__(self, clients: Sequence[Process], judge: Callable[[Sequence[Match]], object]) -> None:
+        self._clients = clients
+        self._judge = judge
+        self._matches: list[Match] = []
+        self._best: dict[Kind, int] = {}
+        self._tried: dict[Kind, list[Figures]] = {}
+        self._rounds: dict[Kind, list[Sequence[Done]]] = {kind: [] for kind in ACTIONS}
+
+    async def warm(self, kind: Kind) -> None:
+        """Find the best number of clients, which for that have all worked."""
+        tried = [_figures(await self._do(kind, count, SEARCH_SECONDS)) for count in CLIENTS]
+        self._tried[kind] = tried
+        self._best[kind] = max(tried, key=lambda each: each["per_second"])["clients"]
+
+    async def round(self, kind: Kind) -> float:
+        done = await self._do(kind, self._best[kind], ROUND_SECONDS)
+        self._rounds[kind].append(done)
+        return _per_second(done)
+
+    def figures(self) -> Figures:
+        self._judge(self._matches)
+        return {
+            "version": "9.1.22",
+            **{kind: self._figures_of(kind) for kind in ACTIONS},
+        }
+
+    def _figures_of(self, kind: Kind) -> Figures:
+        rounds = self._rounds[kind]
+        rates = [_per_second(done) for done in rounds]
+        whole = {**_figures([each for done in rounds for each in done]), "clients": self._best[kind]}
+        return {**whole, "per_second": median(rates), "all_per_second": rates, "tried": self._tried[kind]}
+
+    async def _do(self, kind: Kind, count: int, seconds: int) -> Sequence[Done]:
+        done = await _work(self._clients[:count], ACTIONS[kind], seconds)
+        self._matches += [Match(*each) for one in done for each in one["done"]]
+        return done
+
+
+def _per_second(done: Sequence[Done]) -> float:
+    worked = sum(len(each["times"]) - int(each["nothing"]) for each in done)
+    seconds = max(float(each["seconds"]) for each in done)
+    return round(worked / seconds, 1)
+
+
+def _figures(done: Sequence[Done]) -> Figures:
     times = [1e3 * seconds for each in done for seconds in each["times"]]
-    worked = len(times) - sum(each["nothing"] for each in done)
     return {
         "clients": len(done),
-        "per_second": round(worked / max(each["seconds"] for each in done), 1),
+        "per_second": _per_second(done),
         "p50_ms": percentile(times, 0.5),
         "p99_ms": percentile(times, 0.99),
         "nothing_found": sum(each["nothing"] for each in done),
@@ -72,34 +115,36 @@ def _figures(done: Sequence[dict[str, Any]]) -> Figures:
     }
 
 
-async def _clients(action: str, folder: Path, count: int, seconds: int) -> list[dict[str, Any]]:
-    """Run so many clients at once, which begin together, and return what they did."""
-    program = [str(install.python()), str(Path(__file__).with_name("client.py")), action, str(folder)]
-    processes = [
-        await asyncio.create_subprocess_exec(
-            *program, str(n), str(seconds), str(count), env=install.environment(), limit=2**26,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )
-        for n in range(count)
-    ]  # fmt: skip
+@asynccontextmanager
+async def _clients(folder: Path) -> AsyncIterator[Sequence[Process]]:
+    """Start as many clients as will work at most; the first alone, since it makes the tables."""
+    program = [str(install.python()), str(Path(__file__).with_name("client.py")), str(folder)]
+    clients: list[Process] = []
     try:
-        async with asyncio.timeout(LOAD_SECONDS if action == "load" else 120 + seconds):
-            if action != "load":
-                await asyncio.gather(*(read_line(each, "dirac: a client failed") for each in processes))
-                for each in processes:
-                    assert each.stdin is not None
-                    each.stdin.write(b"go\n")
-            return [
-                json.loads(line)
-                for line in await asyncio.gather(
-                    *(read_line(each, "dirac: a client failed") for each in processes)
-                )
-            ]
+        for n in range(max(CLIENTS)):
+            client = await asyncio.create_subprocess_exec(
+                *program, str(n), str(max(CLIENTS)), env=install.environment(), limit=2**26,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            )  # fmt: skip
+            clients.append(client)
+            async with asyncio.timeout(GRACE_SECONDS):
+                await read_line(client, FAILED)
+        yield clients
     finally:
-        for each in processes:
+        for client in clients:
             with contextlib.suppress(ProcessLookupError):
-                each.kill()
-            await each.wait()
+                client.kill()
+            await client.wait()
+
+
+async def _work(clients: Sequence[Process], action: str, seconds: int) -> Sequence[Done]:
+    """Let these clients work, beginning together, and return what each did."""
+    for client in clients:
+        assert client.stdin is not None
+        client.stdin.write(f"{action} {seconds}\n".encode())
+    async with asyncio.timeout(seconds + GRACE_SECONDS):
+        lines = await asyncio.gather(*(read_line(client, FAILED) for client in clients))
+    return [json.loads(line) for line in lines]
 
 
 # --- MariaDB --------------------------------------------------------------------------------------
