@@ -1,7 +1,7 @@
 """Every way a queue is drawn - proposals, heavy classes, one by one - against the law itself, by chi-square with fixed seeds.
 
 The draws go to the queue alone, so that each case has tens of thousands; that whole picks follow is for
-test_taskqueue_draw. The chances are the law's own integrals, and the weights the literal reference's.
+test_draw_law. The chances are the law's own integrals, and the weights the literal reference's.
 """
 
 import random

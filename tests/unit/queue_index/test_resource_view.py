@@ -1,0 +1,100 @@
+"""What one kind of resource sees of a pool: few queues or many, as they are now, and drawn by the law."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tests.unit.matching.reference import goodness
+from tests.unit.matching.strategies import asks, of_v, offers
+from wms.matching.draw_law import Chance, Law
+from wms.matching.shares import GroupShare
+from wms.queue_index.draw_pool import DrawPool, Pools
+from wms.queue_index.resource_view import ResourceView
+from wms.queue_index.weights import Weights
+
+SHARP = 1e-4
+
+
+class Scene:
+    """So many queues of groups of their own; the last share is three times the others'."""
+
+    def __init__(self, queues: int, law: Law = "proportional") -> None:
+        shares = {f"g{n}": GroupShare(job_share=3000.0 if n == queues - 1 else 1000.0) for n in range(queues)}
+        self.weights = Weights(of_v(shares))
+        self.pools = Pools(self.weights, law)
+        self.queues = queues
+        for slot in range(queues):
+            self.weights.append(asks(owner_group=f"g{slot}"))
+            self.pools.append(asks(owner_group=f"g{slot}"))
+            self.weights.note(slot, 1, 1.0)
+        self.chance = Chance(np.random.default_rng(1))
+        self.view = ResourceView(self.pool)
+
+    @property
+    def pool(self) -> DrawPool:
+        (pool,) = self.pools.market(offers()).pools
+        return pool
+
+    def bits(self, *slots: int) -> bytes:
+        mask = np.zeros(self.queues, dtype=bool)
+        mask[list(slots)] = True
+        return np.packbits(mask, bitorder="little").tobytes()
+
+    def drawn(self, draws: int, fit: bytes) -> Counter[int]:
+        self.weights.refresh()
+        return Counter(self.view.first(fit, self.chance) for _ in range(draws))
+
+
+@pytest.mark.parametrize("queues", [5, 60], ids=["few", "many"])
+def test_queues_are_drawn_by_their_weights(queues: int) -> None:
+    scene = Scene(queues)
+    counts = scene.drawn(4_000, scene.bits(*range(queues)))
+    chances = [1 / (queues + 2)] * (queues - 1) + [3 / (queues + 2)]
+    assert goodness([counts[slot] for slot in range(queues)], chances) > SHARP
+
+
+@pytest.mark.parametrize("law", ["dirac", "proportional"])
+@pytest.mark.parametrize("queues", [5, 60], ids=["few", "many"])
+def test_what_empties_or_gets_jobs_again_is_seen_at_the_next_draw(queues: int, law: Law) -> None:
+    scene = Scene(queues, law)
+    fit = scene.bits(*range(queues))
+    assert len(scene.drawn(1_000, fit)) == queues
+    for slot in range(2, queues):
+        scene.weights.note(slot, 0, 0.0)
+    assert set(scene.drawn(100, fit)) == {0, 1}
+    scene.weights.note(7 % queues, 1, 1.0)
+    assert set(scene.drawn(200, fit)) == {0, 1, 7 % queues}
+
+
+def test_other_queues_that_fit_are_seen_at_once() -> None:
+    scene = Scene(30)
+    assert set(scene.drawn(50, scene.bits(1, 2))) == {1, 2}
+    assert set(scene.drawn(50, scene.bits(2, 3))) == {2, 3}
+    assert set(scene.drawn(2, scene.bits())) == {-1}
+
+
+def test_a_view_of_one_level_draws_from_that_alone() -> None:
+    scene = Scene(30)
+    view = ResourceView(scene.pool, scene.bits(3, 4))
+    assert view.among(scene.bits(4, 5)) == scene.bits(4)
+
+
+@pytest.mark.parametrize("law", ["dirac", "proportional"])
+def test_a_rival_that_comes_before_all_others_is_first(law: Law) -> None:
+    scene = Scene(30, law)
+    scene.weights.refresh()
+    fit = scene.bits(*range(5))
+    assert scene.view.first_after(fit, scene.chance, 0.0, (0.0, 29), None) == 29
+    assert scene.view.first_after(fit, scene.chance, 0.0, (1e9, 29), None) in range(5)
+    heavy = np.ones(scene.weights.class_weights.length, dtype=bool)
+    assert scene.view.first_after(fit, scene.chance, 0.0, (1e9, 29), heavy) == 29, "the others are all heavy"
+
+
+def test_the_longer_the_pools_proposals_miss_the_longer_they_are_not_asked_for() -> None:
+    view = Scene(3).view
+    surveys = []
+    for _ in range(8):
+        view.miss()
+        surveys.append(view.surveys)
+    assert surveys == [0, 2, 6, 14, 30, 62, 62, 62]
