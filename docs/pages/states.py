@@ -9,15 +9,15 @@ from wms.job.state import AT_A_PILOT, ENDED, FIRST, TRANSITIONS, Event, State, s
 
 CAUSES = {
     Event.RECEIVE: "the job manager, when it takes a submission",
-    Event.CHECK: "no service yet: for checks that take time, such as looking up input data",
-    Event.SCOUT: "no service yet: for trial jobs that go before the others",
-    Event.STAGE: "no service yet: for input data brought from tape",
+    Event.CHECK: "no service yet",
+    Event.SCOUT: "no service yet",
+    Event.STAGE: "no service yet",
     Event.ENQUEUE: "the job manager: at submission, and after every reschedule",
     Event.MATCH: "the matcher, when it claims the job for a pilot's request",
     Event.START: "the job manager, told by the job agent that the payload runs",
-    Event.STALL: "no service yet: today a lease that runs out reschedules at once",
+    Event.STALL: "no service yet",
     Event.RESUME: "no service yet",
-    Event.COMPLETE: "no service yet: for outputs that are delivered after the payload's end",
+    Event.COMPLETE: "no service yet",
     Event.DELIVER: "no service yet",
     Event.FINISH: "the job manager, told by the job agent that the payload ended well",
     Event.FAIL: "the job manager: the payload failed, or too many attempts were lost",
@@ -27,6 +27,19 @@ CAUSES = {
     Event.RELEASE: "the job manager, on a user's order, or once what it was to start after has ended",
     Event.REMOVE: "the job manager, on a user's order",
 }
+
+RESERVED = {
+    State.SUBMITTING: "a submission in several steps, as by a gateway that takes input files first",
+    State.CHECKING: "checks that take time: a broker chooses the site, or input data is looked up",
+    State.SCOUTING: "DIRAC's trial jobs, which go before the others of their kind",
+    State.STAGING: "input files are brought to the site, or from tape to disk",
+    State.STALLED: "DIRAC's jobs whose pilot is silent; here their lease runs out, and they are rescheduled",
+    State.COMPLETING: "outputs are delivered after the payload's end, while the pilot has the job",
+    State.COMPLETED: "the outputs are delivered, and their registration is not confirmed",
+}
+"""States that no service brings a job to yet, and what each is for: they are DIRAC's, and part of every message's schema."""
+UNUSED = {Event.CHECK, Event.SCOUT, Event.STAGE, Event.STALL, Event.RESUME, Event.COMPLETE, Event.DELIVER}
+"""The events that only lead to or from such states."""
 
 TAKEN_BACK = {Code.LEASE_EXPIRED, Code.PILOT_STOPPED}
 """Why the job manager takes a job back from a pilot; `LOST_CODES` are why a pilot gives one back."""
@@ -45,7 +58,7 @@ and each of them may be removed. While it is {at_a_pilot}, a pilot has it, or is
 
 def page() -> str:
     """Return the page."""
-    return "\n".join([_lead(), *_diagram(), *_moves(), *_events(), *_reasons()]) + "\n"
+    return "\n".join([_lead(), *_diagram(), *_moves(), *_events(), *_reserved(), *_reasons()]) + "\n"
 
 
 def _lead() -> str:
@@ -91,6 +104,23 @@ def _events() -> list[str]:
         before = ["(birth)"] if event is Event.RECEIVE else []
         lines.append(row(event, ", ".join([*before, *sources(event)]), CAUSES[event]))
     return [*lines, ""]
+
+
+def _reserved() -> list[str]:
+    lines = [
+        "## Reserved",
+        "",
+        f"No service brings a job to these states yet, nor causes {_words(UNUSED)}.",
+        "They stay in the table, since users of DIRAC know them and staging, brokers and gateways need most of them.",
+        "",
+        *head("State", "For"),
+    ]
+    return [*lines, *(row(state, purpose) for state, purpose in RESERVED.items()), ""]
+
+
+def _words(events: set[Event]) -> str:
+    *others, last = [f"`{event}`" for event in Event if event in events]
+    return f"{', '.join(others)} or {last}"
 
 
 def _reasons() -> list[str]:
