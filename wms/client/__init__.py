@@ -9,8 +9,8 @@
         async for job in client.jobs(select(state=["Failed"])):
             print(job.job_id, (await client.why(job.job_id)).summary)
 
-`wms.client.sync.Client` is the same for programs that do not await. What cannot be raises `Rejected`, which says what to
-do instead; what is not there just now raises `Unavailable`, and the same call may be made again.
+`wms.client.sync.Client` is the same for programs that do not await. A call that the system refuses raises `Rejected`, which
+says what to do instead. A call that nobody answers raises `Unavailable`; make the same call again.
 """
 
 from wms.client.client import Client

@@ -35,8 +35,8 @@ Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "resched
 class Client(QueryClient):
     """A user's connection to the system; any number of calls may be under way at once.
 
-    `timeout` bounds each call, in seconds. Calls that change something carry an id: made again with the same id after a
-    timeout, they take effect once.
+    `timeout` bounds each call, in seconds. A call that changes something carries an id. After a timeout, make it again with
+    the same id: it takes effect once.
     """
 
     # --- submitting ------------------------------------------------------------------------------------------------
@@ -51,10 +51,10 @@ class Client(QueryClient):
     ) -> Submission:
         """Submit jobs; when this returns they are taken and durable.
 
-        Many descriptions go in several messages, each of which is taken whole or not at all. With the same `id` and the
-        same descriptions nothing is submitted twice, so that a call that failed can be made again. `strict`: nothing is
-        submitted if some job could run nowhere as things stand; without it the answer's `foreseen` tells. `hold`: the jobs are Held until they
-        are released.
+        Many descriptions go in several messages, each of which is taken whole or not at all. The same `id` with the same
+        descriptions submits nothing twice, so a call that failed can be made again. With `strict` nothing is submitted if
+        a job could run nowhere now; without it, `foreseen` of the answer names such jobs. With `hold` the jobs are Held
+        until they are released.
 
         InvalidDescription (a Rejected): every problem of every description; nothing was sent. Rejected: refused by the
         system; the message says how much of a large submission was taken. Unavailable: no answer; retry with the same id.
@@ -93,9 +93,9 @@ class Client(QueryClient):
     async def hold(
         self, selector: Selector, reason: str = "", *, running: bool = False, id: str | None = None
     ) -> replies.Controlled:
-        """Keep the selected waiting jobs from being given to pilots until they are released.
+        """Hold the selected waiting jobs: no pilot gets them until they are released.
 
-        With `running` those too that a pilot has: they are stopped, and begin anew once they are released.
+        `running` holds running jobs, too: they are stopped, and begin anew after their release.
         """
         return await self.order("stop_and_hold" if running else "hold", selector, reason, id=id)
 
@@ -113,9 +113,9 @@ class Client(QueryClient):
         changes: Mapping[str, object] | None = None,
         id: str | None = None,
     ) -> replies.Controlled:
-        """Run the selected jobs again from the beginning; those that run are stopped first.
+        """Run the selected jobs again from the beginning; running ones are stopped first.
 
-        With `changes` as in `edit` they ask for something else from now on; then none of them may be with a pilot.
+        `changes` are those of `edit`, made before the jobs run again. With `changes` no selected job may be with a pilot.
         """
         return await self.order("reschedule", selector, reason, changes=changes, id=id)
 
@@ -127,10 +127,10 @@ class Client(QueryClient):
         *,
         id: str | None = None,
     ) -> replies.Controlled:
-        """Change what the selected jobs ask for, which wait or are held.
+        """Change the requirements of the selected jobs, which wait or are held.
 
         `changes` are fields of a description with new values: `{"memory_mb": 4096, "sites": ()}`. Attributes and archives of
-        `input_sandbox` are added to those that are there; an empty value clears a field. What a job does cannot be changed.
+        `input_sandbox` are added to the present ones; an empty value clears a field. The program of a job cannot be changed.
 
         InvalidDescription (a Rejected): every problem of the changes; nothing was sent.
         """
@@ -151,7 +151,7 @@ class Client(QueryClient):
         changes: Mapping[str, object] | None = None,
         id: str | None = None,
     ) -> replies.Controlled:
-        """Do this to the selected jobs; those for whose state it is illegal are left as they are, and named."""
+        """Carry out an action on the selected jobs. The answer names the jobs whose state forbids it; these stay as they are."""
         if selector == Selector():
             raise Rejected("NOTHING_SELECTED", f"no job is named to {action}", "name jobs, or say everything")
         order_id = new_id() if id is None else id
@@ -179,7 +179,7 @@ class Client(QueryClient):
         background: bool | None = None,
         private_pilots: bool | None = None,
     ) -> str:
-        """Set what a group is entitled to, until it is reset; return what holds now, in words."""
+        """Set the share of a group, until it is reset; return the share that holds now, in words."""
         return await self._rule(
             ordered.SetShare(
                 command_id=CommandId(new_id()),
@@ -194,7 +194,7 @@ class Client(QueryClient):
         )
 
     async def reset_share(self, vo: str, group: str) -> str:
-        """Let what the file says of a group's share hold again; return it, in words."""
+        """Drop the share that was set for a group, so that the configured one holds again; return that, in words."""
         return await self._rule(
             ordered.ResetShare(
                 command_id=CommandId(new_id()), vo=vo, owner_group=group, client=self._exchange.client
@@ -210,7 +210,10 @@ class Client(QueryClient):
         group_wide: bool = False,
         within_seconds: float = 3_600.0,
     ) -> str:
-        """Order private pilots, which take your jobs alone, or your group's if it shares them; return the order in words."""
+        """Order private pilots; return the order in words.
+
+        They take your jobs alone; with `group_wide` those of your group, which must share its jobs.
+        """
         return await self._rule(
             ordered.StartPilots(
                 command_id=CommandId(new_id()),
@@ -224,7 +227,7 @@ class Client(QueryClient):
         )
 
     async def stop_pilots(self, *orders: int) -> str:
-        """Withdraw orders for private pilots, with none named all of yours; return which, in words."""
+        """Withdraw orders for private pilots, or all of yours if none is named; return the withdrawn orders in words."""
         client = self._exchange.client
         return await self._rule(
             ordered.StopPilots(command_id=CommandId(new_id()), orders=orders, client=client)
@@ -237,7 +240,7 @@ class Client(QueryClient):
         return await self._rule(ordered.SetLimit(command_id=CommandId(new_id()), limit=said, client=client))
 
     async def drop_limit(self, kind: Kind, key: LimitKey, *, reset: bool = False) -> str:
-        """Lift a limit, or let the file's word of it hold again; return what was done, in words."""
+        """Lift a limit; with `reset` drop what was set, so that the configured limit holds again. Return the change in words."""
         client = self._exchange.client
         return await self._rule(
             ordered.DropLimit(
@@ -252,7 +255,10 @@ class Client(QueryClient):
         ce: str = "",
         reason: str = "",
     ) -> replies.Ruled:
-        """Order this of a site, or of one element; the answer says what holds now, of a test which canaries are out."""
+        """Carry out an action on a site, or on one of its elements.
+
+        The answer says what holds now; after `test` it names the canaries that were sent.
+        """
         rule = ordered.RuleSite(
             command_id=CommandId(new_id()),
             action=action,
@@ -278,18 +284,18 @@ class Client(QueryClient):
     ) -> Counts:
         """Wait until all selected jobs have ended, and return how many are in each state.
 
-        `progress` is told the counts at each look. A broker that is away for a while is waited for too. Unavailable: some
-        had not ended within `timeout` seconds (None: wait for ever).
+        `progress` gets the counts at each look. The call also waits while the broker is away. Unavailable: some jobs had
+        not ended within `timeout` seconds (None: no bound).
         """
         return await counts_at_end(self, selector, progress, timeout)
 
     async def watch(
         self, jobs: Selector | Submission, *, timeout: float | None = None
     ) -> AsyncGenerator[replies.JobLine, None]:
-        """Go through the jobs as they are now, then through each change of a state, until all have ended.
+        """Yield the jobs as they are now, then each job whose state changes, until all have ended.
 
-        Where the broker lets this client read `wms.job.events`, changes are told as they happen; elsewhere the client looks
-        every 0.2 to 2 s. A job that moves twice between two looks is told once, as it is then. Unavailable: some had not
+        If the broker lets this client read `wms.job.events`, changes come as they happen; else the client looks every 0.2
+        to 2 s. A job that moves twice between two looks comes once, in its latest state. Unavailable: some jobs had not
         ended within `timeout` seconds.
         """
         selector = await pinned(self, _selector(jobs))
@@ -300,13 +306,13 @@ class Client(QueryClient):
                 yield job
 
     def events(self, selector: Selector | None = None) -> JobEvents:
-        """Return what tells, inside its `async with`, that jobs of these ids (None or no ids: any jobs) moved."""
+        """Return a reader of events, to be entered, that signals when jobs with these ids move. None or no ids: any jobs."""
         return JobEvents(self._exchange, selector.ids if selector else ())
 
     async def as_completed(
         self, jobs: Selector | Submission, *, timeout: float | None = None
     ) -> AsyncGenerator[replies.JobLine, None]:
-        """Go through the jobs as they end, each once, those that have ended already first."""
+        """Yield each job once when it has ended; those that have ended before come first."""
         told = set[int]()
         async with aclosing(self.watch(jobs, timeout=timeout)) as changes:
             async for job in changes:
@@ -322,7 +328,7 @@ class Client(QueryClient):
         id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[replies.JobLine, None]:
-        """Submit a job for each value of the parameters, and go through the ended jobs in the order of the values."""
+        """Submit a job for each value of the parameters, and yield the ended jobs in the order of the values."""
         lists = {**description.parameters, **{name: tuple(values) for name, values in parameters.items()}}
         taken = await self.submit(msgspec.structs.replace(description, parameters=lists), id=id)
         ended = dict[int, replies.JobLine]()
@@ -342,9 +348,9 @@ class Client(QueryClient):
     async def outputs(
         self, jobs: Selector | Submission, dest: Path, *, overwrite: bool = False
     ) -> dict[int, Fetched | Rejected]:
-        """Put the output sandbox of each job into a directory of `dest` that is named by its id, several at a time.
+        """Fetch the output sandbox of each job into `dest`/ID, several at a time.
 
-        Return, by job id, what was fetched, or why nothing was.
+        Return, by job id, the fetched output or the reason why there is none.
         """
         gate = asyncio.Semaphore(FETCHES_AT_ONCE)
 
@@ -361,7 +367,7 @@ class Client(QueryClient):
     async def output(self, job_id: int, dest: Path, *, overwrite: bool = False) -> Fetched:
         """Put the job's output sandbox into the directory `dest`, all of it or nothing.
 
-        Rejected: the job has none, or `dest` is there and `overwrite` was not said.
+        Rejected: the job has no output sandbox, or `dest` exists and `overwrite` is false.
         """
         digest = output_of(await self.show(job_id))
         return await fetch(self._store(), job_id, digest, dest, overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""The user's token as the user's own tool sees it: whose it is and how long it lasts; only services verify it."""
+"""The user's token as a client sees it: its owner and when it expires. Only services verify it."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ REMEDY = "ask for a new one; on a machine of your own `wms token create` makes o
 
 
 class UserCredential(msgspec.Struct, frozen=True):
-    """A token and what it says of itself."""
+    """A token with its claims, which are not verified here."""
 
     token: str
     owner: str
@@ -26,7 +26,7 @@ class UserCredential(msgspec.Struct, frozen=True):
     claims: dict[str, Any]
 
     def check(self, now: float) -> None:
-        """Raise Rejected when it has expired: nothing need be sent then."""
+        """Raise Rejected if the token has expired, so that nothing is sent with it."""
         if now >= self.expires_at:
             ended = datetime.fromtimestamp(self.expires_at, UTC)
             raise Rejected("TOKEN_EXPIRED", f"your token expired at {ended:%Y-%m-%d %H:%M:%S} UTC", REMEDY)
@@ -39,7 +39,10 @@ class TokenFile:
         self.path = path
 
     def read(self, now: float) -> UserCredential:
-        """Return the token that is in the file now. Rejected: no file, one that others may use, no token in it, or an expired one."""
+        """Return the token that is in the file now.
+
+        Rejected: there is no file, others may read it, it holds no token, or the token has expired.
+        """
         try:
             with self.path.open("rb") as file:
                 mode = os.fstat(file.fileno()).st_mode
@@ -58,7 +61,7 @@ class TokenFile:
 
 
 def decode(text: bytes, source: str) -> UserCredential:
-    """Return what a token (a JWT) says of itself, unverified, or raise Rejected."""
+    """Return the claims of a token (a JWT), unverified; Rejected if the text is none."""
     try:
         _, payload, _ = text.split(b".")
         claims = msgspec.json.decode(

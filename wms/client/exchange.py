@@ -1,8 +1,8 @@
-"""Asking and being answered over a bus that may lose everything: one inbox for all of a client's requests.
+"""Requests and their answers over a bus that may lose both, with one inbox for all requests of a client.
 
-A request is sent again under the same id until its answer comes or time is up; whoever handles it takes it once. The
-connection is watched: a broker that is gone or has become another cluster is connected to afresh, and what still waits is
-sent there.
+A request is sent again under the same id until its answer comes or its time is over; a service takes each id once. The
+connection is watched. If the broker is gone or has become another cluster, the client connects anew and sends there all
+requests that wait for an answer.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ A = TypeVar("A", bound=msgspec.Struct)
 
 POLL_SECONDS = 0.5
 LOOK_SECONDS = 2.0
-"""How often the broker is asked who it is while an answer is waited for."""
+"""Between checks, while an answer is waited for, that the broker is of the same cluster."""
 RECONNECT_SECONDS = 0.3
 PAUSES = (5.0, 10.0, 15.0)
 """Between sending and sending again; the last one repeats."""
 CONNECT_SECONDS = 15.0
 IN_FLIGHT = 16
-"""Requests of one call that wait for their answers: while some are worked on, others are there to go on with."""
+"""Requests of one call that may wait for answers at a time, so that a service always has the next one."""
 
 _TOPICS = [topic for topic in SHARED if topic.name in (commands.TOPIC, queries.TOPIC)]
 
 
 class BrokerConnection:
-    """One connection to one cluster, until it is found broken."""
+    """A connection to one cluster, until it breaks."""
 
     def __init__(self, kafka: Kafka, inbox: Inbox[Reply]) -> None:
         self.kafka = kafka
@@ -49,7 +49,7 @@ class BrokerConnection:
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def break_off(self) -> None:
-        """Say that it is of no use any more."""
+        """Mark the connection as broken."""
         if not self.broken.done():
             self.broken.set_result(None)
 
@@ -60,17 +60,17 @@ class BrokerConnection:
             try:
                 await close()
             except asyncio.CancelledError:
-                # aiokafka lets out the cancellation of a task of its own; ours is to go on.
+                # aiokafka raises the cancellation of a task of its own. This task goes on unless it was cancelled itself.
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise
 
 
 class Exchange:
-    """Sends requests with the user's token and brings their answers."""
+    """Sends requests with the user's token and returns their answers."""
 
     def __init__(self, settings: BrokerSettings, tokens: TokenFile) -> None:
         self.client = uuid.uuid4().hex
-        """Which of the user's tools this is: the key of its answers."""
+        """The id of this client, which is the key of its answers."""
         self._settings = settings
         self._tokens = tokens
         self._codec: Codec[Reply] = Codec(Reply, rules=False)
@@ -82,7 +82,7 @@ class Exchange:
         self._closing = False
 
     async def open(self, timeout: float) -> None:
-        """Connect; Rejected for a bad token, Unavailable when there is no broker in time."""
+        """Connect. Rejected: the token is bad. Unavailable: no broker answers in time."""
         owner = self._tokens.read(clock.timestamp()).owner
         self._keeper = asyncio.create_task(self._keep(owner), name="exchange")
         try:
@@ -92,10 +92,10 @@ class Exchange:
             raise
 
     async def close(self) -> None:
-        """Disconnect; what still waits is given up."""
+        """Disconnect and give up the requests that wait for an answer."""
         self._closing = True
         while self._keeper is not None and not self._keeper.done():
-            # Again, since Python 3.11's wait_for forgets a cancellation that comes together with its result.
+            # In a loop, since wait_for of Python 3.11 loses a cancellation that arrives together with its result.
             self._keeper.cancel()
             await asyncio.wait([self._keeper], timeout=0.2)
         for future in self._waiting.values():
@@ -113,9 +113,9 @@ class Exchange:
     ) -> A:
         """Send a request until it is answered, and return the answer.
 
-        `in_order`: it is handled after what the user sent before, and not beside it.
-        Rejected: it was refused, with the refusal's reason. Unavailable: there was no answer within `timeout` seconds; what
-        was asked for may have been done, and asking again with the same id does it no second time.
+        With `in_order` it is handled after all that the user sent before. Rejected: it was refused, for the given reason.
+        Unavailable: no answer came within `timeout` seconds. The request may have been carried out; sent again with the same
+        id, it takes effect once.
         """
         credential = self._tokens.read(clock.timestamp())
         payload = encode(request)
@@ -142,7 +142,7 @@ class Exchange:
         *,
         in_order: bool = True,
     ) -> list[A | Rejected | Unavailable]:
-        """Ask several at once; return each one's answer or what became of it, in their order."""
+        """Send several requests at once; return the answer or the error of each, in their order."""
         gate = asyncio.Semaphore(IN_FLIGHT)
 
         async def one(request_id: str, request: msgspec.Struct) -> A | Rejected | Unavailable:
@@ -155,7 +155,7 @@ class Exchange:
         return await asyncio.gather(*(one(*each) for each in requests))
 
     async def end_of(self, topic: Topic) -> Reader:
-        """Return a reader of what is sent to a topic from now on; Unavailable where the broker does not let it be read."""
+        """Return a reader of a topic from its end on. Unavailable: the broker does not let this client read it."""
         line = await self._ready(time.monotonic() + CONNECT_SECONDS)
         reader = await line.kafka.reader(topic.name)
         try:
@@ -197,7 +197,7 @@ class Exchange:
         return self._line
 
     async def _keep(self, owner: str) -> None:
-        """Hold a connection for as long as the client lives."""
+        """Keep up a connection for as long as the client lives."""
         try:
             while not self._closing:
                 try:

@@ -5,9 +5,9 @@
     with Executor() as executor:
         print(list(executor.map(pow, [2, 3], [10, 10])))
 
-A call is a job: it is worth it from some seconds on. Functions and arguments are pickled: by `cloudpickle` where that is
-installed, else by the standard library, which needs functions of modules that are at the site or sent along by `files`. What
-a job returns is unpickled here, so use sites that you would let run programs on this machine.
+Each call is a job, so calls should take some seconds at least. Functions and arguments are pickled by `cloudpickle` if it is
+installed, else by the standard library. The latter needs functions of modules that are at the site or go along by `files`. The
+result of a job is unpickled on this machine, so use only sites that you trust to run programs on it.
 """
 
 import asyncio
@@ -44,20 +44,20 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CALLS_LIMIT = 20_000
-"""Calls that have not ended."""
+"""The most calls that may be unfinished."""
 CALL_BYTES = 32 * 1024 * 1024
 BATCH = 500
-"""Calls that are submitted together."""
+"""The most calls that are submitted together."""
 GATHER_SECONDS = 0.02
 LOOK_SECONDS = (0.5, 10.0)
-"""Between looks at jobs that are out, without and with events."""
+"""Between looks at unfinished jobs: while events cannot be read, and while they can."""
 RANGES = 1_000
 _PYTHON = JobDescription(executable="python3")
 Call = tuple[concurrent.futures.Future[Any], bytes]
 
 
 class Executor(concurrent.futures.Executor):
-    """Runs functions as jobs. `description` says which Python runs them and what each needs; `files` go along with each."""
+    """Runs functions as jobs. `description` names the Python and the requirements of a call; `files` go along with each."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Executor(concurrent.futures.Executor):
     def submit(
         self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> concurrent.futures.Future[T]:
-        """Run the function as a job; Rejected, here and at once, where it cannot be sent."""
+        """Run the function as a job. Rejected, at once: it cannot be pickled, or too many calls are unfinished."""
         raw = pickled(function, args, kwargs)
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
         with self._lock:
@@ -107,7 +107,7 @@ class Executor(concurrent.futures.Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its class
-        """Take no more calls; with `wait` return when all have ended, with `cancel_futures` kill those that have not."""
+        """Take no more calls. With `wait` return when all have ended; with `cancel_futures` kill the unfinished ones."""
         with self._lock:
             self._closing = True
             futures = [future for future, _ in self._new] + list(self._out.values()) if cancel_futures else []
@@ -241,16 +241,16 @@ class Executor(concurrent.futures.Executor):
 
 
 class _Local(pickle.Pickler):
-    """Refuses what can be written here and not be found at the site."""
+    """A pickler that refuses objects of modules that the site does not have."""
 
     def persistent_id(self, value: Any) -> None:
-        """Look at each object that is written."""
+        """Check an object before it is pickled."""
         if isinstance(value, type | types.FunctionType) and value.__module__ == "__main__":
             raise pickle.PicklingError(f"{value.__qualname__} is defined in the program itself (__main__)")
 
 
 def pickled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-    """Return a call as bytes; Rejected where it cannot be sent to a site."""
+    """Return a pickled call. Rejected: it cannot be pickled, or a site could not unpickle it."""
     call = (function, args, kwargs)
     try:
         raw = _dumped(call)
@@ -282,7 +282,7 @@ def _dumped(call: object) -> bytes:
 
 
 async def _patiently(call: Callable[[], Awaitable[T]]) -> T:
-    """Make a call until it is answered."""
+    """Repeat a call while the system does not answer, and return its result."""
     while True:
         try:
             return await call()

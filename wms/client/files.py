@@ -1,4 +1,4 @@
-"""Between a user's files and sandboxes: what goes in under which name, and where what came out is put."""
+"""A user's files and sandboxes: the names of input files in a sandbox, and the directories of fetched outputs."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ MEMBERS_LIMIT = 10_000
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of one job, on this machine now."""
+    """The fetched output of one job."""
 
     job_id: int
     directory: str
@@ -27,10 +27,10 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def members(paths: Iterable[str | Path]) -> dict[str, Path]:
-    """Return what to pack for these files and directories, by its name in the sandbox.
+    """Return the files to pack for these files and directories, by their names in the sandbox.
 
-    A relative path keeps its name, so that a command line that works here works in the job; any other goes in under its
-    last part. Rejected: no such file, two for one name, too many.
+    A relative path keeps its name, so that a command line that works here works in the job. Any other path gets its last
+    part as its name. Rejected: a file is missing, two have the same name, or there are too many.
     """
     found: dict[str, Path] = {}
     for given in paths:
@@ -84,9 +84,9 @@ def output_of(job: JobDetail) -> str:
 
 
 async def fetch(store: SandboxStore, job_id: int, digest: str, dest: Path, *, overwrite: bool) -> Fetched:
-    """Put a sandbox's files into the directory `dest`, all of them or none.
+    """Put the files of a sandbox into the directory `dest`, all of them or none.
 
-    Of a directory that is there already, `overwrite` replaces the files of the same names and leaves all others.
+    If `dest` exists, `overwrite` replaces its files of the same names and keeps all others.
     """
     with _aside(dest, overwrite=overwrite) as whole:
         size = await download(store, digest, whole)

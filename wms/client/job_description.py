@@ -1,4 +1,4 @@
-"""What one job is, as a description of its own: of a job of a sweep with its own values in it."""
+"""The description of a single job; for a job of a sweep, with the values of that job."""
 
 import msgspec
 

@@ -1,7 +1,7 @@
-"""Events as a signal: when the system tells that jobs moved, whoever waits for these jobs looks again at once.
+"""Events of jobs as a signal: when jobs move, a client that waits for them looks again at once.
 
-The events are only the signal; what a job's state is, is always asked. So a lost or late event costs time and no truth,
-and a client whose broker does not let it read the topic looks at intervals instead.
+Events are only the signal; the client always asks for the states. So a lost or late event costs time, and never shows a
+wrong state. A client that may not read the topic looks at intervals instead.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 class JobEvents:
-    """Reads the topic of events beside its owner's work, from `async with` on, and tells when jobs of its ranges moved."""
+    """Reads the topic of events while it is entered, and signals when jobs of its ranges move."""
 
     def __init__(self, exchange: Exchange, ranges: Ranges) -> None:
         self._exchange = exchange
@@ -32,7 +32,7 @@ class JobEvents:
         self._moved = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.readable = False
-        """Whether events come; until then its owner must look by itself."""
+        """Whether the topic can be read; until then the client must look at intervals."""
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._read(), name="job events")
@@ -46,7 +46,7 @@ class JobEvents:
             await asyncio.wait([self._task])
 
     async def moved(self, within: float) -> bool:
-        """Wait until jobs moved since the last call, at most so many seconds; tell whether they did."""
+        """Wait, at most `within` seconds, until a job has moved since the last call; return whether one did."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self._moved.wait()
@@ -55,7 +55,7 @@ class JobEvents:
         return moved
 
     def look_again(self) -> None:
-        """Let `moved` return at once."""
+        """Make `moved` return at once."""
         self._moved.set()
 
     async def _read(self) -> None:
@@ -69,7 +69,7 @@ class JobEvents:
         reader = await self._exchange.end_of(find(TOPIC))
         try:
             self.readable = True
-            # What moved before the reader stood at the end was told to nobody.
+            # Events from before the reader reached the end of the topic were not read.
             self._moved.set()
             while True:
                 for record in await reader.poll(POLL_SECONDS, RECORDS):
@@ -86,7 +86,7 @@ class JobEvents:
 
 
 def concerns(fact: Fact, ranges: Ranges) -> bool:
-    """Tell whether the fact is a move of a job in these ranges; no ranges mean any job."""
+    """Return whether a fact is a move of a job in these ranges; no ranges: of any job."""
     if isinstance(fact, WaitReason | ElementState):
         return False
     if isinstance(fact, JobsMoved):

@@ -25,7 +25,7 @@ UPLOADS_AT_ONCE = 4
 Members: TypeAlias = dict[str, Path]
 """Files to pack, by their names in the archive."""
 Progress: TypeAlias = Callable[[int, int], None]
-"""Is told how many archives of how many are in the store."""
+"""Called with the number of archives in the store and the number of all archives."""
 
 
 def is_own(path: str, description: JobDescription) -> bool:
@@ -44,7 +44,7 @@ def paths_of_jobs(paths: Sequence[str], description: JobDescription) -> list[tup
 
 
 def archives(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], Members]:
-    """Return what to pack for each distinct tuple of paths.
+    """Return the files to pack for each distinct tuple of paths.
 
     Rejected: a file is missing, or the archives are too many or too large together; nothing is uploaded then.
     """

@@ -1,4 +1,4 @@
-"""Long lists of parameters: cut into chunks of a thousand jobs, which travel before the description that they are for."""
+"""Long lists of parameters, cut into chunks of a thousand jobs that are sent before their description."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from wms.jobdesc.description import JobDescription
 from wms.messages.commands import AddChunks
 
 INLINE_BYTES = 400_000
-"""A description of more bytes than this goes without its lists; they go before it."""
+"""The most bytes of a description with its lists; the lists of a longer one are sent before it."""
 APART_BYTES = 800_000
 
 Chunk = dict[str, msgspec.Raw]
@@ -21,7 +21,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def apart(description: JobDescription, prefix: str, client: str) -> Iterator[AddChunks]:
-    """Yield the messages that bring the lists of a description, as many chunks as go into each."""
+    """Yield the messages that carry the lists of a description, each with as many chunks as fit."""
     chunks = _cut(description)
     start = size = 0
     for n, chunk in enumerate(chunks):
@@ -53,5 +53,5 @@ def _message(chunks: Sequence[Chunk], start: int, end: int, prefix: str, client:
 
 
 def _size(chunk: Chunk) -> int:
-    """Return the bytes of a chunk as JSON, and of what separates it from the next."""
+    """Return the bytes of a chunk as JSON, with its separator."""
     return sum(len(name) + len(bytes(values)) + len('"":,') for name, values in chunk.items()) + len("{},")

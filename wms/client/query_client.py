@@ -1,4 +1,4 @@
-"""A client that only asks: about jobs, sites, queues and pilots, and what holds of shares and limits."""
+"""A client that only asks: about jobs, sites, queues, pilots, shares and limits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -43,7 +43,7 @@ PAGES_LIMIT = 1_000
 FETCHES_AT_ONCE = 8
 DESCRIPTIONS_LIMIT = 1_000
 SWEEPS_PAGE = 50
-"""Counting the jobs of many large sweeps takes its time."""
+"""Sweeps in a page; small, since counting the jobs of large sweeps takes long."""
 
 
 class QueryClient:
@@ -65,7 +65,7 @@ class QueryClient:
     ) -> AsyncIterator[Self]:
         """Connect to the system of these settings, or of a data directory, or of the usual place.
 
-        A broker that does not answer is waited for, `patience` seconds long, since it may just be starting again.
+        The call waits `patience` seconds for a broker that does not answer, since it may be starting again.
 
         Rejected: no system is set up there, or the token is missing or has expired. Unavailable: no broker answers.
         """
@@ -79,7 +79,7 @@ class QueryClient:
             await exchange.close()
 
     def credential(self) -> UserCredential:
-        """Return the token in use and what it says; Rejected when it has expired."""
+        """Return the token in use with its claims; Rejected if it has expired."""
         return TokenFile(Path(self.settings.auth.token_file)).read(clock.timestamp())
 
     # --- jobs ---------------------------------------------------------------------------------------------------------
@@ -87,9 +87,9 @@ class QueryClient:
     async def jobs(
         self, selector: Selector, *, newest: bool = False, limit: int | None = None, alone: bool = False
     ) -> AsyncIterator[replies.JobLine]:
-        """Go through the selected jobs by ascending id (`newest`: descending), at most `limit` of them.
+        """Yield the selected jobs by ascending id (`newest`: descending), at most `limit` of them.
 
-        They are fetched page by page, so that any number of jobs can be gone through. `alone`: only those of no sweep.
+        They are fetched page by page, so their number has no bound. `alone`: only jobs that belong to no sweep.
         """
         after: int | None = None
         left = limit
@@ -113,7 +113,7 @@ class QueryClient:
         group: str | None = None,
         since: datetime | None = None,
     ) -> AsyncIterator[replies.SweepLine]:
-        """Go through the sweeps that have a job in one of the states, likewise, each with its jobs by state."""
+        """Yield the sweeps that have a job in one of the states, as `jobs` does, each with its number of jobs by state."""
         after: int | None = None
         left = limit
         while left is None or left > 0:
@@ -146,7 +146,7 @@ class QueryClient:
         return (await self._ask(query, replies.JobCounts)).counts
 
     async def reasons(self, selector: Selector) -> dict[str, Counts]:
-        """Return for which reasons the selected jobs are in their states: by state and reason, how many."""
+        """Return how many of the selected jobs are in each state for each reason."""
         query = asked.CountJobs(
             query_id=new_id(), client=self._exchange.client, selector=normalised(selector), by_reason=True
         )
@@ -158,9 +158,9 @@ class QueryClient:
         return await self._ask(query, replies.JobDetail)
 
     async def descriptions(self, selector: Selector) -> list[JobDescription]:
-        """Return what the selected jobs are, each as the description of one job: what submits another like it.
+        """Return a description for each selected job, which submits another job like it.
 
-        Rejected: there are none, or more than a thousand.
+        Rejected: no job is selected, or more than a thousand are.
         """
         found = [job.job_id async for job in self.jobs(selector, limit=DESCRIPTIONS_LIMIT + 1)]
         if not found:
@@ -211,37 +211,37 @@ class QueryClient:
         return tuple(each for page in pages for each in page.sites)
 
     async def site(self, site: str, ce: str = "") -> replies.SiteDetail:
-        """Return a site, or one element of it: how it is, how it came so, its canaries, what the planner decides of it."""
+        """Return a site, or one of its elements: its state, its history, its canaries, and the planner's decision on it."""
         query = asked.ShowSite(query_id=new_id(), client=self._exchange.client, site=site, ce=ce)
         return await self._ask(query, replies.SiteDetail)
 
     async def plans(self) -> tuple[replies.PlanLine, ...]:
-        """Return what the planner of pilots last decided of each computing element, and why."""
+        """Return the planner's last decision on each computing element, with its reasons."""
         pages = await self._pages(asked.ListPlans, replies.Plans)
         return tuple(each for page in pages for each in page.plans)
 
     async def pilots(self, *, ended: bool = False) -> tuple[replies.PilotLine, ...]:
-        """Return the pilots, the living first; with `ended` the others too."""
+        """Return the living pilots; with `ended` also those that have ended, behind them."""
         pages = await self._pages(partial(asked.ListPilots, ended=ended), replies.Pilots)
         return tuple(each for page in pages for each in page.pilots)
 
     async def pilot(self, pilot_id: str) -> replies.PilotDetail:
-        """Return a pilot whole, with what it printed if that was fetched. Raises Rejected for one that is not, or not yours to see."""
+        """Return all about a pilot, with its output if that was fetched. Rejected: there is none, or you may not see it."""
         query = asked.ShowPilot(query_id=new_id(), client=self._exchange.client, pilot_id=pilot_id)
         return await self._ask(query, replies.PilotDetail)
 
     async def pilot_orders(self) -> tuple[replies.PilotOrderLine, ...]:
-        """Return your orders for private pilots, the newest first; of administrators also others'."""
+        """Return your orders for private pilots, the newest first; administrators get the orders of others, too."""
         pages = await self._pages(asked.ListPilotOrders, replies.PilotOrders)
         return tuple(each for page in pages for each in page.orders)
 
     async def shares(self) -> tuple[replies.ShareLine, ...]:
-        """Return what the groups of your VO are entitled to, of all VOs if you administer them, and how they stand."""
+        """Return the shares and the use of the groups of your VO, or of all VOs if you administer them."""
         pages = await self._pages(asked.ListShares, replies.Shares)
         return tuple(each for page in pages for each in page.shares)
 
     async def limits(self) -> replies.LimitList:
-        """Return which limits hold, and how far what they count is."""
+        """Return the limits that hold, and how much of each is used."""
         first, *others = await self._pages(asked.ListLimits, replies.LimitList)
         limits = (*first.limits, *(each for page in others for each in page.limits))
         counts = (*first.counts, *(each for page in others for each in page.counts))

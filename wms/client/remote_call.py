@@ -1,4 +1,4 @@
-"""What runs at the site for `wms.client.executor`: loads a call, makes it, and writes what it returned or raised.
+"""The program of a job of `wms.client.executor`: loads a call, makes it, and writes its result or its error.
 
 It goes along as a file and imports nothing of wms, so that any Python can run it.
 """
@@ -30,7 +30,7 @@ def outcome() -> "tuple[bool, object, str]":
 
 
 def packed(returned: bool, value: object, trace: str) -> bytes:  # noqa: FBT001
-    """Return the outcome as bytes; of what cannot be sent, why."""
+    """Return the pickled outcome; if it cannot be pickled, a pickled error that says why."""
     try:
         raw = pickle.dumps((returned, value, trace))
         if not returned:

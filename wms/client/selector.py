@@ -1,4 +1,4 @@
-"""Which jobs are meant, in the words of people: `7`, `100-200`, `1,5,9-12`, and the names of states."""
+"""Selectors of jobs from what people write: `7`, `100-200`, `1,5,9-12`, and the names of states."""
 
 import difflib
 import re
@@ -37,7 +37,7 @@ def select(
     since: datetime | None = None,
     everything: bool = False,
 ) -> Selector:
-    """Return the selector of jobs for which every named part holds; Rejected where a part cannot be understood.
+    """Return a selector of the jobs for which every given part holds; Rejected if a part cannot be understood.
 
     `jobs` are ids, ranges and lists of them: `select("1-100,205")`, `select([7, "9-12"])`. `state` is a state's name in
     any case, or `ended` or `live` for all such; `name` a pattern with `*` and `?`; `group` a job group; `submission` the
@@ -58,7 +58,7 @@ def select(
 
 
 def ranges(words: Iterable[str]) -> Ranges:
-    """Return the ranges of ids that the words say, in order, those that touch or overlap made one."""
+    """Return the ranges of ids that the words name, in order; ranges that touch or overlap are joined."""
     found = [_range(part) for word in words for part in _parts(word)]
     merged = joined(found)
     if len(merged) > RANGES_LIMIT:
@@ -71,7 +71,7 @@ def ranges(words: Iterable[str]) -> Ranges:
 
 
 def states(names: Iterable[str]) -> tuple[State, ...]:
-    """Return the states that the names mean, in any case, lists with commas among them."""
+    """Return the states that the names mean. A name may be in any case, or a list with commas."""
     chosen: set[State] = set()
     for name in (part.strip() for word in names for part in word.split(",") if part.strip()):
         chosen |= _states(name)
@@ -79,7 +79,7 @@ def states(names: Iterable[str]) -> tuple[State, ...]:
 
 
 def normalised(selector: Selector) -> Selector:
-    """Return the selector with its ranges of ids in order, those that touch or overlap made one."""
+    """Return the selector with its ranges of ids in order; ranges that touch or overlap are joined."""
     return msgspec.structs.replace(selector, ids=joined(selector.ids))
 
 

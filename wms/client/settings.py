@@ -1,4 +1,4 @@
-"""Where a system is: `client.toml` in its data directory, as `wms up` writes it."""
+"""The settings of a client: `client.toml` in the data directory of a system, as `wms up` writes it."""
 
 import os
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ from wms.runtime.config import Section, read
 FILE = "client.toml"
 VARIABLE = "WMS_DATA"
 TOKEN_VARIABLE = "WMS_TOKEN"  # noqa: S105 - a name
-"""Names a file with the token to use."""
+"""The environment variable that names the file of the token."""
 TOKEN_FILE = "user.token"  # noqa: S105 - a name
 PLACE = Path(".local/share/wms")
-"""Below the home directory: where a system is unless told otherwise."""
+"""The default data directory, below the home directory."""
 
 
 class TokenSettings(Section, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class TokenSettings(Section, frozen=True, kw_only=True):
 
     token_file: str
     jwks: str = ""
-    """The public keys of the issuers, beside which a local issuer has its private ones; the client needs none."""
+    """The file of the issuers' public keys; a local issuer has its private keys beside it. The client needs none."""
 
 
 class StoreSettings(Section, frozen=True, kw_only=True):
@@ -41,13 +41,13 @@ class StoreSettings(Section, frozen=True, kw_only=True):
 
 
 class OperatorSettings(Section, frozen=True, kw_only=True):
-    """The database itself: for operators, who look at services and dead letters; a user's tools do without."""
+    """The address of the database, for operators alone, who look at services and dead letters."""
 
     url: str
 
 
 class ClientSettings(Section, frozen=True, kw_only=True):
-    """What a client is told."""
+    """The settings of a client."""
 
     auth: TokenSettings
     kafka: BrokerSettings = BrokerSettings()
@@ -69,10 +69,10 @@ def read_settings(
     *,
     token: Path | None = None,
 ) -> ClientSettings:
-    """Return the settings of the system in a data directory, or raise Rejected, saying how to get one.
+    """Return the settings of the system in a data directory. Rejected: there is none; the remedy says how to get one.
 
-    Variables such as `WMS_KAFKA__BOOTSTRAP` go before the file; the token's file is `token`, else the one that `WMS_TOKEN` names,
-    else as the file says, from its own directory.
+    Variables such as `WMS_KAFKA__BOOTSTRAP` override the file. The file of the token is `token`, else the one that
+    `WMS_TOKEN` names, else the one in the settings, relative to their directory.
     """
     place = data_directory(directory, environment)
     path = place / FILE
@@ -90,7 +90,7 @@ def read_settings(
 
 
 def write_client_directory(place: Path, settings: ClientSettings, token: str) -> None:
-    """Make what another user needs to reach the system: its address and a token, and no secret of an operator's.
+    """Write what another user needs to reach the system: its address and a token, but no secret of an operator.
 
     Raises Rejected for a directory that is an operator's own.
     """

@@ -1,4 +1,4 @@
-"""How descriptions become messages: few enough and small enough for one, each with an id of its own made from the user's."""
+"""Messages of a submission: as few as can carry the descriptions, each with an id made from the user's id."""
 
 import uuid
 from collections.abc import Iterable, Sequence
@@ -24,22 +24,22 @@ _encoder = msgspec.json.Encoder()
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """Jobs that are taken and durable."""
+    """Submitted jobs, which are durable."""
 
     id: str
-    """The same id with the same descriptions submits nothing twice."""
+    """The id of the submission: the same descriptions under it are submitted once."""
     ids: tuple[tuple[int, int], ...]
     """Ranges of job ids, both ends included, in the order of the descriptions."""
     repeated: bool = False
-    """All of it had been taken before; nothing new was submitted."""
+    """True if all of it had been submitted before, and nothing new was."""
     warnings: tuple[str, ...] = ()
-    """What you ought to know of the jobs, in words."""
+    """Warnings about the jobs, in words."""
     foreseen: tuple[Foreseen, ...] = ()
-    """What keeps some of them from running anywhere, as things stand."""
+    """For jobs that could run nowhere now, what keeps them from it."""
 
     @property
     def count(self) -> int:
-        """How many jobs these are."""
+        """The number of jobs."""
         return sum(high - low + 1 for low, high in self.ids)
 
     def job_ids(self) -> Iterable[int]:
@@ -47,7 +47,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
         return (job_id for low, high in self.ids for job_id in range(low, high + 1))
 
     def selector(self) -> Selector:
-        """Return what selects exactly these jobs."""
+        """Return a selector of exactly these jobs."""
         return Selector(ids=joined(self.ids))
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ _kinds = Kinds()
 
 
 def _checked(descriptions: Sequence[JobDescription]) -> list[bytes]:
-    """Return the descriptions as JSON; InvalidDescription with every problem of every one, each with its place."""
+    """Return the descriptions as JSON. InvalidDescription names every problem of each description, with its place."""
     if not descriptions:
         raise Rejected("NO_JOBS", "there is nothing to submit", "give at least one description")
     many = len(descriptions) > 1
@@ -81,11 +81,11 @@ def _encoded(description: JobDescription) -> bytes:
     try:
         return _encoder.encode(description)
     except (TypeError, ValueError, OverflowError):
-        return b""  # what cannot be encoded breaks a rule, which can tell where
+        return b""  # a value that cannot be encoded breaks a rule; validation names its place
 
 
 def _problems(description: JobDescription, raw: bytes, place: str) -> Sequence[Problem]:
-    """Judge what travels: a list that stands for a tuple is none any more."""
+    """Return the problems of a description in the form in which it is sent, where each list has become a tuple."""
     try:
         told = description if description.parameters else _decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -102,13 +102,13 @@ def new_id() -> str:
 
 
 def check_id(command_id: str) -> None:
-    """Raise Rejected for an id that no command can carry."""
+    """Raise Rejected for an id that is empty, too long for a command, or not printable."""
     if not 0 < len(command_id) <= ID_LIMIT or not command_id.isprintable():
         raise Rejected("BAD_ID", f"an id must be 1 to {ID_LIMIT} printable characters", "choose another")
 
 
 class Messages(msgspec.Struct, frozen=True):
-    """What submits descriptions: long lists of parameters first, a part a message, and then what names them."""
+    """The messages of a submission: first those with long lists of parameters, then those with the descriptions."""
 
     values: list[AddChunks]
     submits: list[Submit]
@@ -122,7 +122,7 @@ def messages(
     strict: bool = False,
     hold: bool = False,
 ) -> Messages:
-    """Return the messages that submit the descriptions, in their order: the same ones for the same arguments."""
+    """Return the messages that submit the descriptions, in their order. The same arguments give the same messages."""
     check_id(command_id)
     values: list[AddChunks] = []
     parts: list[_Part] = []
@@ -150,14 +150,14 @@ def messages(
 def _divided(
     description: JobDescription, whole: bytes, prefix: str, client: str
 ) -> tuple[bytes, list[AddChunks]]:
-    """Return a description as it travels, and the messages that bring its lists if these are too long to travel in it."""
+    """Return a description as it is sent, and the messages with its lists if these are too long to be sent in it."""
     if not description.parameters or len(whole) <= long_lists.INLINE_BYTES:
         return whole, []
     return _encoder.encode(without_lists(description)), list(long_lists.apart(description, prefix, client))
 
 
 class _Part:
-    """What goes into one Submit."""
+    """The content of one Submit."""
 
     def __init__(self) -> None:
         self.jobs: list[msgspec.Raw] = []
@@ -165,12 +165,12 @@ class _Part:
         self._size = self._count = 0
 
     def has_room(self, size: int, count: int) -> bool:
-        """Tell whether a description of so many bytes that makes so many jobs still goes in."""
+        """Return whether a description of so many bytes and jobs still fits."""
         fits = self._size + size < BYTES_LIMIT and self._count + count <= ARRAY_LIMIT
         return fits and len(self.jobs) < SUBMIT_LIMIT
 
     def add(self, raw: bytes, count: int, lists: list[CommandId]) -> None:
-        """Put a description in, and where its lists are."""
+        """Add a description and the ids of the messages with its lists."""
         if lists:
             self.lists.append(LongLists(len(self.jobs), tuple(lists)))
         self.jobs.append(msgspec.Raw(raw))
@@ -179,7 +179,7 @@ class _Part:
 
 
 def rehearsals(parts: Iterable[Submit]) -> list[Submit]:
-    """Return the messages that ask whether these would be taken."""
+    """Return messages that ask whether these parts would be taken, and submit nothing."""
     return [
         msgspec.structs.replace(part, command_id=CommandId(f"{part.command_id}/rehearsal"), rehearsal=True)
         for part in parts

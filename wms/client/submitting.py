@@ -20,12 +20,12 @@ async def submit(
     strict: bool,
     hold: bool,
 ) -> Submission:
-    """Submit jobs. Raises what refuses a part, with how much of the submission was taken."""
+    """Submit jobs. The error of a refused part also says how much of the submission was taken."""
     whole = messages(jobs, submission_id, exchange.client, strict=strict, hold=hold)
     await _keep_values(exchange, timeout, whole.values, submission_id)
     parts = whole.submits
     if strict and len(parts) > 1:
-        # Each is taken or refused by itself: that none is refused is to be known before one is taken.
+        # Each part is taken or refused by itself, so ask about all of them before the first is taken.
         for answer in await _ask_parts(exchange, timeout, rehearsals(parts)):
             if isinstance(answer, WmsError):
                 raise answer
@@ -64,7 +64,7 @@ async def _ask_parts(
 def _partly(
     fault: WmsError, submission_id: str, taken: Sequence[replies.Submitted], parts: int
 ) -> Rejected | Unavailable:
-    """Return the fault with what became of the rest of the submission."""
+    """Return the fault, with how much of the submission was taken."""
     ids = joined(each for answer in taken for each in answer.ids)
     count = sum(high - low + 1 for low, high in ids)
     so_far = f"; {len(taken)} of {parts} parts were taken, {count:,} jobs" if parts > 1 else ""

@@ -1,4 +1,4 @@
-"""The synchronous door: the same client for programs that do not await.
+"""The same client for programs that do not await.
 
     from wms.client.sync import Client, JobDescription, select
 
@@ -6,7 +6,7 @@
         submitted = client.submit(JobDescription(executable="hostname"))
         print(client.wait(submitted.selector()))
 
-The calls run on an event loop in a thread of the client's own, so it works inside other people's loops and notebooks too.
+The calls run on an event loop in a thread of the client's own, so it works inside another event loop or a notebook, too.
 """
 
 import asyncio
@@ -104,13 +104,13 @@ class Client:
     ) -> None:
         assert self._context is not None
         try:
-            # The block's error is the block's: only the connection is closed here.
+            # An error of the block is raised by the block itself; here the connection is closed.
             self._run(self._context.__aexit__(None, None, None))
         finally:
             self._end()
 
     def credential(self) -> UserCredential:
-        """Return the token in use and what it says; Rejected when it has expired."""
+        """Return the token in use with its claims; Rejected if it has expired."""
         return self._client.credential()
 
     submit = _blocking(AsyncClient.submit)
@@ -183,6 +183,6 @@ async def _next(items: AsyncIterator[T]) -> T | None:
 
 
 async def _closed(items: AsyncIterator[Any]) -> None:
-    """End an iteration that its caller left, with whatever it has open."""
+    """Close an iteration that its caller left early, and what it holds open."""
     if isinstance(items, AsyncGenerator):
         await items.aclose()

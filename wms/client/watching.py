@@ -1,4 +1,4 @@
-"""Watching jobs: their states as they change, until all have ended."""
+"""Watches jobs: yields each change of a state until all have ended."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -16,21 +16,21 @@ from wms.messages.commands import Selector
 from wms.messages.replies import JobLine
 
 PAUSES = (0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
-"""Between looks while events cannot be read; the last one repeats."""
+"""Pauses between looks while events cannot be read; the last one repeats."""
 COUNT_SECONDS = (0.2, 2.0)
-"""Between looks at the counts: the first pause, and the longest."""
+"""Pauses between looks at the counts: the first, and the longest."""
 QUIET_SECONDS = 10.0
-"""Without an event, jobs are looked at all the same."""
+"""The longest pause between looks while events can be read."""
 LEAST_PAUSE = 0.05
 OVERLAP = timedelta(seconds=5)
 LONG_OVERLAP = timedelta(seconds=120)
-"""Of transactions that took long, the times of their changes are older than the look that does not see them."""
+"""A change of a long transaction becomes visible after a look, but has a time before it."""
 
 
 class JobWatch:
-    """Goes through the states of the selected jobs: first as they are, then each change, until all have ended.
+    """Yields the selected jobs as they are, then each job whose state changes, until all have ended.
 
-    A job that moves twice between two looks is told once, as it is then. `timeout` in seconds; None waits for ever.
+    A job that moves twice between two looks comes once, in its latest state. `timeout` is in seconds; None: no bound.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class JobWatch:
         self._newest: datetime | None = None
 
     async def changes(self) -> AsyncGenerator[JobLine, None]:
-        """Yield a job whenever its state is another; Unavailable: some had not ended in time."""
+        """Yield each job whose state has changed. Unavailable: some jobs had not ended in time."""
         loop = asyncio.get_running_loop()
         deadline = None if self._timeout is None else loop.time() + self._timeout
         since, looks = None, 0
@@ -83,7 +83,7 @@ class JobWatch:
 
 
 async def pinned(client: QueryClient, selector: Selector) -> Selector:
-    """Return a selector of the ids that are selected now, where what it names may change while the jobs are watched."""
+    """Return a selector of the ids selected now if a selector names a state, a site or a time, which may change."""
     if not (selector.states or selector.site or selector.changed_since):
         return selector
     ids = joined([(job.job_id, job.job_id) async for job in client.jobs(selector)])
@@ -102,7 +102,7 @@ async def counts_at_end(
     progress: Callable[[Counts], None] | None,
     timeout: float | None,
 ) -> Counts:
-    """Look at the counts of the selected jobs until all have ended. Raises Unavailable if the time is over first."""
+    """Return the counts of the selected jobs once all have ended. Unavailable: some had not within `timeout` seconds."""
     loop = asyncio.get_running_loop()
     deadline = None if timeout is None else loop.time() + timeout
     pause = COUNT_SECONDS[0]
