@@ -1,4 +1,4 @@
-"""The phases of a run, and how long each took."""
+"""The phases of a run and their durations."""
 
 import time
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Phases:
-    """What a run did one after another, and the seconds that each took."""
+    """Durations of the phases of a run, in seconds."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

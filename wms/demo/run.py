@@ -22,10 +22,10 @@ from wms.replay.figures import StartDelays, matches_per_second, waits
 from wms.runtime import clock
 
 PATIENCE_SECONDS = 600.0
-"""For all the jobs of one step."""
+"""The longest time that all jobs of one step may take."""
 LOOK_SECONDS = 0.25
 LOOKS_A_FAULT = 8
-"""How many looks at the counts there are for one at the jobs themselves."""
+"""After so many looks at the counts comes one at the jobs themselves."""
 
 
 class StepProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ async def run(data_dir: Path, postgres_url: str, tell: Tell, phases: Phases) -> 
     began_at = clock.now()
     work = workload.units()
     given_up = threading.Event()
-    # Beside the jobs, in a thread: a core would be idle otherwise.
+    # In a thread while the jobs run, since this process would be idle otherwise.
     computing = asyncio.create_task(asyncio.to_thread(workload.compute, work, given_up.is_set))
     try:
         with tempfile.TemporaryDirectory(prefix="wms-outputs-") as outputs:

@@ -1,4 +1,4 @@
-"""The demonstration's payload, a program that needs nothing but Python: counts tokens, or adds such counts up.
+"""The program of the demonstration's jobs, which needs only Python: counts tokens, or adds up such counts.
 
 token_count.py count NAME DIRECTORY    counts the sources below DIRECTORY into counts.json
 token_count.py merge DIRECTORY         adds up all *.json below DIRECTORY into merged.json
@@ -27,13 +27,13 @@ def count(name: str, sources: Iterable[Path]) -> Counts:
         with path.open("rb") as file:
             for each in tokenize.tokenize(file.readline):
                 tokens[token.tok_name[each.type]] += 1
-        # The last token ends the file: it stands on the line after the last.
+        # The last token is the end of the file, which is on the line after the last.
         lines += each.start[0] - 1
     return {"name": name, "files": files, "lines": lines, "tokens": dict(sorted(tokens.items()))}
 
 
 def merge(counts: Iterable[Counts]) -> Counts:
-    """Return the sum of counts, and of which it is one."""
+    """Return the sum of counts, with the names of what was counted."""
     tokens: Counter[str] = Counter()
     files = lines = 0
     names = []
@@ -46,7 +46,7 @@ def merge(counts: Iterable[Counts]) -> Counts:
 
 
 def main(arguments: list[str]) -> None:
-    """Do one of the two."""
+    """Count or merge, as the arguments say."""
     match arguments:
         case ["count", name, directory]:
             result, target = count(name, sorted(Path(directory).rglob("*.py"))), COUNTS

@@ -1,6 +1,6 @@
-"""The demonstration's workload: the tokens of Python's own standard library, counted by a job a package and merged by one.
+"""The demonstration's workload: one job a package counts the tokens of Python's standard library, and one job adds them up.
 
-The sources are on every machine that can run this, and the right answer is found by counting them here.
+Every machine that can run this has the sources, and the right result comes from counting them in this process.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ _OMITTED = frozenset({"test", "tests", "idle_test", "__pycache__"})
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """What one job counts: a package without its subpackages, a part of a large one, or a module."""
+    """The files that one job counts: a package without its subpackages, a part of a large one, or a module."""
 
     name: str
     files: tuple[tuple[str, Path], ...]
-    """Names below the library's directory, and where they are."""
+    """Names relative to the library's directory, with their paths."""
     size: int
     """Bytes."""
 
 
 def units(root: Path | None = None, least: int = LEAST_UNITS) -> list[Unit]:
-    """Return the standard library in at least so many units; the largest are split where there are fewer packages."""
+    """Return the standard library in at least so many units; if it has fewer packages, the largest are split."""
     library = root or Path(sysconfig.get_path("stdlib"))
     found = [_unit(path.stem, library, [path]) for path in sorted(library.glob("*.py"))]
     for top in sorted(library.iterdir()):
@@ -103,7 +103,7 @@ async def submit(client: Client, work: Sequence[Unit]) -> Submission:
 
 
 async def submit_merge(client: Client, outputs: dict[int, Path]) -> Submission:
-    """Submit the job that adds up what the others made."""
+    """Submit the job that adds up the counts of the others."""
     ref = await _upload(
         client, {f"counts/{job_id}.json": place / COUNTS for job_id, place in outputs.items()}
     )
@@ -118,7 +118,7 @@ async def _upload(client: Client, members: dict[str, Path | bytes]) -> SandboxRe
 def _job(name: str, arguments: tuple[str, ...], output: str, sandbox: SandboxRef) -> JobDescription:
     return JobDescription(
         name=name,
-        # The Python whose library it is: another may tokenize otherwise. Without site packages it starts faster.
+        # The same Python, since another may tokenize differently. It starts faster without site packages.
         executable=sys.executable,
         arguments=("-I", "-S", PROGRAM.name, *arguments),
         cpu_time=300,
@@ -130,7 +130,7 @@ def _job(name: str, arguments: tuple[str, ...], output: str, sandbox: SandboxRef
 async def fetch(
     client: Client, job_ids: Sequence[int], place: Path, tell: Callable[[], None]
 ) -> dict[int, Path]:
-    """Fetch the outputs of the jobs, each into a directory below `place`; return which is where."""
+    """Fetch the outputs of the jobs into directories below `place`; return the directory of each. `tell` is called after each."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(job_id: int) -> tuple[int, Path]:
@@ -143,20 +143,20 @@ async def fetch(
 
 
 def read_merged(place: Path) -> Counts:
-    """Return what the merge wrote."""
+    """Return the result of the merging job."""
     merged: Counts = json.loads((place / MERGED).read_text("utf-8"))
     return merged
 
 
 def compute(work: Sequence[Unit], given_up: Callable[[], bool] = lambda: False) -> Counts:
-    """Count everything here, in this process: what the merge must have come to. Asks before each unit whether to go on."""
+    """Return the right result, counted in this process. Before each unit `given_up` says whether to stop."""
     return token_count.merge(
         token_count.count(unit.name, [path for _, path in unit.files]) for unit in work if not given_up()
     )
 
 
 def differences(found: Counts, right: Counts) -> list[str]:
-    """Return a line for each part of a result that is not what it should be."""
+    """Return a line for each part of a result that is wrong."""
     return [
         f"{part}: {str(found.get(part))[:200]} instead of {str(right[part])[:200]}"
         for part in right

@@ -9,7 +9,7 @@ from wms.db.timeline import JobTimes
 
 
 class StartDelays(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds from submission to the payload's begin, of the jobs that began."""
+    """Seconds from the submission of a job to its start, over the jobs that started."""
 
     median: float
     p95: float
@@ -22,7 +22,7 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def waits(jobs: Iterable[JobTimes]) -> StartDelays | None:
-    """Return what the jobs waited, None when none began."""
+    """Return the start delays of jobs; None if no job started."""
     found = sorted(job.wait_seconds for job in jobs if job.wait_seconds is not None)
     if not found:
         return None
@@ -31,7 +31,7 @@ def waits(jobs: Iterable[JobTimes]) -> StartDelays | None:
 
 
 def matches_per_second(jobs: Iterable[JobTimes]) -> float:
-    """Return how many jobs a second were offered between the first offer and the last."""
+    """Return the number of jobs offered a second between the first offer and the last."""
     offered = sorted(job.offered_at for job in jobs if job.offered_at is not None)
     span = (offered[-1] - offered[0]).total_seconds() if offered else 0.0
     return round((len(offered) - 1) / span, 1) if span else 0.0

@@ -1,4 +1,4 @@
-"""The owners of a trace's jobs: tokens for them by the keys of the local issuer, and their connections."""
+"""The owners of a trace's jobs: their tokens, signed with the keys of the local issuer, and their connections."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ TIMEOUT_SECONDS = 120.0
 
 
 class Keys:
-    """The local issuer's keys, by which a replay speaks for the owners and sites of its trace."""
+    """The keys of the local issuer, with which a replay makes tokens for the owners and sites of its trace."""
 
     def __init__(self, settings: ClientSettings) -> None:
         if not settings.auth.jwks:
@@ -50,13 +50,13 @@ class Keys:
         return mint(self._issuer, claims, LIFETIME_SECONDS, clock.timestamp())
 
     def sites(self) -> str:
-        """Return a token that speaks for the trace's sites."""
+        """Return a token with which ads of the trace's sites are sent."""
         claims = Claims(kind="site", owner="trace", site=ANY_SITE)
         return mint(self._sites, claims, LIFETIME_SECONDS, clock.timestamp())
 
 
 class Owners:
-    """Connections of the trace's owners: opened when needed, the one unused for longest closed when there are many."""
+    """Connections of the trace's owners. Each is opened when needed; if there are many, the one unused for longest is closed."""
 
     def __init__(self, settings: ClientSettings, keys: Keys, directory: Path) -> None:
         self._settings = settings
@@ -65,7 +65,7 @@ class Owners:
         self._open: OrderedDict[Identity, tuple[Client, contextlib.AsyncExitStack]] = OrderedDict()
 
     async def submit(self, batches: dict[Identity, list[Planned]], run: str) -> list[tuple[Planned, int]]:
-        """Submit each owner's jobs, all owners at once as far as connections go; return each job with its id."""
+        """Submit the jobs of each owner, as many owners at once as may be connected; return each job with its id."""
         submitted: list[tuple[Planned, int]] = []
         identities = list(batches)
         for start in range(0, len(identities), OPEN_AT_ONCE):
@@ -83,7 +83,7 @@ class Owners:
 
     @contextlib.asynccontextmanager
     async def operator(self) -> AsyncIterator[Client]:
-        """Connect as one who may see and kill the jobs of all."""
+        """Connect as an operator, who may see and kill all jobs."""
         identity = Identity("trace-replay", "trace-replay", "trace-replay")
         async with Client.connect(
             self._settings_of(identity, Right.OPERATOR), timeout=TIMEOUT_SECONDS

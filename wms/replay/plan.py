@@ -1,7 +1,7 @@
-"""What a trace becomes here: jobs that sleep as long as the trace's ran, divided by the speed-up, and sites to run them.
+"""The plan of a replay: jobs that sleep for the run times of the trace divided by the speed-up, and sites to run them.
 
-User and group of the trace are owner and VO, its partition is the site. All of it runs on this machine, since the sites are
-only advertised as if they were many; a tag keeps other jobs away from them.
+User and group of the trace become owner and VO, its partition becomes the site. All sites are this machine, advertised under
+many names. A tag keeps other jobs away from them.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ MAX_CPU_TIME = 864_000
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
-    """One job of the trace as it is to be submitted."""
+    """One job of the trace, ready to be submitted."""
 
     due: float
     """Seconds after the replay's beginning."""
@@ -30,7 +30,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     """Empty: any."""
     seconds: float
-    """How long it sleeps."""
+    """The time for which it sleeps."""
     description: JobDescription
 
 
@@ -42,7 +42,7 @@ class TracePlan(msgspec.Struct, frozen=True):
 
 
 def plan_of(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None = None) -> TracePlan:
-    """Return the plan for a trace; each pilot has `slots`, and the sites over the limit are folded into the busiest."""
+    """Return the plan for a trace. Each pilot has `slots`; the jobs of sites over the limit go to the busiest sites."""
     sites = _sites(trace, sites_limit)
     first = trace.jobs[0].submit_time
     jobs = tuple(
@@ -53,7 +53,7 @@ def plan_of(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None
 
 
 def _sites(trace: Trace, limit: int | None) -> dict[int, str]:
-    """Return the site of each partition: the busiest under their own names, the others dealt out over those."""
+    """Return the site of each partition: the busiest have their own names; the others are spread over these."""
     counts = Counter(job.partition for job in trace.jobs if job.partition >= 0)
     ranked = sorted(counts, key=lambda partition: (-counts[partition], partition))
     kept = ranked[:limit]
@@ -72,7 +72,7 @@ def _planned(job: TraceJob, site: str, due: float, speedup: float, slots: int) -
             name=f"trace-{job.number}",
             executable="sleep",
             arguments=(f"{seconds:g}",),
-            # What the trace's system was told decides the queue, and what is not known is guessed by what was used.
+            # The requested time decides the queue; if the trace does not have it, the run time does.
             cpu_time=cpu_time_of(job),
             processors=min(max(1, job.processors), slots),
             sites=(site,) if site else (),
@@ -82,7 +82,7 @@ def _planned(job: TraceJob, site: str, due: float, speedup: float, slots: int) -
 
 
 def identity_of(user: int, group: int) -> Identity:
-    """Return who a user and a group of a trace are here."""
+    """Return the identity here of a user and a group of a trace."""
     owner, name = (str(number) if number >= 0 else "none" for number in (user, group))
     return Identity(f"user{owner}", f"group{name}", f"vo{name}")
 
@@ -108,7 +108,7 @@ def _element(site: str, vos: set[str], slots: int) -> ComputingElement:
         ce=CE,
         setup="default",
         dispatcher="local",
-        # Room for a pilot of each VO at a time: a pilot serves one.
+        # Room for a pilot of each VO at a time, since a pilot serves one VO.
         slots=slots * len(vos),
         slots_per_pilot=slots,
         cores=slots * len(vos),

@@ -15,7 +15,7 @@ from wms.replay.plan import Planned
 
 
 class TraceFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the jobs of one VO or site; times in seconds after the first submission."""
+    """Figures of the jobs of one VO or site; times are in seconds after the first submission."""
 
     name: str
     jobs: int
@@ -30,7 +30,7 @@ class TraceFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a replayed trace."""
+    """Figures of a whole replay, and the jobs that did not end as planned."""
 
     jobs: int
     done: int

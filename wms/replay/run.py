@@ -24,7 +24,7 @@ TICK_SECONDS = 0.1
 AD_SECONDS = 60.0
 LOOK_SECONDS = 0.5
 PATIENCE_SECONDS = 300.0
-"""How long no job may end while none runs; then the replay is given up."""
+"""The replay is given up after so long without a running job and without an end."""
 
 Tell: TypeAlias = Callable[[Mapping[str, int]], None]
 """Called with the number of jobs in each state."""
@@ -47,7 +47,7 @@ async def replay(settings: ClientSettings, plan: TracePlan, tell: Tell) -> Repla
 
 @contextlib.asynccontextmanager
 async def advertised(settings: ClientSettings, keys: Keys, plan: TracePlan) -> AsyncIterator[None]:
-    """Let the trace's computing elements be there: advertised again and again, and withdrawn at the end."""
+    """Advertise the computing elements of a trace, again and again, and withdraw them at the end."""
     kafka = Kafka(settings.kafka, "wms-replay")
     await kafka.start()
     headers = [(HEADER, f"Bearer {keys.sites()}".encode())]
@@ -118,7 +118,7 @@ class TraceSubmitter:
 
 
 async def _submit_and_watch(jobs: TraceSubmitter, operator: Client, tell: Tell) -> None:
-    """Submit and watch until all jobs have ended; what is left when it cannot go on is killed."""
+    """Submit the jobs and watch until all have ended. If that fails or is cancelled, kill the jobs that are left."""
     submitting = asyncio.create_task(jobs.run())
     try:
         await _watch(jobs, operator, submitting, tell)

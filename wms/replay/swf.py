@@ -1,7 +1,7 @@
 """The Standard Workload Format (version 2.2): traces of real systems, a job a line, 18 numbers each.
 
 The format is D. G. Feitelson's, of the Parallel Workloads Archive. Comments begin with a semicolon; those at the top hold
-labelled values, of which `Partition: NUMBER NAME` tells what the numbers of partitions mean. -1 says «not known».
+labelled values, such as `Partition: NUMBER NAME`, which names a partition. -1 stands for an unknown value.
 """
 
 import heapq
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[^A-Za-z0-9_.:@+-]+")
 
 
 class TraceJob(msgspec.Struct, frozen=True, kw_only=True):
-    """One job of a trace, as far as it is of use here; -1: not known."""
+    """The fields of a job in a trace that are used here; -1: unknown."""
 
     number: int
     submit_time: float
@@ -48,7 +48,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 def read(lines: Iterable[str], most: int) -> Trace:
-    """Return the first `most` jobs by time of submission. Raises Rejected, naming the line, for what is no SWF."""
+    """Return the first `most` jobs by time of submission. Rejected names the first line that is no SWF."""
     partitions: dict[int, str] = {}
     jobs = heapq.nsmallest(most, _jobs(lines, partitions), key=lambda job: (job.submit_time, job.number))
     if not jobs:
@@ -79,7 +79,7 @@ def _jobs(lines: Iterable[str], partitions: dict[int, str]) -> Iterator[TraceJob
 def _note(comment: str, partitions: dict[int, str]) -> None:
     found = _PARTITION.fullmatch(comment)
     if found is not None:
-        # Names become names of sites, which are of fewer characters.
+        # These become names of sites, in which fewer characters are allowed.
         name = _NAME.sub("-", found[2].strip()).strip("-.")
         partitions[int(found[1])] = name or f"partition{found[1]}"
 
@@ -109,7 +109,7 @@ def _values(number: int, fields: list[str]) -> list[float]:
         values = [*map(float, fields)]
     except ValueError:
         raise _not_a_number(number, fields) from None
-    # The sum is for NaN, which the other two pass over.
+    # The sum finds NaN, which passes the other two comparisons.
     if min(values) < -1 or max(values) > NUMBER_LIMIT or not sum(values) <= FIELDS * NUMBER_LIMIT:
         raise _not_a_number(number, fields)
     return values

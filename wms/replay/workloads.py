@@ -1,4 +1,4 @@
-"""What files hold for a simulation: a recording of this system, or a trace in SWF."""
+"""Workloads of simulations from files: recordings of a system, or traces in SWF."""
 
 from functools import cache
 from pathlib import Path
@@ -13,14 +13,14 @@ from wms.site import MAX_PROCESSORS
 
 
 def read(path: Path, most: int) -> Workload:
-    """Return the first jobs of a file: a recording when its name ends so, else a trace. Raises Rejected for what is neither."""
+    """Return the first jobs of a recording (a name with .jsonl) or of a trace (any other name). Rejected: it is neither."""
     if ".jsonl" in path.suffixes[-2:]:
         return read_lines(path, recording.LINE_LIMIT, lambda lines: recording.read(lines, most))
     return of_trace(read_trace(path, most))
 
 
 def of_trace(trace: Trace) -> Workload:
-    """Return the workload of a trace: its jobs may run where it says that they ran."""
+    """Return the workload of a trace, whose jobs may run at the sites where they ran."""
     return Workload(by_time(_arrival(job, trace.partitions) for job in trace.jobs))
 
 

@@ -1,1 +1,1 @@
-"""Simulation: a workload played through the matcher's and the pilot submitter's own functions, on a clock that is made up."""
+"""Simulation of a workload on a virtual clock, with the decision functions of the matcher and the pilot submitter."""

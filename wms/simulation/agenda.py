@@ -1,4 +1,4 @@
-"""The agenda: what is to happen when, and what time it is meanwhile."""
+"""The agenda of a simulation: future events, ordered by time, and the virtual clock."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -7,9 +7,9 @@ from typing import Any
 
 
 class Agenda:
-    """A virtual clock: it stands still while something happens and jumps to what comes next.
+    """A virtual clock with events: it stands still during an event and jumps to the next one.
 
-    What is due at the same time happens in the order in which it was noted.
+    Events of the same time happen in the order in which they were added.
     """
 
     __slots__ = ("_due", "_noted", "now")
@@ -20,16 +20,16 @@ class Agenda:
         self._noted = 0
 
     def after(self, seconds: float, act: Callable[[Any], None], argument: Any) -> None:
-        """Note what is to be done so many seconds from now."""
+        """Add an event that happens so many seconds from now."""
         self._noted += 1
         heappush(self._due, (self.now + seconds, self._noted, act, argument))
 
     @property
     def next_at(self) -> float:
-        """When the next thing is due; infinity when nothing is."""
+        """Return the time of the next event; infinity if there is none."""
         return self._due[0][0] if self._due else inf
 
     def step(self) -> None:
-        """Do the next thing; there must be one."""
+        """Let the next event happen; there must be one."""
         self.now, _, act, argument = heappop(self._due)
         act(argument)

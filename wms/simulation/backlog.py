@@ -1,4 +1,4 @@
-"""The backlog: what waits by kind of work, and where each kind may run, which is looked for once."""
+"""The backlog: waiting jobs by kind of work, and the elements where each kind may run, which are computed once."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from wms.site import ComputingElement
 
 
 class Queue:
-    """A task queue of the simulation: what it asks for, where it may run, and how many jobs of it wait."""
+    """A task queue of the simulation: its requirements, the elements where it may run, and its number of waiting jobs."""
 
     __slots__ = ("cpu_segment", "jobs", "kind", "memory_mb", "number", "processors", "requirements", "vo")
 
@@ -32,12 +32,12 @@ class Queue:
         self.cpu_segment = requirements.cpu_segment
 
     def cores(self, element: ComputingElement) -> int:
-        """Return how many cores of a pilot a job takes where it may run."""
+        """Return how many cores of a pilot a job takes at an element."""
         return min(self.processors, element.cores_per_pilot)
 
 
 class WaitingWork:
-    """Queues, and the waiting jobs counted by kind: queues that differ only in owner and group are one."""
+    """Queues, and the number of waiting jobs of each kind. Queues that differ only in owner and group are of one kind."""
 
     def __init__(self, asked: Iterable[Requirements], elements: Sequence[ComputingElement]) -> None:
         asked = list(dict.fromkeys(asked))
@@ -56,7 +56,7 @@ class WaitingWork:
         self._kinds = kinds
 
     def add(self, queue: Queue, jobs: int) -> None:
-        """Count jobs in; negative: out."""
+        """Add waiting jobs to a queue; a negative number removes them."""
         queue.jobs += jobs
         kind = queue.kind.requirements
         if queue.kind.elements:
@@ -67,11 +67,11 @@ class WaitingWork:
                 del self._waiting[kind]
 
     def __bool__(self) -> bool:
-        """Tell whether anything waits that may run somewhere."""
+        """Return whether a job waits that may run somewhere."""
         return bool(self._waiting)
 
     def kinds(self) -> list[tuple[WorkKind, int]]:
-        """Return all that waits and may run somewhere, each with the number of its jobs."""
+        """Return the kinds of work that wait and may run somewhere, each with its number of jobs."""
         return [(self._kinds[kind], jobs) for kind, jobs in self._waiting.items()]
 
     def stuck(self) -> list[tuple[Queue, tuple[str, ...]]]:

@@ -1,9 +1,9 @@
-"""A comparison: scenarios over the same jobs, each with the same seeds, and which differences chance explains as well.
+"""A comparison of scenarios over the same jobs and seeds, which tells differences from chance.
 
-Each scenario is simulated once a seed; the n-th simulations of all scenarios meet the same jobs and the same luck, so that
-they are compared in pairs. A difference from the first scenario is *within noise* when the mean of the paired differences is
-no further from 0 than the 95 % interval of Student's t about it. That is chance in the draws and in what sites lose; what
-other jobs than these would have met, no seed can tell.
+Each scenario is simulated once a seed. The n-th simulations of all scenarios have the same jobs and the same random numbers,
+so they are compared in pairs. A difference from the first scenario is *within noise* if the 95 % interval of Student's t about
+the mean of the paired differences holds 0. The noise is that of the draws and of the attempts that sites lose. It says nothing
+about other jobs than these.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,11 +44,11 @@ METRICS: dict[str, Callable[[Figures], float]] = {
     "attempts": lambda f: f.attempts,
     "pilots": lambda f: f.pilots,
 }
-"""What scenarios are compared by; waits and makespan in seconds."""
+"""The figures by which scenarios are compared; waits and makespan are in seconds."""
 
 
 class Value(Struct, frozen=True, kw_only=True):
-    """One figure of a scenario: its mean over the seeds and their standard deviation, and how it stands to the first's."""
+    """One figure of a scenario: its mean and standard deviation over the seeds, and its verdict against the first scenario."""
 
     mean: float
     spread: float | None = None
@@ -57,7 +57,7 @@ class Value(Struct, frozen=True, kw_only=True):
 
 
 class ScenarioResult(Struct, frozen=True, kw_only=True):
-    """What came out of a scenario: the figures compared, and all figures of the first seed."""
+    """The result of a scenario: the compared figures, and all figures of the first seed."""
 
     name: str
     values: dict[str, Value]
@@ -71,7 +71,7 @@ def compare(
     seeds: int = 1,
     tell: Callable[[int], None] = lambda _: None,
 ) -> list[ScenarioResult]:
-    """Simulate all scenarios and hold each against the first. `tell` is called with the jobs played so far, of all."""
+    """Simulate all scenarios and compare each with the first. `tell` gets the number of jobs simulated so far, of all."""
     played: list[list[Figures]] = []
     jobs = len(workload.arrivals)
     for number, scenario in enumerate(scenarios):
@@ -102,7 +102,7 @@ def _values(found: Sequence[Figures], first: Sequence[Figures]) -> dict[str, Val
 
 
 def judge(first: Sequence[float], other: Sequence[float]) -> Verdict:
-    """Tell whether what the pairs differ by may well be chance; with one pair that is not to be known."""
+    """Return whether chance may explain the paired differences; of one pair that is unknown."""
     apart = [b - a for a, b in zip(first, other, strict=True)]
     if not any(apart):
         return "same"

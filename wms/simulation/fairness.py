@@ -1,12 +1,12 @@
-"""Fairness: what groups used against what their shares entitle them to, while they wanted it.
+"""Fairness: the use of each group, compared with its entitlement by its share.
 
-Time is cut into periods. In each a group used so many core seconds, and *wanted* those and what its waiting jobs would have
-used had they run. What was used by all is dealt out again by weighted max-min: to each in proportion to its share, but to
-none more than it wanted; the rest goes to the others, again by their shares. That is what a group was entitled to there.
+Time is cut into periods. In a period, a group *used* some core seconds. It *wanted* these and the core seconds that its waiting
+jobs would have used. The use of all groups is divided again by weighted max-min: each gets a part by its share, but no more
+than it wanted; the rest is divided among the others by their shares. The result is the *entitlement* of a group.
 
-The *deviation* of a group is what it used minus what it was entitled to, as a part of what all used. Jain's index is of what
-each group used divided by what it was entitled to: 1 when all stand equally well, 1/n when one of n has all. Periods count by
-what was used in them. It says nothing of *where* jobs may run: work that only fits a crowded site looks wronged by the others.
+The *deviation* of a group is its use minus its entitlement, as a part of the use of all. Jain's index is of use divided by
+entitlement: 1 if it is the same for all groups, 1/n if one of n groups used everything. The mean over periods is weighted by use.
+The figures ignore *where* jobs may run: a group whose work fits only a crowded site seems to get too little.
 """
 
 from typing import TypeAlias
@@ -19,7 +19,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class Fairness(Struct, frozen=True):
-    """Of all periods: Jain's index, the mean part of all usage that was somebody else's, and by group its mean deviation."""
+    """Over all periods: Jain's index, the mean part of the use beyond entitlements, and the mean deviation of each group."""
 
     jain: float
     deviation: float
@@ -27,13 +27,13 @@ class Fairness(Struct, frozen=True):
 
 
 def spent(begins: Floats, ends: Floats, cores: Floats, edges: Floats) -> Floats:
-    """Return the core seconds of intervals in each of the periods between the edges."""
+    """Return the core seconds that intervals have in each period between the edges."""
     within: Floats = np.diff(_until(begins, cores, edges) - _until(ends, cores, edges))
     return within
 
 
 def _until(times: Floats, cores: Floats, edges: Floats) -> Floats:
-    """Return by each edge the core seconds since all the times before it."""
+    """Return for each edge the core seconds from all earlier times to it."""
     order = np.argsort(times)
     sorted_times, sorted_cores = times[order], cores[order]
     count = np.searchsorted(sorted_times, edges)
@@ -44,7 +44,7 @@ def _until(times: Floats, cores: Floats, edges: Floats) -> Floats:
 
 
 def entitled(used: Floats, wanted: Floats, shares: Floats) -> Floats:
-    """Return what each group was entitled to of all that was used in one period: weighted max-min of what was wanted."""
+    """Return the entitlement of each group in one period: weighted max-min of what groups wanted."""
     due = np.zeros_like(used)
     left = float(used.sum())
     open_ = (wanted > 0) & (shares > 0)
@@ -61,7 +61,7 @@ def entitled(used: Floats, wanted: Floats, shares: Floats) -> Floats:
 
 
 def fairness(used: Floats, wanted: Floats, shares: Floats) -> Fairness:
-    """Judge usage and wants, both in shape (groups, periods)."""
+    """Return the fairness of use and wants, both of the shape (groups, periods)."""
     whole = used.sum(axis=0)
     total = float(whole.sum())
     if not total:

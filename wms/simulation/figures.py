@@ -1,4 +1,4 @@
-"""Figures of one simulation: waits, throughput, use of sites, fairness, and what could never run."""
+"""Figures of one simulation: waits, throughput, use of sites, fairness, and jobs that could never run."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ REASONS_SHOWN = 20
 
 
 class Waits(Struct, frozen=True, kw_only=True):
-    """Seconds from coming to the first start, of the jobs that started."""
+    """Seconds from arrival to the first start, of the jobs that started."""
 
     mean: float
     p50: float
@@ -32,7 +32,7 @@ class Waits(Struct, frozen=True, kw_only=True):
 
 
 class OwnerFigures(Struct, frozen=True, kw_only=True):
-    """What became of the jobs of a group or an owner."""
+    """Figures of the jobs of a group or an owner."""
 
     name: str
     jobs: int
@@ -40,11 +40,11 @@ class OwnerFigures(Struct, frozen=True, kw_only=True):
     waits: Waits | None
     core_hours: float
     deviation: float | None = None
-    """What a group used less what it was entitled to, as a part of all that was used; of owners it is not said."""
+    """Use minus entitlement of a group, as a part of the use of all; None for an owner."""
 
 
 class SiteFigures(Struct, frozen=True, kw_only=True):
-    """What a site did."""
+    """Figures of a site."""
 
     name: str
     slots: int
@@ -62,19 +62,19 @@ class Never(Struct, frozen=True, kw_only=True):
 
 
 class Figures(Struct, frozen=True, kw_only=True):
-    """What came out of one simulation. Times in seconds."""
+    """All figures of one simulation. Times are in seconds."""
 
     jobs: int
     done: int
     failed: int
     never: int
     left: int
-    """That a limit held for ever."""
+    """Jobs that a limit held for ever."""
     waits: Waits | None
     makespan: float
-    """From the first job's coming to the last one's end."""
+    """From the first arrival to the last end."""
     jobs_per_hour: float
-    """That were done, of the makespan."""
+    """Done jobs an hour of the makespan."""
     used: float
     """The busy part of all slots' time."""
     attempts: int
@@ -88,7 +88,7 @@ class Figures(Struct, frozen=True, kw_only=True):
 
 
 def figures(record: SimulationRecord, scenario: Scenario) -> Figures:
-    """Reckon what a record says."""
+    """Return the figures of a record."""
     return _Reckoning(record, scenario).figures()
 
 
@@ -138,7 +138,7 @@ class _Reckoning:
         )
 
     def _names(self, name_of: Callable[[Requirements], str]) -> tuple[list[str], Numbers]:
-        """Return the distinct names of jobs, and of each job the number of its name."""
+        """Return the distinct names, and for each job the number of its name."""
         known = {id(asked): name_of(asked) for asked in self.record.asked}
         names, numbers = np.unique([known[id(asked)] for asked in self.record.asked], return_inverse=True)
         return names.tolist(), numbers
@@ -172,7 +172,7 @@ class _Reckoning:
         return tuple(sorted(lines, key=lambda line: (-line.core_hours, line.name)))
 
     def _fairness(self, names: list[str], numbers: Numbers) -> Fairness:
-        """Judge groups by periods of an hour, longer ones when there would be very many."""
+        """Return the fairness among groups, over periods of an hour, or longer ones if these were too many."""
         count = min(PERIODS_LIMIT, max(1, int(self.makespan / PERIOD_SECONDS)))
         edges = np.linspace(0.0, max(self.makespan, 1.0), count + 1)
         waited, cores = self._waited(), self._asked_cores()
@@ -185,7 +185,7 @@ class _Reckoning:
         return fairness(used, wanted, self._shares(names))
 
     def _waited(self) -> Floats:
-        """Return until when each job waited for its first start; those that could never run wanted nothing that there was."""
+        """Return the time until which each job waited for its first start; for jobs that could never run, their arrival."""
         stuck = {each.requirements for each in self.record.stuck}
         never = np.array([asked in stuck for asked in self.record.asked], dtype=np.bool_)
         until = np.where(self.started == NEVER, self.makespan, self.started)
@@ -212,7 +212,7 @@ class _Reckoning:
         return tuple(sorted(found, key=lambda line: (-line.slots, line.name)))
 
     def _never(self) -> tuple[Never, ...]:
-        """Return the jobs that can never run by VO and reasons, most first."""
+        """Return the numbers of jobs that can never run, by VO and reasons, the largest first."""
         jobs: Counter[tuple[str, tuple[str, ...]]] = Counter()
         for each in self.record.stuck:
             jobs[each.requirements.vo, each.reasons] += each.jobs

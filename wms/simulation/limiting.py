@@ -1,4 +1,4 @@
-"""Limits in a simulation: counted as the matcher counts them, and what is reached is closed in the index."""
+"""Limits in a simulation: counted by the matcher's functions; a limit that is reached closes its jobs in the index."""
 
 from collections.abc import Iterable
 from math import inf
@@ -19,11 +19,11 @@ from wms.queue_index.index import QueueIndex
 from wms.site import ComputingElement
 
 _AFTER_TOKEN_SECONDS = 1e-6
-"""What is added up in floats may fall short of a whole token at the very moment."""
+"""A sum of floats may fall short of a whole token at the exact time, so the next look comes this much later."""
 
 
 class Limiting:
-    """How far each limit is. A limit is one matcher's business here, so that counting is enough."""
+    """The use of each limit. There is one matcher here, so counting suffices."""
 
     def __init__(self, limits: Iterable[LimitRule], index: QueueIndex) -> None:
         self._limits = LimitSet(limits)
@@ -36,7 +36,7 @@ class Limiting:
         return bool(self._limits)
 
     def matched(self, requirements: Requirements, element: ComputingElement, now: float) -> float:
-        """Count a job in; return after how many seconds a rate that it has used up lets another through, else infinity."""
+        """Count a started job. Return after how many seconds a rate that is used up lets the next start, else infinity."""
         opens = inf
         bounds = self._concerning(requirements, element)
         for key, bound in bounds.items():
@@ -50,7 +50,7 @@ class Limiting:
         return opens
 
     def ended(self, requirements: Requirements, element: ComputingElement, now: float) -> bool:
-        """Count a job out; tell whether anything has opened by it."""
+        """Count an ended job; return whether a limit has opened by it."""
         bounds = self._concerning(requirements, element)
         for key, bound in bounds.items():
             count = after(bound, self._count(key, now), 0)
@@ -58,7 +58,7 @@ class Limiting:
         return self.open_due(requirements, element, now)
 
     def open_due(self, requirements: Requirements, element: ComputingElement, now: float) -> bool:
-        """Open what has room again of what concerns such a job; tell whether there was any."""
+        """Open the limits on such a job that have room again; return whether there were any."""
         bounds = self._concerning(requirements, element)
         opened = {key for key in self._closed & bounds.keys() if room(bounds[key], self._count(key, now))}
         self._closed -= opened
@@ -77,6 +77,6 @@ class Limiting:
         return count._replace(idle_seconds=now - self._counted_at[key])
 
     def _tell(self, keys: Iterable[LimitKey]) -> None:
-        """Have the index keep back what is closed at the places of these keys."""
+        """Tell the index what is closed at the sites and elements of these keys."""
         for (site, ce), pairs in pairs_by_place(keys, self._closed).items():
             self._index.close(site, pairs, ce=ce)

@@ -10,42 +10,42 @@ from wms.site import Resource
 
 
 class SimulatedPilot:
-    """A place-holder that runs jobs on its cores, and asks for more when some are free."""
+    """A pilot that runs jobs on its cores, and asks for more while cores are free."""
 
     __slots__ = ("cores", "ends_at", "idle_since", "memory_mb", "running", "squad")
 
     def __init__(self, squad: "Squad", ends_at: float) -> None:
         self.squad = squad
         self.cores = squad.place.element.cores_per_pilot
-        """Free ones."""
+        """Free cores."""
         self.memory_mb = squad.place.element.memory_mb
-        """What is free."""
+        """Free memory."""
         self.running = 0
         self.ends_at = ends_at
-        """It takes no jobs after this."""
+        """The time after which it takes no jobs."""
         self.idle_since = 0.0
 
 
 class Squad:
-    """The pilots of a VO on an element: those on the way, those that run, and those of them that would take a job."""
+    """The pilots of a VO on an element: those on their way, those that run, and those that ask for a job."""
 
     __slots__ = ("_resources", "asking", "coming", "number", "place", "running", "vo", "waiting")
 
     def __init__(self, number: int, place: SimulatedElement, vo: str) -> None:
         self.number = number
-        """The element's."""
+        """The number of the element."""
         self.place = place
         self.vo = vo
         self.coming = 0
         self.running = 0
         self.asking: dict[SimulatedPilot, None] = {}
-        """In the order in which they began to ask."""
+        """Pilots that ask for jobs, in the order in which they began to ask."""
         self.waiting: dict[Queue, None] = {}
         """Queues with jobs that its pilots may run."""
         self._resources: dict[tuple[int, int], Resource] = {}
 
     def resource(self, pilot: SimulatedPilot, now: float) -> Resource:
-        """Return what a pilot says of itself when it asks."""
+        """Return the resource of a pilot in its match request."""
         key = (pilot.cores, pilot.memory_mb)
         resource = self._resources.get(key)
         if resource is None:
@@ -56,9 +56,9 @@ class Squad:
         return resource if left >= resource.cpu_time else replace(resource, cpu_time=max(0, int(left)))
 
     def fitting(self, pilot: SimulatedPilot, now: float) -> list[Queue]:
-        """Return the waiting queues of the highest CPU segment that fit what a pilot has left.
+        """Return the waiting queues of the highest CPU segment that fit the time, cores and memory left in a pilot.
 
-        All else that they ask for its squad has: that is why they are in `waiting`.
+        Queues in `waiting` fit the squad in all other respects.
         """
         seconds = pilot.ends_at - now
         found: list[Queue] = []
@@ -77,7 +77,7 @@ class Squad:
         return found
 
     def pilots(self) -> PilotSupply:
-        """Return the counts that pilots are planned by."""
+        """Return the counts by which the planner plans."""
         element = self.place.element
         return PilotSupply(
             site=element.site,

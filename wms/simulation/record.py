@@ -1,4 +1,4 @@
-"""The record of a simulation: what became of each job, and what each attempt used."""
+"""The record of a simulation: the times and the outcome of each job, and the use of each attempt."""
 
 from array import array
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ NEVER = -1.0
 
 
 class Attempts:
-    """All attempts in the order in which they ended, a column a fact."""
+    """All attempts in the order of their ends, in columns."""
 
     def __init__(self) -> None:
         self.job = array("q")
@@ -25,7 +25,7 @@ class Attempts:
         return len(self.job)
 
     def add(self, job: int, element: int, started: float, ended: float, cores: int) -> None:
-        """Note one."""
+        """Add an attempt."""
         self.job.append(job)
         self.element.append(element)
         self.started.append(started)
@@ -42,13 +42,13 @@ class Stuck(NamedTuple):
 
 
 class SimulationRecord:
-    """What happened; jobs and elements go by their numbers, `NEVER` stands for what did not happen."""
+    """All that happened. Jobs and elements go by their numbers; `NEVER` is the time of what did not happen."""
 
     def __init__(self, arrivals: Sequence[Arrival], places: Sequence[SimulatedElement]) -> None:
         self.places = places
         self.arrivals = arrivals
         self.asked: list[Requirements] = []
-        """What each job asked for in this scenario."""
+        """The requirements of each job in this scenario."""
         self.first_start = array("d", [NEVER]) * len(arrivals)
         self.ended = array("d", [NEVER]) * len(arrivals)
         self.attempts = array("q", [0]) * len(arrivals)

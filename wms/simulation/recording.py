@@ -1,4 +1,4 @@
-"""A recording: what jobs of a system asked for, when, and for how long they ran, and what its sites offered; a line of JSON each."""
+"""A recording of a system, as lines of JSON: the requirements, times and run times of its jobs, and the ads of its sites."""
 
 from collections.abc import Iterable
 
@@ -24,7 +24,7 @@ class RecordedJob(msgspec.Struct, frozen=True, kw_only=True, tag="job"):
 
 
 class RecordedElement(msgspec.Struct, frozen=True, kw_only=True, tag="element"):
-    """A computing element as it advertised itself."""
+    """A computing element as its ad described it."""
 
     element: ComputingElement
 
@@ -35,7 +35,7 @@ _DECODER: msgspec.json.Decoder[Recorded] = msgspec.json.Decoder(Recorded)
 
 
 def read(lines: Iterable[str], most: int) -> Workload:
-    """Return the first `most` jobs of a recording. Raises Rejected, naming the line, for what is none."""
+    """Return the first `most` jobs of a recording. Rejected names the first line that is no part of a recording."""
     jobs: list[RecordedJob] = []
     elements: list[ComputingElement] = []
     for number, line in enumerate(lines, 1):

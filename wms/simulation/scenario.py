@@ -1,4 +1,4 @@
-"""A scenario: what is different in a simulation from what was: sites, shares, limits, the draw, pilots, failures."""
+"""A scenario: how a simulation differs from the workload's system in sites, shares, limits, draw, pilots and failures."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
@@ -27,15 +27,15 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SiteRules(_Section, frozen=True, kw_only=True):
-    """What is different at a site, or a site that is new; what is not said stays as it was."""
+    """Changes of a site, or a new site; a field that is not given stays as it was."""
 
     site: str
     slots: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
-    """0: the site is not there."""
+    """0 removes the site."""
     speed: Speed | None = None
-    """How much faster than the workload's machines a job runs here."""
+    """The speed of the site's machines, where 1 is that of the workload's machines."""
     failure: Chance | None = None
-    """Of how many attempts the site loses one, as a part of 1."""
+    """The part of the attempts that the site loses."""
     max_cpu_time: Annotated[int, Meta(gt=0)] | None = None
     vos: tuple[str, ...] | None = None
     cores: Annotated[int, Meta(ge=1, le=1_024)] | None = None
@@ -54,17 +54,17 @@ class LimitRules(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class PilotRules(_Section, frozen=True, kw_only=True):
-    """How pilots come and go. They are planned as by the pilot submitter, only less often."""
+    """Times and numbers of pilots. They are planned as in the pilot submitter, but less often."""
 
     plan_every_seconds: Period = 60.0
     latency_seconds: Seconds = 60.0
     """From the order until the pilot asks for jobs."""
     idle_seconds: Seconds = 300.0
-    """A pilot without a job for so long ends."""
+    """After so long without a job a pilot ends."""
     lifetime_seconds: Period = 4 * DAY_SECONDS
-    """A pilot takes no more jobs after so long, and none before whose CPU time it could not give."""
+    """A pilot takes jobs for so long, and only jobs whose CPU time it has left."""
     most: Annotated[int, Meta(ge=0)] = 0
-    """Pilots at a time, over all sites; 0: as many as the sites take."""
+    """The most pilots at a time, over all sites; 0: as many as the sites take."""
 
     @property
     def caps(self) -> Caps:
@@ -73,20 +73,20 @@ class PilotRules(_Section, frozen=True, kw_only=True):
 
 
 class Scenario(_Section, frozen=True, kw_only=True):
-    """One way the same jobs might be served."""
+    """One way to serve the jobs of a workload."""
 
     name: str = "default"
     draw: Law = "dirac"
     placement: Literal["traced", "anywhere"] = "traced"
-    """`traced`: a job may run where it asked to, or where the trace says that it ran; `anywhere`: at any site of its VO."""
+    """`traced`: a job may run at the sites it asked for, or at its site in the trace; `anywhere`: at any site of its VO."""
     one_vo: bool = False
     """The workload's VOs are groups of one VO, so that any pilot serves all of them, by shares."""
     load: Annotated[float, Meta(ge=1e-3, le=1e3)] = 0.5
-    """How busy the workload keeps the sites whose size is not known: their size follows from it."""
+    """The part of the slots that the workload keeps busy at sites of unknown size; it gives their size."""
     speed: Speed = 1.0
     failure: Chance = 0.0
     attempts: Annotated[int, Meta(ge=1, le=100)] = 3
-    """How often a job is tried that its site loses."""
+    """The most attempts of a job that sites lose."""
     seed: Annotated[int, Meta(ge=0)] = 1
     shares: dict[str, dict[str, GroupShare]] = {}
     """By VO and group, as for the matcher; with `one_vo` the VO is "all" and its groups are the workload's VOs."""
@@ -110,7 +110,7 @@ class Scenario(_Section, frozen=True, kw_only=True):
         return {(vo, group): share for vo, groups in self.shares.items() for group, share in groups.items()}
 
     def asked(self, requirements: Requirements) -> Requirements:
-        """Return what a job of the workload asks for here."""
+        """Return the requirements in this scenario of a job with these requirements in the workload."""
         if self.placement == "anywhere":
             requirements = replace(requirements, sites=())
         if self.one_vo:

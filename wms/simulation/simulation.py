@@ -1,9 +1,9 @@
-"""One simulation: jobs arrive, pilots come and ask, the index draws, jobs run and end; every decision is the system's own.
+"""One simulation: jobs arrive, pilots come and ask, the index draws, jobs run and end. Every decision is the system's own.
 
-Jobs are drawn by `QueueIndex.select`, pilots are planned by `wms.provisioning.plan`, an attempt that is lost goes back
-or fails by `wms.job.job`. What is made up is what lies outside of the system: how long jobs run, how long pilots take to come,
-which attempts sites lose. Chance is drawn from a stream for each purpose, what a job's attempts meet from its own number, so
-that two scenarios with one seed differ by what they decide and not by other luck.
+`QueueIndex.select` draws jobs, `wms.provisioning.plan` plans pilots, and `wms.job.job` decides whether a lost attempt is
+repeated. Only what lies outside of the system is made up: the run times, the latency of pilots, and the attempts that sites
+lose. Each purpose has its own stream of random numbers, and the attempts of a job have numbers by the job. So two scenarios
+with one seed differ only by their decisions.
 """
 
 from collections import Counter
@@ -44,17 +44,17 @@ class Run(NamedTuple):
 
 
 class Watcher(Protocol):
-    """Who wants to see each decision as it is made: tests."""
+    """Sees each decision as it is made; tests have one."""
 
     def queued(self, job: int, queue: Queue) -> None:
-        """A job waits from now on."""
+        """Called when a job begins to wait."""
 
     def matched(self, job: int, resource: Resource, now: float) -> None:
-        """A pilot that said this of itself was given the job."""
+        """Called when a pilot with this resource gets a job."""
 
 
 class Simulation:
-    """A workload served by a scenario. `run` plays it to its end and returns the record."""
+    """A workload served by a scenario. `run` simulates it to its end and returns the record."""
 
     def __init__(self, workload: Workload, scenario: Scenario, watcher: Watcher | None = None) -> None:
         self._scenario = scenario
@@ -71,7 +71,7 @@ class Simulation:
         self._limiting = Limiting(scenario.limits, self._index)
         self._squads: dict[tuple[int, str], Squad] = {}
         self._manned: dict[Squad, None] = {}
-        """Squads with pilots, some perhaps still on their way."""
+        """Squads with pilots, which may still be on their way."""
         self._taken = [0] * len(self._places)
         """Pilots of each element, of all squads."""
         self._by_vo: Counter[str] = Counter()
@@ -82,7 +82,7 @@ class Simulation:
         self._round = -1
         self._running = 0
         self._moved_at = 0.0
-        """When a job came, began or ended."""
+        """When a job last arrived, began or ended."""
         self._patience = _patience(scenario)
         self._watcher = watcher
         streams = np.random.SeedSequence(scenario.seed).spawn(3)
@@ -91,7 +91,7 @@ class Simulation:
         self.record = SimulationRecord(workload.arrivals, self._places)
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> SimulationRecord:
-        """Play everything; `tell` is called now and then with the number of jobs that have come so far."""
+        """Simulate the whole workload; `tell` gets the number of jobs that have arrived, from time to time."""
         agenda, arrivals = self._agenda, self._arrivals
         coming = 0
         while coming < len(arrivals):
@@ -136,7 +136,7 @@ class Simulation:
                 del self._squads[number, queue.vo].waiting[queue]
 
     def _wake(self, queue: Queue) -> None:
-        """Let pilots that ask in vain look again, in whichever order they happen to, until one has taken it."""
+        """Let asking pilots try again, squads in random order, until one has taken a job of the queue."""
         squads = [squad for number in queue.kind.elements if (squad := self._squads[number, queue.vo]).asking]
         while squads:
             at = int(self._wakes.random() * len(squads)) if len(squads) > 1 else 0
@@ -144,7 +144,7 @@ class Simulation:
                 return
 
     def _ask_all(self, squad: Squad) -> bool:
-        """Let the pilots of a squad that ask look again, of equal ones the first; tell whether one was given something."""
+        """Let the asking pilots of a squad try again, of equal ones the first; return whether one got a job."""
         refused: set[Resource] = set()
         for pilot in list(squad.asking):
             resource = squad.resource(pilot, self._agenda.now)
@@ -156,7 +156,7 @@ class Simulation:
     # --- pilots -----------------------------------------------------------------------------------
 
     def _ask(self, pilot: SimulatedPilot) -> bool:
-        """Let a pilot fill its free cores; tell whether it was given a job."""
+        """Let a pilot fill its free cores; return whether it got a job."""
         squad, given = pilot.squad, False
         while pilot.cores and (pick := self._pick(pilot)):
             given = True
@@ -168,7 +168,7 @@ class Simulation:
         return given
 
     def _pick(self, pilot: SimulatedPilot) -> Pick | None:
-        """Draw a job for a pilot. Where but one queue fits there is nothing to draw among."""
+        """Draw a job for a pilot; if one queue fits alone, take it without a draw."""
         now = self._agenda.now
         fitting = pilot.squad.fitting(pilot, now) if pilot.squad.waiting else []
         if not fitting:
@@ -227,19 +227,19 @@ class Simulation:
             self._agenda.after(opens, self._refill, (queue, squad))
 
     def _refill(self, spent: tuple[Queue, Squad]) -> None:
-        """The next token of a rate may be there."""
+        """Open the limits whose rate has its next token."""
         queue, squad = spent
         if self._limiting.open_due(queue.requirements, squad.place.element, self._agenda.now):
             self._wake_site(squad.place.element.site)
 
     def _wake_site(self, site: str) -> None:
-        """Let all pilots of a site that ask in vain look again."""
+        """Let all asking pilots of a site try again."""
         for squad in [each for each in self._manned if each.asking and each.place.element.site == site]:
             while self._ask_all(squad):
                 pass
 
     def _comes_back(self, job: int) -> bool:
-        """Ask the state machine where a job goes whose attempt was lost."""
+        """Return whether the state machine lets a job wait again after a lost attempt."""
         asked = self.record.asked[job]
         facts = Job(
             job_id=JobId(job + 1), state=State.RUNNING, epoch=Epoch(self.record.attempts[job]), event_seq=0,
@@ -249,7 +249,7 @@ class Simulation:
         return lost(facts, LOST)[-1].state is State.WAITING
 
     def _go_on(self, pilot: SimulatedPilot) -> None:
-        """Let a pilot that has free cores ask, wait or end."""
+        """Let a pilot ask for jobs; if it has none then, let it wait or end."""
         self._ask(pilot)
         if not pilot.running:
             if self._agenda.now >= pilot.ends_at:
@@ -274,7 +274,7 @@ class Simulation:
     # --- provisioning -----------------------------------------------------------------------------
 
     def _plan_soon(self) -> None:
-        """Plan at the next round; there is never more than one plan a round."""
+        """Plan at the next round; there is at most one plan a round."""
         if not self._planning:
             self._planning = True
             every = self._scenario.pilots.plan_every_seconds
@@ -295,11 +295,11 @@ class Simulation:
                 self._agenda.after(self._scenario.pilots.latency_seconds, self._come, squad)
 
     def _is_over(self) -> bool:
-        """Tell whether all that still waits is held for ever: pilots have come and gone since anything happened."""
+        """Return whether the waiting jobs are held for ever: every pilot has come and gone since a job last moved."""
         return not self._running and self._agenda.now > self._moved_at + self._patience
 
     def _orders(self) -> tuple[PlannedPilots, ...]:
-        """Plan for the elements that may take pilots or have places for jobs; for the others nothing can be decided."""
+        """Plan for the elements that can take pilots or have free places; no other element can get an order."""
         useful = {squad.number for squad in self._manned if squad.coming or squad.asking} | self._roomy
         kinds = [
             (kind, jobs, elements)
@@ -319,7 +319,7 @@ class Simulation:
         return orders(Demand(waiting, [], []), ads, pilots, self._scenario.pilots.caps)
 
     def _pilots(self, reached: Collection[int]) -> list[PilotSupply]:
-        """Return the pilots of these elements, and how many each VO has at all others together."""
+        """Return the pilots of these elements, and for each VO the number of its pilots at all others."""
         elsewhere = self._by_vo.copy()
         here = [squad for squad in self._manned if squad.number in reached]
         for squad in here:
@@ -328,7 +328,7 @@ class Simulation:
         return [squad.pilots() for squad in here] + rest
 
     def _man(self, squad: Squad, pilots: int) -> None:
-        """Count pilots in; negative: out."""
+        """Add pilots to a squad's counts; a negative number removes them."""
         number = squad.number
         self._taken[number] += pilots
         self._by_vo[squad.vo] += pilots
@@ -348,7 +348,7 @@ class Simulation:
         return squad
 
     def _come(self, squad: Squad) -> None:
-        """A pilot that was ordered is there."""
+        """Start a pilot that was ordered."""
         squad.coming -= 1
         squad.running += 1
         self._go_on(SimulatedPilot(squad, self._agenda.now + self._scenario.pilots.lifetime_seconds))
@@ -362,7 +362,7 @@ class Simulation:
 
 
 def _patience(scenario: Scenario) -> float:
-    """Return after how many seconds without a job that begins or ends none will: every pilot and token has come."""
+    """Return the seconds without any event of a job after which none will follow: every pilot and token has come by then."""
     rules = scenario.pilots
     token = max((1 / limit.per_second for limit in scenario.limits if limit.per_second), default=0.0)
     return rules.latency_seconds + rules.idle_seconds + 4 * rules.plan_every_seconds + token
@@ -371,7 +371,10 @@ def _patience(scenario: Scenario) -> float:
 def _luck(
     jobs: int, scenario: Scenario, seed: np.random.SeedSequence
 ) -> Callable[[int, int], tuple[float, float]]:
-    """Return what an attempt of a job meets: a number that a site's failures strike below, and the part of it that ran."""
+    """Return two random numbers for an attempt of a job.
+
+    The attempt is lost if the first is below the site's failure rate; the second is the part of it that ran before.
+    """
     numbers = np.random.default_rng(seed).random((scenario.attempts, jobs, 2))
 
     def meets(job: int, attempt: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""A workload: what was asked for, when, and for how long it ran; and the sites that a simulation is to have for it."""
+"""A workload: the requirements, arrivals and run times of jobs, and the sites that a simulation gives them."""
 
 import math
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ DAY_SECONDS = 86_400.0
 
 
 class Arrival(Struct, frozen=True, kw_only=True, gc=False):
-    """One job as it came, and what it did then."""
+    """One job: its arrival, its requirements, and its run."""
 
     at: float
     """Seconds after the workload's beginning."""
@@ -23,11 +23,11 @@ class Arrival(Struct, frozen=True, kw_only=True, gc=False):
     """On a machine of speed 1."""
     user_priority: float = 1.0
     site: str = ""
-    """Where it ran, as far as is known."""
+    """The site where it ran; empty if that is not known."""
 
 
 class Workload(Struct, frozen=True):
-    """All jobs in the order in which they came, and the computing elements that were there, if that was written down."""
+    """All jobs in the order of their arrivals, and the computing elements if they were recorded."""
 
     arrivals: tuple[Arrival, ...]
     elements: tuple[ComputingElement, ...] = ()
@@ -39,11 +39,11 @@ class Workload(Struct, frozen=True):
 
 
 def elements_for(workload: Workload, load: float) -> list[ComputingElement]:
-    """Return the elements that were written down, else ones so large that the workload keeps them busy by `load`.
+    """Return the recorded elements, else elements so large that the workload keeps the part `load` of their slots busy.
 
-    A trace says where each job ran, not how large that place was. The slots of a site are the work that came there for the
-    time over which it came, divided by `load`; a site takes the VOs that ran there. Jobs without a site get one of their
-    own, "anywhere".
+    A trace says where each job ran, but not how large the site was. The slots of a site are its work divided by the time
+    over which the work arrived, and by `load`. A site takes the VOs that ran there. Jobs without a site share a site of
+    their own, "anywhere".
     """
     if workload.elements:
         return list(workload.elements)
@@ -77,7 +77,7 @@ def element_of(site: str, slots: int, cores: int, vos: Iterable[str] = ()) -> Co
 
 
 def by_time(arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
-    """Return jobs in the order in which they came, the times counted from the first."""
+    """Return the jobs in the order of their arrivals, with times since the first."""
     ordered = sorted(arrivals, key=lambda job: job.at)
     first = ordered[0].at if ordered else 0.0
     return tuple(
