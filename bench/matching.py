@@ -1,56 +1,61 @@
 """How fast waiting jobs are matched by the matcher's own code and a durable Postgres; a peer, if named, does the same.
 
-python -m bench.matching [--waiting N] [--queues N] [--requests N] [--rounds N] [--batch N] [--in-flight N] [--peer dirac] [--json]
+python -m bench.matching [--waiting N] [--queues N] [--requests N] [--rounds N] [--batch N] [--in-flight N] [--drain N]
+                      [--peer dirac] [--json]
 
 Measured is all that a batch of requests costs but the broker: selection, claim, lease, history, offsets, offers and events
 through the outbox. Every match is checked, by a naive evaluator and in the database; a false one fails the benchmark. A peer
 and we work in turn, round after round, so that the ratio of each pair is of one time on one machine.
+
+Then as many jobs wait anew, and `--drain` tenths of them are matched, tenth by tenth: as queues empty a match costs more.
 """
 
-import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
-import numpy as np
-
-from bench import insertion
-from bench.matcher import Matcher, Run, batches
-from bench.measuring import Figures, machine, median, percentile, run
+from bench.measuring import Figures, machine, median, run
+from bench.ours import WARM_UP, Ours, figures_of
 from bench.peers import find_peer
 from bench.rounds import KINDS, Kind, Side, alternate, ratio
 from bench.store import Store, store
-from bench.validity import InvalidError, Match, check, check_best
-from bench.workload import POPULATION, Jobs, Pilot, Queue, Shape, make_jobs, make_pilots, make_queues
-from wms.db.database import Database
-
-WARM_UP = 2_000
-"""Requests before the first round: plans are made and caches filled, as in a matcher that has served for a minute."""
-SAMPLE = 100
-"""Matches of each run that are held against every queue there is."""
+from bench.workload import Shape, make_jobs, make_pilots, make_queues
 
 
 async def measure(
-    waiting: int, queues: int, requests: int, rounds: int, batch: int, in_flight: int, peer: str
+    waiting: int, queues: int, requests: int, rounds: int, batch: int, in_flight: int, drain: int, peer: str
 ) -> Figures:
     shape = Shape(queues=queues, waiting=waiting)
     requests = min(requests, max(1, waiting // (2 * rounds)))
-    kinds, jobs = make_queues(shape), make_jobs(shape)
-    pilots = make_pilots(shape, WARM_UP + rounds * requests)
-    async with store(connections=in_flight + 4) as at, AsyncExitStack() as started:
+    async with store(connections=in_flight + 4) as at:
         about = machine(await at.version())
-        ours = Ours(at, kinds, jobs, pilots, requests=requests, batch=batch, in_flight=in_flight)
-        await ours.load()
+        ours = waiting_jobs(at, shape, rounds * requests, batch, in_flight)
+        found = await in_rounds(ours, requests, rounds, peer)
+    if drain:
+        async with store(connections=in_flight + 4) as at:
+            found["drain"] = await drained(
+                waiting_jobs(at, shape, drain * waiting // 10, batch, in_flight), drain
+            )
+    return {"machine": about, **found}
+
+
+def waiting_jobs(at: Store, shape: Shape, requests: int, batch: int, in_flight: int) -> Ours:
+    """Return the jobs of a shape, still to be loaded, and pilots for so many requests after those that warm up."""
+    pilots = make_pilots(shape, WARM_UP + requests)
+    return Ours(at, make_queues(shape), make_jobs(shape), pilots, batch=batch, in_flight=in_flight)
+
+
+async def in_rounds(ours: Ours, requests: int, rounds: int, peer: str) -> Figures:
+    """Measure rounds of so many requests, and of insertion; in turn with a peer, if one is named."""
+    await ours.load()
+    ours.requests = requests
+    async with AsyncExitStack() as started:
         if not peer:
             await beside([ours], rounds)
-            return {"machine": about, "ours": await ours.figures()}
-        theirs = await started.enter_async_context(find_peer(peer)(kinds, jobs, pilots))
+            return {"ours": await ours.figures()}
+        theirs = await started.enter_async_context(find_peer(peer)(ours.kinds, ours.jobs, ours.pilots))
         rates = await beside([ours, theirs], rounds)
-        return {
-            "machine": about,
-            "ours": await ours.figures(),
-            peer: theirs.figures(),
-            "ratio": {kind: ratio(*found) for kind, found in rates.items()},
-        }
+        ratios = {kind: ratio(*found) for kind, found in rates.items()}
+        return {"ours": await ours.figures(), peer: theirs.figures(), "ratio": ratios}
 
 
 async def beside(sides: Sequence[Side], rounds: int) -> dict[Kind, list[list[float]]]:
@@ -58,151 +63,22 @@ async def beside(sides: Sequence[Side], rounds: int) -> dict[Kind, list[list[flo
     return {kind: await alternate(kind, sides, rounds) for kind in KINDS}
 
 
-class Ours:
-    """The matcher's and the job manager's code in this process, over a store that they share."""
-
-    def __init__(
-        self,
-        at: Store,
-        kinds: Sequence[Queue],
-        jobs: Jobs,
-        pilots: Sequence[Pilot],
-        *,
-        requests: int,
-        batch: int,
-        in_flight: int,
-    ) -> None:
-        self._at, self._kinds, self._jobs, self._pilots = at, kinds, jobs, pilots
-        self._requests, self._batch, self._in_flight = requests, batch, in_flight
-        self._matcher = Matcher(at.db)
-        self._insertion = insertion.Insertion(at, kinds)
-        self._asked = 0
-        self._done: list[tuple[Run, float]] = []
-        """Each run, the first to warm up, with the CPU seconds of Postgres."""
-        self._loading: Figures = {}
-
-    async def load(self) -> None:
-        began = time.perf_counter()
-        await self._at.load(self._kinds, self._jobs)
-        loaded = time.perf_counter() - began
-        filled = await self._matcher.load()
-        self._loading = {"load_seconds": round(loaded, 1), "index_seconds": round(filled, 2)}
-
-    async def warm(self, kind: Kind) -> None:
-        if kind == "matching":
-            await self.serve(WARM_UP)
-        else:
-            await self._insertion.warm()
-
-    async def round(self, kind: Kind) -> float:
-        """Match, or insert in bulk and then one by one; return the jobs a second, those of the bulk."""
-        if kind == "matching":
-            served, _ = await self.serve(self._requests)
-            return served.per_second
-        bulk = await self._insertion.bulk()
-        await self._insertion.single()
-        return bulk
-
-    async def serve(self, requests: int) -> tuple[Run, float]:
-        """Serve the pilots that come next; return what came of it, and the CPU seconds of Postgres."""
-        asking = range(self._asked, min(self._asked + requests, len(self._pilots)))
-        self._asked = asking.stop
-        before = self._at.cpu_seconds()
-        served = await self._matcher.serve(batches(self._pilots, asking, self._batch), self._in_flight)
-        self._done.append((served, self._at.cpu_seconds() - before))
-        return self._done[-1]
-
-    async def check(self) -> None:
-        """Raise InvalidError unless every match is right and the index has lost these jobs alone."""
-        runs = [each for each, _ in self._done]
-        await check_all(self._at.db, self._kinds, self._jobs, self._pilots, runs)
-        index = len(self._matcher.index)
-        if index != len(self._jobs) - sum(len(each.matches) for each in runs):
-            raise InvalidError(f"the index holds {index} jobs, and not all others were offered")
-
-    async def figures(self) -> Figures:
-        """Return what was found, once it is checked."""
-        await self.check()
-        return {**_figures(self._done[1:]), **self._loading, "insertion": await self._insertion.figures()}
-
-
-def _figures(runs: Sequence[tuple[Run, float]]) -> Figures:
-    times = [1e3 * seconds for each, _ in runs for seconds in each.batches]
-    rates = [each.per_second for each, _ in runs]
-    return {
-        "requests": sum(each.asked for each, _ in runs),
-        "matches": sum(len(each.matches) for each, _ in runs),
-        "matches_per_second": median(rates),
-        "all_matches_per_second": [round(rate) for rate in rates],
-        "batch_p50_ms": percentile(times, 0.5),
-        "batch_p99_ms": percentile(times, 0.99),
-        "cpu_us_per_match": {
-            "python": median([1e6 * each.cpu / len(each.matches) for each, _ in runs]),
-            "postgres": median([1e6 * postgres / len(each.matches) for each, postgres in runs]),
+async def drained(ours: Ours, tenths: int) -> Figures:
+    """Match so many tenths of the jobs; return the figures of each, and how many times those of the first the last are."""
+    await ours.load()
+    await ours.warm("matching")
+    parts = [await ours.serve(len(ours.jobs) // 10) for _ in range(tenths)]
+    await ours.check()
+    rows = [figures_of([part]) for part in parts]
+    first, last = rows[0], rows[-1]
+    times = {
+        "matches_per_second": median([last["matches_per_second"] / first["matches_per_second"]]),
+        **{
+            process: median([last["cpu_us_per_match"][process] / cost])
+            for process, cost in first["cpu_us_per_match"].items()
         },
     }
-
-
-async def check_all(
-    db: Database,
-    kinds: Sequence[Queue],
-    jobs: Jobs,
-    pilots: Sequence[Pilot],
-    runs: Sequence[Run],
-    *,
-    alone: bool = True,
-) -> None:
-    """Raise InvalidError unless every match fits, is the only one of its job, and is so in the database.
-
-    A matcher that was alone has given the best there was; of several, one may take for gone what another gave back.
-    """
-    matches = [match for each in runs for match in each.matches]
-    taken = check(kinds, jobs, pilots, matches)
-    if alone:
-        waiting = np.bincount(jobs.queue, minlength=len(kinds))
-        left = [n for n in range(len(kinds)) if waiting[n] > taken[n]]
-        for each in runs:
-            given = [(pilots[match.pilot], int(jobs.queue[match.job - 1])) for match in each.matches[:SAMPLE]]
-            nothing = [(pilots[n], None) for n in each.refused[:SAMPLE]]
-            check_best(kinds, left, [*given, *nothing])
-    await check_stored(db, matches)
-
-
-FAULTY = """
-    select g.job_id, g.request_id, g.pilot_id, j.state, l.pilot_id as held_by, e.matches
-    from unnest($1::bigint[], $2::text[], $3::text[]) as g(job_id, request_id, pilot_id)
-    left join job j on j.job_id = g.job_id and j.pilot_id = g.pilot_id and j.state = 'Matched' and j.epoch = 1
-    left join lease l on l.job_id = g.job_id and l.pilot_id = g.pilot_id and l.epoch = 1 and l.request_id = g.request_id
-    left join (select job_id, count(*) as matches from job_event where event = 'match' group by job_id) e
-         on e.job_id = g.job_id
-    where j.job_id is null or l.job_id is null or e.matches is distinct from 1
-    limit 3
-"""
-COUNTS = """
-    select (select count(*) from job where state = 'Matched'), (select count(*) from lease),
-           (select count(*) from job_event where event = 'match')
-"""
-
-
-async def check_stored(db: Database, matches: Sequence[Match]) -> None:
-    """Raise InvalidError unless each match is one state, one lease, one line of history, and there are no others."""
-    async with db.transaction() as tx:
-        # Tables that were empty a moment ago have no statistics to plan by.
-        await tx.execute("set local enable_nestloop = off")
-        faulty = await tx.fetch(
-            FAULTY,
-            [each.job for each in matches],
-            [f"r-{each.pilot}" for each in matches],
-            [f"p-{each.pilot % POPULATION}" for each in matches],
-        )
-        counts = await tx.fetchrow(COUNTS)
-    if faulty:
-        raise InvalidError(f"offered, but not so in the database: {[dict(row) for row in faulty]}")
-    assert counts is not None
-    if set(counts) != {len(matches)}:
-        raise InvalidError(
-            f"{len(matches)} matches offered; in the database are {tuple(counts)} states, leases, lines of history"
-        )
+    return {"tenths": rows, "last_to_first": times}
 
 
 if __name__ == "__main__":
@@ -215,5 +91,6 @@ if __name__ == "__main__":
         rounds=5,
         batch=1_024,
         in_flight=2,
+        drain=7,
         peer="",
     )

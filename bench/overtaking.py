@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bench.matching import check_all
 from bench.measuring import Figures, machine, run
 from bench.one_matcher import Outcome, Task
+from bench.ours import check_all
 from bench.scaling import serve
 from bench.store import store
 from bench.workload import Jobs, Shape, make_jobs, make_pilots, make_queues

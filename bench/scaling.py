@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bench.matching import check_all
 from bench.measuring import Figures, machine, percentile, read_line, run
 from bench.one_matcher import Outcome, Task
+from bench.ours import check_all
 from bench.store import Store, store
 from bench.workload import LHCB, Jobs, Queue, Shape, make_jobs, make_pilots, make_queues
 

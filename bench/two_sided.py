@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from bench.expressions import Element, at_elements, later, make_elements, with_expressions
 from bench.matcher import Matcher, Run, batches
-from bench.matching import SAMPLE, WARM_UP, check_stored
 from bench.measuring import Figures, machine, median, percentile, run
+from bench.ours import SAMPLE, WARM_UP, check_stored
 from bench.store import Store, store
 from bench.two_ads import Judge
 from bench.validity import InvalidError, Match, check, check_best, mismatch

@@ -85,6 +85,25 @@ def _matching(found: Found) -> Iterator[str]:
         f"Ours: a batch in {ours['batch_p50_ms']:g} ms (p99 {ours['batch_p99_ms']:g} ms); a match costs {cpu['python']:g} µs in"
         f" Python and {cpu['postgres']:g} µs in Postgres. The index of all jobs was loaded in {ours['index_seconds']:g} s."
     )
+    if "drain" in found:
+        yield ""
+        yield from _drain(found["drain"])
+
+
+def _drain(drain: Found) -> Iterator[str]:
+    yield "What a match costs as the waiting jobs are taken, a tenth of them a row:"
+    yield ""
+    yield from head("jobs taken before", "matches/s", "Python µs", "Postgres µs")
+    taken = 0
+    for each in drain["tenths"]:
+        yield row(_number(taken), *_costs(each["matches_per_second"], each["cpu_us_per_match"]))
+        taken += each["matches"]
+    times = drain["last_to_first"]
+    yield row("last row to first", *_costs(times["matches_per_second"], times))
+
+
+def _costs(matches: float, cpu: Found) -> tuple[str, str, str]:
+    return _number(matches), f"{cpu['python']:g}", f"{cpu['postgres']:g}"
 
 
 def _beside_dirac(theirs: Found, ratio: Found) -> Iterator[str]:

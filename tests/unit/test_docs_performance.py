@@ -62,6 +62,27 @@ def test_a_peer_stands_beside_us(tmp_dir: Path) -> None:
     assert "4 match, a match in 31 ms (p99 60 ms), and 2 insert." in page
 
 
+def test_the_cost_of_a_match_is_shown_as_jobs_are_taken(tmp_dir: Path) -> None:
+    ours = {
+        "matches_per_second": 40_000.0, "batch_p50_ms": 10.0, "batch_p99_ms": 20.0, "cpu_us_per_match": COST,
+        "index_seconds": 1.0, "insertion": {"jobs_per_second": 1.0, "one_job_a_message": {"jobs_per_second": 1.0}},
+    }  # fmt: skip
+    dearer = {
+        "matches": 90_000,
+        "matches_per_second": 20_000.0,
+        "cpu_us_per_match": {"python": 50.0, "postgres": 11.0},
+    }
+    drain = {
+        "tenths": [ours | {"matches": 100_000}, dearer],
+        "last_to_first": {"matches_per_second": 0.5, "python": 2.5, "postgres": 1.1},
+    }
+    keep(tmp_dir, "matching", ours=ours, drain=drain)
+    page = performance.page(tmp_dir)
+    assert "| 0 | 40,000 | 20 | 10 |" in page
+    assert "| 100,000 | 20,000 | 50 | 11 |" in page
+    assert "| last row to first | 0.5 | 2.5 | 1.1 |" in page
+
+
 def test_two_sided_matching_stands_beside_plain_queues(tmp_dir: Path) -> None:
     plain = {
         "matches_per_second": 10_000.0, "cpu_us_per_match": COST, "batch_p50_ms": 10.0, "batch_p99_ms": 20.0,
