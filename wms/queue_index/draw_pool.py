@@ -88,7 +88,7 @@ class DrawPool:
             return sight.first(fit, chance)
         horizon = self._thinning.horizon
         time, first = self._first_heavy(fit, chance) if self._heavy else (inf, -1)
-        slot = self._first_proposed(fit, chance, min(time, horizon))
+        slot = self._first_proposed(fit, sight.reach(fit), chance, min(time, horizon))
         if slot >= 0:
             sight.missed = 0
             return slot
@@ -99,22 +99,20 @@ class DrawPool:
 
     # --- proposals --------------------------------------------------------------------------------
 
-    def _first_proposed(self, fit: bytes, chance: Chance, end: float) -> int:
+    def _first_proposed(self, fit: bytes, reach: bytes, chance: Chance, end: float) -> int:
         """Return the first proposal accepted before a time; -1 when there is none."""
         weighing, sure = self.weighing, self._thinning.sure
-        jobs, mates = weighing.jobs.items, weighing.mates
+        jobs = weighing.jobs.items
         time = 0.0
         while True:
             for slot, byte, bit, gap, uniform in self._proposals:
                 time += gap
                 if time > end:
                     return -1
-                if not jobs[slot]:
+                if not reach[byte] & bit or not jobs[slot]:
                     continue
                 given = slot
                 if not fit[byte] & bit:
-                    if len(mates[slot]) == 1:
-                        continue
                     given = weighing.mate(slot, fit, chance.uniform)
                     if given < 0:
                         continue

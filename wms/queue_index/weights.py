@@ -65,9 +65,10 @@ class Weights:
         self.weights = GrowableArray(np.float64)
         self.classes = GrowableArray(np.int32)
         self.class_weights = GrowableArray(np.float64)
-        self.class_members: list[list[Place]] = []
-        self.mates: list[list[Place]] = []
-        """By slot, the queues of its class."""
+        self.class_members: list[dict[int, Place]] = []
+        """By class, its queues that have jobs, by slot."""
+        self.mates: list[dict[int, Place]] = []
+        """By slot, the queues of its class that have jobs."""
         self._shares = group_shares
         self._groups: dict[VoGroup, Group] = {}
         self._group_of: list[Group] = []
@@ -95,7 +96,6 @@ class Weights:
         self._means.append(0.0)
         self._owners.append(group.owners.setdefault(requirements.owner, len(group.owners)))
         number = self._class_number(requirements)
-        self.class_members[number].append((slot, slot >> 3, 1 << (slot & 7)))
         self.mates.append(self.class_members[number])
         self.classes.append(number)
 
@@ -130,6 +130,7 @@ class Weights:
         if not had:
             self.dirty.add(self._group_of[slot])
             self._tier_of[slot].arrivals += 1
+            self.mates[slot][slot] = (slot, slot >> 3, 1 << (slot & 7))
             means[slot] = mean
         elif mean != used:
             means[slot] = mean
@@ -139,6 +140,7 @@ class Weights:
         weight = self.weights.items[slot]
         self.weights.items[slot] = 0.0
         self._tier_of[slot].emptied += 1
+        del self.mates[slot][slot]
         number = self.classes.items[slot]
         of_class = self.class_weights.items
         of_class[number] = max(0.0, of_class[number] - weight)
@@ -181,14 +183,12 @@ class Weights:
 
     # --- classes ----------------------------------------------------------------------------------
 
-    def seen(self, members: list[Place], fit: bytes) -> tuple[list[int], list[float]]:
+    def seen(self, members: Mapping[int, Place], fit: bytes) -> tuple[list[int], list[float]]:
         """Return which queues of a class a resource could take now, and their weights; `fit` has a bit for each slot."""
-        if len(members) > _MANY:
-            members = self._fitting(members, fit)
         weights = self.weights.items
         slots: list[int] = []
         heavy: list[float] = []
-        for slot, byte, bit in members:
+        for slot, byte, bit in members.values() if len(members) <= _MANY else self._fitting(members, fit):
             if fit[byte] & bit:
                 weight = weights[slot]
                 if weight:
@@ -217,17 +217,17 @@ class Weights:
         return slots[min(bisect_right(sums, uniform() * sums[-1]), len(slots) - 1)]
 
     @staticmethod
-    def _fitting(members: list[Place], fit: bytes) -> list[Place]:
-        slots = np.fromiter((place[0] for place in members), dtype=np.int64, count=len(members))
+    def _fitting(members: Mapping[int, Place], fit: bytes) -> list[Place]:
+        slots = np.fromiter(members, dtype=np.int64, count=len(members))
         fits = np.frombuffer(fit, dtype=np.uint8)[slots >> 3] >> (slots & 7) & 1
-        return [members[n] for n in np.flatnonzero(fits)]
+        return [members[slot] for slot in slots[fits > 0].tolist()]
 
     def _class_number(self, requirements: Requirements) -> int:
         of_class = shares.share_class(requirements)
         number = self._class_numbers.setdefault(of_class, len(self._class_numbers))
         if number == self.class_weights.length:
             self.class_weights.append(0.0)
-            self.class_members.append([])
+            self.class_members.append({})
         return number
 
     def _drift(self, slot: int, change: float) -> None:
