@@ -5,6 +5,7 @@ import sys
 
 BENCHMARKS = (
     "submission",
+    "draw",
     "matching",
     "two_sided",
     "brokered",

@@ -97,14 +97,14 @@ class Store:
 
     async def make_queues(self, queues: Sequence[Queue]) -> list[int]:
         """Make the task queues as submissions would, and return their ids."""
-        required = _required(queues)
+        wanted = required(queues)
         async with self.db.transaction() as tx:
-            found = await task_queue.find_or_make(tx, {key(each): each for each in required})
-        return [found[key(each)] for each in required]
+            found = await task_queue.find_or_make(tx, {key(each): each for each in wanted})
+        return [found[key(each)] for each in wanted]
 
     async def change_queues(self, before: Sequence[Queue], after: Sequence[Queue]) -> None:
         """Let the jobs of queues have been submitted otherwise, for matchers that read them from now on."""
-        were, are = _required(before), _required(after)
+        were, are = required(before), required(after)
         async with self.db.transaction() as tx:
             await tx.execute(
                 CHANGE,
@@ -114,7 +114,8 @@ class Store:
             )
 
 
-def _required(queues: Sequence[Queue]) -> list[Requirements]:
+def required(queues: Sequence[Queue]) -> list[Requirements]:
+    """Return what the jobs of each queue ask for, as submissions would."""
     segments = tuple(sorted({each.cpu_time for each in queues}))
     return [requirements_of(describe(each), each.owner, each.group, VO, segments) for each in queues]
 
