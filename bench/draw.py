@@ -79,7 +79,7 @@ def few_kinds(shape: Shape) -> list[Pilot]:
 def population(shape: Shape, kinds: Sequence[Queue], pilots: Sequence[Pilot], picks: int) -> Figures:
     """Return us of processor time a pick in each tenth of the picks, and of a plain draw at their begin."""
     index = _loaded(shape, kinds)
-    resources = [_resource(pilot, number) for number, pilot in enumerate(pilots)]
+    resources = [_resource(pilot) for pilot in pilots]
     rng = np.random.default_rng(4)
     asking = rng.integers(0, len(resources), (ROWS, picks // ROWS)).tolist()
     plain = _plain(index, kinds, pilots)
@@ -105,7 +105,7 @@ def _loaded(shape: Shape, kinds: Sequence[Queue]) -> QueueIndex:
     return index
 
 
-def _resource(pilot: Pilot, number: int) -> Resource:
+def _resource(pilot: Pilot) -> Resource:
     (delivery,), *_ = batches([pilot], range(1), 1)
     assert delivery.principal is not None
     principal = delivery.principal

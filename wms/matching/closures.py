@@ -26,7 +26,7 @@ NAMED: frozenset[Attribute] = frozenset({"job_type", "tag"})
 Mask = NDArray[np.bool_]
 
 _NOTHING: frozenset[Pair] = frozenset()
-_REMEMBERED = 1_024
+_REMEMBERED = 8_192
 
 _VALUES: dict[Attribute | Literal["work"], Callable[[Requirements], tuple[str, ...]]] = {
     "owner": lambda r: (r.owner,),
@@ -90,7 +90,7 @@ class Closures:
         unknown = sorted({name for name, _ in found} - _VALUES.keys())
         if unknown:
             raise ValueError(f"nothing is closed by {', '.join(unknown)}; known are {', '.join(_VALUES)}")
-        self._left.clear()
+        self._left = {key: left for key, left in self._left.items() if key[0] != site}
         self._places.pop(CeId(site, ce), None)
         if found:
             self._places[CeId(site, ce)] = found

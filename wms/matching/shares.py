@@ -37,6 +37,9 @@ LIGHTEST = 0.001
 DEFAULT_SHARE = 1000.0
 BACKGROUND_PRIORITY = 0.1
 
+_NOTHING = 1e-30
+"""What a class without jobs weighs where it is divided by: nothing is drawn of it."""
+
 
 class GroupShare(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a group is entitled to, and how its members work together.
@@ -79,11 +82,11 @@ def weights(group: GroupShare, owners: Ints, means: Floats, factors: Floats | fl
     return np.where(background, LIGHTEST, np.maximum(LIGHTEST, spread))
 
 
-def seen_weights(own: Floats, classes: Ints, totals: Floats) -> Floats:
-    """Return the weights that a resource draws by, for the queues it could take now.
+def seen_parts(own: Floats, classes: Ints, totals: Floats) -> Floats:
+    """Return, for each queue that a resource sees, which part of its class's weight it sees: that by which the key is multiplied.
 
-    `own` are their weights, `classes` their classes' numbers, `totals` the whole weight of each class.
+    `own` are the weights of these queues, `classes` the numbers of their classes, `totals` the whole weight of every class.
     """
-    seen = np.maximum(np.bincount(classes, weights=own), 1e-9)  # of a class that has emptied nothing is drawn
-    scaled: Floats = own * (totals[classes] / seen[classes])
-    return scaled
+    seen = np.bincount(classes, weights=own, minlength=len(totals)).take(classes)
+    parts: Floats = np.maximum(seen / np.maximum(totals.take(classes), _NOTHING), _NOTHING)
+    return parts

@@ -530,10 +530,7 @@ class QueueIndex:
             pool = sight.pool
             if pool.segment > cpu_time or sight.empty == pool.tier.arrivals:
                 continue
-            if sight.level is None:
-                slot = pool.draw(sight, fit, chance)
-            else:
-                slot = pool.draw(sight, sight.level if fit is view.fit else sight.among(fit), chance)
+            slot = sight.draw(fit, chance)
             if slot >= 0:
                 return slot
             if fit is view.fit:

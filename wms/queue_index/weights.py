@@ -6,9 +6,7 @@ the weights in use never differ from the exact ones by more than about that part
 costs the weighing of a whole group only once in many. A queue that has emptied weighs nothing from that moment on.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Mapping
-from itertools import accumulate
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -17,11 +15,10 @@ from wms.matching.grouping import Requirements
 from wms.matching.shares import Floats, GroupShare, Ints, VoGroup
 from wms.queue_index.growable_array import GrowableArray, Slots
 
-Place = tuple[int, int, int]
-"""A slot, its byte and its bit in a view."""
+NEVER = 1e300
+"""The latest time at which a queue without jobs comes first."""
 
 _LAG = 0.01
-_MANY = 32
 
 
 class Tier:
@@ -63,12 +60,12 @@ class Weights:
         """Moves when any group is weighed anew."""
         self.jobs = GrowableArray(np.int64)
         self.weights = GrowableArray(np.float64)
+        self.latest = GrowableArray(np.float64)
+        """By slot, the latest time at which its queue can come first: 1/weight, or NEVER."""
         self.classes = GrowableArray(np.int32)
         self.class_weights = GrowableArray(np.float64)
-        self.class_members: list[dict[int, Place]] = []
-        """By class, its queues that have jobs, by slot."""
-        self.mates: list[dict[int, Place]] = []
-        """By slot, the queues of its class that have jobs."""
+        self.class_sizes = GrowableArray(np.int32)
+        """By class, how many queues it has, with jobs or without."""
         self._shares = group_shares
         self._groups: dict[VoGroup, Group] = {}
         self._group_of: list[Group] = []
@@ -93,10 +90,11 @@ class Weights:
         self._tier_of.append(tier)
         self.jobs.append(0)
         self.weights.append(0.0)
+        self.latest.append(NEVER)
         self._means.append(0.0)
         self._owners.append(group.owners.setdefault(requirements.owner, len(group.owners)))
         number = self._class_number(requirements)
-        self.mates.append(self.class_members[number])
+        self.class_sizes.items[number] += 1
         self.classes.append(number)
 
     def group(self, vo: str, owner_group: str) -> Group:
@@ -130,7 +128,6 @@ class Weights:
         if not had:
             self.dirty.add(self._group_of[slot])
             self._tier_of[slot].arrivals += 1
-            self.mates[slot][slot] = (slot, slot >> 3, 1 << (slot & 7))
             means[slot] = mean
         elif mean != used:
             means[slot] = mean
@@ -140,7 +137,7 @@ class Weights:
         weight = self.weights.items[slot]
         self.weights.items[slot] = 0.0
         self._tier_of[slot].emptied += 1
-        del self.mates[slot][slot]
+        self.latest.items[slot] = NEVER
         number = self.classes.items[slot]
         of_class = self.class_weights.items
         of_class[number] = max(0.0, of_class[number] - weight)
@@ -181,53 +178,12 @@ class Weights:
             self.dirty.clear()
             self.version += 1
 
-    # --- classes ----------------------------------------------------------------------------------
-
-    def seen(self, members: Mapping[int, Place], fit: bytes) -> tuple[list[int], list[float]]:
-        """Return which queues of a class a resource could take now, and their weights; `fit` has a bit for each slot."""
-        weights = self.weights.items
-        slots: list[int] = []
-        heavy: list[float] = []
-        for slot, byte, bit in members.values() if len(members) <= _MANY else self._fitting(members, fit):
-            if fit[byte] & bit:
-                weight = weights[slot]
-                if weight:
-                    slots.append(slot)
-                    heavy.append(weight)
-        return slots, heavy
-
-    def seen_weight(self, slot: int, fit: bytes) -> float:
-        """Return the weight by which a resource draws a queue: its part of what the class weighs as a whole."""
-        number: int = self.classes.items[slot]
-        weight: float = self.weights.items[slot]
-        if len(self.mates[slot]) == 1:
-            return weight
-        _, weights = self.seen(self.mates[slot], fit)
-        return float(weight * self.class_weights.items[number] / sum(weights))
-
-    def mate(self, slot: int, fit: bytes, uniform: Callable[[], float]) -> int:
-        """Return the queue that takes the place of one of its class that the resource does not see; -1 for none.
-
-        So the queues of a class that it sees share the weight of the whole class by their own weights.
-        """
-        slots, weights = self.seen(self.mates[slot], fit)
-        if len(slots) < 2:
-            return slots[0] if slots else -1
-        sums = list(accumulate(weights))
-        return slots[min(bisect_right(sums, uniform() * sums[-1]), len(slots) - 1)]
-
-    @staticmethod
-    def _fitting(members: Mapping[int, Place], fit: bytes) -> list[Place]:
-        slots = np.fromiter(members, dtype=np.int64, count=len(members))
-        fits = np.frombuffer(fit, dtype=np.uint8)[slots >> 3] >> (slots & 7) & 1
-        return [members[slot] for slot in slots[fits > 0].tolist()]
-
     def _class_number(self, requirements: Requirements) -> int:
         of_class = shares.share_class(requirements)
         number = self._class_numbers.setdefault(of_class, len(self._class_numbers))
         if number == self.class_weights.length:
             self.class_weights.append(0.0)
-            self.class_members.append({})
+            self.class_sizes.append(0)
         return number
 
     def _drift(self, slot: int, change: float) -> None:
@@ -245,6 +201,7 @@ class Weights:
         owners = self._owners.values[slots]
         own = shares.weights(share, owners, self._means.values[slots], _factors(group, owners))
         self.weights.values[slots] = own
+        self.latest.values[slots] = 1.0 / own
         np.add.at(totals, classes[slots], own)
         group.whole, group.drift = float(own.sum()), 0.0
         group.version += 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.unit.matching.strategies import asks, new_index, offers
-from wms.matching.shares import GroupShare, real_priority, share_class, weights
+from wms.matching.shares import GroupShare, real_priority, seen_parts, share_class, weights
 
 
 def weigh(group, owners, means):
@@ -43,6 +43,16 @@ def test_a_class_leaves_out_only_where_it_is_seen():
     one = asks(sites=("A",), banned_sites=("B",), min_ram_mb=5, tags=("x",))
     assert share_class(one) == share_class(asks(tags=("x",)))
     assert share_class(one) != share_class(asks(tags=("y",)))
+
+
+def test_a_class_weighs_the_same_whatever_a_resource_sees_of_it():
+    own, totals = np.array([10.0, 30.0, 5.0]), np.array([7.0, 200.0, 5.0])
+    parts = seen_parts(own, np.array([1, 1, 2]), totals)
+    assert (own / parts).tolist() == pytest.approx([50, 150, 5])
+
+
+def test_a_class_without_jobs_divides_by_nothing():
+    assert (seen_parts(np.zeros(2), np.array([0, 1]), np.array([0.0, 3.0])) > 0).all()
 
 
 def wins(index, resource, draws=4_000):

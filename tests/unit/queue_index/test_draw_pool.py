@@ -45,7 +45,7 @@ class Scene:
         mask = np.zeros(self.count, dtype=bool)
         mask[list(fitting)] = True
         fit = np.packbits(mask, bitorder="little").tobytes()
-        return Counter(pool.draw(view, fit, chance) for _ in range(draws))
+        return Counter(view.draw(fit, chance) for _ in range(draws))
 
 
 def segments(market: Market) -> dict[int, list[int]]:

@@ -43,7 +43,7 @@ class Scene:
 
     def drawn(self, draws: int, fit: bytes) -> Counter[int]:
         self.weights.refresh()
-        return Counter(self.view.first(fit, self.chance) for _ in range(draws))
+        return Counter(self.view.draw(fit, self.chance) for _ in range(draws))
 
 
 @pytest.mark.parametrize("queues", [5, 60], ids=["few", "many"])
@@ -76,25 +76,6 @@ def test_other_queues_that_fit_are_seen_at_once() -> None:
 
 def test_a_view_of_one_level_draws_from_that_alone() -> None:
     scene = Scene(30)
-    view = ResourceView(scene.pool, scene.bits(3, 4))
-    assert view.among(scene.bits(4, 5)) == scene.bits(4)
-
-
-@pytest.mark.parametrize("law", ["dirac", "proportional"])
-def test_a_rival_that_comes_before_all_others_is_first(law: Law) -> None:
-    scene = Scene(30, law)
-    scene.weights.refresh()
-    fit = scene.bits(*range(5))
-    assert scene.view.first_after(fit, scene.chance, 0.0, (0.0, 29), None) == 29
-    assert scene.view.first_after(fit, scene.chance, 0.0, (1e9, 29), None) in range(5)
-    heavy = np.ones(scene.weights.class_weights.length, dtype=bool)
-    assert scene.view.first_after(fit, scene.chance, 0.0, (1e9, 29), heavy) == 29, "the others are all heavy"
-
-
-def test_the_longer_the_pools_proposals_miss_the_longer_they_are_not_asked_for() -> None:
-    view = Scene(3).view
-    surveys = []
-    for _ in range(8):
-        view.miss()
-        surveys.append(view.surveys)
-    assert surveys == [0, 2, 6, 14, 30, 62, 62, 62]
+    scene.view = ResourceView(scene.pool, scene.bits(3, 4))
+    assert set(scene.drawn(20, scene.bits(4, 5))) == {4}
+    assert set(scene.drawn(20, scene.bits(3, 4, 5))) == {3, 4}

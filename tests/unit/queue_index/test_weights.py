@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -12,7 +11,7 @@ from tests.unit.matching import reference
 from tests.unit.matching.strategies import asks, of_v
 from wms.matching.grouping import Requirements
 from wms.matching.shares import GroupShare
-from wms.queue_index.weights import Weights
+from wms.queue_index.weights import NEVER, Weights
 
 SHARES = {
     "g": GroupShare(job_share=1000.0),
@@ -122,34 +121,20 @@ def test_owners_wait_as_long_as_a_queue_of_theirs_has_jobs() -> None:
     assert weights.waiting_owners() == {("v", "g"): {"a"}, ("w", "g"): {"c"}}
 
 
-def bits(*slots: int, of: int) -> bytes:
-    mask = np.zeros(of, dtype=bool)
-    mask[list(slots)] = True
-    return np.packbits(mask, bitorder="little").tobytes()
-
-
-def by_sites(count: int) -> Weights:
-    """Queues of one class: they differ in their sites alone."""
-    weights = weighed(*(asks(sites=(f"S{n}",)) for n in range(count)))
+def test_the_latest_time_of_a_queue_is_one_over_its_weight_and_never_without_jobs() -> None:
+    weights = weighed(asks(owner="a"), asks(owner="b"), asks(owner="c"))
     weights.refresh()
-    return weights
+    weights.note(1, 0, 0.0)
+    assert weights.latest.values.tolist() == pytest.approx([3 / 1000, NEVER, 3 / 1000])
 
 
-@pytest.mark.parametrize("count", [10, 100])
-def test_a_class_weighs_the_same_whatever_a_resource_sees_of_it(count: int) -> None:
-    weights = by_sites(count)
-    for seen in ([3], [3, 7], list(range(count))):
-        fit = bits(*seen, of=count)
-        assert sum(weights.seen_weight(slot, fit) for slot in seen) == pytest.approx(1000)
-
-
-def test_a_queue_that_is_not_seen_hands_its_turn_to_one_of_its_class_that_is() -> None:
-    weights = by_sites(100)
-    fit = bits(3, 7, of=100)
-    turns = [weights.mate(50, fit, iter([uniform]).__next__) for uniform in (0.0, 0.49, 0.51, 0.999)]
-    assert turns == [3, 3, 7, 7]
-    assert weights.mate(50, bits(7, of=100), iter(()).__next__) == 7
-    assert weights.mate(50, bits(of=100), iter(()).__next__) == -1
+def test_a_class_has_the_queues_that_differ_in_where_they_may_be_seen_alone() -> None:
+    weights = weighed(asks(sites=("S",)), asks(sites=("T",)), asks(tags=("x",)))
+    weights.refresh()
+    classes = weights.classes.values.tolist()
+    assert classes[0] == classes[1] != classes[2]
+    assert weights.class_sizes.values.tolist() == [2, 1]
+    assert weights.class_weights.values.tolist() == pytest.approx([2000 / 3, 1000 / 3])
 
 
 def test_tiers_count_what_arrives_and_what_empties() -> None:
