@@ -90,7 +90,8 @@ class Closures:
         unknown = sorted({name for name, _ in found} - _VALUES.keys())
         if unknown:
             raise ValueError(f"nothing is closed by {', '.join(unknown)}; known are {', '.join(_VALUES)}")
-        self._left = {key: left for key, left in self._left.items() if key[0] != site}
+        for key in [key for key in self._left if key[0] == site]:
+            del self._left[key]
         self._places.pop(CeId(site, ce), None)
         if found:
             self._places[CeId(site, ce)] = found
