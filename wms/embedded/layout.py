@@ -1,4 +1,4 @@
-"""Where a system on one machine keeps what, and what it tells its services and its users."""
+"""The layout of a system on one machine: its files and directories, and the configuration of its services and users."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from wms.embedded.sweep import system_id
 from wms.files import Table, Value, to_toml, write_secret
 
 ISOLATION_VARIABLE = "WMS_ISOLATION"
-"""Says how the pilots of this machine isolate payloads, unless they are told otherwise."""
+"""The environment variable with the default isolation of payloads for pilots of this machine."""
 SERVICES = ("job_manager", "matcher", "advertiser", "pilot_submitter")
 """In the order in which they are started."""
 
@@ -24,12 +24,12 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def lock(self) -> Path:
-        """Locked by the process that keeps the system up, whose pid it holds: the lifeline of its pilots."""
+        """The file that the process of the system locks and writes its pid into; pilots watch that process through it."""
         return self.root / LOCK_FILE
 
     @property
     def client(self) -> Path:
-        """What a user's tools need to reach the system."""
+        """The settings by which a user's tools reach the system."""
         return self.root / "client.toml"
 
     @property
@@ -39,17 +39,17 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def jwks(self) -> Path:
-        """The public keys whose tokens are believed."""
+        """The public keys of trusted issuers."""
         return self.keys / "jwks.json"
 
     @property
     def user_token(self) -> Path:
-        """The token of whoever brought the system up."""
+        """The token of the user who brought the system up."""
         return self.root / "tokens" / "user.token"
 
     @property
     def site_token(self) -> Path:
-        """The token by which the advertiser speaks for this machine's site."""
+        """The token with which the advertiser sends ads of this machine's site."""
         return self.root / "tokens" / "site.token"
 
     @property
@@ -72,13 +72,13 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a system once its servers run."""
+    """Facts about a system whose servers run."""
 
     layout: Layout
     kafka: Table
     postgres_url: str
     tools_url: str = ""
-    """By which tools reach Postgres, if not as services do."""
+    """The URL by which tools reach Postgres; empty: that of the services."""
     slots: int
     site: str = "local"
     log_level: str = "info"
@@ -97,7 +97,7 @@ def service(name: str, facts: Facts) -> Program:
 
 
 def write_client(facts: Facts) -> None:
-    """Write what a user's tools read; it holds the password of Postgres, so it is for the owner alone."""
+    """Write the settings of a user's tools, readable by the owner alone, since they hold the password of Postgres."""
     layout = facts.layout
     table = {
         "kafka": facts.kafka,
@@ -118,7 +118,7 @@ def _common(facts: Facts) -> dict[str, Table]:
 
 
 def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
-    """Return what only this service is told."""
+    """Return the configuration that only this service has."""
     layout = facts.layout
     match name:
         case "job_manager":
@@ -143,5 +143,5 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
 
 
 def default_slots() -> int:
-    """Return how many payloads this machine runs at once unless told otherwise."""
+    """Return the default number of payloads that this machine runs at once."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""A hold on the process that keeps a system up, for those who are not its children and must end with it."""
+"""A handle of the process that keeps a system up, for processes that are not its children and must end with it."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from wms.errors import Unavailable
 
 
 class Lifeline:
-    """A pidfd of the holder of a lock file: it tells of that process's end, and never of another's under its number."""
+    """A pidfd of the holder of a lock file. It shows the end of that very process, even if its pid is used again."""
 
     def __init__(self, pid: int, fd: int) -> None:
         self.pid = pid
@@ -19,13 +19,13 @@ class Lifeline:
 
     @classmethod
     def open(cls, lock_path: Path) -> Self:
-        """Take hold of who holds the lock now. Raises Unavailable if nobody does."""
+        """Open a handle of the process that holds the lock now. Raises Unavailable if none does."""
         while (pid := holder(lock_path)) is not None:
             try:
                 fd = os.pidfd_open(pid)
             except ProcessLookupError:
                 continue
-            if holder(lock_path) == pid:  # still: so the descriptor is of that process and no later one
+            if holder(lock_path) == pid:  # it still holds the lock, so the descriptor is of that process
                 return cls(pid, fd)
             os.close(fd)
         raise Unavailable(f"nobody holds {lock_path}: the system is not up")
@@ -50,5 +50,5 @@ class Lifeline:
             loop.remove_reader(self._fd)
 
     def close(self) -> None:
-        """Let go."""
+        """Close the descriptor."""
         os.close(self._fd)

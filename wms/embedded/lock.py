@@ -1,4 +1,4 @@
-"""A directory belongs to one living process: an flock on a file in it, which names its holder."""
+"""Locks on directories: an flock on a file in the directory, which holds the pid of the process that has it."""
 
 import contextlib
 import fcntl
@@ -10,7 +10,7 @@ from wms.errors import Rejected
 
 
 class DirectoryLock:
-    """An exclusive lock on `path`, given back by the kernel when its holder dies, however it dies."""
+    """An exclusive lock on `path`; the kernel releases it when its holder dies."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -22,7 +22,7 @@ class DirectoryLock:
         return self._fd is not None
 
     def acquire(self) -> None:
-        """Take the lock and write our pid into the file; a second call does nothing. Raises Rejected if another has it."""
+        """Take the lock and write this process's pid; a second call does nothing. Raises Rejected if another process has it."""
         if self._fd is not None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -38,13 +38,13 @@ class DirectoryLock:
             os.ftruncate(fd, 0)
             os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         except OSError:
-            # Of a full disk. Left open, it would keep the lock from ourselves at the next attempt.
+            # The disk is full. An open descriptor would keep the lock, and the next attempt would find it taken.
             os.close(fd)
             raise
         self._fd = fd
 
     def release(self) -> None:
-        """Give the lock back; the file stays, since removing it would let two hold "the" lock."""
+        """Release the lock. The file stays: if it were removed, two processes could lock files of the same path."""
         if self._fd is not None:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
@@ -52,7 +52,7 @@ class DirectoryLock:
 
 
 def _taken(fd: int) -> bool:
-    """Lock `fd`; patient for a moment, since who merely asks for the holder holds the lock for an instant."""
+    """Lock `fd`, with several tries, since a process that looks for the holder has the lock for an instant."""
     for _ in range(10):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,7 +75,7 @@ def holder(path: Path) -> int | None:
     except FileNotFoundError:
         return None
     try:
-        # A shared lock, so that two who look at once do not see each other.
+        # A shared lock, so that two processes that look at once do not see each other's.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return written_pid(path)

@@ -1,4 +1,4 @@
-"""Loops that outlive their own faults: one that ends or fails is begun again, and its failure is remembered."""
+"""Loops that are started again when they end or fail; their failures are remembered."""
 
 import asyncio
 import contextlib
@@ -11,11 +11,11 @@ log = structlog.get_logger()
 
 RESTART_SECONDS = 1.0
 REMEMBERED_SECONDS = 30.0
-"""For so long a loop counts as failing after its last failure."""
+"""A loop counts as failing for so long after its last failure."""
 
 
 class RestartedLoops:
-    """Runs each loop in a task of its own. No exception of a loop ends its task: nobody would notice."""
+    """Runs each loop in a task of its own. An exception of a loop does not end its task, since nobody would notice."""
 
     def __init__(self, pause_seconds: float = RESTART_SECONDS) -> None:
         self._pause_seconds = pause_seconds
@@ -28,7 +28,7 @@ class RestartedLoops:
         self._tasks[name] = asyncio.create_task(self._run(name, loop), name=name)
 
     async def stop(self, name: str) -> None:
-        """Cancel a loop and wait for its end; nothing happens if there is none of that name."""
+        """Cancel a loop and wait for its end; without a loop of that name do nothing."""
         if (task := self._tasks.pop(name, None)) is not None:
             task.cancel()
             await asyncio.wait([task])
@@ -39,7 +39,7 @@ class RestartedLoops:
             await self.stop(name)
 
     def failing(self) -> dict[str, str]:
-        """Return the last error of each loop that failed of late."""
+        """Return the last error of each loop that has failed recently."""
         since = time.monotonic() - REMEMBERED_SECONDS
         return {name: error for name, (at, error) in self._failures.items() if at > since}
 

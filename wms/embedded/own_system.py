@@ -49,7 +49,7 @@ async def own_system(
 
 
 def _ended_by_sigterm() -> asyncio.Event:
-    """Have SIGTERM cancel this task, and return what tells that it did."""
+    """Make SIGTERM cancel this task; return an event that is set when it has."""
     told, task = asyncio.Event(), asyncio.current_task()
     assert task is not None
 

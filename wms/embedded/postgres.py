@@ -23,20 +23,20 @@ from wms.files import write_secret
 
 USER = "wms"
 TOOLS = "wms_tools"
-"""Whom tools connect as: they act as the other, within connections that are not reserved."""
+"""The role of tools. It has the rights of the services' role, but not its reserved connections."""
 TOOLS_CONNECTIONS = 100
 TOOLS_IDLE = "10min"
-"""After so long an idle connection of a tool is ended."""
+"""An idle connection of a tool is closed after so long."""
 PORT = 5432
-"""Of its socket's name; it listens on no port."""
+"""The port in the name of its socket; it listens on no TCP port."""
 BUFFERS_PART = 16
-"""Of the machine's memory: the rows and descriptions of a million waiting jobs are then a hit on a machine of 16 GiB."""
+"""The machine's memory divided by this is for buffers: on 16 GiB they hold the rows and descriptions of a million waiting jobs."""
 BUFFERS_BOUNDS = 128 << 20, 2 << 30
 
-# For two cores and some GiB shared with everything else of the system; `settings` overrides each.
+# For two cores and some GiB that the rest of the system shares; `settings` overrides each.
 TUNING: Mapping[str, str] = {
     "max_connections": "200",
-    # Services are superusers here, tools are not: whatever tools open, a service finds a connection.
+    # Services are superusers here and tools are not, so a service finds a connection however many tools have open.
     "superuser_reserved_connections": "80",
     "authentication_timeout": "15s",
     "effective_cache_size": "2GB",
@@ -45,18 +45,18 @@ TUNING: Mapping[str, str] = {
     "wal_buffers": "16MB",
     "max_wal_size": "2GB",
     "min_wal_size": "256MB",
-    # Nobody replicates from an embedded server, so its WAL need not say more than a restart wants to know.
+    # An embedded server has no replicas, so its WAL holds only what a restart needs.
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "checkpoint_timeout": "15min",
     "checkpoint_completion_target": "0.9",
     "random_page_cost": "1.1",
-    # Statements are short and many; neither compiling them nor spreading one over both cores pays.
+    # Statements are short and many, so neither JIT compilation nor parallel plans pay.
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
     "autovacuum_naptime": "10s",
     "autovacuum_vacuum_cost_delay": "1ms",
-    # A service that died in mid-transaction must not hold its locks, nor an idle one the vacuum's horizon.
+    # A service that died in a transaction must not keep its locks, and an idle transaction must not hold back vacuum.
     "idle_in_transaction_session_timeout": "60s",
     "client_connection_check_interval": "5s",
     "tcp_keepalives_idle": "30",
@@ -67,8 +67,8 @@ TUNING: Mapping[str, str] = {
     "log_lock_waits": "on",
     "password_encryption": "scram-sha-256",
 }
-# Not synchronous_commit: without it a commit waits in the memory of Postgres, and dies with it. Not full_page_writes:
-# SIGKILL may cut a page's write in two. With fsync off neither costs much.
+# synchronous_commit stays on: without it the death of Postgres loses commits. full_page_writes stays on, since
+# SIGKILL may interrupt the write of a page. With fsync off neither costs much.
 FRAGILE: Mapping[str, str] = {"fsync": "off"}
 
 
@@ -78,10 +78,10 @@ def _buffers() -> str:
 
 
 class Postgres(Server):
-    """A Postgres server with its cluster, password (0600) and log below `data_dir`.
+    """A Postgres server with its cluster, password (mode 0600) and log below `data_dir`.
 
-    It listens on a Unix socket in a directory of mode 0700, and on no port: nobody but its owner can even fill its connections.
-    `durable=False` is for tests: committed rows survive the death of Postgres, not that of the machine.
+    It listens on a Unix socket in a directory of mode 0700 and on no port, so only its owner can use up its connections.
+    `durable=False` is for tests: committed rows survive the death of Postgres, but not that of the machine.
     """
 
     stop_signals: Sequence[signal.Signals] = (
@@ -129,7 +129,7 @@ class Postgres(Server):
         return socket_directory(self.data_dir)
 
     async def stop(self) -> None:
-        """Stop it in good order, and give its directories free."""
+        """Stop the server in good order, and release its directories."""
         await super().stop()
         remove_socket_directory(self.data_dir)
 
@@ -178,7 +178,7 @@ class Postgres(Server):
         options = {
             "listen_addresses": "",
             "port": str(PORT),
-            # A list: between quotes a space or a comma parts nothing.
+            # The value is a list; within quotes, spaces and commas do not separate entries.
             "unix_socket_directories": '"' + str(self.sockets).replace('"', '""') + '"',
             "unix_socket_permissions": "0700",
             **self._settings,
@@ -187,7 +187,7 @@ class Postgres(Server):
         return await self._run([str(binaries / "postgres"), "-D", str(self.cluster), *settings], guise)
 
     async def _is_ready(self) -> bool:
-        # The postmaster writes its state into the eighth line of its pid file; pg_ctl waits for the same word.
+        # The postmaster writes its state into the eighth line of its pid file, as pg_ctl reads it.
         lines = self._pid_lines()
         return len(lines) >= 8 and lines[7].strip() == "ready" and self.pid == int(lines[0])
 
@@ -208,7 +208,7 @@ class Postgres(Server):
         )
 
     async def _initialise(self, binaries: Path, guise: privilege.Guise) -> None:
-        """Make the cluster beside its place and move it there whole, so that one half made is never used."""
+        """Make the cluster in another directory and then move it, so that a half-made one is never used."""
         fresh = self.data_dir / "cluster.new"
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
@@ -235,10 +235,10 @@ class Postgres(Server):
         fresh.rename(self.cluster)
 
     async def _end_leftovers(self) -> None:
-        """End what an earlier life left running on this cluster, and a pid file that names someone else.
+        """End processes that an earlier run left on this cluster, and remove a pid file that names another process.
 
-        We hold the directory's lock, so nobody's Postgres is killed here but an orphan of ours: a postmaster whose
-        supervisor died before it could, or backends that outlived their postmaster and hold its shared memory.
+        This process holds the lock of the directory, so only orphans are killed: a postmaster that outlived its supervisor,
+        or backends that outlived their postmaster and hold its shared memory.
         """
         left = list(_working_in(self.cluster))
         for process in left:
@@ -249,7 +249,7 @@ class Postgres(Server):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         await survivors(stubborn, within=5.0)
-        # Postgres would take any living process under that pid, or a zombie nobody reaps, for its predecessor.
+        # Postgres takes any process with that pid for its predecessor, even a zombie that is never reaped.
         (self.cluster / "postmaster.pid").unlink(missing_ok=True)
         for name in (f".s.PGSQL.{PORT}", f".s.PGSQL.{PORT}.lock"):
             (self.sockets / name).unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""Running Postgres where we are root: it refuses to, and it is right, so it gets to be somebody else.
+"""Runs Postgres as another user if this process is root, since Postgres refuses to run as root.
 
-Two ways, tried in turn. A user namespace in which we seem to be another user: nothing is created and no file changes
-its owner. Where the kernel or a container's filter forbids that: another user in earnest, who keeps the right to reach
-files below directories closed to it; the cluster is then given to that user.
+There are two ways, tried in turn. The first is a user namespace in which root appears as another user: no file changes its
+owner. The second, if the kernel or a container forbids the first, is a real other user, who keeps the capability to reach
+files below directories that are closed to it. The cluster then belongs to that user.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ from pathlib import Path
 
 from wms.errors import Rejected
 
-# initdb wants a user with a name; each system has one of these.
+# initdb needs a user with a name; each system has one of these.
 USERS = ("postgres", "nobody", "daemon")
 _CAPS = "+dac_override,+dac_read_search"
 
 
 class Guise(enum.Enum):
-    """As whom a program that refuses root runs."""
+    """The user as whom a program that refuses root runs."""
 
     SELF = "self"
     NAMESPACE = "namespace"
@@ -46,12 +46,12 @@ def guise() -> Guise:
 
 
 def works(each: Guise) -> bool:
-    """Whether programs can be run under that guise here."""
+    """Return whether programs can be run as that user here."""
     return _runs(command(each, ["true"], death_signal="KILL"))
 
 
 def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]:
-    """Return the command line that runs `argv` under that guise and still ends with its parent."""
+    """Return the command line that runs `argv` as that user and still ends with its parent."""
     match each:
         case Guise.SELF:
             return list(argv)
@@ -65,7 +65,7 @@ def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]
                 *argv,
             ]
         case Guise.OTHER:
-            # Changing the user id forgets the tie to the parent, so setpriv makes it anew.
+            # A change of the user id clears the signal at the parent's death, so setpriv sets it again.
             ids = [
                 f"--reuid={_spare_id()}",
                 f"--regid={_spare_id()}",
@@ -76,14 +76,14 @@ def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]
 
 
 def give(each: Guise, directory: Path) -> None:
-    """Make the tree `directory` belong to whom a program runs as under that guise, if it does not yet."""
+    """Give the tree `directory` to that user, unless it belongs to the user already."""
     owner = _spare_id() if each is Guise.OTHER else os.geteuid()
     if directory.stat().st_uid == owner:
         return
     for root, directories, files in os.walk(directory):
         for name in (*directories, *files):
             os.chown(Path(root) / name, owner, owner, follow_symlinks=False)
-    os.chown(directory, owner, owner)  # last: done means all of it is done
+    os.chown(directory, owner, owner)  # the root last: if it has the owner, all below it has
 
 
 @functools.cache

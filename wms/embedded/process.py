@@ -15,21 +15,21 @@ from typing import Self
 
 PR_SET_PDEATHSIG = 1
 LOG_LIMIT = 32 * 1024 * 1024
-# Below the range Linux takes the source ports of outgoing connections from (32768 up), so that nobody takes
-# a server's port by chance while that server is being restarted.
+# Below the range of source ports of outgoing connections on Linux (from 32768), so that no connection takes the port of
+# a server by chance while it restarts.
 PORTS = range(20_000, 32_000)
 
-# Loaded before any fork: between fork and exec nothing may take a lock, and dlopen does.
+# Loaded before any fork, since dlopen takes a lock, and nothing may take a lock between fork and exec.
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def _tie(parent: int, death_signal: int) -> Callable[[], None]:
-    """Return what a child runs before exec: it asks for `death_signal` at the death of its parent."""
+    """Return a function for the child to run before exec, which requests `death_signal` at the death of its parent."""
 
     def before_exec() -> None:
         if sys.platform == "linux":
             _LIBC.prctl(PR_SET_PDEATHSIG, death_signal, 0, 0, 0)
-        if os.getppid() != parent:  # the parent died before the line above: nobody would tell us
+        if os.getppid() != parent:  # the parent died before the line above, so no signal will come
             os._exit(1)
 
     return before_exec
@@ -52,10 +52,10 @@ class Child:
         cwd: Path | None = None,
         death_signal: signal.Signals = signal.SIGKILL,
     ) -> Self:
-        """Start `argv`; `env` is its whole environment (default: ours). Raises OSError if it cannot be started.
+        """Start `argv`; `env` is its whole environment (default: that of this process). Raises OSError if it fails.
 
-        Call it from a thread that lives as long as the program: Linux sends `death_signal` when the *thread* that
-        forked ends.
+        Call it from a thread that lives as long as the program, since Linux sends `death_signal` at the end of the *thread*
+        that forked.
         """
         with _open_log(log_path) as log:
             process = await asyncio.create_subprocess_exec(
@@ -72,7 +72,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process id; it may be another's once `running` is false."""
+        """The process id; once `running` is false, another process may have it."""
         return self._process.pid
 
     @property
@@ -82,7 +82,7 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Whether it has not been seen to end."""
+        """Whether the process runs, as far as is known."""
         return self._process.returncode is None
 
     async def wait(self) -> int:
@@ -97,7 +97,7 @@ class Child:
     async def stop(
         self, *, grace: float, signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
     ) -> int:
-        """Send `signals` in turn, with `grace` seconds after each, until it ends; the last is waited for without limit."""
+        """Send `signals` in turn, with `grace` seconds after each, until it ends; after the last wait without a bound."""
         for sig in signals[:-1]:
             if not self.running:
                 break
@@ -149,7 +149,7 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 on which nobody listens now; it is not reserved. Raises OSError if none is found."""
+    """Return a port of 127.0.0.1 on which no program listens now; it is not reserved. Raises OSError if none is found."""
     for _ in range(200):
         port = secrets.choice(PORTS)
         if is_free(port):

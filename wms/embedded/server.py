@@ -1,4 +1,4 @@
-"""The port of everything that runs beside us: started, waited for until ready, stopped, killed, started again."""
+"""The port of servers beside this process: each can be started, waited for, stopped, killed, and started again."""
 
 import abc
 import asyncio
@@ -20,9 +20,9 @@ LOOPBACK = "127.0.0.1"
 
 
 class Server(abc.ABC):
-    """A process with a data directory of its own, which one object in one process may run at a time.
+    """A server process with a data directory, which one object in one process may run at a time.
 
-    It may be started again after `stop`, `kill` or a death of its own; the port and whatever it promises to keep stay.
+    It may be started again after `stop`, `kill` or a crash; its port and its durable data stay.
     """
 
     stop_signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
@@ -33,13 +33,13 @@ class Server(abc.ABC):
         self.name = name
         self.ready_within = ready_within
         self.environment: dict[str, str] = {}
-        """Variables its process gets on top of others; whoever keeps it adds what marks its system."""
+        """Additional environment variables of its process; the supervisor adds the id of the system."""
         self._lock = DirectoryLock(self.data_dir / "lock")
         self._child: Child | None = None
 
     @property
     def log_path(self) -> Path:
-        """Where its output goes."""
+        """The file of its output."""
         return self.data_dir / f"{self.name}.log"
 
     @property
@@ -84,13 +84,13 @@ class Server(abc.ABC):
         return await self._child.wait()
 
     async def stop(self) -> None:
-        """Stop it in good order, or by force when it does not follow, and give its directory free."""
+        """Stop it in good order, or by force if it does not end, and release its directory."""
         if self._child is not None:
             await self._child.stop(grace=self.stop_grace, signals=self.stop_signals)
         self._lock.release()
 
     async def kill(self) -> None:
-        """Kill its process with SIGKILL and see it dead; the directory stays ours, for the next start."""
+        """Kill its process with SIGKILL and wait for its end; the lock of the directory stays for the next start."""
         if self._child is not None:
             self._child.send(signal.SIGKILL)
             await self._child.wait()
@@ -110,7 +110,7 @@ class Server(abc.ABC):
 
     @abc.abstractmethod
     async def _is_ready(self) -> bool:
-        """Whether it serves; called again and again while it starts."""
+        """Return whether it serves; called repeatedly while it starts."""
 
     def _complaint(self, what: str) -> str:
         end = self._child.log_tail() if self._child is not None else ""
@@ -129,20 +129,20 @@ class KafkaServer(Server):
 
     @property
     def access(self) -> Table:
-        """What clients are told, to reach it."""
+        """The settings by which clients reach it."""
         return {"bootstrap": self.bootstrap}
 
     async def open_stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to it, without a word yet. Raises OSError."""
+        """Open a connection to it and send nothing. Raises OSError."""
         return await asyncio.open_connection(LOOPBACK, self.port)
 
     @abc.abstractmethod
     async def wipe(self) -> None:
-        """Forget every topic and the cluster's id; only while it does not run."""
+        """Remove all topics and the id of the cluster; only while it does not run."""
 
 
 class Program(Server):
-    """Any other program: it counts as ready once `ready` says so, or at once when there is no such check."""
+    """Any other program: it is ready once `ready` returns true, or at once without such a check."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class Program(Server):
 
 
 def settle_port(data_dir: Path, wanted: int, name: str = "port") -> int:
-    """Return `wanted`, or if that is 0 the port used last in `data_dir` if still free, else a free one; remember it."""
+    """Return a port and remember it in `data_dir`: `wanted`; if that is 0, the last port if it is free, else a free one."""
     if wanted:
         return wanted
     file = data_dir / name
@@ -183,7 +183,7 @@ def settle_port(data_dir: Path, wanted: int, name: str = "port") -> int:
 
 
 async def listens(port: int) -> bool:
-    """Whether someone accepts connections on 127.0.0.1:`port`."""
+    """Return whether a program accepts connections on 127.0.0.1:`port`."""
     try:
         _, writer = await asyncio.open_connection(LOOPBACK, port)
     except OSError:

@@ -1,4 +1,4 @@
-"""Directories for Unix sockets: closed to all but us, with paths short enough for the kernel."""
+"""Directories for Unix sockets: closed to other users, with paths short enough for the kernel."""
 
 import os
 import shutil
@@ -12,16 +12,16 @@ from wms.errors import Rejected
 PATH_LIMIT: Final = 107
 """Bytes that the path of a socket may have on Linux."""
 NAME_ROOM: Final = 28
-"""Of which a socket's own name, with its separator, takes at most so many."""
+"""Bytes of the path that are kept for a socket's name with its separator."""
 _POINTER = "sockets"
 _SHORT_DIRECTORIES: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - only for a fresh directory of mode 0700
 
 
 def socket_directory(data_dir: Path) -> Path:
-    """Return a directory for sockets of the server in `data_dir`, mode 0700; it is the same at each start.
+    """Return a directory of mode 0700 for the sockets of the server in `data_dir`, the same at each start.
 
-    It is below `data_dir` where the path is short enough, else in a directory for temporary files, where a file in `data_dir`
-    remembers it. Raises Rejected if somebody else has changed it, or no directory is short enough.
+    It is below `data_dir` if the path is short enough, else in a directory for temporary files, and a file in `data_dir`
+    holds its path. Raises Rejected if somebody else has changed it, or if no path is short enough.
     """
     own = data_dir / "run"
     if _is_short(own):
@@ -45,7 +45,7 @@ def _known(pointer: Path) -> Path | None:
         found = place.lstat()
     except (FileNotFoundError, UnicodeDecodeError):
         return None
-    # As root we may have given it to whom a server runs as.
+    # Root may have given it to the user as whom a server runs.
     ours = os.geteuid() in (0, found.st_uid)
     if not stat.S_ISDIR(found.st_mode) or not ours or found.st_mode & 0o077:
         raise Rejected(
@@ -55,14 +55,14 @@ def _known(pointer: Path) -> Path | None:
 
 
 def _fresh(pointer: Path) -> Path:
-    # Its name cannot be guessed, so that nobody has one ready there for us.
+    # Its name cannot be guessed, so nobody can have made a directory of that name.
     place = Path(tempfile.mkdtemp(prefix="wms-", dir=_temporary_directory()))
     pointer.write_text(f"{place}\n", "utf-8")
     return place
 
 
 def _temporary_directory() -> str:
-    """Return the user's own directory for temporary files, or the first usual one where TMPDIR is too long for a socket."""
+    """Return the directory for temporary files; if the path of TMPDIR is too long for a socket, the first usual one."""
     for each in (tempfile.gettempdir(), *_SHORT_DIRECTORIES):
         if _is_short(Path(each, "wms-12345678")) and os.access(each, os.W_OK | os.X_OK):
             return each

@@ -1,4 +1,4 @@
-"""Keeps servers running: starts what died again, ever more slowly if it dies at once, and writes down how it goes."""
+"""The supervisor: starts servers again when they die, with a growing pause if they die at once, and writes a state file."""
 
 import asyncio
 import contextlib
@@ -27,11 +27,11 @@ CALM = 10.0
 SWEEP_GRACE = 2.0
 RECORD_SECONDS = 2.0
 STALE_AFTER_SECONDS = 10.0
-"""A state file that was not written for so long says that its supervisor hangs, or cannot write."""
+"""If a state file is older than this, its supervisor hangs or cannot write."""
 
 
 class ChildState(msgspec.Struct, frozen=True, kw_only=True):
-    """How one server does: `starts` counts its lives, `last_exit` is an exit code or a negative signal number."""
+    """The state of one server: `starts` counts its starts, `last_exit` is an exit code or a negative signal number."""
 
     pid: int | None = None
     starts: int = 0
@@ -41,7 +41,7 @@ class ChildState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SupervisorState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the state file holds: the supervisor's pid and each server's state, in the order they were started."""
+    """The content of the state file: the supervisor's pid, and the state of each server in the order of their starts."""
 
     pid: int
     system: str
@@ -49,11 +49,11 @@ class SupervisorState(msgspec.Struct, frozen=True, kw_only=True):
     written_at: float = 0.0
     """Seconds since 1970."""
     failing: dict[str, str] = {}
-    """By name the loops of the supervisor that failed of late and were begun again, with the error."""
+    """The supervisor's own loops that have failed recently, by name, with their errors."""
 
 
 class Supervisor:
-    """The one keeper of the servers of a data directory."""
+    """The only supervisor of the servers of a data directory."""
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = Path(data_dir).absolute()
@@ -64,7 +64,7 @@ class Supervisor:
         self.loops = RestartedLoops()
 
     async def open(self) -> None:
-        """Take the directory and end what an earlier life left running. Raises Rejected if another keeps it."""
+        """Lock the directory and end what an earlier run left. Raises Rejected if another supervisor has it."""
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock.acquire()
         if swept := await sweep(self.system, grace=SWEEP_GRACE):
@@ -73,17 +73,17 @@ class Supervisor:
         self.loops.start("record", self._record_on)
 
     async def add(self, server: Server) -> None:
-        """Start a server, wait until it is ready, and keep it from now on. Raises what its start raises."""
+        """Start a server, wait until it is ready, and supervise it from now on. Raises what its start raises."""
         assert self._lock.held, "open() comes first"
         assert server.name not in self._servers, server.name
         self._servers[server.name] = server
-        # Its descendants inherit it; a later life knows them by it.
+        # Its descendants inherit it, so that a later run of the supervisor finds them.
         server.environment[VARIABLE] = self.system
         await self._start(server)
         self.loops.start(f"keep {server.name}", partial(self._keep, server))
 
     def state(self) -> SupervisorState:
-        """Return how all servers do now."""
+        """Return the present state of all servers."""
         return SupervisorState(
             pid=os.getpid(),
             system=self.system,
@@ -93,7 +93,7 @@ class Supervisor:
         )
 
     async def restart(self, name: str, why: str) -> None:
-        """Kill a server that does not work; its keeper starts it again."""
+        """Kill a server that does not work; its loop starts it again."""
         log.warning("server.killed", server=name, why=why)
         self._note(name, last_error=why)
         await self._servers[name].kill()
@@ -107,7 +107,7 @@ class Supervisor:
         return tail(self._servers[name].log_path)
 
     async def close(self) -> None:
-        """Stop all servers, the last started first, end every other process of the system, and give the directory up."""
+        """Stop all servers in the reverse order of their starts, end all other processes of the system, unlock the directory."""
         for name, server in reversed(self._servers.items()):
             await self.loops.stop(f"keep {name}")
             with contextlib.suppress(ProcessLookupError):
@@ -135,7 +135,7 @@ class Supervisor:
             pause = await self._restart(server, pause)
 
     async def _restart(self, server: Server, pause: float) -> float:
-        """Start a server until it starts; return the pause to make before the next time."""
+        """Try to start a server until it starts; return the pause before its next start."""
         while True:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -157,7 +157,7 @@ class Supervisor:
             self._record()
 
     def _record(self) -> None:
-        """Write the state file. On a full disk that fails, and servers must be started again all the same."""
+        """Write the state file. A failure, as on a full disk, is ignored, since servers must be started again all the same."""
         try:
             write_secret(
                 self.data_dir / STATE_FILE, msgspec.json.encode(self.state()).decode(), durable=False
@@ -167,7 +167,7 @@ class Supervisor:
 
 
 def read_state(data_dir: Path) -> SupervisorState | None:
-    """Return what the supervisor of `data_dir` wrote last, or None if there never was one."""
+    """Return the last state that the supervisor of `data_dir` wrote; None if there never was one."""
     with contextlib.suppress(FileNotFoundError):
         return msgspec.json.decode((data_dir / STATE_FILE).read_bytes(), type=SupervisorState)
     return None

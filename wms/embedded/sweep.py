@@ -1,4 +1,4 @@
-"""What an earlier life of a system left behind: every process of it carries the system's id in its environment."""
+"""Ends processes that an earlier run of a system left; each has the id of the system in its environment."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,12 @@ VARIABLE = "WMS_SYSTEM"
 
 
 def system_id(data_dir: Path) -> str:
-    """Return the id of the system that lives in `data_dir`: the same for each life, another for each directory."""
+    """Return the id of the system in `data_dir`: the same at each run, and another for each directory."""
     return hashlib.sha256(os.fsencode(data_dir.resolve())).hexdigest()[:16]
 
 
 def members(system: str) -> list[psutil.Process]:
-    """Return the living processes of a system, but for this one and its ancestors."""
+    """Return the living processes of a system, without this one and its ancestors."""
     own = psutil.Process()
     kept = {own.pid, *(parent.pid for parent in own.parents())}
     return [each for each in psutil.process_iter() if each.pid not in kept and _belongs(each, system)]
@@ -32,9 +32,9 @@ def _belongs(process: psutil.Process, system: str) -> bool:
 
 
 async def sweep(system: str, *, grace: float) -> int:
-    """End all processes of a system: SIGTERM, and SIGKILL after `grace` seconds. Returns how many there were.
+    """End all processes of a system by SIGTERM, and by SIGKILL after `grace` seconds. Return how many there were.
 
-    Who kills a parent may make it start another child just before, so it looks again until nobody is left.
+    A process may start another just before its end, so the search is repeated until none is left.
     """
     found = await asyncio.to_thread(members, system)
     count = len(found)
@@ -50,9 +50,9 @@ async def sweep(system: str, *, grace: float) -> int:
 
 
 async def survivors(processes: Sequence[psutil.Process], *, within: float) -> list[psutil.Process]:
-    """Wait until all have ended, at most so many seconds, and return those that have not.
+    """Wait until all processes have ended, at most `within` seconds, and return those that have not.
 
-    A zombie has ended: it may stay for ever where the first process of a container reaps nobody.
+    A zombie counts as ended, since it may stay for ever if the init of a container reaps no processes.
     """
     deadline = time.monotonic() + within
     while (left := [each for each in processes if _lives(each)]) and time.monotonic() < deadline:  # noqa: ASYNC110 - no event

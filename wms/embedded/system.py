@@ -1,4 +1,4 @@
-"""A whole system on one machine: servers, schema, keys, services; up until told, whatever of it dies meanwhile."""
+"""A whole system on one machine: servers, schema, keys and services, kept up until it is stopped."""
 
 import asyncio
 import contextlib
@@ -33,17 +33,18 @@ from wms.files import Table
 
 SERVICES_READY_WITHIN = 60.0
 PILOTS_END_WITHIN = 8.0
-# The embedded broker keeps every message in memory and drops none, so it is begun anew before it takes the machine's;
-# nothing is lost by that, since Postgres is the truth.
+# The embedded broker keeps every message in memory and drops none, so it is restarted before it uses up the machine's memory.
+# Nothing is lost, since Postgres is the truth.
 BROKER_RSS_LIMIT = 2 * 1024**3
 BROKER_LOOK_SECONDS = 10.0
 
 
 class System:
-    """One system in `data_dir`, kept up by this process and gone with it.
+    """One system in `data_dir`, which ends with this process.
 
-    `kafka` is "embedded", "loopback" (embedded, and open to every user of the machine), "apache", or HOST:PORT of one that runs; `postgres` is "embedded" or a URL. `slots` is how many
-    payloads run at once (default: one a core); `pilots` are settings of the pilot submitter. `durable=False` is for tests.
+    `kafka` is "embedded", "loopback" (embedded, and open to every user of the machine), "apache", or HOST:PORT of a running
+    broker. `postgres` is "embedded" or a URL. `slots` is the number of payloads that run at once (default: one a core).
+    `pilots` are settings of the pilot submitter. `durable=False` is for tests.
     """
 
     def __init__(
@@ -73,9 +74,9 @@ class System:
         self._token_seconds = token_seconds
 
     async def start(self) -> None:
-        """Bring everything up and wait until each service beats. Raises Rejected or Unavailable, with nothing left up."""
+        """Start everything and wait for a heartbeat of each service. If that raises Rejected or Unavailable, nothing is left up."""
         await self.supervisor.open()
-        # It may have been there before, and open to others.
+        # The directory may have existed before, open to others.
         self.layout.root.chmod(0o700)
         try:
             ensure_identity(self.layout, self._token_seconds)
@@ -110,7 +111,7 @@ class System:
         await self.supervisor.close()
 
     def _watch(self, facts: Facts) -> None:
-        """Look from now on for what does not work although it runs."""
+        """Watch from now on for processes that run but do not work."""
         watch = SystemWatch(
             self.supervisor,
             facts.postgres_url,
@@ -123,7 +124,7 @@ class System:
             self.supervisor.loops.start("bound the broker", partial(self._bound_broker, self.broker))
 
     async def _drain_pilots(self) -> None:
-        """Let the pilots give back what they run while there is somebody to tell."""
+        """Let the pilots return their jobs while the job manager still runs."""
         if self.facts is None:
             return
         dispatcher = LocalDispatcher(self.layout.pilots, (), {})
@@ -143,7 +144,7 @@ class System:
         await told.wait()
 
     async def wait_beating(self) -> None:
-        """Wait until the very process of each service has written a heartbeat. Raises Unavailable with a log's end."""
+        """Wait for a heartbeat of the present process of each service. Raises Unavailable with the end of a log."""
         assert self.facts is not None, "start() comes first"
         deadline = time.monotonic() + SERVICES_READY_WITHIN
         db = await Database.connect(self.facts.postgres_url, size=1, application="wms up")
@@ -155,7 +156,7 @@ class System:
             await db.close()
 
     def state(self) -> SupervisorState:
-        """Return how its servers and services do."""
+        """Return the state of its servers and services."""
         return self.supervisor.state()
 
     async def __aenter__(self) -> Self:
@@ -175,7 +176,7 @@ class System:
         return await self.postgres.ensure_database("wms")
 
     async def _start_kafka(self, chosen: str) -> Table:
-        """Start the chosen broker and return what clients are told of it."""
+        """Start the chosen broker and return the settings by which clients reach it."""
         match chosen:
             case "embedded":
                 self.broker = Broker(self.layout.server("broker"), isolate=isolation())
@@ -193,12 +194,12 @@ class System:
                 )
         await self.supervisor.add(self.broker)
         told = self.broker.access
-        # The small broker knows no idempotent producer, and does not wake a fetch that waits for messages.
+        # The embedded broker has no idempotent producers, and a new message does not end a fetch that waits.
         return {**told, "idempotent": False, "fetch_wait_ms": 0} if isinstance(self.broker, Broker) else told
 
     @property
     def exposed(self) -> str:
-        """What other users of this machine could reach, in words; empty if nothing."""
+        """What other users of this machine can reach, in words; empty if nothing."""
         if isinstance(self.broker, Broker) and not self.broker.bootstrap.startswith(SCHEME):
             return "every user of this machine can reach the broker, read all messages and forge replies"
         return ""
@@ -226,7 +227,10 @@ class System:
 
 
 async def down(data_dir: Path, *, within: float = 60.0) -> bool:
-    """Stop the system of `data_dir` from outside and wait for its end; false if none was up. Raises Unavailable."""
+    """Stop the system of `data_dir` from another process and wait for its end; return false if none was up.
+
+    Raises Unavailable if it does not end in time.
+    """
     try:
         lifeline = Lifeline.open(Layout(data_dir).lock)
     except Unavailable:

@@ -1,4 +1,4 @@
-"""Watches the processes of a system and restarts those that run and do nothing: stopped, deadlocked, out of their loops."""
+"""Watches the processes of a system and restarts those that hang: stopped, deadlocked, or out of their loops."""
 
 import asyncio
 import struct
@@ -16,7 +16,7 @@ from wms.embedded.supervisor import Supervisor
 LOOK_SECONDS = 2.0
 ANSWER_SECONDS = 2.5
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
-"""A Kafka request that every broker answers: which requests it knows. Size, key, version, correlation, no client's name."""
+"""An ApiVersions request, which every broker answers: size, key, version, correlation id, no client id."""
 
 
 class SystemWatch:
@@ -42,13 +42,13 @@ class SystemWatch:
         self._answers = {"postgres": 0, "broker": 0}
 
     async def run(self) -> None:
-        """Look every so often until cancelled."""
+        """Look at intervals until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             await self.look()
 
     async def look(self) -> None:
-        """Look once, and kill what hangs; its keeper starts it again."""
+        """Look once, and kill the processes that hang; the supervisor starts them again."""
         services, _ = await asyncio.gather(self._look_at_postgres(), self._look_at_broker())
         signs: dict[str, Hashable] = {**services, **self._servers()}
         for name in self._detector.look(signs, time.monotonic()):
@@ -56,7 +56,7 @@ class SystemWatch:
             await self._supervisor.restart(name, why)
 
     def _servers(self) -> dict[str, Hashable]:
-        """Return how often each server of our own has answered; one that does not run is its keeper's affair."""
+        """Return how often each embedded server that runs has answered; the supervisor restarts those that do not run."""
         names = [("postgres", "postgres")] if self._watches_postgres else []
         names += [("broker", self._broker.name)] if self._broker is not None else []
         return {
@@ -66,14 +66,14 @@ class SystemWatch:
         }
 
     async def _look_at_postgres(self) -> dict[str, Hashable]:
-        """Return the last heartbeat of each service; none while Postgres does not tell."""
+        """Return the last heartbeat of each service; none while Postgres does not answer."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 beats = await self._heartbeats()
         except TimeoutError:
             return {}
         except (*GONE, asyncpg.PostgresError):
-            # A refusal is an answer.
+            # A refusal counts as an answer.
             beats = {}
         self._answers["postgres"] += 1
         return beats
@@ -94,7 +94,7 @@ class SystemWatch:
 
 
 async def answers(broker: KafkaServer) -> bool:
-    """Return whether a broker on this machine answers, or refuses; false if it accepts a request and says nothing."""
+    """Return whether a broker on this machine answers or refuses a request; false if it accepts one and sends nothing."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             reader, writer = await broker.open_stream()
