@@ -1,7 +1,7 @@
-"""Discovery: computing elements found through a hierarchy of index servers, each asked once, and none waited for by all.
+"""Discovery: finds computing elements through a hierarchy of index servers; each is asked once, and no slow one delays others.
 
-Pure: `address` (what is one server), `told` (what a server tells), `document` (how it tells it), `walk` (who is asked next),
-`memory` (what need not be asked), `admission` (whom an element lets in). With I/O: `http` and `file` ask one server, `lanes`
-bounds how many are asked at a time, `discovery` puts it all together. After the InformationFinder of Elmroth and Tordsson's
+Pure: `address` (identity of servers), `server_answers` (content of an answer), `document` (its formats), `walk` (which server is
+asked next), `memory` (cached answers), `admission` (whom an element admits). With I/O: `http` and `file` ask one server,
+`parallelism` bounds how many are asked at a time, `discovery` combines all. After the InformationFinder of Elmroth and Tordsson's
 broker (2005), whose index servers were NorduGrid's GIISes.
 """

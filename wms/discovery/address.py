@@ -1,4 +1,4 @@
-"""Addresses of index servers and computing elements: what is asked, and when two of them are one server."""
+"""Addresses of index servers and computing elements, with a key that is equal for addresses of one server."""
 
 import re
 from collections.abc import Sequence
@@ -14,24 +14,24 @@ Kind: TypeAlias = Literal["index", "element"]
 LENGTH_LIMIT = 2_048
 PORTS = {"http": 80, "https": 443}
 WEB = frozenset(PORTS)
-"""What an index on the web may lead to: no index may have us read our own files, or somebody's messages."""
+"""The schemes to which an index on the web may lead; an index must not make this machine read its own files or messages."""
 _FORM = re.compile(r"[!-~]+")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _NUMBERED = re.compile(r"[0-9.]+|.*:.*")
 _NOWHERE = "none.invalid"
-"""As the only host that may be asked: none may."""
+"""A pattern that no host matches: with it alone, no host may be asked."""
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
 class Address(NamedTuple):
-    """Who is asked: an index for its children and what it tells of elements, or an element for itself."""
+    """The address of an index, which is asked for other servers and for elements, or of an element itself."""
 
     url: str
     kind: Kind
 
     @property
     def scheme(self) -> str:
-        """How it is asked, such as https."""
+        """The scheme, such as https."""
         return urlsplit(self.url).scheme.lower()
 
     @property
@@ -41,16 +41,16 @@ class Address(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Return its one spelling: addresses with one key are one server, and are asked once."""
+        """Return its canonical form: addresses with the same key are one server, which is asked once."""
         parts = urlsplit(self.url)
         path = normpath(_ESCAPE.sub(_unescaped, parts.path) or "/").replace("//", "/")
         return urlunsplit((self.scheme, _place(parts), path, parts.query, ""))
 
 
 def address(text: str, kind: Kind, base: str = "") -> Address:
-    """Return the address that a text is, as seen from the document at `base`.
+    """Return the address in a text, which may be relative to the document at `base`.
 
-    Raises Rejected for what is none, is over 2,048 characters long, or holds a password.
+    Raises Rejected for a text that is no address, is over 2,048 characters long, or holds a password.
     """
     text = text.strip()
     if len(text) > LENGTH_LIMIT or not _FORM.fullmatch(text):
@@ -69,9 +69,9 @@ def address(text: str, kind: Kind, base: str = "") -> Address:
 
 
 def refusal(of: Address, by: Address | None, hosts: Sequence[str]) -> str:
-    """Return why an address is not asked that `by` told of (None: that the configuration names), or nothing.
+    """Return why an address from `by` is not asked (None: from the configuration); empty if it may be.
 
-    `hosts` are patterns such as `*.example.org`; empty: every host may be asked that somebody tells of.
+    `hosts` are patterns such as `*.example.org`; empty: every host may be asked.
     """
     if by is None:
         return ""
@@ -85,10 +85,10 @@ def refusal(of: Address, by: Address | None, hosts: Sequence[str]) -> str:
 
 
 def near(urls: Sequence[str]) -> list[str]:
-    """Return patterns of the hosts that addresses name, and of the other hosts of their domains."""
+    """Return patterns of the hosts in these addresses, and of all hosts of their domains."""
     hosts = {address(each, "index").host for each in urls}
     domains = {host.partition(".")[2] for host in hosts if not _NUMBERED.fullmatch(host)}
-    # What has no dot in it is no organisation's domain, but a country's.
+    # A domain without a dot is that of a country, and not of an organisation.
     near_by = {f"*.{each}" for each in domains if "." in each}
     return sorted((hosts | near_by) - {""}) or [_NOWHERE]
 

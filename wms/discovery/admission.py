@@ -1,7 +1,7 @@
-"""Whom an element lets in, by the rules that it publishes (GlueCEAccessControlBaseRule; access and mapping policies).
+"""Whom an element admits, by the rules that it publishes (GlueCEAccessControlBaseRule; access and mapping policies).
 
-A rule is `VO:name` (GLUE 2.0: `vo:name`), `VOMS:/vo/group/Role=role`, `ALL`, or a subject as it stands in a certificate. No rules:
-everybody is let in.
+A rule is `VO:name` (GLUE 2.0: `vo:name`), `VOMS:/vo/group/Role=role`, `ALL`, or the subject of a certificate. An element without
+rules admits everybody.
 """
 
 from collections.abc import Collection
@@ -12,16 +12,16 @@ from wms.discovery.server_answers import FoundElement
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """For whom elements are looked for; what is empty is not asked for."""
+    """The person or group for whom elements are sought; an empty field has no part in it."""
 
     vo: str = ""
     group: str = ""
-    """A group or role of the VO, by its name, or as VOMS has it: `/lhcb/prod/Role=pilot`."""
+    """A group or role of the VO, by its name or as a VOMS attribute: `/lhcb/prod/Role=pilot`."""
     owner: str = ""
 
 
 def admits(element: FoundElement, askers: Collection[Asker]) -> bool:
-    """Tell whether an element lets one of the askers in; there being none, everybody may look."""
+    """Return whether an element admits one of the askers; true if there are no askers."""
     rules = element.glue.access_rules or _rules(element)
     return not askers or not rules or any(_lets_in(rule, asker) for rule in rules for asker in askers)
 
@@ -40,12 +40,12 @@ def _lets_in(rule: str, asker: Asker) -> bool:
         case "voms":
             return _within(rest.strip(), asker)
         case _:
-            # A subject; to ask in the name of a VO alone is to ask for no person in particular.
+            # The rule is a subject. An asker with a VO and no owner is no particular person.
             return rule == asker.owner or (not asker.owner and not asker.vo)
 
 
 def _within(rule: str, asker: Asker) -> bool:
-    """Tell whether a VOMS rule lets an asker in: all of `/vo/group` is let in where the rule names no role."""
+    """Return whether a VOMS rule admits an asker; a rule without a role admits all of its group."""
     vo, *groups = rule.strip("/").split("/")
     if asker.vo and vo != asker.vo:
         return False

@@ -1,8 +1,8 @@
-"""Discovery: walks the hierarchy and asks servers in parallel, within a time for each and one for all.
+"""Discovery: walks the hierarchy and asks servers in parallel, within a time for each server and one for the whole.
 
-What has come when the time is over is the answer; the rest is told as late, goes on being asked, and is there the next time. One
-question to a server is under way at a time, whoever asks. What a server told of late is not asked for again; what is older stands
-in while it is asked for; one that failed is left alone for a while.
+The result has the answers that came in time. The other servers are reported as late; their questions go on, so the next walk has
+the answers. One question to a server is under way at a time, for all callers. A fresh answer is not asked for again. An older one
+stands in while the server is asked. A server that failed is left alone for a while.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ from wms.errors import Rejected, Unavailable
 
 
 class DiscoveryLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long and how many."""
+    """Bounds of time and of parallelism."""
 
     server_seconds: float = 15.0
-    """One server may take so long."""
+    """The longest time for one server."""
     whole_seconds: float = 20.0
-    """A discovery takes so long at most, however many servers there are."""
+    """The longest time for a whole discovery, however many servers there are."""
     patience_seconds: float = 0.0
-    """So long is waited for one whose older answer can stand in."""
+    """The time after which an older answer of a server stands in."""
     servers_at_once: int = 8
     slow_servers_at_once: int = 256
-    """Besides, of those that have taken over `slow_after_seconds`."""
+    """In addition, servers that have taken longer than `slow_after_seconds`."""
     slow_after_seconds: float = 0.25
 
 
@@ -46,7 +46,7 @@ class _Awaited(NamedTuple):
 
 
 class Discovery:
-    """Finds elements. `clock` tells monotonic seconds, `rng` numbers from 0 to 1."""
+    """Finds elements. `clock` returns monotonic seconds, `rng` numbers in [0, 1)."""
 
     def __init__(
         self,
@@ -75,18 +75,18 @@ class Discovery:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ask nobody any longer."""
+        """Cancel all questions."""
         await self.close()
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel the questions that are under way."""
         flights = list(self._flights.values())
         for flight in flights:
             flight.cancel()
         await asyncio.gather(*flights, return_exceptions=True)
 
     async def find(self, roots: Sequence[Address]) -> Found:
-        """Return what is known of the hierarchy below the roots, at the latest when the whole time is over."""
+        """Return what the hierarchy below the roots holds, at the latest when the time for the whole is over."""
         return await _Finding(self, Walk(self._bounds), self._pace).run(roots)
 
     def recall(self, key: str) -> Recalled:
@@ -94,7 +94,7 @@ class Discovery:
         return self._memory.recall(key, self._clock())
 
     def flight(self, address: Address) -> "asyncio.Task[None]":
-        """Return the question to a server that is under way, and begin one if none is; it ends when there is an answer."""
+        """Return the task that asks a server, begun now unless one is under way; it ends when there is an answer."""
         flight = self._flights.get(address.key)
         if flight is None:
             flight = self._flights[address.key] = asyncio.create_task(self._ask(address))
@@ -150,7 +150,7 @@ class _Finding:
         return self._walk.report()
 
     def _visit(self, addresses: Sequence[Address]) -> None:
-        """Look at addresses, and at those that what is known of them leads to; await those that must be asked."""
+        """Visit addresses, and those to which their known answers lead; add the servers that must be asked."""
         left = deque(addresses)
         while left:
             address = left.popleft()
@@ -173,7 +173,7 @@ class _Finding:
         return self._walk.answered(address, known.told or ServerAnswer(), outcome, known.age_seconds)
 
     def _take(self, done: set["asyncio.Task[None]"]) -> None:
-        """Take what has come."""
+        """Take the answers that have come."""
         for each in [each for each in self._awaited.values() if each.flight in done]:
             del self._awaited[each.address.key]
             each.flight.result()
@@ -184,7 +184,7 @@ class _Finding:
                 self._walk.failed(each.address, "failed", known.why)
 
     def _lose_patience(self) -> None:
-        """Have older answers stand in for those that have not come."""
+        """Use older answers for servers that have not answered."""
         self._patient = False
         for each in [each for each in self._awaited.values() if each.stand_in]:
             del self._awaited[each.address.key]

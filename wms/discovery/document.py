@@ -1,13 +1,13 @@
-"""The documents by which servers tell: GLUE in XML, ARC's JSON or LDIF, or a list of endpoints as ARCHERY has it in the DNS.
+"""The documents of servers: GLUE in XML, ARC's JSON or LDIF, or a list of endpoints as ARCHERY has it in the DNS.
 
-In GLUE an endpoint with the capability `information.discovery.registry` is an index; a door of ARC's, whose service the document
-does not describe, is an element that is to be asked itself. ARCHERY's list has a line an endpoint:
+In GLUE an endpoint with the capability `information.discovery.registry` is an index. An endpoint of ARC whose service the document
+does not describe is an element, which is asked itself. ARCHERY's list has a line for each endpoint:
 
     u=https://ce.example.org/arex t=org.nordugrid.arcrest
     u=https://index.example.org/sweden.txt t=archery.group s=0
 
-with the address, the type, and 0 for the state of one that is out of use; quoted, as `dig +short TXT` prints them, or not. Other
-lines that name no address (`o=group id=nordic`) are passed over.
+with the address, the type, and the state 0 for one that is out of use. Lines may be quoted, as `dig +short TXT` prints them. Lines
+without an address (`o=group id=nordic`) are ignored.
 """
 
 import re
@@ -27,21 +27,21 @@ from wms.site import is_wild
 SIZE_LIMIT = 8 * 2**20
 """Bytes of a document at most: ARC's of a large site is under one megabyte."""
 LEADS_LIMIT = 10_000
-"""Addresses in one document at most."""
+"""The most addresses in one document."""
 NAME_LIMIT = 200
-"""Characters of the name of a site or an element at most."""
+"""The most characters of the name of a site or an element."""
 REGISTRY = "information.discovery.registry"
 INDEXES = frozenset(
     {"archery", "archery.group", "archery.service", "org.nordugrid.archery", "org.nordugrid.ldapegiis"}
 )
 """Types of endpoints that lead to more endpoints."""
 DOOR = "org.nordugrid.arcrest"
-"""The type of a door that can be asked; others of the same element (EMI-ES, GridFTP, LDAP) would tell the same."""
+"""The type of the endpoint that is asked; other endpoints of an element (EMI-ES, GridFTP, LDAP) describe the same."""
 _PAIR = re.compile(r"([a-z]+)=(\S*)")
 
 
 def read_index(data: bytes, base: str) -> ServerAnswer:
-    """Return what an index tells; `base` is its own address. Raises Rejected for what is no such document."""
+    """Return the answer in an index's document; `base` is its address. Raises Rejected for an unknown document."""
     _bounded(data)
     match _form(data):
         case "xml":
@@ -55,7 +55,7 @@ def read_index(data: bytes, base: str) -> ServerAnswer:
 
 
 def read_element(data: bytes, door: Address) -> ServerAnswer:
-    """Return the queues that an element tells of itself; they are its host's, whatever site they say they are of."""
+    """Return the queues in an element's own document; their site is the host of the element, whatever the document says."""
     _bounded(data)
     read = tree_of_json if _form(data) == "json" else tree_of_xml
     queues = [queue for each in services(entities(read(data))) for queue in versions.elements(each)]
@@ -77,7 +77,7 @@ def _form(data: bytes) -> str:
 
 
 def _elements(queues: Iterable[tuple[GlueComputingElement, str]]) -> tuple[FoundElement, ...]:
-    """Return the elements whose names can be names of ours."""
+    """Return the elements whose names are valid here."""
     told = (FoundElement(site=site, glue=queue) for queue, site in queues)
     return tuple(each for each in told if _is_name(each.site) and _is_name(each.name))
 
@@ -113,7 +113,7 @@ def _of_tree(root: TreeNode, base: str) -> ServerAnswer:
 
 
 def _endpoints(root: TreeNode) -> Iterator[tuple[str, Kind]]:
-    """Give the address and kind of each endpoint that leads on."""
+    """Yield the address and kind of each endpoint that is to be asked."""
     for node in _every(root):
         if node.name in ("Endpoint", "ComputingEndpoint"):
             said = {each.name: each.text.strip() for each in node.nodes}
@@ -156,7 +156,7 @@ def _end(record: dict[str, str]) -> tuple[str, Kind] | None:
 
 
 def _told(elements: tuple[FoundElement, ...], ends: Iterable[tuple[str, Kind]], base: str) -> ServerAnswer:
-    """Return what is told by elements and by endpoints, which may be many, doubled, or none."""
+    """Return the answer of elements and endpoints; endpoints may be too many, doubled, or malformed."""
     leads: dict[str, Address] = {}
     nowhere: dict[str, str] = {}
     for number, (text, kind) in enumerate(ends):

@@ -1,7 +1,7 @@
 """Indexes and ARC elements on the web.
 
-They are strangers' servers: what they send is bounded before it is parsed, compressed bodies are not taken, and redirections are not
-followed. Our token goes only over https and only to hosts that the configuration names.
+The servers are not trusted: bodies are bounded before they are parsed, compressed bodies are refused, and redirections are not
+followed. The token goes over https alone, and only to hosts that the configuration names.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from wms.errors import Unavailable
 from wms.web import WebIdentity, body
 
 INFORMATION = "rest/1.0/info"
-"""Where an ARC element tells of itself, below its address."""
+"""The path of an ARC element's own document, below its address."""
 
 
 class Web:
     """Asks servers by http and https."""
 
     def __init__(self, credential: WebIdentity, token_hosts: Sequence[str] = ()) -> None:
-        """`token_hosts`: patterns of the hosts that may see our token."""
+        """`token_hosts` are patterns of the hosts that may get the token."""
         self._credential = credential
         self._token_hosts = token_hosts
         self._contexts: dict[tuple[float, ...], ssl.SSLContext] = {}
@@ -46,7 +46,7 @@ class Web:
             async with (
                 aiohttp.ClientSession(
                     connector=aiohttp.TCPConnector(ssl=context),
-                    # The time is the caller's affair.
+                    # The caller bounds the time.
                     timeout=aiohttp.ClientTimeout(total=None),
                     trust_env=False,
                     auto_decompress=False,
@@ -60,7 +60,7 @@ class Web:
             raise Unavailable(f"{url}: {error!r}") from None
 
     def _context(self) -> ssl.SSLContext:
-        """Return whom to believe and what to show; made anew when a file of it has changed."""
+        """Return the trusted authorities and the credential, made anew when one of their files has changed."""
         files = [Path(each) for each in (self._credential.authorities, self._credential.proxy_file) if each]
         try:
             stamp = tuple(each.stat().st_mtime for each in files)
@@ -71,7 +71,7 @@ class Web:
         return self._contexts[stamp]
 
     def _headers(self, address: Address, *, secure: bool) -> dict[str, str]:
-        # ARC answers in HTML by itself. Its JSON is its XML made JSON, and not all versions have it.
+        # Without this header ARC answers in HTML. Its JSON is converted from its XML, and not all versions have it.
         headers = {"Accept": "application/xml, */*;q=0.1", "Accept-Encoding": "identity"}
         if secure and any(fnmatchcase(address.host, each) for each in self._token_hosts):
             headers |= self._credential.bearer()

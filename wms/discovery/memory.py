@@ -1,4 +1,4 @@
-"""What servers told of late, and which of them are left alone for a while because they failed; `now` is in monotonic seconds."""
+"""Remembers recent answers of servers, and servers that failed and are left alone for a while; `now` is in monotonic seconds."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -13,19 +13,19 @@ State: TypeAlias = Literal["unknown", "fresh", "stale", "resting"]
 
 
 class CacheLifetimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long answers are good for, and how long failures are remembered."""
+    """How long answers and failures are remembered."""
 
     fresh_seconds: float = 30.0
-    """So long nobody is asked again: what ARC publishes is about as old anyway."""
+    """A server is not asked again for so long; what ARC publishes is about as old."""
     keep_seconds: float = 600.0
-    """So long an answer stands in for one that is late."""
+    """An answer may stand in for a late one for so long."""
     rest_seconds: float = 30.0
-    """One that failed is left alone so long, twice as long each time after."""
+    """A server that failed is left alone for so long, and twice as long after each further failure."""
     rest_limit_seconds: float = 900.0
     servers: int = 10_000
-    """Remembered at most; the longest unused is forgotten first."""
+    """The most servers to remember; the one unused for longest is forgotten first."""
     elements: int = 200_000
-    """Remembered at most, of all servers together."""
+    """The most elements to remember, of all servers together."""
 
 
 class Recalled(NamedTuple):
@@ -35,7 +35,7 @@ class Recalled(NamedTuple):
     told: ServerAnswer | None = None
     age_seconds: float = 0.0
     why: str = ""
-    """Why it failed last."""
+    """The reason of its last failure."""
 
 
 class _Server(msgspec.Struct):
@@ -56,9 +56,9 @@ class Memory:
         self._elements = 0
 
     def recall(self, key: str, now: float) -> Recalled:
-        """Return what is remembered.
+        """Return what is remembered of a server.
 
-        Fresh: need not be asked. Stale: what it told stands in until it answers. Resting: is not to be asked, for it failed.
+        Fresh: it need not be asked. Stale: its answer stands in until it answers again. Resting: it failed and is not asked.
         """
         server = self._servers.get(key)
         if server is None:
@@ -72,11 +72,11 @@ class Memory:
         return Recalled("stale", server.told, age) if age < self._terms.keep_seconds else Recalled("unknown")
 
     def learned(self, key: str, told: ServerAnswer, now: float) -> None:
-        """Remember an answer; earlier failures are forgiven."""
+        """Remember an answer, and forget earlier failures."""
         self._keep(key, _Server(told=told, told_at=now))
 
     def failed(self, key: str, why: str, now: float) -> None:
-        """Remember a failure: what it told before is not believed any longer."""
+        """Remember a failure, and forget the earlier answer."""
         before = self._servers.get(key)
         rests = before.rests if before else None
         if rests is None:

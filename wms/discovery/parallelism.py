@@ -1,6 +1,6 @@
-"""How many servers are asked at a time, so that slow ones hold up no others: who takes long steps aside into a lane of its own.
+"""Bounds how many servers are asked at a time; a question that takes long moves to a lane of its own, so it delays no other.
 
-A pool alone would let a few dead servers, each waited for to the end of its time, keep everybody else out for as long.
+With one pool alone, a few dead servers would occupy it until their time is over.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ class _Place:
 
 
 class Parallelism:
-    """At most `quick` at a time, and at most `slow` more that took over `slow_after_seconds`."""
+    """At most `quick` questions at a time, and at most `slow` more that have taken over `slow_after_seconds`."""
 
     def __init__(self, quick: int, slow: int, slow_after_seconds: float) -> None:
         self._quick = asyncio.Semaphore(quick)

@@ -1,4 +1,4 @@
-"""The port to what tells of computing elements: a web server, a file, a topic of ads."""
+"""The port to sources of computing elements: a web server, a file, a topic of ads."""
 
 from typing import Protocol
 
@@ -7,10 +7,10 @@ from wms.discovery.server_answers import ServerAnswer
 
 
 class Source(Protocol):
-    """Asks servers of one kind."""
+    """A client of one kind of source."""
 
     async def ask(self, address: Address) -> ServerAnswer:
-        """Ask one server, once. The caller bounds the time that this may take.
+        """Ask one server, once. The caller bounds the time.
 
-        Raises Unavailable when it does not answer now, Rejected when what it says cannot be understood.
+        Raises Unavailable if there is no answer, Rejected if the answer cannot be understood.
         """

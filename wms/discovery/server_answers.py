@@ -1,4 +1,4 @@
-"""What a server tells: elements, other servers that are to be asked, and what of it leads nowhere."""
+"""The answer of a server: elements, other servers to ask, and addresses that cannot be asked."""
 
 from msgspec import Struct
 
@@ -11,14 +11,14 @@ class FoundElement(Struct, frozen=True, kw_only=True):
     """A computing element that was found."""
 
     site: str
-    """What its index calls its site, or the host of its door where that says nothing."""
+    """The name of its site in the index, or the host of its endpoint if the index has none."""
     glue: GlueComputingElement
     offer: Offer | None = None
-    """What pilots would find there, where the source says it in our own words."""
+    """The element as our own ads describe it, if the source is a topic of ads."""
 
     @property
     def name(self) -> str:
-        """What it is called at its site: the queue."""
+        """Its name at its site, which is that of the queue."""
         return self.offer.ce if self.offer else self.glue.name or self.glue.id
 
 
@@ -27,6 +27,6 @@ class ServerAnswer(Struct, frozen=True, kw_only=True):
 
     elements: tuple[FoundElement, ...] = ()
     leads: tuple[Address, ...] = ()
-    """Who is to be asked next."""
+    """The servers to ask next."""
     passed_over: tuple[tuple[str, str], ...] = ()
-    """What leads nowhere, and why: an LDAP server, an address that is none."""
+    """Addresses that cannot be asked, with the reason: an LDAP server, a malformed address."""

@@ -1,7 +1,7 @@
-"""The walk through a hierarchy of indexes: whom to ask next, each once, and in what order what was told is reported.
+"""The walk through a hierarchy of indexes: which server to ask next, each once, and the order of the report.
 
-Answers come in any order. Every server has its place, the least way of numbers that leads to it from the roots, and what is
-found is reported by places, so that equal answers are reported equally whoever was faster.
+Answers come in any order. The place of a server is the least sequence of numbers that leads to it from the roots. The report is
+ordered by places, so the same answers give the same report, whichever server was faster.
 """
 
 from collections.abc import Sequence
@@ -17,31 +17,31 @@ UNHEARD: frozenset[Outcome] = frozenset({"late", "failed", "resting"})
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """How much one walk may find: an index may be hostile, or lead in circles."""
+    """Bounds of one walk, since an index may be hostile or lead in circles."""
 
     servers: int = 1_000
     depth: int = 8
-    """Of indexes in each other; the roots are at 1."""
+    """The most levels of indexes; the roots are at 1."""
     elements: int = 100_000
     hosts: tuple[str, ...] = ()
-    """Patterns of hosts that may be asked besides the roots; empty: all."""
+    """Patterns of hosts that may be asked beside the roots; empty: all."""
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one server."""
+    """The outcome of one server."""
 
     url: str
     kind: Kind
     outcome: Outcome
     why: str = ""
     by: str = ""
-    """The index that told of it; empty for a root."""
+    """The index that led to it; empty for a root."""
     age_seconds: float = 0.0
     elements: int = 0
 
 
 class ElementSighting(msgspec.Struct, frozen=True, kw_only=True):
-    """An element, and who told of it."""
+    """An element, and the server that described it."""
 
     element: FoundElement
     by: str
@@ -49,12 +49,12 @@ class ElementSighting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What a walk found, and whom it did not hear."""
+    """The result of a walk: elements, and the outcome of each server."""
 
     sightings: tuple[ElementSighting, ...] = ()
     visits: tuple[Visit, ...] = ()
     doubles: tuple[ElementSighting, ...] = ()
-    """Elements of a site and name that another had before."""
+    """Elements whose site and name an earlier element has."""
 
     @property
     def elements(self) -> tuple[FoundElement, ...]:
@@ -63,7 +63,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unheard(self) -> tuple[Visit, ...]:
-        """Those that were to be asked and told nothing: what they know is not known."""
+        """The servers that gave no answer."""
         return tuple(each for each in self.visits if each.outcome in UNHEARD)
 
 
@@ -78,7 +78,7 @@ class _Server(msgspec.Struct):
 
 
 class Walk:
-    """One walk. Whoever asks says what came of it; who has not answered when the walk is reported is late."""
+    """One walk. The caller asks the servers and reports each outcome; a server without one is late in the report."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -87,13 +87,13 @@ class Walk:
         self._elements = 0
 
     def begin(self, roots: Sequence[Address]) -> list[Address]:
-        """Return whom to ask first."""
+        """Return the first servers to ask."""
         return self._led(roots, None, ())
 
     def answered(
         self, address: Address, told: ServerAnswer, outcome: Outcome, age_seconds: float = 0.0
     ) -> list[Address]:
-        """Take an answer; return who is to be asked now that was not before."""
+        """Take an answer, and return the new servers to ask."""
         server = self._servers[address.key]
         server.outcome, server.age = outcome, age_seconds
         server.told = self._bounded(server, told)
@@ -103,7 +103,7 @@ class Walk:
         return self._led(told.leads, address, server.place)
 
     def _bounded(self, server: _Server, told: ServerAnswer) -> ServerAnswer:
-        """Return what is kept of an answer, should elements be too many by now."""
+        """Return an answer, without its elements if the walk has too many by now."""
         self._elements += len(told.elements)
         if self._elements <= self._bounds.elements:
             return told
@@ -120,7 +120,7 @@ class Walk:
         return [each for each in found if each]
 
     def _lead(self, lead: Address, by: Address | None, place: tuple[int, ...]) -> Address | None:
-        """Return the address if it is to be asked."""
+        """Return the address if it may be asked and was not before."""
         known = self._servers.get(lead.key)
         if known is not None:
             if place < known.place:
@@ -147,7 +147,7 @@ class Walk:
         return ""
 
     def report(self) -> Found:
-        """Return what is known by now."""
+        """Return the result so far."""
         servers = sorted(self._servers.items(), key=lambda each: each[1].place)
         seen: dict[tuple[str, str], ElementSighting] = {}
         doubles: list[ElementSighting] = []

@@ -1,1 +1,1 @@
-"""Dispatch: how pilots reach computing elements, one module a middleware behind one port."""
+"""Dispatch: sends pilots to computing elements, with one module a middleware behind one port."""

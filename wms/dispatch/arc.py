@@ -1,11 +1,11 @@
 """Pilots as jobs of an ARC computing element.
 
-A pilot's job bears the pilot's id as its job name. The element's own ids are kept in memory; who comes after a crash asks the
-element for all jobs of ours and reads their names. Many pilots go in one description, many are asked for in one call. What an
-element tells of a job may be a minute old.
+The name of a pilot's job is the pilot's id. The ids that the element gives are kept in memory. After a crash the dispatcher
+lists all its jobs and reads their names. One description submits many pilots, and one call asks for many. The state that an
+element reports of a job may be a minute old.
 
-Script, configuration and token go into the job's session directory, which only the job's user reads. A job whose sender died
-before it had brought them is failed by A-REX after ten minutes.
+Script, configuration and token are uploaded into the job's session directory, which only the job's user can read. A-REX fails a
+job after ten minutes if its sender died before the upload.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from wms.ids import PilotId
 from wms.job.reasons import Code
 
 JOBS_AT_ONCE = 200
-"""In one call."""
+"""The most jobs in one call."""
 FILES = ("pilot.sh", "config.toml", "token")
-"""What a job is brought; the token last, for with it the job is whole."""
+"""The files uploaded for a job; the token is last, since A-REX starts the job once all are there."""
 
 NAMELESS = "nameless "
 NODE_FAILURE = re.compile(r"\bnode.?fail", re.IGNORECASE)
-"""So A-REX puts it that its batch system has lost the node, in words alone."""
+"""A-REX's text for a node that its batch system has lost; there is no code for it."""
 
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
@@ -48,7 +48,7 @@ STATES: Mapping[str, State] = {
     "FAILED": "Failed",
     **dict.fromkeys(("KILLED", "WIPED"), "Aborted"),
 }  # fmt: skip
-"""ARC's states in the port's words; one that is not here belongs to a job that lives."""
+"""The port's states by ARC's; a job in any other state is alive."""
 
 
 class ArcDispatcher:
@@ -59,10 +59,10 @@ class ArcDispatcher:
         self._agent = tuple(agent)
         self._jobs: dict[PilotId, str] = {}
         self._unfed: set[PilotId] = set()
-        """Whose jobs were made and did not get their files: they would wait for them, and nobody brings them any more."""
+        """Pilots whose jobs were created without their files; these are cancelled, since the files will not come."""
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Submit the pilots, many in one call, and bring them their files."""
+        """Submit the pilots, many in one call, and upload their files."""
         faults = {order.pilot_id: why for order in orders if (why := self._fault(order))}
         found = {pilot_id: _failed(pilot_id, why) for pilot_id, why in faults.items()}
         good = [order for order in orders if order.pilot_id not in faults]
@@ -72,7 +72,7 @@ class ArcDispatcher:
         return [found[order.pilot_id] for order in orders if order.pilot_id in found]
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Ask how the pilots' jobs are, and how those ended that have."""
+        """Return the states of the pilots' jobs, and how the ended ones ended."""
         if not pilot_ids:
             return []
         async with ArcRest(self._element) as rest:
@@ -87,15 +87,15 @@ class ArcDispatcher:
             ]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Have the pilots killed: their agents get SIGTERM and drain."""
+        """Kill the pilots' jobs; their agents get SIGTERM and drain."""
         async with ArcRest(self._element) as rest:
             await self._ask(rest, "kill", pilot_ids)
 
     async def alive(self) -> list[PilotId]:
-        """Return the names of all jobs of ours that the element lists and that have not ended."""
+        """Return the pilots of all listed jobs under this account that have not ended."""
         async with ArcRest(self._element) as rest:
             listed = await self._learn_all(rest)
-            # One whose name is not known is not known to be a pilot.
+            # A job without a known name may be no pilot.
             named = [
                 name for name, job in self._jobs.items() if job in listed and not name.startswith(NAMELESS)
             ]
@@ -103,14 +103,14 @@ class ArcDispatcher:
         return [name for name, answer in states.items() if answer.code < 300 and not _is_over(answer)]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Fetch the ends of what pilots printed from their session directories."""
+        """Fetch the ends of the pilots' outputs from their session directories."""
         async with ArcRest(self._element) as rest:
             known = await self._known(rest, pilot_ids)
             texts = await asyncio.gather(*(self._output(rest, each) for each in known))
         return [Output(pilot_id=each, text=text) for each, text in zip(known, texts, strict=True) if text]
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Have the element take away what is left of pilots that have ended."""
+        """Let the element remove the session directories of pilots that have ended."""
         if not pilot_ids:
             return
         async with ArcRest(self._element) as rest:
@@ -130,7 +130,7 @@ class ArcDispatcher:
 
     async def _submit(self, rest: ArcRest, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         answers = await rest.create([self._xrsl(order) for order in orders])
-        # Should fewer be answered than were asked: the others are found by their names, or are not there.
+        # If answers are missing, `follow` finds the jobs of the others by their names, or none.
         pairs = zip(orders, answers, strict=False)
         settling = (self._settle(rest, order, answer) for order, answer in pairs)
         return settled(await asyncio.gather(*settling, return_exceptions=True))
@@ -153,7 +153,7 @@ class ArcDispatcher:
         wanted = {
             "jobname": order.pilot_id,
             "executable": FILES[0],
-            # One file for both: `join` is not heard by A-REX 6.17.
+            # The same file for both, since A-REX 6.17 ignores `join`.
             "stdout": "log",
             "stderr": "log",
             "queue": self._element.queue,
@@ -176,13 +176,13 @@ class ArcDispatcher:
             self._unfed.difference_update(unfed)
 
     async def _known(self, rest: ArcRest, pilot_ids: Sequence[PilotId]) -> list[PilotId]:
-        """Return those of the pilots that have jobs; learn the names of jobs that are not known here first, if need be."""
+        """Return those of the pilots that have jobs; if some are unknown here, read the names of all jobs first."""
         if any(pilot_id not in self._jobs for pilot_id in pilot_ids):
             await self._learn_all(rest)
         return [pilot_id for pilot_id in pilot_ids if pilot_id in self._jobs]
 
     async def _learn_all(self, rest: ArcRest) -> set[str]:
-        """Return all jobs of ours that the element lists; learn the names of those that are not known here."""
+        """Return all jobs that the element lists under this account, and read the names of unknown ones."""
         listed = await rest.jobs()
         strangers = sorted(listed - set(self._jobs.values()))
         for some in batches(strangers, JOBS_AT_ONCE):
@@ -191,7 +191,7 @@ class ArcDispatcher:
 
     def _learn(self, told: Iterable[tuple[str, ArcJobStatus]]) -> None:
         for job, answer in told:
-            # A job without a name of ours is kept in mind too, so that it is not asked for again and again.
+            # A job without a pilot's name is remembered, too, so that its name is read once.
             name = str(answer.activity.get("Name") or f"{NAMELESS}{job}")
             self._jobs.setdefault(PilotId(name), job)
 
@@ -245,7 +245,7 @@ def _resources(request: Request) -> dict[str, str]:
     return {
         "count": str(request.cores),
         "countpernode": str(request.cores) if request.cores > 1 else "",
-        # Of each of the `count`.
+        # The memory of each of the `count` processors.
         "memory": str(-(-request.memory_mb // request.cores)) if request.memory_mb else "",
         "walltime": f"{minutes} minutes" if minutes else "",
     }

@@ -1,4 +1,4 @@
-"""ARC's REST interface 1.0, which later versions speak too: as much of it as pilots and ads need."""
+"""A client of ARC's REST interface 1.0, which later versions serve, too: the calls that pilots and ads need."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -20,18 +20,18 @@ ANSWER_LIMIT = 64 * 1024 * 1024
 
 
 class ArcEndpoint(NamedTuple):
-    """An element and how we are known there: by a proxy, one file with certificate, key and chain, or a token's file."""
+    """An element, and the credential for it: a proxy (one file with certificate, key and chain) or the file of a token."""
 
     url: str
     queue: str = ""
     proxy: str = ""
     token: str = ""
     authorities: str = ""
-    """Who may vouch for it: a file or directory of certificates; empty: whom this machine trusts."""
+    """A file or directory with the certificates of trusted authorities; empty: those that this machine trusts."""
 
 
 class ArcJobStatus(NamedTuple):
-    """What the element says of one job of those asked for."""
+    """The answer of the element about one job."""
 
     code: int
     reason: str
@@ -39,24 +39,24 @@ class ArcJobStatus(NamedTuple):
 
     @property
     def job(self) -> str:
-        """The element's own id of the job."""
+        """The id that the element gave the job."""
         return str(self.body.get("id", ""))
 
     @property
     def state(self) -> str:
-        """ARC's word for the job's state, or nothing."""
+        """The state of the job as ARC names it, or an empty text."""
         return str(self.body.get("state", ""))
 
     @property
     def activity(self) -> Mapping[str, Any]:
-        """The job's GLUE 2 document, or nothing."""
+        """The GLUE 2 document of the job; empty if there is none."""
         document = self.body.get("info_document") or {}
         found = document.get("ComputingActivity", {}) if isinstance(document, dict) else {}
         return found if isinstance(found, dict) else {}
 
 
 class ArcRest:
-    """A connection to one element. All calls raise Unavailable when it does not answer, or not as ARC does."""
+    """A connection to one element. All calls raise Unavailable if there is no answer, or one that ARC does not give."""
 
     def __init__(self, element: ArcEndpoint) -> None:
         self._url = f"{element.url.rstrip('/')}/{API}"
@@ -65,7 +65,7 @@ class ArcRest:
         )
 
     async def __aenter__(self) -> Self:
-        """Connect under our credential as it is now. Raises Unavailable if that cannot be read."""
+        """Connect with the present credential. Raises Unavailable if it cannot be read."""
         trusted = await asyncio.to_thread(self._credential.context)
         self._session = aiohttp.ClientSession(
             headers={"Accept": "application/json", **self._credential.bearer()},
@@ -82,24 +82,24 @@ class ArcRest:
         await self._session.close()
 
     async def information(self, limit: int) -> tuple[bytes, str]:
-        """Return what the element tells of itself in GLUE 2.0, at most `limit` bytes, and which form it chose: XML if it can."""
-        # By itself it answers in HTML. Its JSON is its XML made JSON, and not all versions have it.
+        """Return the element's own GLUE 2.0 document, at most `limit` bytes, and its format: XML if the element has it."""
+        # Without this header it answers in HTML. Its JSON is converted from its XML, and not all versions have it.
         async with self._asked("GET", "info", {"Accept": "application/xml"}) as answer:
             return await body(answer, limit), answer.content_type
 
     async def create(self, descriptions: Sequence[str]) -> list[ArcJobStatus]:
-        """Submit jobs described in xRSL in one call; the answers are in their order."""
+        """Submit jobs by xRSL descriptions in one call; the answers are in their order."""
         text = (
             descriptions[0] if len(descriptions) == 1 else "+" + "".join(f"({each})" for each in descriptions)
         )
         return _answers(await self._call("POST", "jobs?action=new", text.encode(), "application/rsl"))
 
     async def jobs(self) -> set[str]:
-        """Return the ids of all jobs that are ours there."""
+        """Return the ids of all jobs under this credential."""
         return {answer.job for answer in _answers(await self._call("GET", "jobs"))}
 
     async def ask(self, action: str, jobs: Sequence[str]) -> list[ArcJobStatus]:
-        """Have one thing done to jobs, or told of them; the answers are in their order."""
+        """Carry out an action on jobs, or ask about them; the answers are in their order."""
         wanted = [{"id": job} for job in jobs]
         named = msgspec.json.encode({"job": wanted[0] if len(wanted) == 1 else wanted})
         return _answers(await self._call("POST", f"jobs?action={action}", named))
@@ -109,7 +109,7 @@ class ArcRest:
         await self._call("PUT", f"jobs/{job}/session/{name}", content.encode(), "application/octet-stream")
 
     async def tail(self, job: str, name: str, limit: int) -> str:
-        """Return the last `limit` bytes of a file in a job's session directory, nothing if there is none."""
+        """Return the last `limit` bytes of a file in a job's session directory; empty if there is no such file."""
         end, read = b"", 0
         try:
             async with self._asked("GET", f"jobs/{job}/session/{name}") as answer:
@@ -141,11 +141,11 @@ class ArcRest:
 
 
 class _Refused(Unavailable):
-    """It answered, but not with what was asked for."""
+    """The element answered with an error."""
 
 
 def _answers(document: bytes) -> list[ArcJobStatus]:
-    """Return what is said of each job: A-REX says it as an object for one, as a list for many, as nothing for none."""
+    """Return the answers for the jobs. A-REX answers with an object for one job, a list for many, and null for none."""
     try:
         told = msgspec.json.decode(document).get("job", []) if document.strip() else []
         return [

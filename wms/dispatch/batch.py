@@ -1,7 +1,7 @@
-"""What dispatchers to batch systems have in common whose tools run here and whose nodes share a directory with us.
+"""The base of dispatchers to batch systems whose tools run here and whose nodes share a file system with this machine.
 
-Each pilot has a directory there: its configuration, its token (0600), what it prints, and at the end its exit code. So the
-outcome of a job that the batch system has forgotten is known. A subclass knows the tools: how a job is submitted, listed, ended.
+Each pilot has a directory on it with its configuration, its token (mode 0600), its output, and at the end its exit code. So
+the outcome is known even if the batch system has forgotten the job. A subclass submits, lists and ends jobs by its tools.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from wms.ids import PilotId
 from wms.job.reasons import Code
 
 NUMBERS_AT_ONCE = 500
-"""Jobs on one command line."""
+"""The most jobs on one command line."""
 
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
 
 class BatchJob(NamedTuple):
-    """A job as its batch system lists it; `state` is None of one that ended nobody says how."""
+    """A job as its batch system lists it; `state` is None if it ended and the list does not say how."""
 
     number: str
     state: State | None
@@ -35,16 +35,16 @@ class BatchJob(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the job has ended."""
         return self.state not in ("Waiting", "Running")
 
 
 class SubmitRefused(Exception):  # noqa: N818 - the batch system's answer, no fault of ours
-    """Why a batch system does not take a job."""
+    """The batch system refuses a job; the text says why."""
 
 
 class BatchDispatcher(ABC):
-    """Sends `agent --config FILE` to a batch system; `environment` is all that its tools get of ours."""
+    """Submits `agent --config FILE` as jobs of a batch system; its tools run with `environment` alone."""
 
     system: str
     """The name of the batch system, for people."""
@@ -60,22 +60,22 @@ class BatchDispatcher(ABC):
 
     @abstractmethod
     async def _jobs(self) -> dict[PilotId, BatchJob]:
-        """Return all jobs of ours that are listed, whether they live or not. Raises Unavailable."""
+        """Return all listed jobs under this account, alive or not. Raises Unavailable if they cannot be listed."""
 
     @abstractmethod
     async def _end(self, numbers: Sequence[str]) -> None:
-        """Have jobs ended, with time to drain."""
+        """End jobs, with time to drain."""
 
     @abstractmethod
     def _options(self, order: PilotRequest) -> list[str]:
-        """Return the options of a job. Raises ValueError for a request that cannot be one's."""
+        """Return the options of a job. Raises ValueError for a request that no job can have."""
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Submit the pilots, a few at a time; those of which nobody knows whether they arrived are left out."""
+        """Submit the pilots, a few at a time; the answer leaves out those that may or may not have arrived."""
         return settled(await asyncio.gather(*map(self._send, orders), return_exceptions=True))
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Ask for all jobs of ours at once, and look what those have left that are not listed."""
+        """List all jobs of this account at once; for pilots that are not listed, read the exit codes in their directories."""
         if not pilot_ids:
             return []
         jobs = await self._jobs()
@@ -85,14 +85,14 @@ class BatchDispatcher(ABC):
         ]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Have the pilots ended that live: their agents get SIGTERM and drain."""
+        """End the pilots that are alive; their agents get SIGTERM and drain."""
         jobs = await self._jobs()
         found = [jobs[each] for each in pilot_ids if each in jobs]
         for some in batches([job.number for job in found if not job.is_over], NUMBERS_AT_ONCE):
             await self._end(some)
 
     async def alive(self) -> list[PilotId]:
-        """Return the names of all jobs of ours that are listed and have not ended."""
+        """Return the pilots of all listed jobs of this account that have not ended."""
         return [name for name, job in (await self._jobs()).items() if not job.is_over]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
@@ -120,7 +120,7 @@ class BatchDispatcher(ABC):
         return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=number)
 
     def _laid_out(self, order: PilotRequest) -> Path:
-        """Make a pilot's directory; return the script that is there."""
+        """Make a pilot's directory with its files, and return its script."""
         place = self._places.make(order)
         path = place / "pilot.sh"
         path.write_text(self._script(order, place))
@@ -143,7 +143,7 @@ class BatchDispatcher(ABC):
         if job.state in ("Waiting", "Running"):
             return PilotSighting(pilot_id=pilot_id, state=job.state, reference=job.number, reason=job.reason)
         self._places.drop_token(pilot_id)
-        # What it left tells that it ended before its node was lost, or before it was cancelled.
+        # An exit code shows that it ended before its node was lost, or before it was cancelled.
         if (job.state is None or job.lost) and (left := self._left(pilot_id, job.number)) is not None:
             return left
         state = job.state or "Aborted"
@@ -152,7 +152,7 @@ class BatchDispatcher(ABC):
         return PilotSighting(pilot_id=pilot_id, state=state, reference=job.number, reason=why, lost=job.lost)
 
     def _left(self, pilot_id: PilotId, number: str | None = None) -> PilotSighting | None:
-        """Return how a pilot ended by the exit code that it left."""
+        """Return how a pilot ended, by the exit code in its directory; None if there is none."""
         try:
             code = int((self._places.of(pilot_id) / "exit").read_text())
         except (OSError, ValueError):
@@ -175,7 +175,7 @@ class BatchDispatcher(ABC):
 
 
 def taken(tool: str, complaint: str, *, unreachable: bool) -> None:
-    """Raise what the failure of a submitting tool means: Unavailable if the job may be there all the same, else Refused."""
+    """Raise Unavailable if the job may have been submitted although the tool failed, else SubmitRefused."""
     if unreachable:
         raise Unavailable(f"{tool}: {complaint}")
     raise SubmitRefused(complaint)

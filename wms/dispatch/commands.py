@@ -1,4 +1,4 @@
-"""A batch system's command line tools: run with an environment of ours, within bounds on their time and on what they print."""
+"""Runs the command line tools of a batch system with a given environment, within bounds of time and output."""
 
 import asyncio
 import contextlib
@@ -10,14 +10,14 @@ from wms.errors import Unavailable, shown
 
 TOOL_SECONDS = 60.0
 SIZE_LIMIT = 256 * 2**20
-"""Of what a tool prints: `squeue --json` of Slurm 22.05 takes 3.4 kB a job."""
+"""The most bytes that a tool may print: `squeue --json` of Slurm 22.05 prints 3.4 kB a job."""
 _COMPLAINT_LIMIT = 4_096
 _PIECE = 1 << 16
 _END_SECONDS = 10.0
 
 
 class ToolOutput(NamedTuple):
-    """How a tool ended, and what it printed."""
+    """The exit code and the output of a tool."""
 
     code: int
     printed: bytes
@@ -25,23 +25,23 @@ class ToolOutput(NamedTuple):
 
     @property
     def out(self) -> str:
-        """What it printed, as text."""
+        """The standard output as text."""
         return self.printed.decode("utf-8", "replace")
 
     @property
     def err(self) -> str:
-        """The beginning of what it complained of."""
+        """The beginning of the standard error as text."""
         return self.complained.decode("utf-8", "replace")
 
     @property
     def complaint(self) -> str:
-        """What it said when it failed, on one line."""
+        """The error message of a tool that failed, on one line."""
         said = (self.complained or self.printed[:_COMPLAINT_LIMIT]).decode("utf-8", "replace")
         return shown(" ".join(said.split()), 300) or f"exit code {self.code}"
 
 
 class Tools:
-    """Runs a middleware's tools, some at a time, each for `seconds` and `limit` bytes of what it prints at most."""
+    """Runs the tools of a middleware, some at a time, each for at most `seconds` and with at most `limit` bytes of output."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Tools:
             return await self._run(argv, text.encode())
 
     async def ask(self, *argv: str, text: str = "") -> ToolOutput:
-        """Run a tool that must not fail: raises Unavailable if it did, too."""
+        """Run a tool. Raises Unavailable also if the tool itself fails."""
         said = await self.run(*argv, text=text)
         if said.code != 0:
             raise Unavailable(f"{argv[0]}: {said.complaint}")
@@ -73,7 +73,7 @@ class Tools:
             process = await self._start(argv, text)
         except OSError as error:
             raise Unavailable(f"{argv[0]} cannot be run: {error.strerror}") from None
-        # Beside it: a tool that waits for somebody to read its complaints would print nothing more.
+        # At the same time, since a tool whose standard error is not read may stop and print nothing more.
         complaint = asyncio.create_task(_beginning(process.stderr))
         try:
             async with asyncio.timeout(self._seconds):
@@ -89,7 +89,7 @@ class Tools:
 
     async def _start(self, argv: tuple[str, ...], text: bytes) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE
-        # Not through a pipe: a tool may have ended before it is written to, which uvloop takes for a fault of ours.
+        # In a file, since a tool may end before it reads a pipe, and uvloop reports that as an error.
         with tempfile.TemporaryFile() as given:
             given.write(text)
             given.seek(0)
@@ -99,7 +99,7 @@ class Tools:
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kill it and wait for its end, which asyncio does not see before what it printed is read."""
+    """Kill a process and wait for its end, which asyncio reports only after its output was read."""
     process.kill()
     await _within(_beginning(process.stdout), _END_SECONDS)
     with contextlib.suppress(TimeoutError):
@@ -108,7 +108,7 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 async def _within(reading: Awaitable[bytes], seconds: float) -> bytes:
-    """Return what is read; nothing if that takes too long, for what a tool left behind may hold its pipes."""
+    """Return what was read; nothing if that takes too long, since a process that the tool left may keep its pipes open."""
     try:
         async with asyncio.timeout(seconds):
             return await reading
@@ -127,7 +127,7 @@ async def _all(stream: asyncio.StreamReader | None, tool: str, limit: int) -> by
 
 
 async def _beginning(stream: asyncio.StreamReader | None) -> bytes:
-    """Return the beginning of what is printed; the rest is read, too, so that nobody waits for us, and forgotten."""
+    """Return the beginning of a stream; the rest is read and dropped, so that its writer never waits."""
     assert stream is not None
     begun = b""
     while piece := await stream.read(_PIECE):

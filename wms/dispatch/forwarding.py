@@ -1,6 +1,6 @@
-"""What becomes of a job's requirements at an element: what its ad decides, what is asked of its batch system, what is left for the node.
+"""Divides the requirements of a job at an element: its ad decides some, its batch system is asked for others, the node decides the rest.
 
-The planner of pilots and `wms why` go by the same function, so that what is told is what is asked for.
+The planner of pilots and `wms why` call the same function, so the explanation agrees with the plan.
 """
 
 import math
@@ -33,7 +33,7 @@ _LONGEST, _LARGEST = 255, 2**53
 
 
 class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What pilots ask for behind a door whoever they are for, and the site's own rules for asking more."""
+    """The terms of a CE endpoint: what all its pilots ask for, and the site's rules by which they may ask for more."""
 
     kind: Kind
     rules: Mapping[str, str] = {}
@@ -42,14 +42,14 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
     gres: str = ""
     attributes: Mapping[str, str] = {}
     script: MappingScript | None = None
-    """What the site's mapping script is for, beside the rules."""
+    """The attributes and options of the site's mapping script."""
     answers: Mapping[str, Outcome] = {}
-    """What it answered last, by question."""
+    """The last answers of the script, by question."""
 
     def mapping(self, answers: Mapping[str, Outcome] | None = None) -> HostMapping:
-        """Return how hosts are asked for there, by the given answers of the script if they go on growing.
+        """Return the mapping of host requirements, with the script's `answers` if given, which may grow later.
 
-        Raises Rejected for a rule that is none.
+        Raises Rejected for a malformed rule.
         """
         if self.script is None:
             return HostMapping(self.kind, self.rules)
@@ -57,7 +57,7 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return ScriptedMapping(self.kind, self.rules, self.script, answers)
 
     def usual(self, element: ComputingElement) -> Request:
-        """Return what a pilot asks for there: what the ad says that it brings, for as long as it is to live."""
+        """Return what every pilot asks for there: the resources in the ad, for the lifetime of a pilot."""
         return Request(
             cores=element.cores_per_pilot,
             memory_mb=element.memory_mb,
@@ -69,23 +69,23 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Forwarded(Struct, frozen=True, kw_only=True):
-    """What becomes of requirements."""
+    """The requirements of a job at an element, divided by who decides them."""
 
     request: Request
     decided: tuple[str, ...] = ()
-    """The terms that the ad decides, and are true by it."""
+    """The terms that are true by the element's ad."""
     hosts: PilotClass | None = None
-    """What is asked for and what is left for the node; None if nothing is beyond the usual."""
+    """The pilot class that asks for the other terms; None if usual pilots suffice."""
     question: str = ""
-    """What the site's mapping script has to be asked first; empty: nothing."""
+    """A question that the site's mapping script must answer first; empty: none."""
     avoided: str = ""
-    """Why no pilots go there for these requirements; empty: they do."""
+    """Why no pilots are sent for these requirements; empty: they are."""
 
 
 def forward(
     requirements: Requirements, element: ComputingElement, usual: Request, mapping: HostMapping | None
 ) -> Forwarded:
-    """Return what becomes of requirements at an element that they reach; raises Rejected for those that grow too large."""
+    """Divide the requirements of jobs that may run at an element. Raises Rejected if they grow too large."""
     resource = element.pilot_resource(vo=requirements.vo)
     known = resource_sketch(resource) or Sketch(resource_ad(resource), frozenset())
     whole, own = Expression.parse(requirements.requirements), job_ad(words(requirements))
@@ -114,11 +114,11 @@ def _unasked(usual: Request, bounds: Iterable[HostTerm]) -> Asked:
 
 
 def granted(bounds: Iterable[HostTerm], ad: Ad = NOTHING) -> Told:
-    """Return what is known of a node whose batch system was asked for by bounds, where that is more than its element's ad says.
+    """Return the attributes of a node that meets these bounds, as far as they say more than the element's ad.
 
-    As in that ad, a number stands for at least so much, or at most where only that was asked for.
+    As in the ad, a number means at least so much, or at most so much if only that was asked for.
     """
-    # What is at least so much is said last: it is what most expressions look for.
+    # Lower bounds come last and win, since most expressions compare with them.
     ordered = sorted(bounds, key=lambda each: each.relation not in ("<=", "<"))
     known = {
         each.attribute: _granted(each, _value(ad, each.attribute))
@@ -129,7 +129,7 @@ def granted(bounds: Iterable[HostTerm], ad: Ad = NOTHING) -> Told:
 
 
 def _is_usual(value: Plain) -> bool:
-    """Tell whether a value is one that pilots can tell: jobs may compare with any."""
+    """Return whether a pilot can report such a value; an expression may compare with any."""
     return len(value) <= _LONGEST if isinstance(value, str) else abs(value) < _LARGEST
 
 
@@ -139,7 +139,7 @@ def _value(ad: Ad, name: str) -> Any:
 
 
 def _granted(bound: HostTerm, said: Any) -> Value | None:
-    """Return the value that a bound is met by; None if what is said of it already meets it."""
+    """Return a value that meets a bound; None if the known value meets it already."""
     value = bound.value
     if bound.relation == "member":
         names = tuple(str(each) for each in said) if isinstance(said, tuple) else ()
@@ -153,7 +153,7 @@ def _granted(bound: HostTerm, said: Any) -> Value | None:
 
 
 def _beyond(value: float, relation: str) -> int | float:
-    """Return the next number that a bound lets be."""
+    """Return the number nearest to a bound that meets it."""
     step = {">": 1, "<": -1}.get(relation, 0)
     if isinstance(value, int) or not step:
         return value + step
@@ -161,13 +161,13 @@ def _beyond(value: float, relation: str) -> int | float:
 
 
 class Ways:
-    """How elements are asked for hosts, by the terms of their doors, as JSON by site and element."""
+    """The mappings of elements, from the terms of their endpoints, which are given as JSON."""
 
     def __init__(self, terms: Mapping[CeId, str]) -> None:
         self._terms = terms
 
     def forward(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:
-        """Return what becomes of requirements at an element that they reach; None of those that grow too large."""
+        """Divide the requirements of jobs that may run at an element; None if they grow too large."""
         text = self._terms.get(element.ce_id)
         terms, mapping = _door(text) if text else (None, None)
         usual = terms.usual(element) if terms else Request()
@@ -175,14 +175,14 @@ class Ways:
             found = forward(requirements, element, usual, mapping)
         except Rejected:
             return None
-        # Older answers are not written down: pilots may well go there.
+        # Older answers of the script are not stored, so pilots may be sent there.
         is_known = found.avoided != WAITS or (terms is not None and len(terms.answers) < ANSWERS_TOLD)
         return found if is_known else replace(found, avoided="")
 
 
 @lru_cache(maxsize=1_024)
 def _door(text: str) -> tuple[DoorTerms | None, HostMapping | None]:
-    """Return the terms of a door; none that this version can read are as if there were none."""
+    """Return the terms of an endpoint and their mapping; None if this version cannot read them."""
     try:
         terms = msgspec.json.decode(text, type=DoorTerms)
         return terms, terms.mapping()

@@ -1,8 +1,8 @@
 """Pilots as jobs of an HTCondor pool, by its command line tools.
 
-A pilot's job carries the pilot's id as an attribute of its ad, `WmsPilot`, by which one `condor_q` finds all of them and one
-`condor_history` those that have left the queue. Many go in one `condor_submit`, whose description goes through standard
-input; configuration and token travel as files of the job, and nothing secret is in the description or in the job's ad.
+The ad of a pilot's job has the attribute `WmsPilot` with the pilot's id. So one `condor_q` finds all pilots, and one
+`condor_history` those that have left the queue. One `condor_submit` submits many; it reads their description from standard
+input. Configuration and token are files of the job. The description and the job's ad hold no secret.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ COMMAND = re.compile(r"\+?[A-Za-z][A-Za-z0-9_.]*")
 OURS = {"queue", "executable", "arguments", "output", "error", "log", "initialdir", "universe", "+wmspilot"}
 
 REMOVED, COMPLETED, HELD = 3, 4, 5
-"""HTCondor's numbers for a job's state; 1 is idle, and all others belong to a job that lives."""
+"""HTCondor's numbers of job states; 1 is idle, and a job in any other state is alive."""
 
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
@@ -53,16 +53,16 @@ periodic_remove = JobStatus == 5 && time() - EnteredCurrentStatus > {held}
 
 
 class CondorPool(NamedTuple):
-    """A pool as one computing element uses it; what is empty is left to HTCondor's configuration."""
+    """A pool as one computing element uses it; an empty field leaves the choice to HTCondor's configuration."""
 
     pool: str = ""
     """The collector."""
     schedd: str = ""
-    """The queue's name."""
+    """The name of the schedd."""
 
 
 class HTCondorDispatcher:
-    """Sends `agent --config FILE` to a pool; `environment` is all that its tools get of ours."""
+    """Submits `agent --config FILE` as jobs of a pool; its tools run with `environment` alone."""
 
     def __init__(
         self, pool: CondorPool, directory: Path, agent: Sequence[str], environment: Mapping[str, str]
@@ -82,7 +82,7 @@ class HTCondorDispatcher:
         return [sighting for sighting in found.values() if sighting is not None]
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Ask the queue for all jobs of ours at once, and the history for those that are not in it."""
+        """List all jobs of this account in the queue at once; look for the others in the history."""
         if not pilot_ids:
             return []
         ads = await self._query("condor_q", "WmsPilot =!= undefined")
@@ -95,7 +95,7 @@ class HTCondorDispatcher:
         return [self._seen(each, ads[each]) if each in ads else self._lost(each) for each in pilot_ids]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Have the pilots removed: their agents get SIGTERM and drain."""
+        """Remove the pilots' jobs; their agents get SIGTERM and drain."""
         ads = await self._query("condor_q", "WmsPilot =!= undefined")
         for some in batches([_number(ads[each]) for each in pilot_ids if each in ads], JOBS_AT_ONCE):
             await self._tools.run("condor_rm", *self._where, *some)
@@ -106,7 +106,7 @@ class HTCondorDispatcher:
         return [name for name, ad in ads.items() if _state(ad) in ("Waiting", "Running")]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Read the ends of what came back with the jobs."""
+        """Read the ends of the outputs that came back with the jobs."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
@@ -117,7 +117,7 @@ class HTCondorDispatcher:
     # --- sending ----------------------------------------------------------------------------------
 
     def _prepare(self, order: PilotRequest) -> PilotSighting | None:
-        """Lay a pilot's files out; return why it cannot be sent, if so."""
+        """Make a pilot's files; return a failed sighting if that is impossible."""
         wrong = [
             each for each in order.request.attributes if not COMMAND.fullmatch(each) or each.lower() in OURS
         ]
@@ -138,7 +138,7 @@ class HTCondorDispatcher:
         if said.code and UNREACHABLE.search(said.err):
             raise Unavailable(f"condor_submit: {said.complaint}")
         if said.code and len(orders) > 1:
-            # One that is refused has all refused with it.
+            # If one job is refused, all jobs of the call are.
             return [each for order in orders for each in await self._submit([order])]
         if said.code:
             self._places.drop_token(orders[0].pilot_id)
@@ -211,7 +211,7 @@ def _number(ad: Mapping[str, Any]) -> str:
 
 
 def _range(said: str) -> list[str]:
-    """Return the jobs' numbers of what `condor_submit -terse` says: the first and the last, `7.0 - 7.41`."""
+    """Return the numbers of all jobs from the output of `condor_submit -terse`, which is `7.0 - 7.41`."""
     first, _, last = said.strip().splitlines()[-1].partition(" - ")
     cluster, _, low = first.strip().partition(".")
     high = last.strip().partition(".")[2] or low
@@ -229,12 +229,12 @@ def _resources(request: Request) -> dict[str, str]:
 
 
 def _line(value: str) -> str:
-    """Return a value as one line of a description: what follows a line's end would be another command."""
+    """Return a value as one line of a description, since a second line would be another command."""
     return " ".join(value.split())
 
 
 def _text(value: str) -> str:
-    """Return a text as a ClassAd has it; JSON's rules are the same for ASCII."""
+    """Return a text as a ClassAd literal; for ASCII the rules are those of JSON."""
     return msgspec.json.encode(value).decode()
 
 

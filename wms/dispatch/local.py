@@ -1,7 +1,7 @@
-"""Pilots as processes of this machine, each in a directory of its own that tells all about it.
+"""Pilots as processes of this machine, each with a directory of its own.
 
-The directory holds the agent's configuration and token (0600), its log, and a file with the process's number and start
-time, by which the process is found again after the dispatcher's own end and never taken for another's.
+The directory holds the agent's configuration and token (mode 0600), its log, and a file with the pid and the start time of the
+process. By that file a later dispatcher finds the process again, and never takes another one for it.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ JOBS_VARIABLE = "WMS_PILOT__DIRECTORY"
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    """Which process a pilot is."""
+    """The pid and the start time of a pilot's process."""
 
     pid: int
     started_at: float
 
 
 class LocalDispatcher:
-    """Starts `agent --config FILE` below `directory` for each pilot, with `environment` and nothing else of ours."""
+    """Starts `agent --config FILE` below `directory` for each pilot, with `environment` alone."""
 
     def __init__(self, directory: Path, agent: Sequence[str], environment: Mapping[str, str]) -> None:
         self._places = Places(directory)
@@ -48,7 +48,7 @@ class LocalDispatcher:
         return await asyncio.to_thread(lambda: [self._look(pilot_id) for pilot_id in pilot_ids])
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Ask the pilots to end: their agents drain."""
+        """Signal the pilots to end; their agents drain."""
         for pilot_id in pilot_ids:
             process = self._process(pilot_id)
             if process is not None:
@@ -68,7 +68,7 @@ class LocalDispatcher:
         )
 
     async def alive(self) -> list[PilotId]:
-        """Return the pilots whose processes live, whoever started them."""
+        """Return the pilots whose processes are alive, whoever started them."""
         return await asyncio.to_thread(self._alive)
 
     def _alive(self) -> list[PilotId]:
@@ -109,20 +109,20 @@ class LocalDispatcher:
         if code is not None:
             self._places.drop_token(pilot_id)
             return _ended(pilot_id, code, last_line(self._places.output(pilot_id)))
-        # A child of ours that is not reaped yet runs, or is about to tell how it ended.
+        # A child of this process that is not reaped runs, or its exit code is about to be read.
         if pilot_id in self._children or self._process(pilot_id) is not None:
             return PilotSighting(pilot_id=pilot_id, state="Running")
         return PilotSighting(pilot_id=pilot_id, state="Aborted", reason="no such process")
 
     def _exit_code(self, pilot_id: PilotId) -> int | None:
-        # Told until it is forgotten: whoever looked may have died, or lost the database, before writing it down.
+        # Reported until it is forgotten, since the caller may have failed before it stored the state.
         child = self._children.get(pilot_id)
         return child.poll() if child is not None else None
 
     def _process(self, pilot_id: PilotId) -> psutil.Process | None:
         place = self._places.of(pilot_id)
         if place.is_dir() and not (place / "process").exists():
-            # Whoever started it died before its number was written: a living pilot must not be taken for dead.
+            # The dispatcher died before it wrote the pid. A living pilot must not be reported as ended.
             return _bearing(pilot_id, place / "jobs")
         try:
             mark = msgspec.json.decode((place / "process").read_bytes(), type=_Mark)
@@ -134,7 +134,7 @@ class LocalDispatcher:
 
 
 def _bearing(pilot_id: PilotId, jobs: Path) -> psutil.Process | None:
-    """Return a living process that carries the pilot's id and directory in its environment: another system may have such an id."""
+    """Return a living process with the pilot's id and directory in its environment; the id alone may be another system's."""
     for process in psutil.process_iter():
         try:
             told = process.environ()
@@ -156,5 +156,5 @@ def _ended(pilot_id: PilotId, code: int, last_words: str) -> PilotSighting:
 
 
 def agent_argv() -> list[str]:
-    """Return how this Python starts a job agent."""
+    """Return the command line that starts a job agent with this Python."""
     return [sys.executable, "-m", "services.job_agent"]

@@ -1,7 +1,7 @@
 """Pilots as jobs of an LSF cluster, by its command line tools.
 
-A pilot's job bears the pilot's id as its name, by which one `bjobs -a` finds all of them again, and the policy requirements
-of its jobs as its description (`bjobs -o description`). The script goes through standard input: nothing secret is in it.
+The name of a pilot's job is the pilot's id, so one `bjobs -a` finds all pilots. The description of the job has the policy
+requirements of the pilot's jobs (`bjobs -o description`). `bsub` reads the script from standard input; it holds no secret.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ NOTHING_THERE = re.compile(r"\bNo (unfinished )?job\b|is not found", re.IGNORECA
 OPTION = re.compile(r"[A-Za-z][A-Za-z_]*")
 LONGEST_VALUE = 1_000
 ALLOWED = {"app", "C", "D", "F", "G", "g", "gpu", "jsdl", "m", "p", "sla", "sp", "U", "v"}
-"""Options of bsub that a request may give besides."""
+"""Further options of bsub that a request may give."""
 CLAUSES = {"order", "affinity", "cu", "same"}
-"""Sections of -R that a request may give besides; select and rusage are the constraint and the resources of its own."""
+"""Further sections of -R that a request may give; its fields `constraint` and `gres` make select and rusage."""
 
 STATES: Mapping[str, State] = {
     **dict.fromkeys(("PEND", "PSUSP", "WAIT"), "Waiting"),
@@ -37,12 +37,12 @@ STATES: Mapping[str, State] = {
     "DONE": "Done",
     **dict.fromkeys(("EXIT", "ZOMBI"), "Failed"),
 }  # fmt: skip
-"""LSF's states in the port's words; one that is not here belongs to a job that lives."""
+"""The port's states by LSF's; a job in any other state is alive."""
 _NUMBER = re.compile(r"Job <(\d+)> is submitted")
 
 
 class LsfCluster(NamedTuple):
-    """A cluster as one computing element uses it; what is empty is left to LSF's configuration."""
+    """A cluster as one computing element uses it; an empty field leaves the choice to LSF's configuration."""
 
     configuration: str = ""
     """The directory of lsf.conf."""
@@ -101,12 +101,12 @@ class LsfDispatcher(BatchDispatcher):
             "-R": requirement(order.request),
             **{f"-{name}": value for name, value in attributes.items() if name in ALLOWED},
         }
-        # A pilot that is started a second time has no token any more.
+        # A second start of the pilot would find no token.
         return ["-rn", *(word for option, value in wanted.items() if value for word in (option, value))]
 
 
 def requirement(request: Request) -> str:
-    """Return the resource requirement: which hosts, on one of them, and what is set aside there."""
+    """Return the resource requirement: the choice of hosts, one host a job, and what is reserved on it."""
     memory = f"mem={request.memory_mb}MB" if request.memory_mb else ""
     aside = ":".join(each for each in (memory, *request.gres.split(",")) if each)
     sections = {
@@ -119,7 +119,7 @@ def requirement(request: Request) -> str:
 
 
 def jobs_of(printed: str) -> dict[PilotId, BatchJob]:
-    """Return jobs by the names of their pilots, as `bjobs` prints them; of two of one name the later counts."""
+    """Return the jobs in the output of `bjobs` by the names of their pilots; of two with one name the later counts."""
     fields = (line.split("|", 4) for line in printed.splitlines())
     listed = sorted((each for each in fields if len(each) == 5), key=lambda each: (len(each[0]), each[0]))
     return {PilotId(each[4].strip()): _job(*each[:4]) for each in listed}
@@ -129,7 +129,7 @@ def _job(number: str, status: str, code: str, reason: str) -> BatchJob:
     state = STATES.get(status.strip(), "Running")
     if state != "Failed":
         return BatchJob(number, state)
-    # How a job was killed is told beside a code; "-" stands for nothing.
+    # The field has a code and words about a kill; "-" stands for an empty field.
     why = "" if reason.strip() in ("", "-") else reason.strip()
     ended = (
         f"exit code {code.strip()}" if code.strip() not in ("", "-", "0") else "it ended without an exit code"

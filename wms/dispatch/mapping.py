@@ -1,16 +1,18 @@
-"""What hosts must have, in the words of a batch system: options of sbatch, qsub and bsub, relations of xRSL, commands of HTCondor.
+"""Maps requirements on hosts to a batch system: options of sbatch, qsub and bsub, relations of xRSL, commands of HTCondor.
 
-A mapping has a *rule* for each attribute of a host that can be asked for: an option and a text in which `{value}` stands for the
-bound's value, `{value*60}` or `{value/1024}` for that in other units. Sites add rules and replace ours, in TOML:
+A mapping has a *rule* for each attribute of a host that can be asked for. A rule is an option and a text in which `{value}`
+stands for the bound's value, and `{value*60}` or `{value/1024}` for the value in other units. Sites add rules, and replace the
+built-in ones, in TOML:
 
     [slurm.mapping]
     GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"
     "GlueHostBenchmarkSI00 <=" = "--constraint=slow"
 
-Subsets of nodes of PBS and LSF are written as their manuals do: `-l nodes=1:{value}`, `-l select=1:{value}=true`,
-`-R "select[{value}]"`, `-R "rusage[{value}=1]"`. A rule whose key is a name alone is for least numbers, for equal texts, for members of lists, and for what must be true; a
-rule for another relation says it. Values come from anyone's job: only numbers, and words of letters, digits and `_.+/-` that
-begin with a letter or digit, get into a text; in HTCondor's expressions, where they are ClassAd texts, there may be blanks too.
+Subsets of the nodes of PBS and LSF are written as in their manuals: `-l nodes=1:{value}`, `-l select=1:{value}=true`,
+`-R "select[{value}]"`, `-R "rusage[{value}=1]"`. A rule whose key is a name alone serves lower bounds, equal texts, members of
+lists, and attributes that must be true; a rule for another relation names it. Values come from anyone's job. So only numbers get
+into a text, and words of letters, digits and `_.+/-` that begin with a letter or digit. In HTCondor's expressions values are
+ClassAd texts and may have blanks.
 """
 
 import math
@@ -76,7 +78,7 @@ NAMES: Mapping[Kind, Mapping[str, tuple[str, int]]] = {
         "rusage": ("gres", 1),
     },
 }
-"""Options that are fields of a request, and how many of the field's units theirs is."""
+"""Options that are fields of a request, each with the size of its unit in units of the field."""
 _OPTIONS = {
     kind: {field: (option, unit) for option, (field, unit) in names.items()} for kind, names in NAMES.items()
 }
@@ -115,48 +117,48 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "GlueHostArchitectureSMPSize": "-R select[ncpus>={value}]",
     },
 }
-"""Constraints of Slurm, properties of PBS and resources of LSF are words of each site's own: there is none here."""
+"""Built-in rules. There are none for constraints of Slurm, properties of PBS and resources of LSF, which each site names itself."""
 
 
 class Rule(NamedTuple):
-    """How one attribute is asked for: `field` of the request, or "" for an option of the middleware's own."""
+    """The rule for one attribute: `field` of the request, or "" for another option of the middleware."""
 
     option: str
     field: str
     text: str
-    """With `{}` where the value stands."""
+    """The text of the option, with `{}` for the value."""
     factor: Fraction
 
 
 class Asked(Struct, frozen=True):
-    """A request that asks for what it did and for bounds besides; in words which, and what is not asked for and why."""
+    """A request extended by bounds; in words what it asks for, and what it does not ask for and why."""
 
     request: Request
     asked: tuple[str, ...] = ()
     unasked: tuple[Unasked, ...] = ()
     bounds: tuple[HostTerm, ...] = ()
-    """Those that are asked for."""
+    """The bounds that the request asks for."""
     question: str = ""
-    """What the site's mapping script has to be asked first; empty: nothing."""
+    """A question that the site's mapping script must answer first; empty: none."""
     avoided: str = ""
-    """Why nothing can be asked for now, with the question."""
+    """Why no pilot can be sent now, while the question is open."""
 
 
 class HostMapping:
     """The rules of one element."""
 
     def __init__(self, kind: Kind, own: Mapping[str, str] | None = None) -> None:
-        """Read the built-in rules and the site's own above them; raises Rejected, with the rule, for one that is none."""
+        """Read the built-in rules and the site's rules, which override them. Raises Rejected with a malformed rule."""
         self._kind = kind
         self._rules = {key_of(key): self._rule(key, text) for key, text in BUILT_IN[kind].items()}
         self._rules |= {key_of(key): self._rule(key, text) for key, text in (own or {}).items()}
         names = {key_of(key)[0] for key in own or {}} | {key_of(key)[0] for key in BUILT_IN[kind]}
         policies = {name for name in names if not name.startswith(("gluehost", "gpu"))}
         self.forwarded = frozenset(names - (policies - {key_of(key)[0] for key in own or {}}))
-        """What is asked of hosts even if the element's ad decides it: ours about hosts, and all that the site named itself."""
+        """Attributes that are asked for even if the element's ad decides them: the built-in ones of hosts, and the site's."""
 
     def ask(self, base: Request, bounds: Iterable[HostTerm]) -> Asked:
-        """Return the request with bounds added that there are rules for."""
+        """Return the request extended by the bounds for which there are rules."""
         asked, said, unasked, met = base, list[str](), list[Unasked](), list[HostTerm]()
         for bound in bounds:
             try:
@@ -169,9 +171,9 @@ class HostMapping:
         return Asked(asked, tuple(said), tuple(unasked), tuple(met))
 
     def option(self, text: str) -> tuple[Rule, int | None]:
-        """Read an option without `{value}`, as people write it: its rule, and its number in the field's unit if it is one.
+        """Read an option with a fixed value, and return its rule, and its number in the field's unit if it has one.
 
-        Raises Rejected for what is no option, CannotAsk for a number beyond all bounds.
+        Raises Rejected for a text that is no option, CannotAsk for a number beyond all bounds.
         """
         if numbered := _NUMBERED.fullmatch(text):
             rule = self._rule(text, f"{numbered[1]}{{value}}{numbered[3]}")
@@ -180,11 +182,11 @@ class HostMapping:
         return self._rule(text, text), None
 
     def option_name(self, text: str) -> str:
-        """Return the name that rules have for an option, `--constraint`; raises Rejected for what is none."""
+        """Return the name of an option, such as `--constraint`; raises Rejected for a text that is no option."""
         return self._rule(text, f"{text}={{value}}").option
 
     def with_option(self, request: Request, rule: Rule, number: int | None) -> tuple[Request, str]:
-        """Return the request with an option, and how it is written; raises CannotAsk where it asks for another already."""
+        """Return the request with an option, and the option's text. Raises CannotAsk if another value is asked for already."""
         return self._with(request, rule, rule.text) if number is None else self._more(request, rule, number)
 
     def _rule(self, key: str, text: str) -> Rule:
@@ -237,7 +239,7 @@ class HostMapping:
         )
 
     def _with(self, request: Request, rule: Rule, text: str) -> tuple[Request, str]:
-        """Return the request with an option that is no number, and how it is written."""
+        """Return the request with an option that is no number, and the option's text."""
         match rule.field:
             case "constraint":
                 changed = replace(request, constraint=self._constraint(request.constraint, text))
@@ -256,7 +258,7 @@ class HostMapping:
         return replace(request, **changes), self._spelt(option, f"{-(-most // unit)}{unit_said}")
 
     def _spelt(self, option: str, text: str) -> str:
-        """Return an option as people who know the middleware read it."""
+        """Return an option as people write it for the middleware."""
         match self._kind:
             case "slurm":
                 return f"--{option}={text}"
@@ -293,14 +295,14 @@ class HostMapping:
 
 
 class CannotAsk(Exception):  # noqa: N818 - no error: it is told, and the node is looked at instead
-    """Why a bound is not asked for."""
+    """A bound cannot be asked for; the text says why."""
 
 
 _RULED = {">=": ">=", ">": ">=", "<=": "<=", "<": "<=", "==": "==", "member": "member"}
 
 
 def _is_plain(bound: HostTerm) -> bool:
-    """Tell whether a rule that names no relation is for it; an equal number is at least so much."""
+    """Return whether a rule without a relation serves a bound; an equal number counts as a lower bound."""
     match bound.value:
         case bool():
             return bound.value
@@ -311,7 +313,7 @@ def _is_plain(bound: HostTerm) -> bool:
 
 
 def key_of(key: str) -> tuple[str, str]:
-    """Return the attribute, in lower case, and the relation that the key of a rule names; raises Rejected for one that is none."""
+    """Return the attribute, in lower case, and the relation in the key of a rule. Raises Rejected for a malformed key."""
     found = _KEY.fullmatch(key)
     if found is None:
         raise Rejected(
@@ -321,7 +323,7 @@ def key_of(key: str) -> tuple[str, str]:
 
 
 def _number(bound: HostTerm, factor: Fraction) -> int:
-    """Return the whole number to ask for: the least that is enough, or the greatest that is not too much."""
+    """Return the whole number to ask for: the least that meets a lower bound, or the greatest that meets an upper one."""
     if isinstance(bound.value, str) or not math.isfinite(bound.value):
         raise CannotAsk("its value is no number")
     exact = Fraction(bound.value)
@@ -331,7 +333,7 @@ def _number(bound: HostTerm, factor: Fraction) -> int:
 
 
 def number_of(exact: Fraction | int) -> int:
-    """Return the least whole number that is enough, if an option may have it."""
+    """Return the least whole number that suffices. Raises CannotAsk if it is beyond the bounds of an option."""
     number = math.ceil(exact)
     if not 0 <= number <= NUMBER_LIMIT:
         raise CannotAsk("its value is beyond all bounds")
@@ -346,7 +348,7 @@ def _joined(before: str, text: str) -> str:
 
 
 def _chunk(before: str, text: str) -> str:
-    """Return properties of one node with another: a number is the larger of two, and no other is said twice."""
+    """Add a property to the properties of a node: of two numbers the larger counts, and no other property appears twice."""
     if "+" in text:
         raise CannotAsk("+ would begin another node")
     found = dict(each.partition("=")[::2] for each in before.split(":") if each)

@@ -1,6 +1,6 @@
-"""A site's own mapping script: which questions it is asked, how its answers are checked, and what follows from them.
+"""A site's mapping script: the questions that it gets, the checks of its answers, and the options that follow from them.
 
-It maps what hosts must have to options of the batch system where rules are not enough. It reads one JSON object and prints one:
+The script maps requirements on hosts to options of the batch system if rules do not suffice. It reads and prints a JSON object:
 
     {"middleware": "slurm", "requirements": [{"attribute": "scratchmb", "relation": ">=", "value": 2000, "text": "scratchmb >= 2000"}],
      "request": {"cores": 1, "memory_mb": 0, "walltime_seconds": 3600, "constraint": "", "gres": "", "attributes": {}},
@@ -8,10 +8,10 @@ It maps what hosts must have to options of the batch system where rules are not 
 
     {"options": ["--tmp=2"], "asked": ["scratchmb >= 2000"]}
 
-The requirements come from anyone's job, and a script may copy them into its answer. So only plain words and numbers reach it,
-it can give only the options that its configuration names, and these are read by the code that reads rules.
+The requirements come from anyone's job, and a script may copy them into its answer. So the script gets only plain words and
+numbers. It can give only the options that its configuration names, and the code that reads rules reads these, too.
 
-This module decides only. `wms.dispatch.sandbox` runs the script.
+This module is pure; `wms.dispatch.sandbox` runs the script.
 """
 
 import re
@@ -31,7 +31,7 @@ from wms.provisioning.host_requirements import HostTerm, Plain, Unasked
 ANSWER_LIMIT = 16_384
 """Bytes of what a script prints."""
 QUESTION_LIMIT = 16_384
-"""Characters of what a script reads, without the names of site and element."""
+"""The most characters of a question, without the names of site and element."""
 OPTIONS_LIMIT = 16
 OPTION_LENGTH = 200
 ASKED_LIMIT = 100
@@ -46,22 +46,22 @@ _MORE_SIGNS: Mapping[tuple[Kind, str], str] = {
     ("lsf", "gres"): ",",
     ("htcondor", "constraint"): '&|<>!*?()" ',
 }
-"""Signs of an option's text by middleware and field. Alternatives (`|`) would loosen what the element itself constrains, but for
-HTCondor's expressions, which are joined in brackets."""
+"""More signs that an option's text may have, by middleware and field. Alternatives (`|`) could loosen the element's own constraint;
+they are allowed in HTCondor's expressions alone, which are joined in brackets."""
 
 ANSWERS_TOLD = 200
-"""So many of the latest answers are written down for those who explain."""
+"""The number of latest answers that are stored for explanations."""
 WAITS = "its mapping script is asked first"
 OTHERWISE = "the site's mapping script asks for no host by it"
 
 
 class MappingScript(Struct, frozen=True, kw_only=True):
-    """What a script is for."""
+    """The attributes and options of a mapping script."""
 
     attributes: tuple[str, ...]
-    """The attributes of hosts that it is asked about, in place of rules."""
+    """The attributes of hosts that the script maps, in place of rules."""
     options: tuple[str, ...]
-    """The options that it may give."""
+    """The options that the script may give."""
 
 
 class ScriptAnswer(Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,7 +107,7 @@ class ScriptedMapping(HostMapping):
         script: MappingScript,
         answers: Mapping[str, Outcome],
     ) -> None:
-        """`answers` are by question, and may grow later. Raises Rejected for attributes or options that are none."""
+        """`answers` are by question, and may grow later. Raises Rejected for malformed attributes or options."""
         super().__init__(kind, own)
         self._attributes = frozenset(each.lower() for each in script.attributes)
         self._options = frozenset(map(self.option_name, script.options))
@@ -119,7 +119,7 @@ class ScriptedMapping(HostMapping):
         self.forwarded |= self._attributes
 
     def ask(self, base: Request, bounds: Iterable[HostTerm]) -> Asked:
-        """Return the request with bounds added by rules, and by what the script has answered."""
+        """Return the request extended by bounds, by the rules and by the answers of the script."""
         bounds = tuple(bounds)
         ruled = super().ask(base, [each for each in bounds if each.attribute not in self._attributes])
         theirs = [each for each in bounds if each.attribute in self._attributes]
@@ -134,7 +134,7 @@ class ScriptedMapping(HostMapping):
         return replace(found, unasked=(*found.unasked, *odd))
 
     def read(self, question: str, printed: bytes) -> Outcome:
-        """Return the answer that a script printed to a question; or what is wrong with it."""
+        """Return the answer that the script printed to a question, or what is wrong with it."""
         try:
             answer = _ANSWER.decode(printed)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -146,7 +146,7 @@ class ScriptedMapping(HostMapping):
         return added if isinstance(added, str) else answer
 
     def _answered(self, ruled: Asked, plain: Sequence[HostTerm]) -> Asked:
-        """Return what rules asked for and what the script does."""
+        """Return the request of the rules, extended by the answer of the script."""
         question = self._question(ruled.request, plain)
         if len(question) > QUESTION_LIMIT:
             return replace(
@@ -174,7 +174,7 @@ class ScriptedMapping(HostMapping):
         return msgspec.json.encode(_Question(self._kind, ordered, request), order="deterministic").decode()
 
     def _with_all(self, request: Request, options: Iterable[str]) -> tuple[Request, list[str]] | str:
-        """Return the request with a script's options, and how they are written; or why one is refused."""
+        """Return the request with the script's options, and their texts; or why one is refused."""
         words = []
         try:
             for each in options:
@@ -202,7 +202,7 @@ _ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
 def why_avoided(outcome: Outcome | None) -> str:
-    """Return why an element is avoided by what its script answered, nothing yet if None; empty for an answer."""
+    """Return why an element is avoided, by the outcome of its script; None: no outcome yet. Empty if there is an answer."""
     match outcome:
         case None:
             return WAITS

@@ -1,10 +1,10 @@
 """Pilots as jobs of a PBS server, Torque or PBS Pro (OpenPBS), by its command line tools.
 
-A pilot's job bears the pilot's id as its name and as `WMS_PILOT` in its variables, by which one `qstat -f` finds all of them
-again, also where names are cut. In the variables are the policy requirements of its jobs, too, for who runs the server.
+A pilot's job has the pilot's id as its name and as the variable `WMS_PILOT`. So one `qstat -f` finds all pilots, even if the
+server cuts names. The variables also hold the policy requirements of the pilot's jobs, for the administrators of the server.
 
-Nothing secret is on a command line. All that is on one is of plain words: some `qsub` (that of Slurm's Torque commands) passes
-its arguments through a shell.
+A command line holds no secret, and plain words alone, since the `qsub` of Slurm's Torque commands passes its arguments through a
+shell.
 """
 
 import asyncio
@@ -24,24 +24,24 @@ from wms.ids import PilotId
 Flavour: TypeAlias = Literal["torque", "pbspro"]
 
 NO_SUCH_JOB = 153
-"""How `qstat` ends when there is no job (PBSE_UNKJOBID), as it does at Slurm if the list is empty."""
+"""The exit code of `qstat` for an unknown job (PBSE_UNKJOBID); Slurm's `qstat` also has it for an empty list."""
 UNREACHABLE = re.compile(
     r"cannot connect to server|connection (refused|timed out)|pbs_iff|end of file|premature end of message"
     r"|protocol error|unable to contact slurm|communication connection failure|socket timed out|configuration (source|file)",
     re.IGNORECASE,
 )
 WORD = re.compile(r"[\w.+/:=@%^-]+", re.ASCII)
-"""What may stand for a value; within a list of resources a comma would begin another."""
+"""The form of a value; it has no comma, which would begin another resource in a list."""
 LETTERS = ("-A", "-P", "-p", "-W", "-a", "-c")
-"""Options of qsub that may be given; -W for the attributes below alone."""
+"""Options of qsub that a request may give; -W with the attributes below alone."""
 ATTRIBUTES = re.compile(r"(group_list|x|qos|run_count)=[\w.+/:=@%^,-]+", re.ASCII)
 RESOURCE = re.compile(r"[a-z][a-z0-9_]*")
 OURS = {"nodes", "select", "place", "walltime", "mem", "ncpus", "mpiprocs", "host", "block"}
 
 WAITING, LIVING, OVER = frozenset("QHWTM"), frozenset("REBSU"), frozenset("CFX")
-"""Letters of states; one that is not here belongs to a job that lives."""
+"""Letters of states; a job in any other state is alive."""
 FIRST_SIGNAL = 256
-"""An exit status above it stands for a signal."""
+"""An exit status above this number stands for a signal."""
 
 _JOB = re.compile(r"Job Id:\s*(\S+)")
 _ATTRIBUTE = re.compile(r"\s+([A-Za-z_][\w.]*) = (.*)")
@@ -49,14 +49,14 @@ _PILOT = re.compile(r"(?:^|,)WMS_PILOT=([^,\s]+)")
 
 
 class PbsServer(NamedTuple):
-    """A server as one computing element uses it; what is empty is left to PBS's configuration."""
+    """A server as one computing element uses it; an empty field leaves the choice to PBS's configuration."""
 
     flavour: Flavour = "torque"
     server: str = ""
     queue: str = ""
     account: str = ""
     name_length: int = 230
-    """Characters of a job's name that the server takes: 15 at some."""
+    """The most characters of a job's name: 15 at some servers."""
 
 
 class PbsDispatcher(BatchDispatcher):
@@ -104,12 +104,12 @@ class PbsDispatcher(BatchDispatcher):
             if value and not WORD.fullmatch(value.replace(",", "")):
                 raise ValueError(f"qsub {option}: no plain word: {shown(value, 80)}")
         options = [word for option, value in wanted.items() if value for word in (option, value)]
-        # A pilot that is started a second time has no token any more.
+        # A second start of the pilot would find no token.
         return ["-j", "oe", "-r", "n", "-m", "n", *options, "-v", _variables(order)]
 
 
 def jobs_of(printed: str, user: str) -> dict[PilotId, BatchJob]:
-    """Return a user's jobs by the names of their pilots, as `qstat -f` prints them."""
+    """Return a user's jobs in the output of `qstat -f`, by the names of their pilots."""
     found = {}
     for number, said in _records(printed):
         if said.get("Job_Owner", "").partition("@")[0] == user:
@@ -119,7 +119,7 @@ def jobs_of(printed: str, user: str) -> dict[PilotId, BatchJob]:
 
 
 def _records(printed: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the attributes of jobs. A line that begins none goes on with the one before, whose blanks it lacks."""
+    """Return the attributes of each job. A line that begins no attribute continues the line before without a blank."""
     records: list[tuple[str, dict[str, str]]] = []
     last = ""
     for line in printed.splitlines():
@@ -127,7 +127,7 @@ def _records(printed: str) -> list[tuple[str, dict[str, str]]]:
             records.append((begun[1], {}))
             last = ""
         elif records and (attribute := _ATTRIBUTE.fullmatch(line)):
-            # Whatever a job's variables say, its owner and state come before them.
+            # Owner and state come before the variables, so a job's variables cannot replace them.
             last = attribute[1]
             records[-1][1].setdefault(last, attribute[2])
         elif records and last and line.strip():
@@ -156,7 +156,7 @@ def _ended(status: str) -> tuple[State | None, str]:
 
 
 def _sorted_out(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the options and the resources among attributes of a request."""
+    """Divide the attributes of a request into options and resources."""
     letters = {name: value for name, value in attributes.items() if name.startswith("-")}
     resources = {name: value for name, value in attributes.items() if name not in letters}
     wrong = [name for name in letters if name not in LETTERS]
@@ -171,7 +171,7 @@ def _sorted_out(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 
 
 def _resources(request: Request, more: Mapping[str, str], flavour: Flavour) -> list[str]:
-    """Return the list after -l: the node, how it is chosen, and the wall time."""
+    """Return the list after -l: the node, its properties, and the wall time."""
     memory = f"mem={request.memory_mb}mb" if request.memory_mb else ""
     chosen = request.constraint.split(":") if request.constraint else []
     if flavour == "pbspro":
@@ -185,7 +185,7 @@ def _resources(request: Request, more: Mapping[str, str], flavour: Flavour) -> l
 
 
 def _variables(order: PilotRequest) -> str:
-    """Return the variables of a job; those whose value would be several, or none, are in its script alone."""
+    """Return the variables of a job whose values are plain words; the script sets the others."""
     said = {"WMS_PILOT": order.pilot_id, **environment(order.policy)}
     plain = {name: value.replace(",", "+") for name, value in said.items()}
     return ",".join(f"{name}={value}" for name, value in plain.items() if WORD.fullmatch(value))

@@ -1,4 +1,4 @@
-"""The directories of pilots on a file system that we share with them: one a pilot, closed to others."""
+"""The directories of pilots on a file system that this machine shares with them: one a pilot, closed to other users."""
 
 import os
 import shutil
@@ -14,17 +14,17 @@ KEPT_DIRECTORIES = 100
 
 
 class Places:
-    """Below `directory` each pilot has a directory with its configuration, its token (0600) and its log."""
+    """The directories of pilots below `directory`, each with a configuration, a token (mode 0600) and a log."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.absolute()
 
     def of(self, pilot_id: PilotId) -> Path:
-        """Return where a pilot's directory is, or would be."""
+        """Return the path of a pilot's directory, which need not exist."""
         return self.directory / pilot_id
 
     def make(self, order: PilotRequest) -> Path:
-        """Make the directory of a pilot. Raises OSError, also if there was one: no pilot is sent twice."""
+        """Make the directory of a pilot. Raises OSError also if it exists, so that no pilot is sent twice."""
         place = self.of(order.pilot_id)
         place.mkdir(parents=True, mode=0o700)
         write_secret(place / "token", order.token, durable=False)
@@ -32,11 +32,11 @@ class Places:
         return place
 
     def log_of(self, pilot_id: PilotId) -> Path:
-        """Return the file that takes what a pilot prints."""
+        """Return the file of a pilot's output."""
         return self.of(pilot_id) / "log"
 
     def output(self, pilot_id: PilotId, name: str = "log") -> str:
-        """Return the end of what a pilot printed, or of another file in its directory; or nothing."""
+        """Return the end of a pilot's output, or of another file in its directory; empty if there is none."""
         try:
             with (self.of(pilot_id) / name).open("rb") as log:
                 log.seek(max(0, log.seek(0, os.SEEK_END) - OUTPUT_LIMIT))
@@ -45,23 +45,23 @@ class Places:
             return ""
 
     def outputs(self, pilot_ids: Iterable[PilotId]) -> list[Output]:
-        """Return the ends of what pilots printed; those that left nothing are left out."""
+        """Return the ends of the pilots' outputs, without empty ones."""
         read = ((pilot_id, self.output(pilot_id)) for pilot_id in pilot_ids)
         return [Output(pilot_id=pilot_id, text=text) for pilot_id, text in read if text]
 
     def drop_token(self, pilot_id: PilotId) -> None:
-        """Take the token of a pilot that has ended, should it not have taken it itself."""
+        """Remove the token of a pilot that has ended, if it is still there."""
         (self.of(pilot_id) / "token").unlink(missing_ok=True)
 
     def known(self) -> list[PilotId]:
-        """Return the pilots that have directories, those first that changed last."""
+        """Return the pilots that have directories, the last changed first."""
         if not self.directory.is_dir():
             return []
         found = sorted(self.directory.iterdir(), key=_changed_at, reverse=True)
         return [PilotId(place.name) for place in found]
 
     def forget(self, pilot_ids: Iterable[PilotId], is_alive: Callable[[PilotId], bool]) -> None:
-        """Take the tokens of pilots that have ended, and remove all but the latest directories of any that do not live."""
+        """Remove the tokens of these pilots, and all but the latest directories of pilots that are not alive."""
         for pilot_id in pilot_ids:
             self.drop_token(pilot_id)
         ended = [pilot_id for pilot_id in self.known() if not is_alive(pilot_id)]

@@ -1,8 +1,8 @@
-"""The policy requirements of a pilot's jobs, as the batch job that the pilot is shows them to whoever runs the batch system.
+"""The policy requirements of a pilot's jobs, which its batch job shows to the administrators of the batch system.
 
-A site's people, and their scripts, can query them out of each batch job: as environment everywhere, as a comment in Slurm, as
-attributes of the job's ad in HTCondor, in the description of the job in ARC and LSF, as variables of the job in PBS. They
-name groups and numbers, no person and no secret.
+Administrators and their scripts can query them: as environment everywhere, as a comment in Slurm, as attributes of the job's ad
+in HTCondor, in the description of the job in ARC and LSF, and as variables of the job in PBS. They name groups and numbers, but
+no person and no secret.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 VALUE_LIMIT, COMMENT_LIMIT = 200, 900
-"""Characters of one value, and of all in one comment."""
+"""The most characters of one value, and of a whole comment."""
 PREFIX = "WMS_POLICY_"
 _PUNCTUATION = frozenset(' "!%&()*+,-./:;<=>?@[]^_{|}~')
-"""Beside letters and digits of ASCII: nothing that a shell within apostrophes, or a line's end, takes for more than itself."""
+"""Characters allowed beside ASCII letters and digits: none that ends a line or has a meaning to a shell within apostrophes."""
 
 
 class JobPolicy(Struct, frozen=True, kw_only=True):
-    """What the jobs of a pilot require; 0 or nothing where they do not say."""
+    """The requirements of a pilot's jobs; 0 or empty if they have none."""
 
     vo: str = ""
     owner_groups: tuple[str, ...] = ()
@@ -26,11 +26,11 @@ class JobPolicy(Struct, frozen=True, kw_only=True):
     walltime_seconds: int = 0
     memory_mb: int = 0
     hosts: str = ""
-    """What they require of hosts, as an expression."""
+    """Their requirements on hosts, as an expression."""
 
 
 def attributes(policy: JobPolicy) -> dict[str, str]:
-    """Return what is said, by its name in lower case; every value is bounded, and printable ASCII on one line."""
+    """Return the given requirements by their names in lower case; each value is one bounded line of printable ASCII."""
     said = {
         "vo": policy.vo,
         "owner_groups": ",".join(policy.owner_groups),
@@ -49,7 +49,7 @@ def environment(policy: JobPolicy) -> dict[str, str]:
 
 
 def comment(policy: JobPolicy) -> str:
-    """Return the same on one line: `wms vo=lhcb; owner_groups=physics; cores=8`. Empty if nothing is said."""
+    """Return the same on one line: `wms vo=lhcb; owner_groups=physics; cores=8`. Empty if there are no requirements."""
     said = attributes(policy)
     return (
         f"wms {'; '.join(f'{name}={value}' for name, value in said.items())}"[:COMMENT_LIMIT] if said else ""

@@ -1,7 +1,7 @@
-"""The port to a middleware: send pilots, follow them, end them; many at a time, under names that we chose.
+"""The port to a middleware: send, follow and end pilots, many at a time, under ids that the sender chooses.
 
-A pilot is known by its id from before it is sent, so that after a crash between sending and writing down what was sent,
-`follow` finds it again. Every dispatcher passes one suite, `tests/contract/dispatch`.
+A pilot has its id before it is sent. So after a crash between sending and storing, `follow` finds it again. Every dispatcher
+passes the same suite, `tests/contract/dispatch`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,15 +15,15 @@ from wms.ids import PilotId
 from wms.job.reasons import Code
 
 OUTPUT_LIMIT = 16_384
-"""Bytes of what a pilot printed that are worth fetching: its end."""
+"""The bytes at the end of a pilot's output that are fetched."""
 LAST_LINE_LIMIT = 300
-"""Characters of a pilot's last line that go into the reason of its end."""
+"""The most characters of a pilot's last line in the reason of its end."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pilot asks of its element, for the whole of it; 0 or "" asks for nothing.
+    """The resources that a whole pilot asks of its element; 0 or "" asks for nothing.
 
-    `constraint` and `gres` are words of the element's own; `attributes` are options of its middleware's, by name.
+    `constraint` and `gres` are names that the element defines; `attributes` are options of its middleware, by name.
     """
 
     cores: int = 1
@@ -35,7 +35,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PilotRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot to be sent: `config` is its job agent's TOML, `token` its credential, never to be shown."""
+    """A pilot to be sent: `config` is the TOML of its job agent, `token` its credential, which is secret."""
 
     pilot_id: PilotId
     site: str
@@ -45,68 +45,68 @@ class PilotRequest(msgspec.Struct, frozen=True, kw_only=True):
     token: str
     request: Request = Request()
     policy: JobPolicy = JobPolicy()
-    """What its jobs require, to be seen in the batch job."""
+    """The requirements of its jobs, shown in the batch job."""
 
 
 class PilotSighting(msgspec.Struct, frozen=True, kw_only=True):
-    """What a middleware knows of a pilot."""
+    """The state of a pilot as a middleware knows it."""
 
     pilot_id: PilotId
     state: Literal["Submitted", "Waiting", "Running", "Done", "Failed", "Aborted"]
     reference: str | None = None
-    """The middleware's own name for it."""
+    """The id that the middleware gave the job."""
     reason: str = ""
     lost: Literal[Code.NODE_LOST, Code.PILOT_FORGOTTEN] | None = None
-    """Why nobody saw it end, though it counts as ended: it may work on where its element cannot see it."""
+    """Why it counts as ended although its end was not seen; it may still run on a node that its element has lost."""
 
     @property
     def cause(self) -> Code | None:
-        """What became of one that did not end by itself; None of any other."""
+        """The code of a pilot that did not end by itself; None for any other."""
         return (self.lost or Code.PILOT_DIED) if self.state in ("Failed", "Aborted") else None
 
     @property
     def ended(self) -> bool:
-        """Whether it is over."""
+        """Whether the pilot has ended."""
         return self.state in ("Done", "Failed", "Aborted")
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of what a pilot printed, its standard output and error together."""
+    """The end of a pilot's output, standard output and error together."""
 
     pilot_id: PilotId
     text: str
 
 
 class Dispatcher(Protocol):
-    """One middleware. Raises Unavailable when it cannot be reached at all."""
+    """A dispatcher for one middleware. All calls raise Unavailable if it cannot be reached."""
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Send pilots; one that could not be sent comes back as Failed with its reason.
+        """Send pilots. A pilot that could not be sent comes back as Failed with the reason.
 
-        One of which nobody can say whether it arrived is left out: `follow` will find it, or not.
+        A pilot that may or may not have arrived is left out; `follow` tells later.
         """
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return what is known of pilots; one that was never sent, or is forgotten, comes back as Aborted, and `lost`.
+        """Return the states of pilots. A pilot that the middleware does not know comes back as Aborted and `lost`.
 
-        One of which nothing certain can be said just now is left out.
+        A pilot whose state is uncertain now is left out.
         """
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """End pilots; those that have ended already stay so."""
+        """End pilots; do nothing for those that have ended."""
 
     async def alive(self) -> list[PilotId]:
-        """Return all pilots that the middleware lists as alive under our account, whoever sent them and whenever."""
+        """Return all pilots that the middleware lists as alive under this account, whoever sent them."""
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Return the end of what pilots printed, at most OUTPUT_LIMIT bytes each; those that left nothing are left out."""
+        """Return the ends of the pilots' outputs, at most OUTPUT_LIMIT bytes each, without empty ones."""
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Take away what is left of pilots that have ended, in so far as it is not worth keeping."""
+        """Remove the files and records of pilots that have ended, but for those worth keeping."""
 
 
 def settled(outcomes: Sequence[PilotSighting | BaseException]) -> list[PilotSighting]:
-    """Return what is known of many attempts. Raises what the first raised if nothing is known of any, or not Unavailable."""
+    """Return the sightings of many attempts. Raises the first error if all attempts failed, or if it is not Unavailable."""
     failed = [each for each in outcomes if isinstance(each, BaseException)]
     for error in failed:
         if len(failed) == len(outcomes) or not isinstance(error, Unavailable):
@@ -124,9 +124,9 @@ def batches(many: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def last_line(text: str) -> str:
-    """Return the last line that says something: with a program that failed, mostly why.
+    """Return the last line that is not blank; for a program that failed it mostly says why.
 
-    A line of a structured log gives its event, and a long line ends after a whole word.
+    Of a line of a structured log only the event is returned. A long line is cut after a whole word.
     """
     lines = (line.strip() for line in reversed(text.split("\n")))
     return next((_shortened(_event_of(line)) for line in lines if line), "")
@@ -147,7 +147,7 @@ def _shortened(line: str) -> str:
 
 
 class _Logged(msgspec.Struct):
-    """What of a line of a structured log is for people."""
+    """The fields of a line of a structured log that are for people."""
 
     event: str
     reason: str = ""

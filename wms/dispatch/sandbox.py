@@ -1,10 +1,10 @@
-"""A sandbox for a program that a site brings: bubblewrap, in namespaces of its own, with the least of the system, read-only.
+"""A sandbox for a site's program: bubblewrap, in namespaces of its own, with a minimal, read-only file system.
 
-What runs there sees `/usr`, its own file and what it is shown besides; it has no network, no environment, no capability, and no
-place to write. It may use so much time, memory and output, and so many processes; whatever passes a bound is killed with all
-that it has started. Root's programs run as another user, whose number no account has.
+The program sees `/usr`, its own file, and the files that it is given. It has no network, environment, capability, or place to
+write. Its time, memory, output and number of processes are bounded; if it passes a bound, it is killed with all processes that it
+started. If this process is root, the program runs as another user, whose id no account has.
 
-It never runs without the sandbox: where bubblewrap is missing or may not work, nothing runs.
+Nothing runs without the sandbox: if bubblewrap is missing or forbidden, running raises Unavailable.
 """
 
 import os
@@ -19,34 +19,34 @@ from wms.dispatch.commands import Tools
 from wms.errors import Unavailable, shown
 
 MEMORY_BYTES = 256 * 2**20
-"""Of addresses, each process."""
+"""The address space of each process."""
 PROCESSES = 16
 FILE_BYTES = 2**20
 OPEN_FILES = 64
 PATH = "/usr/local/bin:/usr/bin:/bin"
 PROGRAM = "/program"
-"""Where the program's file is in the sandbox."""
+"""The path of the program in the sandbox."""
 _MISSING = "is never run without bubblewrap (bwrap), which is missing"
 _PROBE_SECONDS = 60
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/alternatives", "/etc/ld.so.cache")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 _FIRST_UID, _UIDS = 61_184, 4_000
-"""Users that systemd too gives to programs for as long as they run."""
+"""The range of user ids that systemd, too, gives to programs while they run."""
 
 
 class Sandbox(NamedTuple):
-    """How one program is run."""
+    """A sandbox for one program."""
 
     program: Path
     reads: Sequence[Path] = ()
-    """Files and directories that it may read besides."""
+    """Further files and directories that the program may read."""
     seconds: float = 5.0
     limit: int = 16_384
-    """Bytes of what it prints."""
+    """The most bytes that the program may print."""
 
     def fault(self) -> str:
-        """Return why it cannot be run here; empty if it can."""
+        """Return why the program cannot be run here; empty if it can."""
         if not shutil.which("bwrap"):
             return _MISSING
         if not (os.access(self.program, os.X_OK) and self.program.is_file()):
@@ -73,7 +73,7 @@ class Sandbox(NamedTuple):
         )
 
     async def run(self, text: str) -> bytes:
-        """Return what it prints when it reads a text. Raises Unavailable, with the reason, if it fails or passes a bound."""
+        """Run the program with a text as its input, and return its output. Raises Unavailable if it fails or passes a bound."""
         if not shutil.which("bwrap"):
             raise Unavailable(_MISSING)
         argv = self._argv([PROGRAM])
@@ -94,7 +94,7 @@ class Sandbox(NamedTuple):
             *(() if as_root else ("--unshare-user",)),
             *("--clearenv", "--setenv", "PATH", PATH, "--setenv", "LC_ALL", "C.UTF-8"),
             *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
-            # Only to become another user, who has no capability.
+            # Root only becomes another user, without capabilities.
             *(("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID") if as_root else ()),
             *_view(self.program, self.reads),
             *("--remount-ro", "/", "--chdir", "/", "--"),
@@ -105,7 +105,7 @@ class Sandbox(NamedTuple):
 
 
 def _view(program: Path, reads: Iterable[Path]) -> Iterator[str]:
-    """Yield the options that make the file system."""
+    """Yield the options of bubblewrap for the file system."""
     yield from ("--ro-bind", "/usr", "/usr")
     for each in map(Path, _SYSTEM):
         if each.is_symlink():
@@ -117,7 +117,7 @@ def _view(program: Path, reads: Iterable[Path]) -> Iterator[str]:
         yield from ("--dev-bind", device, device)
     for each in (*map(Path, _ETC), *reads):
         if _is_there(each):
-            # What bubblewrap makes by itself on the way would be closed to another user.
+            # Made explicitly, since directories that bubblewrap makes by itself are closed to another user.
             yield from (word for parent in reversed(each.parents[:-1]) for word in ("--dir", str(parent)))
             yield from ("--ro-bind", str(each), str(each))
     yield from ("--ro-bind", str(program), PROGRAM)
@@ -132,7 +132,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _as_another(program: Path) -> list[str]:
-    """Return what makes root's program another user's: whose processes are bounded, as root's are not."""
+    """Return a command that runs a program of root as another user, since the number of root's processes has no bound."""
     uid = _FIRST_UID + crc32(f"{os.getpid()} {program}".encode()) % _UIDS
     return [
         *("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"),

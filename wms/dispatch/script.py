@@ -1,4 +1,4 @@
-"""The script that a batch system runs: it starts the job agent in a scratch directory of its own, and tells how that ended."""
+"""The script that a batch system runs: it starts the job agent in a scratch directory, and writes its exit code."""
 
 import shlex
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from wms.dispatch.policy import environment
 from wms.dispatch.port import PilotRequest
 
-# The agent gets the batch system's signals as the script does, and drains: whoever hears twice that it shall end, hurries.
-# So the script only waits on. What follows the last brace is never read, and the scratch directory goes whatever happens.
+# The agent gets the batch system's signals as the script does, and drains. A second signal would make it hurry,
+# so the script only waits. Nothing after the last brace is read, and the scratch directory is removed in any case.
 SCRIPT = """\
 #!/bin/sh
 # Pilot {pilot} for {site}/{ce}
@@ -42,8 +42,8 @@ def pilot_script(
 ) -> str:
     """Return the script of a pilot; `config`, `token` and `exit_file` are paths as the shell reads them at the element.
 
-    The files may be relative to where the script begins. To `exit_file` goes the agent's exit code, a number and no more, and
-    to `log_file` what is printed, for batch systems that show it only at the end.
+    Paths may be relative to the directory in which the script starts. The script writes the agent's exit code alone to
+    `exit_file`, and the output to `log_file`, for batch systems that show it only at the end.
     """
     return SCRIPT.format(
         pilot=shlex.quote(order.pilot_id),

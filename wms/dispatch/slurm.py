@@ -1,10 +1,10 @@
 """Pilots as jobs of a Slurm cluster, by its command line tools.
 
-A pilot's job bears the pilot's id as its name, by which one `squeue` finds all of them again. Its directory is on a file
-system that the cluster shares with us: there are its configuration, its token (0600, which the agent takes away before any
-payload starts), what it prints, and at the end its exit code. So the outcome of one that Slurm has forgotten is known even
-where Slurm keeps no accounts (`sacct`). The script goes through standard input: nothing secret is in it, on a command line,
-or in an environment.
+The name of a pilot's job is the pilot's id, so one `squeue` finds all pilots. A pilot's directory is on a file system that the
+cluster shares with this machine. It holds the configuration, the token, the output, and at the end the exit code. The token has
+mode 0600, and the agent removes it before any payload starts. By the exit code the outcome is known even if Slurm has forgotten
+the job and keeps no accounts (`sacct`). `sbatch` reads the script from standard input. The script, the command lines and the
+environment hold no secret.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ from wms.job.reasons import Code
 log = structlog.get_logger()
 
 FORMAT = "%i|%T|%r|%j"
-"""A job's number, its state, why it is so, its name."""
+"""The job's number, its state, the reason of the state, the job's name."""
 ACCOUNTED_DAYS = 14
 NAMES_AT_ONCE = 500
-"""Names on one command line."""
+"""The most names on one command line."""
 SPEAKS_FOR_ITSELF = {"None", "Priority", "Resources", "NonZeroExitCode"}
 UNREACHABLE = re.compile(
     r"Unable to contact slurm|Communication connection failure|Socket timed out|configuration source|slurm_load_jobs error",
@@ -54,7 +54,7 @@ OURS = {
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
 NODE_FAILURES = ("NODE_FAIL", "BOOT_FAIL")
-"""Slurm has lost the node; whether what ran there does so still, it cannot know."""
+"""States of a job whose node Slurm has lost; it cannot know whether the job still runs."""
 
 STATES: Mapping[str, State] = {
     **dict.fromkeys(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"), "Waiting"),
@@ -63,11 +63,11 @@ STATES: Mapping[str, State] = {
     **dict.fromkeys(("FAILED", "TIMEOUT", "OUT_OF_MEMORY", *NODE_FAILURES, "DEADLINE", "PREEMPTED"), "Failed"),
     **dict.fromkeys(("CANCELLED", "REVOKED"), "Aborted"),
 }  # fmt: skip
-"""Slurm's states in the port's words; one that is not here belongs to a job that lives."""
+"""The port's states by Slurm's; a job in any other state is alive."""
 
 
 class Cluster(NamedTuple):
-    """A cluster as one computing element uses it; what is empty is left to Slurm's configuration."""
+    """A cluster as one computing element uses it; an empty field leaves the choice to Slurm's configuration."""
 
     configuration: str = ""
     partition: str = ""
@@ -81,7 +81,7 @@ class _Job(NamedTuple):
 
 
 class SlurmDispatcher:
-    """Sends `agent --config FILE` to a cluster; `environment` is all that tools and pilots get of ours."""
+    """Submits `agent --config FILE` as jobs of a cluster; tools and pilots run with `environment` alone."""
 
     def __init__(
         self, cluster: Cluster, directory: Path, agent: Sequence[str], environment: Mapping[str, str]
@@ -94,12 +94,12 @@ class SlurmDispatcher:
         self._keeps_accounts = True
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Submit the pilots, a few at a time; those of which nobody knows whether they arrived are left out."""
+        """Submit the pilots, a few at a time; the answer leaves out those that may or may not have arrived."""
         outcomes = await asyncio.gather(*map(self._submit, orders), return_exceptions=True)
         return settled(outcomes)
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Ask Slurm for all jobs of ours at once, and look after those that it does not know."""
+        """List all jobs of this account at once; for pilots that are not listed, find out how they ended."""
         if not pilot_ids:
             return []
         jobs = await self._jobs()
@@ -108,14 +108,14 @@ class SlurmDispatcher:
         return [*known, *await self._look_after(vanished)]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Have Slurm end the pilots: their agents get SIGTERM and drain."""
+        """Cancel the pilots' jobs; their agents get SIGTERM and drain."""
         jobs = await self._jobs()
         numbers = [jobs[pilot_id].number for pilot_id in pilot_ids if pilot_id in jobs]
         for some in batches(numbers, NAMES_AT_ONCE):
             await self._tools.run("scancel", *some)
 
     async def alive(self) -> list[PilotId]:
-        """Return the names of all jobs of ours that Slurm lists and that have not ended."""
+        """Return the pilots of all listed jobs of this account that have not ended."""
         return [name for name, job in (await self._jobs()).items() if not _is_over(job)]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
@@ -139,7 +139,7 @@ class SlurmDispatcher:
         if said.code == 0:
             return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=said.out.strip())
         if UNREACHABLE.search(said.err):
-            # It may be there all the same: whoever asks for it by its name will know.
+            # The job may exist all the same; `follow` finds it by its name.
             raise Unavailable(f"sbatch: {said.complaint}")
         self._places.drop_token(order.pilot_id)
         return PilotSighting(pilot_id=order.pilot_id, state="Failed", reason=f"refused: {said.complaint}")
@@ -162,10 +162,10 @@ class SlurmDispatcher:
             "account": self._cluster.account,
             **_resources(order.request),
             "comment": comment(order.policy),
-            # A comment of the site's own goes before ours, which is in the environment besides.
+            # A comment that the site sets wins over this one, whose content is also in the environment.
             **attributes,
         }
-        # A pilot that Slurm starts a second time has no token any more.
+        # A second start of the pilot would find no token.
         return ["--no-requeue", *(f"--{name}={value}" for name, value in wanted.items() if value)]
 
     # --- following --------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class SlurmDispatcher:
     async def _jobs(self) -> dict[PilotId, _Job]:
         said = await self._tools.ask("squeue", "--me", "--noheader", "--states=all", f"--format={FORMAT}")
         fields = (line.split("|", 3) for line in said.out.splitlines())
-        # An id is sent once; should there be two jobs of one name all the same, the later one counts.
+        # An id is sent once; if there are two jobs of one name all the same, the later one counts.
         return {
             PilotId(each[3]): _Job(number=each[0], state=each[1], reason=each[2])
             for each in sorted((each for each in fields if len(each) == 4), key=lambda each: len(each[0]))
@@ -183,7 +183,7 @@ class SlurmDispatcher:
         state = STATES.get(job.state, "Running")
         if _is_over(job):
             self._places.drop_token(pilot_id)
-        # What it left tells that it ended before its node was lost.
+        # An exit code shows that it ended before its node was lost.
         if job.state in NODE_FAILURES and (told := self._by_exit_code(pilot_id)) is not None:
             return told
         return PilotSighting(
@@ -202,7 +202,7 @@ class SlurmDispatcher:
         return ": ".join(word for word in words if word)
 
     async def _look_after(self, vanished: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return how pilots ended that Slurm knows no more: by what they left, by its accounts, or not at all."""
+        """Return how pilots ended that Slurm does not list: by their exit codes, by its accounts, or as lost."""
         told = [self._by_exit_code(pilot_id) for pilot_id in vanished]
         open_ids = [pilot_id for pilot_id, sighting in zip(vanished, told, strict=True) if sighting is None]
         accounts = await self._accounts(open_ids) if open_ids else {}
@@ -232,7 +232,7 @@ class SlurmDispatcher:
         )
 
     async def _accounts(self, pilot_ids: Sequence[PilotId]) -> dict[PilotId, _Job] | None:
-        """Return what Slurm's accounts say of jobs; None if they could not be asked just now."""
+        """Return the jobs in Slurm's accounts; None if the accounts do not answer."""
         found: dict[PilotId, _Job] = {}
         for names in batches(pilot_ids, NAMES_AT_ONCE) if self._keeps_accounts else ():
             said = await self._tools.run(*_sacct(names))
@@ -265,7 +265,7 @@ def _resources(request: Request) -> dict[str, str]:
 
 
 def _sacct(names: Iterable[str]) -> list[str]:
-    """Return the call that asks for the last state of jobs by their names."""
+    """Return the command that asks for the last states of jobs by their names."""
     return [
         *("sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,JobName"),
         *(f"--starttime=now-{ACCOUNTED_DAYS}days", f"--name={','.join(names)}"),
