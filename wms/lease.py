@@ -37,10 +37,10 @@ class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     offer_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 30.0
     lease_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 120.0
 
-    @property
-    def renew_every_seconds(self) -> float:
-        """A third of the lease, so that two renewals may get lost."""
-        return self.lease_seconds / 3
+
+def renewal_seconds(lease_seconds: float) -> float:
+    """Return after how long a lease is renewed: a third of it, so that two renewals may get lost."""
+    return lease_seconds / 3
 
 
 def holds(lease: Lease | None, pilot_id: PilotId, epoch: Epoch, now: datetime) -> bool:

@@ -26,7 +26,7 @@ from wms.backoff import delays
 from wms.errors import Unavailable
 from wms.ids import AttemptId, PilotId
 from wms.job.reasons import Code, Reason
-from wms.lease import stop_at
+from wms.lease import renewal_seconds, stop_at
 from wms.messages.reports import Peeked
 from wms.messages.site_inbox import Answer, Kill, NoMatch, Offer, Peek, ToAgent, TokenRenewal
 from wms.runtime.pilot_config import PilotConfig
@@ -318,7 +318,7 @@ class Agent:
 
     @property
     def _renew_every(self) -> float:
-        return self._lease_seconds / 3 if self._holdings.granted else IDLE_REPORT_SECONDS
+        return renewal_seconds(self._lease_seconds) if self._holdings.granted else IDLE_REPORT_SECONDS
 
     def _renew(self) -> None:
         granted = [holding.attempt_id for holding in self._holdings.granted]

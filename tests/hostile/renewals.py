@@ -8,16 +8,15 @@ import asyncpg
 
 from tests.chaos.run import LEASE_SECONDS
 from tests.hostile.target import Target
-from wms.lease import LeaseTerms, stop_at
+from wms.lease import renewal_seconds, stop_at
 
 LOOK_SECONDS = 0.1
 LEFT = """select extract(epoch from l.expires_at - clock_timestamp())::float8 as seconds
           from lease l join job j using (job_id) where j.owner = $1 and j.state = 'Running'"""
 
-TERMS = LeaseTerms(lease_seconds=LEASE_SECONDS)
 STOP_SECONDS = 1.0
 """What an agent keeps back to stop a payload."""
-MARGIN_SECONDS = stop_at(0.0, LEASE_SECONDS, STOP_SECONDS) - TERMS.renew_every_seconds
+MARGIN_SECONDS = stop_at(0.0, LEASE_SECONDS, STOP_SECONDS) - renewal_seconds(LEASE_SECONDS)
 """So late a renewal may come at most: then the agent stops the payload."""
 
 
@@ -32,7 +31,7 @@ class Renewals:
     @property
     def latest_seconds(self) -> float:
         """How long after it was due the latest renewal was there."""
-        return max(0.0, LEASE_SECONDS - TERMS.renew_every_seconds - self.least_left)
+        return max(0.0, LEASE_SECONDS - renewal_seconds(LEASE_SECONDS) - self.least_left)
 
     async def watch(self, connection: asyncpg.Connection) -> None:
         """Look until cancelled."""

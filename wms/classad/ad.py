@@ -79,11 +79,6 @@ class Ad:
         ordered = sorted((key, tree) for key, (_, tree) in self._written.items())
         return write(Record(tuple(ordered)), lower=True)
 
-    @cached_property
-    def old_text(self) -> str:
-        """The ad in the old syntax, a line an attribute, as it was written."""
-        return "".join(f"{name} = {write(tree)}\n" for name, tree in self._written.values())
-
     @property
     def names(self) -> tuple[str, ...]:
         """The attributes' names, as written."""

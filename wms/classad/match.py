@@ -67,11 +67,9 @@ def matches(job: Ad, resource: Ad) -> bool:
     return wants(job, resource) and wants(resource, job)
 
 
-def rank(own: Ad, other: Ad) -> float:
-    """Return how well an ad likes another, by its Rank: more is better; what is no number counts as 0."""
-    if own.rank is None:
-        return 0.0
-    return _number(evaluate(own.rank, other, own))
+def number(expression: Expression, other: Ad, own: Ad = NOTHING) -> float:
+    """Return the number that an expression of `own` is over another ad, as a rank is read: what is none counts as 0."""
+    return _number(evaluate(expression, other, own))
 
 
 def _number(found: Any) -> float:

@@ -40,12 +40,6 @@ def write(
     return _Writer(lower, halved, scopes or SCOPES)(tree)
 
 
-def write_ad(attributes: tuple[tuple[str, Node], ...], *, lower: bool = False) -> str:
-    """Return the text of an ad, in the new syntax."""
-    writer = _Writer(lower, False, SCOPES)
-    return writer(Record(attributes))
-
-
 SCOPES = {NameScope.BARE: "", NameScope.LOCAL: "", NameScope.OWN: "my.", NameScope.OTHER: "other."}
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
@@ -13,6 +13,8 @@ from wms.cli.session import OK, UNAVAILABLE, quiet, run_async
 from wms.errors import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wms.bus.ad_topic import AdTopic
     from wms.discovery.address import Address
     from wms.discovery.admission import Asker
@@ -50,6 +52,9 @@ class Sought:
     jwks: Path | None = None
     """For kafka://BROKER/wms.resource.ads: a file of the keys whose tokens are believed there."""
 
+    glue: Literal["xml", "classad"] | None = None
+    """Print the elements in GLUE: as a document of GLUE 2.0, or each as a ClassAd in gLite's form, one a line."""
+
 
 def discover(sought: Sought, common: Common) -> int:
     """Ask, and show the answer; the command's exit code."""
@@ -57,7 +62,10 @@ def discover(sought: Sought, common: Common) -> int:
     found = run_async(_find(sought, float(common.timeout)))
     asker = _asker(sought)
     elements = [each for each in found.elements if _is_let_in(each, asker)]
-    if common.json:
+    if sought.glue:
+        _show_glue(elements, sought.glue)
+        _note(found)
+    elif common.json:
         show_json({"elements": [_record(each) for each in elements], "servers": found.visits})
     else:
         show_table(ELEMENTS, [_row(each) for each in elements], empty="no computing element was found")
@@ -65,6 +73,21 @@ def discover(sought: Sought, common: Common) -> int:
         show_table(SERVERS, [_server(each) for each in found.visits])
         _note(found)
     return UNAVAILABLE if len(found.unheard) == len(found.visits) else OK
+
+
+def _show_glue(elements: "Sequence[FoundElement]", form: Literal["xml", "classad"]) -> None:
+    from wms.glue.ad import GlueAd
+    from wms.glue.classad import LIFETIME_SECONDS, write_classad
+    from wms.glue.glue2_xml import write_xml
+    from wms.glue.versions import services
+    from wms.runtime import clock
+
+    if form == "xml":
+        show(write_xml(services(each.glue for each in elements)).decode())
+        return
+    now = clock.now()
+    for each in elements:
+        show(write_classad(GlueAd(element=each.glue, updated_at=now, lifetime_seconds=LIFETIME_SECONDS)))
 
 
 async def _find(sought: Sought, seconds: float) -> "Found":

@@ -24,7 +24,6 @@ UNREACHABLE = re.compile(
     re.IGNORECASE,
 )
 NOTHING_THERE = re.compile(r"\bNo (unfinished )?job\b|is not found", re.IGNORECASE)
-OPTION = re.compile(r"[A-Za-z][A-Za-z_]*")
 LONGEST_VALUE = 1_000
 ALLOWED = {"app", "C", "D", "F", "G", "g", "gpu", "jsdl", "m", "p", "sla", "sp", "U", "v"}
 """Further options of bsub that a request may give."""

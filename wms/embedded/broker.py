@@ -21,7 +21,7 @@ from wms.bus.access import BrokerSettings
 from wms.bus.door import PORT, SCHEME, dial
 from wms.embedded.isolation import NetworkIsolation
 from wms.embedded.process import Child
-from wms.embedded.server import LOOPBACK, KafkaServer, listens, settle_port
+from wms.embedded.server import LOOPBACK, KafkaServer, settle_port
 from wms.embedded.sockets import remove_socket_directory, socket_directory
 from wms.errors import Rejected, Unavailable
 
@@ -164,13 +164,6 @@ async def cluster_id_of(server: KafkaServer) -> str | None:
         return None
     writer.close()
     return await _cluster_id(msgspec.convert(server.access, BrokerSettings))
-
-
-async def cluster_id_at(port: int) -> str | None:
-    """Return the cluster id of the broker on 127.0.0.1:`port`; None while it does not answer."""
-    if not await listens(port):
-        return None
-    return await _cluster_id(BrokerSettings(bootstrap=f"{LOOPBACK}:{port}"))
 
 
 async def _cluster_id(settings: BrokerSettings) -> str | None:

@@ -19,7 +19,6 @@ from wms.glue.attribute import Attribute, ValueKind, fields, placeholders, requi
 from wms.glue.glue1 import GlueComputingElement, GlueHosts, StorageBinding
 from wms.glue.quantity import NOT_KNOWN, NotANumber
 
-Value: TypeAlias = "str | bool | int | float | list[Value] | dict[str, Value]"
 Attributes: TypeAlias = dict[str, Any]
 """Values (`Value`) by the names of attributes."""
 

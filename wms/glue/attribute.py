@@ -18,7 +18,6 @@ Texts: TypeAlias = Mapping[str, Sequence[str]]
 
 UNDEFINED = "undefined"
 NOWHERE = "https://unknown.invalid"
-_PLACEHOLDERS = ("UNDEFINEDVALUE", "/UNDEFINEDPATH", "\\UNDEFINEDPATH", NOWHERE)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 _REAL = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,3})?")
 

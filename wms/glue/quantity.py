@@ -21,7 +21,7 @@ and response times in seconds; GLUE 2.0 tells all in seconds. Here all are secon
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 
 class NotANumber(Enum):
@@ -31,7 +31,6 @@ class NotANumber(Enum):
     UNLIMITED = "unlimited"
 
 
-Unknown: TypeAlias = Literal[NotANumber.UNKNOWN]
 Quantity: TypeAlias = int | NotANumber
 UNKNOWN: Final = NotANumber.UNKNOWN
 UNLIMITED: Final = NotANumber.UNLIMITED

@@ -6,6 +6,7 @@ that would be counted twice; the slots are the manager's, the free ones those th
 than the manager has left.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 from wms.glue import glue2
@@ -23,7 +24,10 @@ from wms.glue.glue2 import (
     ToStorageService,
 )
 from wms.glue.quantity import UNKNOWN, Quantity, known, least
+from wms.ids import slug
 
+_ID = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]*")
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 STATUS = {"production": "Production", "queueing": "Queueing", "draining": "Draining", "closed": "Closed"}
 """The states of both versions; they differ in their first letter."""
 _STATE = {status.casefold(): state for state, status in STATUS.items()}
@@ -198,10 +202,22 @@ def _rules2(rules: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"vo:{rule[3:]}" if rule.startswith("VO:") else rule for rule in rules)
 
 
+def services(found: Iterable[GlueComputingElement]) -> list[Service]:
+    """Return the GLUE 2.0 services of elements: one for each cluster."""
+    clusters: dict[str, list[GlueComputingElement]] = {}
+    for each in found:
+        clusters.setdefault(_cluster(each), []).append(each)
+    return [service(each) for each in clusters.values()]
+
+
+def _cluster(element: GlueComputingElement) -> str:
+    return element.hosting_cluster or element.host_name or element.id
+
+
 def service(found: Sequence[GlueComputingElement], *, name: str = "") -> Service:
     """Return a GLUE 2.0 service whose shares are the queues of one cluster; `found` must not be empty."""
     first = found[0]
-    root = f"urn:wms:{first.hosting_cluster or first.host_name or first.id}".replace(" ", "_")
+    root = _identifier("urn:wms", _cluster(first))
     manager = f"{root}:manager"
     door = f"{root}:endpoint"
     return Service(
@@ -213,7 +229,7 @@ def service(found: Sequence[GlueComputingElement], *, name: str = "") -> Service
         endpoints=(
             Endpoint(
                 id=door,
-                url=first.contact or f"urn:wms:{first.host_name}",
+                url=first.contact or _identifier("urn:wms", first.host_name or "unknown"),
                 capabilities=("executionmanagement.jobcreation",),
                 interface_name="org.wms.pilot",
                 implementation_name=first.implementation_name,
@@ -240,8 +256,18 @@ def service(found: Sequence[GlueComputingElement], *, name: str = "") -> Service
     )
 
 
+def _identifier(root: str, *words: str) -> str:
+    """Return an id as the schema has it, which has few characters; two names never make the same."""
+    return ":".join((root, *(word if _PLAIN.fullmatch(word) else slug(word) for word in words)))
+
+
+def _as_id(name: str) -> str:
+    """Return the id of something of another's: its name, where that can be an id."""
+    return name if _ID.fullmatch(name) else _identifier("urn:wms", name)
+
+
 def _share_id(root: str, element: GlueComputingElement) -> str:
-    return f"{root}:share:{element.name}"
+    return _identifier(root, "share", element.name)
 
 
 def _share(root: str, door: str, element: GlueComputingElement) -> Share:
@@ -264,7 +290,7 @@ def _share(root: str, door: str, element: GlueComputingElement) -> Share:
         worst_wait_seconds=element.worst_response_seconds,
         free_slots=element.free_job_slots if known(element.free_job_slots) is not None else element.free_cpus,
         endpoints=(door,),
-        environments=(f"{root}:environment:{element.name}",),
+        environments=(_identifier(root, "environment", element.name),),
         rules=_rules2(element.access_rules),
     )
 
@@ -273,7 +299,7 @@ def _environment(root: str, manager: str, element: GlueComputingElement) -> Envi
     hosts = element.hosts
     cpus, each = known(hosts.logical_cpus), known(hosts.smp_size)
     return Environment(
-        id=f"{root}:environment:{element.name}",
+        id=_identifier(root, "environment", element.name),
         name=hosts.name,
         platform=_platform2(hosts.platform_type),
         total_instances=cpus // each if cpus is not None and each and cpus % each == 0 else UNKNOWN,
@@ -298,7 +324,7 @@ def _benchmarks(root: str, element: GlueComputingElement) -> tuple[Benchmark, ..
     hosts = element.hosts
     results = {SI00: known(hosts.si00), SF00: known(hosts.sf00), "hep-spec06": hosts.hepspec06}
     return tuple(
-        Benchmark(id=f"{root}:benchmark:{element.name}:{type_}", type=type_, value=float(result))
+        Benchmark(id=_identifier(root, "benchmark", element.name, type_), type=type_, value=float(result))
         for type_, result in results.items()
         if result is not None
     )
@@ -307,14 +333,17 @@ def _benchmarks(root: str, element: GlueComputingElement) -> tuple[Benchmark, ..
 def _installed(root: str, manager: str, found: Sequence[GlueComputingElement]) -> tuple[Application, ...]:
     names = sorted({name for each in found for name in each.hosts.applications})
     return tuple(
-        Application(id=f"{root}:application:{name}", app_name=name, manager=manager) for name in names
+        Application(id=_identifier(root, "application", name), app_name=name, manager=manager)
+        for name in names
     )
 
 
 def _bound(root: str, found: Sequence[GlueComputingElement]) -> tuple[ToStorageService, ...]:
     mounts = {each.storage_element: each.mount_point for element in found for each in element.storage}
     return tuple(
-        ToStorageService(id=f"{root}:storage:{name}", local_path=mount, storage_service=name)
+        ToStorageService(
+            id=_identifier(root, "storage", name), local_path=mount, storage_service=_as_id(name)
+        )
         for name, mount in mounts.items()
     )
 

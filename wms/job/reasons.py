@@ -113,17 +113,5 @@ LOST_WITH_PILOT = frozenset({Code.PILOT_DIED, Code.NODE_LOST, Code.PILOT_FORGOTT
 Only the first is certain: on a node that is out of sight, and in a batch system that forgets, a pilot may work on.
 """
 
-RETRYABLE = frozenset(
-    {
-        Code.OFFER_EXPIRED,
-        Code.OFFER_DECLINED,
-        Code.LEASE_EXPIRED,
-        *LOST_WITH_PILOT,
-        Code.PILOT_STOPPED,
-        Code.AGENT_ERROR,
-    }
-)
-"""Reasons that are the system's or the site's, not the payload's: the job is tried again."""
-
 UNCOUNTED = frozenset({Code.OFFER_EXPIRED, Code.OFFER_DECLINED})
 """Reasons for which the pilot never had the job, so that the attempt does not count against the job's bound."""

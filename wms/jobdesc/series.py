@@ -37,17 +37,6 @@ def expanded(entry: Mapping[str, object]) -> tuple[Mapping[str, object], list[Fi
     return {**entry, "parameters": lists}, findings
 
 
-def series(count: int, *, start: float = 0, step: float = 0, factor: float = 1) -> tuple[str, ...]:
-    """Return so many values, each the one before times the factor, plus the step; whole numbers stay whole.
-
-    Raises ValueError where one grows beyond 64 bits.
-    """
-    values = _values({"start": start, "step": step, "factor": factor}, count)
-    if values is None:
-        raise ValueError("the series grows beyond what a number can be")
-    return tuple(values)
-
-
 def _values(said: Mapping[str, Any], count: Any) -> list[str] | None:
     found = list(islice(_numbers({**_DEFAULTS, **said}), count))
     return [repr(each) for each in found] if len(found) == count else None

@@ -255,16 +255,6 @@ def fits(
     return next((no for negative in negatives if (no := negative(requirements, resource))), None)
 
 
-def explain(
-    requirements: Requirements, resource: Resource, negatives: Sequence[Negative] = ()
-) -> list[Mismatch]:
-    """Return every clause that does not hold; an empty list when the queue fits."""
-    refused = refusal(resource)
-    failing = [refused] if refused else []
-    failing += failing_parts(parts(requirements), resource)
-    return failing + [no for negative in negatives if (no := negative(requirements, resource))]
-
-
 def parts(requirements: Requirements) -> Parts:
     """Return every clause with its part of the requirements: to look at once, and judge at many resources."""
     return [(clause, clause.part(requirements)) for clause in _ALL]

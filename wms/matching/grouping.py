@@ -14,10 +14,6 @@ from wms.bounds import CpuTime, LongText, Megabytes, Name, Names
 from wms.site import MAX_PROCESSORS, WHOLE_NODE, canonical, folded
 
 DEFAULT_SEGMENTS = (500, 5_000, 50_000, 300_000)
-DIRAC_V9 = (
-    360, 1_800, 3_600, 21_600, 43_200, 86_400, 172_800, 259_200, 345_600, 518_400, 691_200, 864_000, 1_080_000,
-)  # fmt: skip
-SEGMENT_PRESETS = {"default": DEFAULT_SEGMENTS, "dirac-v9": DIRAC_V9}
 
 _PROCESSORS = re.compile(r"([1-9][0-9]{0,3})processors", re.IGNORECASE)
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from wms.classad.ad import Ad
 from wms.classad.explain import ExplainedTerm, explain
 from wms.classad.expression import Expression
-from wms.classad.match import evaluate, satisfied
+from wms.classad.match import number, satisfied
 from wms.classad.reduce import Sketch, could, could_want, own_part
 from wms.classad.tree import Node, chain, split
 from wms.matching.ads import (
@@ -32,7 +32,7 @@ Asked: TypeAlias = tuple[str, Words] | None
 
 _TOLD = 3
 _KEPT = 65_536
-_REQUIREMENTS, _RANK = frozenset({"requirements"}), frozenset({"rank"})
+_REQUIREMENTS = frozenset({"requirements"})
 
 
 def asked(requirements: Requirements) -> Asked:
@@ -104,20 +104,6 @@ def job_rank(requirements: Requirements, at: Resource) -> float | None:
     job = words(requirements)
     rank = wish(requirements.rank, job)
     return number(rank, resource_ad(at, rank.other), job_ad(job))
-
-
-def site_rank(requirements: Requirements, at: Resource) -> float:
-    """Return how well a resource likes a job, by its ad's Rank; 0 where it does not care."""
-    if not site_ad(ad_of(at)).demands:
-        return 0.0
-    ad = resource_ad(at, _RANK)
-    return 0.0 if ad.rank is None else number(ad.rank, job_ad(words(requirements), ad.rank.other), ad)
-
-
-def number(rank: Expression, other: Ad, own: Ad) -> float:
-    """Return the number that a rank is over another ad; what is none counts as 0."""
-    found = evaluate(rank, other, own)
-    return float(found) if isinstance(found, int | float) and found == found else 0.0  # noqa: PLR0124 - not a number
 
 
 def unmet(requirements: str, own: Ad, other: Ad) -> list[tuple[Node, ExplainedTerm]]:

@@ -212,11 +212,6 @@ def _kind(_: Resource) -> int:
 _KINDS = itertools.count()
 
 
-def obstacles(requirements: Requirements, element: ComputingElement) -> list[Mismatch]:
-    """Return every clause that keeps the job from an element; an empty list exactly where `reach` finds none."""
-    return JobDemand(requirements).obstacles(element)
-
-
 def gather(  # noqa: PLR0917 - what waits, what there is, and what bounds it
     waiting: Iterable[QueuedWork],
     elements: Sequence[ComputingElement],

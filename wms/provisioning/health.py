@@ -13,7 +13,7 @@ owners. (HTCondor's black holes are judged by rate alone, and one user's broken 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -21,9 +21,6 @@ from wms.ids import CeId
 
 State: TypeAlias = Literal["healthy", "backing-off", "quarantined", "probing", "banned", "draining"]
 Event: TypeAlias = Literal["fail", "recover", "eat", "probe", "release", "relapse", "ban", "unban", "drain"]
-STATES: Final[tuple[State, ...]] = get_args(State)
-EVENTS: Final[tuple[Event, ...]] = get_args(Event)
-
 
 MOVES: Final[Mapping[State, Mapping[Event, State]]] = {
     "healthy": {"fail": "backing-off", "eat": "quarantined", "ban": "banned", "drain": "draining"},

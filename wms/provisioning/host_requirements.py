@@ -16,7 +16,7 @@ from msgspec import Struct
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import NOTHING
-from wms.classad.reduce import Sketch, decided, left_by, reduce, sketch
+from wms.classad.reduce import Sketch, decided, left_by
 from wms.classad.tree import Binary, Call, Chain, Choice, Literal, NameScope, Node, Reference, Unary, split
 from wms.classad.writing import literal, write
 
@@ -66,17 +66,6 @@ class HostRequirements(Struct, frozen=True):
     unasked: tuple[Unasked, ...] = ()
 
 
-def host_requirements(
-    requirements: Expression, element: Ad, forwarded: Iterable[str], own: Ad = NOTHING
-) -> HostRequirements:
-    """Return what is left of a job's requirements about the hosts of an element.
-
-    `forwarded` are the attributes that hosts of the element may have other values of than its ad says; `own` is the job's ad.
-    Raises Rejected if the expression grows too large.
-    """
-    return _of_rest(remaining(requirements, element, forwarded, own))
-
-
 def host_requirements_of(requirements: Expression, element: Sketch, own: Ad = NOTHING) -> HostRequirements:
     """Return what is left about the hosts of an element of which it is known what may be other than its ad says.
 
@@ -94,13 +83,6 @@ def _of_rest(left: Expression) -> HostRequirements:
     bounds = (bound for _, each in found for bound in each.bounds)
     unasked = tuple(Unasked(write(term, lower=True), each.lost) for term, each in found if each.lost)
     return HostRequirements(left.text, possible=True, bounds=tightest(bounds), unasked=unasked)
-
-
-def remaining(
-    requirements: Expression, element: Ad, forwarded: Iterable[str], own: Ad = NOTHING
-) -> Expression:
-    """Return what an element's ad, without what is forwarded, leaves of a job's requirements; bound to the job's ad."""
-    return own.bind(reduce(requirements, sketch(element, forwarded).ad, own))
 
 
 def tightest(bounds: Iterable[HostTerm]) -> tuple[HostTerm, ...]:

@@ -10,10 +10,11 @@ from tests.middleware import Sites
 from tests.waiting import eventually
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
+from wms.classad.reduce import sketch
 from wms.dispatch.mapping import HostMapping
 from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import Request
-from wms.provisioning.host_requirements import host_requirements
+from wms.provisioning.host_requirements import host_requirements_of
 
 pytestmark = pytest.mark.testbed
 
@@ -146,7 +147,7 @@ async def test_the_host_that_a_job_requires_is_asked_of_slurm_and_the_pilot_runs
     )
     mapping = HostMapping("slurm", {software: "--constraint={value}"})
     told = Ad.of({"GlueHostMainMemoryRAMSize": 100, software: [], "Wall": 120})
-    asked = mapping.ask(Request(), host_requirements(wanted, told, mapping.forwarded).bounds)
+    asked = mapping.ask(Request(), host_requirements_of(wanted, sketch(told, mapping.forwarded)).bounds)
     assert not asked.unasked
     dispatcher = slurm.dispatcher(partition="main")
     pilot = order(ENDS, request=asked.request)

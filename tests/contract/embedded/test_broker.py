@@ -19,7 +19,7 @@ from tests.conftest import skip_without_apache_kafka
 from tests.contract.embedded.topics import consume, make_topic
 from tests.waiting import eventually
 from wms.embedded.apache_kafka import ApacheKafka
-from wms.embedded.broker import Broker, cluster_id_at
+from wms.embedded.broker import Broker, cluster_id_of
 from wms.embedded.server import KafkaServer
 from wms.errors import Rejected
 
@@ -79,13 +79,13 @@ async def test_second_on_its_directory_is_refused_by_name(server: KafkaServer) -
 async def test_after_a_kill_it_is_the_same_cluster_only_if_it_kept_its_topics(server: KafkaServer) -> None:
     topic = await make_topic(server.bootstrap)
     await produce(server.bootstrap, topic, 100)
-    before, bootstrap = await cluster_id_at(server.port), server.bootstrap
+    before, bootstrap = await cluster_id_of(server), server.bootstrap
     await server.kill()
     assert not server.running
-    assert await cluster_id_at(server.port) is None
+    assert await cluster_id_of(server) is None
     await server.start()
     assert server.bootstrap == bootstrap
-    same = await cluster_id_at(server.port) == before
+    same = await cluster_id_of(server) == before
     assert same is isinstance(server, ApacheKafka)
     if same:
         assert await consume(bootstrap, topic, 100) == list(range(100))
@@ -95,11 +95,11 @@ async def test_after_a_kill_it_is_the_same_cluster_only_if_it_kept_its_topics(se
 
 async def test_wiped_broker_is_a_new_cluster_without_topics(server: KafkaServer) -> None:
     topic = await make_topic(server.bootstrap)
-    before = await cluster_id_at(server.port)
+    before = await cluster_id_of(server)
     await server.kill()
     await server.wipe()
     await server.start()
-    assert await cluster_id_at(server.port) not in (before, None)
+    assert await cluster_id_of(server) not in (before, None)
     assert topic not in await topics(server.bootstrap)
 
 

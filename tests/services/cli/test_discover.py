@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from lxml import etree
 
 from tests.services.discovery.index_servers import ARC_XML, Held, IndexServers, index_servers, queue
+from tests.unit.glue.published import SCHEMA
 from wms.cli.__main__ import run
+from wms.glue.classad import read_classad
+from wms.glue.glue2_xml import read_xml
+from wms.glue.versions import elements
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -54,6 +59,19 @@ async def test_programs_get_it_as_json(servers: IndexServers, capsys: Captured) 
     assert [each["outcome"] for each in told["servers"]] == ["answered", "answered", "failed", "answered"]
     assert await wms("--discover", servers.url("umea"), "--for-vo", "lhcb", "--json") == 0
     assert json.loads(capsys.readouterr().out)["elements"] == []
+
+
+async def test_what_is_found_is_printed_in_glue(servers: IndexServers, capsys: Captured) -> None:
+    assert await wms("--discover", servers.url("top"), "--glue", "xml") == 0
+    told = capsys.readouterr()
+    SCHEMA.assertValid(etree.fromstring(told.out.encode()))
+    found = [each for service in read_xml(told.out.encode()) for each in elements(service)]
+    assert sorted(each.name for each in found) == ["main", "main", "short"]
+    assert "1 of 4 servers did not answer" in told.err
+    assert await wms("--discover", servers.url("top"), "--glue", "classad") == 0
+    read = [read_classad(line).element for line in capsys.readouterr().out.splitlines()]
+    assert sorted(each.name for each in read) == ["main", "main", "short"]
+    assert {each.total_cpus for each in read} >= {64}
 
 
 async def test_who_is_late_is_said_when_the_time_is_over(servers: IndexServers, capsys: Captured) -> None:

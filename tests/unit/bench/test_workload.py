@@ -9,12 +9,12 @@ from bench.store import describe
 from bench.two_ads import Judge
 from bench.validity import InvalidError, Match, check, check_best, mismatch
 from bench.workload import SHARING, VO, Jobs, Pilot, Queue, Shape, make_jobs, make_pilots, make_queues
+from wms.classad.match import number
 from wms.jobdesc.validation import validate
-from wms.matching.ads import advertised
+from wms.matching.ads import advertised, job_ad, resource_ad, words
 from wms.matching.clauses import fits
 from wms.matching.grouping import DEFAULT_SEGMENTS
 from wms.matching.requirements import requirements_of
-from wms.matching.two_sided import site_rank
 from wms.site import Resource, with_ad
 
 SHAPE = Shape(queues=200, waiting=5_000)
@@ -110,15 +110,20 @@ def test_the_judge_of_two_ads_agrees_with_the_matcher():
     queues = with_expressions(make_queues(shape), 50)
     judge = Judge(queues, pilots, elements)
     judged = set()
-    for number, queue in enumerate(queues):
+    for at, queue in enumerate(queues):
         required = requirements_of(describe(queue), queue.owner, queue.group, VO, DEFAULT_SEGMENTS)
         for n, pilot in enumerate(pilots):
             resource = with_ad(described(pilot), ads[pilot.site, pilot.ce])
-            fault = mismatch(queue, pilot) or judge.mismatch(number, n)
+            fault = mismatch(queue, pilot) or judge.mismatch(at, n)
             assert (fits(required, resource) is None) == (not fault)
-            assert site_rank(required, resource) == judge.rank(number, n)
+            assert rank_of_site(required, resource) == judge.rank(at, n)
             judged.add((fault.split(" ")[:2] == ["the", "job"], not fault))
     assert len(judged) == 3
+
+
+def rank_of_site(required, resource):
+    ad = resource_ad(resource)
+    return 0.0 if ad.rank is None else number(ad.rank, job_ad(words(required)), ad)
 
 
 def said(element):

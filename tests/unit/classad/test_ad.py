@@ -16,7 +16,7 @@ def test_egee_the_ad_of_the_reference_is_read_whole(ce: Ad) -> None:
     assert value(software, str(ce)) is True
     outer = Ad.parse(read("egee-ce.ad"))
     assert evaluate(Expression.parse("other.info.GlueHostBenchmarkSI00"), outer) == 400
-    assert Ad.parse(str(outer)) == outer == Ad.parse(outer.text) == Ad.parse(outer.old_text)
+    assert Ad.parse(str(outer)) == outer == Ad.parse(outer.text)
 
 
 def test_old_ads_have_a_line_an_attribute_and_backslashes_that_are_backslashes() -> None:

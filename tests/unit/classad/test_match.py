@@ -6,7 +6,7 @@ from tests.unit.classad.references import read, value
 from wms.classad.ad import Ad
 from wms.classad.explain import failing
 from wms.classad.expression import Expression
-from wms.classad.match import matches, rank, wants
+from wms.classad.match import matches, number, wants
 from wms.classad.value import UNDEFINED
 
 
@@ -118,8 +118,7 @@ def test_only_true_is_true(requirements: str, wanted) -> None:
     ],
 )
 def test_rank_is_a_number_whatever_is_written(text: str, expected: float) -> None:
-    assert rank(Ad.parse(f"[Rank = {text}]"), Ad.parse("[Cpus = 4]")) == expected
-    assert rank(Ad.parse("[]"), Ad.parse("[]")) == 0.0
+    assert number(Expression.parse(text), Ad.parse("[Cpus = 4]")) == expected
 
 
 def test_special_values_are_neither_true_nor_false() -> None:

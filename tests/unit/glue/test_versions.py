@@ -1,9 +1,15 @@
 """Between GLUE 2.0 and 1.x."""
 
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lxml import etree
 from msgspec.structs import replace
 
-from tests.unit.glue.published import arc, bdii
+from tests.unit.glue.published import SCHEMA, arc, bdii
+from tests.unit.glue.strategies import elements as published
 from wms.glue import versions
+from wms.glue.glue1 import GlueComputingElement
+from wms.glue.glue2_xml import write_xml
 from wms.glue.quantity import UNKNOWN, UNLIMITED
 
 
@@ -15,6 +21,15 @@ def test_the_queues_of_a_service_become_elements_whose_slots_are_counted_once():
     assert main.access_rules == short.access_rules == ("VO:celab",)
     assert main.contact == "https://localhost:18443/arex"
     assert main.hosts.hepspec06 is None, "1.0 is what stands where nobody measured"
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(published().map(lambda each: replace(each, contact="")), min_size=1, max_size=2))
+def test_any_elements_make_services_by_cluster_that_the_schema_takes(found: list[GlueComputingElement]):
+    services = versions.services(found)
+    SCHEMA.assertValid(etree.fromstring(write_xml(services)))
+    assert sum(len(each.shares) for each in services) == len(found)
+    assert len({each.id for each in services}) == len(services)
 
 
 def test_an_element_survives_the_way_to_glue_2_and_back():

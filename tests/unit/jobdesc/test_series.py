@@ -7,7 +7,6 @@ import pytest
 from wms.jobdesc import read_json, read_toml
 from wms.jobdesc.array import expand
 from wms.jobdesc.problem import InvalidDescription
-from wms.jobdesc.series import series
 
 
 def toml(parameters: str, more: str = "") -> bytes:
@@ -72,9 +71,3 @@ def test_nobody_else_s_machine_makes_many_values_of_few_bytes() -> None:
     text = json.dumps({"executable": "run", "parameters": {"x": {"count": 1_000_000}}}).encode()
     with pytest.raises(InvalidDescription):
         read_json(text, series=False)
-
-
-def test_programs_make_a_series_by_a_function() -> None:
-    assert series(3, start=10, step=5, factor=2) == ("10", "25", "55")
-    with pytest.raises(ValueError, match="beyond"):
-        series(100, start=2, factor=2)

@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from wms.matching.clauses import Mismatch, failing_parts, parts, refusal
 from wms.matching.grouping import Requirements
 from wms.queue_index.index import QueueIndex
 from wms.site import Resource
@@ -19,6 +20,12 @@ def offers(**fields: Any) -> Resource:
     given: dict[str, Any] = {"setup": "s", "vo": "v", "cpu_time": 1_000}
     given.update(fields)
     return Resource(**given)
+
+
+def mismatches(wanted: Requirements, offered: Resource) -> list[Mismatch]:
+    """Every clause that does not hold, a refusal of the resource first."""
+    refused = refusal(offered)
+    return [*([refused] if refused else []), *failing_parts(parts(wanted), offered)]
 
 
 def new_index(*, groups: dict[str, Any] | None = None, **options: Any) -> Any:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from tests.unit.matching.strategies import asks, requirements
 from wms.matching.grouping import (
     DEFAULT_SEGMENTS,
-    DIRAC_V9,
     NAMED_SETS,
     Requirements,
     checked_segments,
@@ -87,8 +86,8 @@ def test_a_list_with_any_names_nothing():
 )
 def test_cpu_time_is_raised_to_its_segment(seconds, expected):
     assert segment(seconds) == expected
-    assert segment(86_400, DIRAC_V9) == 86_400
-    assert segment(86_401, DIRAC_V9) == 172_800
+    assert segment(86_400, (360, 86_400, 172_800)) == 86_400
+    assert segment(86_401, (360, 86_400, 172_800)) == 172_800
 
 
 @pytest.mark.parametrize("bad", [(), (0, 5), (5, 5), (5, 4)])

@@ -13,7 +13,6 @@ from wms.matching.two_sided import (
     job_rank,
     job_says,
     job_wants,
-    site_rank,
     site_says,
     site_wants,
     terms_of,
@@ -130,10 +129,3 @@ def test_a_rank_is_a_number_and_what_is_none_counts_as_nothing(rank: str, number
 
 def test_who_has_no_rank_does_not_care() -> None:
     assert job_rank(asks(), place(a=7)) is None
-    assert site_rank(asks(), place(a=7)) == 0.0
-
-
-def test_a_site_ranks_jobs_by_what_they_say_of_themselves() -> None:
-    at = place(rank="other.urgency * my.factor", factor=2)
-    assert site_rank(asks(attributes="[ urgency = 3 ]"), at) == 6.0
-    assert site_rank(asks(), at) == 0.0

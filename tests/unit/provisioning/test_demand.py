@@ -5,13 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict
 
-from tests.unit.matching.strategies import asks, requirements
+from tests.unit.matching.strategies import asks, mismatches, requirements
 from tests.unit.provisioning.elements import element, elements
 from tests.unit.why.elements import elements as any_elements
 from wms.matching.ads import advertised
-from wms.matching.clauses import explain
 from wms.matching.grouping import Requirements
-from wms.provisioning.demand import WAYS, JobDemand, QueuedWork, gather, obstacles, reach
+from wms.provisioning.demand import WAYS, JobDemand, QueuedWork, gather, reach
 from wms.site import AdvertisedElement, ComputingElement
 
 
@@ -55,7 +54,7 @@ def test_who_somebody_is_splits_work_only_where_a_site_requires_something_by_it(
 
 @given(requirements(), any_elements())
 def test_the_first_obstacle_is_what_the_planner_stops_at(wanted: Requirements, at: ComputingElement) -> None:
-    every = obstacles(wanted, at)
+    every = JobDemand(wanted).obstacles(at)
     first = reach(wanted, at)
     assert first in every if first else not every
 
@@ -70,4 +69,4 @@ def test_many_elements_are_judged_as_each_alone(wanted: Requirements, there: lis
         assert found == JobDemand(wanted).obstacles(at)
         ways = {way.name for way in WAYS}
         by_matcher = {each for each in found if each.clause not in ways}
-        assert by_matcher == set(explain(wanted, resource))
+        assert by_matcher == set(mismatches(wanted, resource))

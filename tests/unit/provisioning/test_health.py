@@ -1,6 +1,7 @@
 """Elements that eat jobs are found by what their jobs met, no job's own fault is an element's, and states follow the table."""
 
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -8,9 +9,7 @@ from hypothesis import strategies as st
 
 from wms.provisioning.health import (
     AVOIDED,
-    EVENTS,
     MOVES,
-    STATES,
     ElementHealth,
     Event,
     HealthChange,
@@ -23,6 +22,7 @@ from wms.provisioning.health import (
 )
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+STATES, EVENTS = get_args(State), get_args(Event)
 TERMS = HealthPolicy(failures=5, share=0.8, owners=3, first_pause_seconds=60, longest_pause_seconds=600)
 
 

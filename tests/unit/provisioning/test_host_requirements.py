@@ -11,11 +11,11 @@ from wms.classad.ad import Ad, Given
 from wms.classad.expression import Expression
 from wms.classad.folding import truth
 from wms.classad.match import evaluate, satisfied
+from wms.classad.reduce import left_by, sketch
 from wms.provisioning.host_requirements import (
     HostRequirements,
     HostTerm,
-    host_requirements,
-    remaining,
+    host_requirements_of,
     tightest,
 )
 
@@ -49,7 +49,9 @@ def element(**changed: int) -> Ad:
 
 
 def left(text: str, ad: str = "[]", *forwarded: str, own: str = "[]") -> HostRequirements:
-    return host_requirements(Expression.parse(text), Ad.parse(ad), forwarded, Ad.parse(own))
+    wanted = Expression.parse(text)
+    known = sketch(Ad.parse(ad), forwarded or wanted.other)
+    return host_requirements_of(wanted, known, Ad.parse(own))
 
 
 def bounds(text: str) -> list[str]:
@@ -60,32 +62,32 @@ def bounds(text: str) -> list[str]:
 
 
 def test_the_references_element_decides_the_policy_and_the_host_is_forwarded() -> None:
-    found = host_requirements(nested(), element(**{LIMIT: 1500}), {SI00})
+    found = host_requirements_of(nested(), sketch(element(**{LIMIT: 1500}), {SI00}))
     assert found.left == "other.gluehostbenchmarksi00 > 500"
     assert found.bounds == (HostTerm("gluehostbenchmarksi00", ">", 500),)
     assert not found.unasked
 
 
 def test_the_references_hosts_decide_the_branch_and_the_policy_is_forwarded() -> None:
-    slow = host_requirements(nested(), element(), {LIMIT})
+    slow = host_requirements_of(nested(), sketch(element(), {LIMIT}))
     assert slow.bounds == (HostTerm("gluecepolicymaxcputime", ">", 2000),)
-    fast = host_requirements(nested(), element(**{SI00: 501}), {LIMIT})
+    fast = host_requirements_of(nested(), sketch(element(**{SI00: 501}), {LIMIT}))
     assert fast.bounds == (HostTerm("gluecepolicymaxcputime", ">", 1000),)
 
 
 def test_where_both_are_forwarded_what_both_branches_ask_is_asked_and_the_rest_is_told() -> None:
-    found = host_requirements(nested(), element(), {SI00, LIMIT})
+    found = host_requirements_of(nested(), sketch(element(), {SI00, LIMIT}))
     assert found.bounds == (HostTerm("gluecepolicymaxcputime", ">", 1000),)
     assert [each.reason for each in found.unasked] == ["which of two things is asked depends on the host"]
 
 
 def test_where_the_element_decides_all_nothing_is_left() -> None:
-    assert host_requirements(nested(), element(), ()) == HostRequirements("true", possible=True)
-    assert host_requirements(nested(), element(**{LIMIT: 900}), ()).possible is False
+    assert host_requirements_of(nested(), sketch(element(), ())) == HostRequirements("true", possible=True)
+    assert host_requirements_of(nested(), sketch(element(**{LIMIT: 900}), ())).possible is False
 
 
 def test_an_element_where_no_host_will_do_is_told() -> None:
-    assert host_requirements(nested(), element(**{LIMIT: 900}), {SI00}).possible is False
+    assert host_requirements_of(nested(), sketch(element(**{LIMIT: 900}), {SI00})).possible is False
 
 
 @settings(deadline=None)
@@ -101,7 +103,7 @@ def test_a_host_with_what_was_forwarded_satisfies_what_is_left_exactly_when_the_
     # What the element says of itself of these need not be true of this host.
     said = element(**{name: value for name, value in values.items() if name not in forwarded})
     host = Ad.of({name: values[name] for name in forwarded})
-    over_host = satisfied(remaining(nested(), said, forwarded), host)
+    over_host = satisfied(left_by(nested(), sketch(said, forwarded)), host)
     assert over_host is satisfied(nested(), element(**values))
 
 
@@ -167,7 +169,7 @@ def ads(names: tuple[str, ...]) -> st.SearchStrategy[dict[str, object]]:
 @given(text=expressions, policy=ads(POLICY), summary=ads(HOST), host=ads(HOST))
 def test_what_is_left_over_a_host_is_the_whole_over_element_and_host(text, policy, summary, host) -> None:
     wanted = Expression.parse(text)
-    found = remaining(wanted, Ad.of(summary | policy), HOST)
+    found = left_by(wanted, sketch(Ad.of(summary | policy), HOST))
     assert satisfied(found, Ad.of(host)) is satisfied(wanted, Ad.of(policy | host))
 
 
@@ -179,7 +181,7 @@ def test_bounds_are_true_of_every_good_host_and_of_no_other_if_nothing_is_told_b
     text, policy, host
 ) -> None:
     wanted = Expression.parse(text)
-    found = host_requirements(wanted, Ad.of(policy), HOST)
+    found = host_requirements_of(wanted, sketch(Ad.of(policy), HOST))
     good = satisfied(wanted, Ad.of(policy | host))
     met = [_met(bound, Ad.of(host)) for bound in found.bounds]
     if good:

@@ -10,9 +10,8 @@ from tests.unit.matching.strategies import asks
 from tests.unit.matching.test_ads import RANKS, SITES
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
-from wms.classad.match import satisfied
+from wms.classad.match import number, satisfied
 from wms.matching.ads import Words, advertised, job_ad, words
-from wms.matching.two_sided import number
 from wms.queue_index.site_expressions import SiteExpressions
 
 
