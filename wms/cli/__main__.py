@@ -1,4 +1,4 @@
-"""`wms`: runs a command, and says what went wrong in words and by the exit code."""
+"""`wms`: runs a command, and reports a failure in words and by the exit code."""
 
 import os
 import sys
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kind of ending
-    """Run a command and return its exit code; nothing but a bug of ours raises, and that only under WMS_DEBUG."""
+    """Run a command and return its exit code. Only a bug raises an exception, and only with WMS_DEBUG."""
     from cyclopts.exceptions import CycloptsError
 
     from wms.cli.printing import give_up_output
@@ -68,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
 
 
 def _marked(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with `-` named, and with a mark after the `--` of a submission, where the program begins."""
+    """Return the arguments with `-` replaced by a path, and with a mark after the `--` before the program of a submission."""
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
     words[:end] = [STDIN if word == "-" else word for word in words[:end]]
@@ -101,7 +101,7 @@ def _usage_remedy(arguments: Sequence[str]) -> str:
 def _say(
     arguments: Sequence[str], name: str, message: str, remedy: str, details: Sequence[str] = (), *, code: int
 ) -> int:
-    # Texts within errors are made printable, their line ends too; here these may be line ends again.
+    # Line ends in the texts of errors were escaped; here they become line ends again.
     message = message.replace("\\n", "\n    ")
     lines = [f"wms: {message}", *(f"  {line}" for line in details)]
     if remedy:

@@ -1,4 +1,4 @@
-"""The commands and their groups, put together. Only the one that is called is imported, so that all start fast."""
+"""The commands and their groups. Only the called command is imported, so that each starts fast."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -17,11 +17,11 @@ EXIT_CODES = """Exit codes:
     1  some jobs failed, or some were not as ordered
     2  the input is wrong
     3  not allowed, or no such job
-   70  a fault of ours
-   75  the system does not answer just now: try again
+   70  a bug in wms
+   75  the system does not answer now: try again
   130  interrupted
 
-Every command has --help with examples. WMS_DEBUG=1 shows what went on inside."""
+Every command has --help with examples. WMS_DEBUG=1 shows log lines and tracebacks."""
 
 JOBS = Group("Jobs", sort_key=1)
 ORDERS = Group("Orders", sort_key=2)
@@ -31,26 +31,26 @@ RUN = Group("Running a system", sort_key=4)
 COMMANDS = (
     (JOBS, "submit", "submit:submit", "Submit jobs: a program, an array, or descriptions from files."),
     (JOBS, "jobs", "jobs:jobs", "List jobs, the newest first."),
-    (JOBS, "status", "jobs:status", "Show how jobs do, or how the system does."),
+    (JOBS, "status", "jobs:status", "Show the states of jobs, or the health of the system."),
     (JOBS, "wait", "jobs:wait", "Wait until jobs have ended."),
-    (JOBS, "why", "why:why", "Say why a job is where it is."),
-    (JOBS, "logs", "logs:logs", "Show what happened to a job, and what it printed."),
+    (JOBS, "why", "why:why", "Explain the state of a job."),
+    (JOBS, "logs", "logs:logs", "Show the history of a job, and its output."),
     (
         JOBS,
         "timeline",
         "timeline:timeline",
-        "Show what happened to a job in the order of time, and who saw it.",
+        "Show the events of a job in the order of time, with their sources.",
     ),
     (JOBS, "output", "outputs:output", "Fetch the files that jobs kept."),
     (ORDERS, "kill", "orders:kill", "Kill jobs."),
-    (ORDERS, "hold", "orders:hold", "Keep waiting jobs from starting until they are released."),
-    (ORDERS, "release", "orders:release", "Let held jobs wait for a pilot again."),
-    (ORDERS, "edit", "orders:edit", "Change what jobs ask for that wait or are held."),
+    (ORDERS, "hold", "orders:hold", "Hold waiting jobs until they are released."),
+    (ORDERS, "release", "orders:release", "Release held jobs, so that they wait for a pilot again."),
+    (ORDERS, "edit", "orders:edit", "Change the requirements of jobs that wait or are held."),
     (
         ORDERS,
         "reschedule",
         "orders:reschedule",
-        "Run jobs again from the beginning, with changes of what they ask for if some are given.",
+        "Run jobs again from the beginning, with changed requirements if some are given.",
     ),
     (ORDERS, "rm", "orders:remove", "Delete jobs."),
     (ORDERS, "pilot", "pilot:pilot", "Order private pilots, list the orders, and withdraw them."),
@@ -61,9 +61,9 @@ COMMANDS = (
         LOOK,
         "pilots",
         "places:pilots",
-        "List the pilots, say why so many are sent where, or show what one printed.",
+        "List the pilots, explain how many are sent where, or show the output of one.",
     ),
-    (LOOK, "shares", "shares:shares", "Show or set what groups are entitled to."),
+    (LOOK, "shares", "shares:shares", "Show or set the shares of groups."),
     (LOOK, "limits", "limits:limits", "Show or set limits on running and waiting jobs."),
     (LOOK, "top", "top:top", "Watch jobs, services, sites and pilots, live."),
     (
@@ -80,13 +80,13 @@ COMMANDS = (
         RUN,
         "completion",
         "completion:completion",
-        "Print what makes a shell complete commands, options, states, sites and ids.",
+        "Print the script by which a shell completes commands, options, states, sites and ids.",
     ),
     (RUN, "man", "manual:man", "Write the manual pages of all commands."),
     (RUN, "migrate", "operate:migrate", "Bring the database's schema up to this version."),
     (RUN, "demo", "demo:demo", "Start a system, run a real workload, verify it, and stop."),
     (RUN, "replay", "replay:replay", "Replay a trace of real jobs, faster."),
-    (RUN, "record", "record:record", "Write down jobs that ran, to simulate them."),
+    (RUN, "record", "record:record", "Write a recording of jobs that ran, to simulate them."),
     (
         RUN,
         "simulate",
@@ -94,11 +94,11 @@ COMMANDS = (
         "Simulate a trace or a recording under other limits, shares or sites, and compare.",
     ),
 )
-"""Group, name, where it is below `wms.cli`, and the line that the list of commands shows."""
+"""Group, name, module and function below `wms.cli`, and the line in the list of commands."""
 
 
 def app_for(arguments: Sequence[str]) -> App:
-    """Return the application with all its commands, the one that the arguments call being whole."""
+    """Return the application with all commands; the one that the arguments call is imported."""
     app = App(
         name="wms",
         help=HELP,
@@ -118,7 +118,7 @@ def app_for(arguments: Sequence[str]) -> App:
             command = getattr(import_module(f"wms.cli.{module}"), function)
             _register(app, command, name, group, place)
         else:
-            # Something is there to be listed and to be suggested; what is called is imported.
+            # A stand-in, so that the command is listed and suggested without its import.
             app.command(_not_called, name=name, group=group, sort_key=place, help_epilogue="", help=summary)
     return app
 
@@ -129,7 +129,7 @@ def _not_called() -> None:
 
 def _register(app: App, command: Any, name: str, group: Group, place: int) -> None:
     if isinstance(command, App):
-        # With commands below it, it has its own settings.
+        # A command with subcommands is an application with settings of its own.
         command.group, command.sort_key, command.help_epilogue = group, place, ""
         app.command(command, name=name)
     else:
@@ -143,7 +143,7 @@ def command_in(arguments: Sequence[str]) -> str:
 
 
 def subcommand_in(command: str, arguments: Sequence[str]) -> str:
-    """Return which command below a command the arguments call, or an empty text."""
+    """Return the subcommand that the arguments call, or an empty text."""
     where = next((where for _, name, where, _ in COMMANDS if name == command), "")
     if not where:
         return ""

@@ -1,4 +1,4 @@
-"""The options that change what jobs ask for: of `wms edit`, and of `wms reschedule`."""
+"""The options of `wms edit` and `wms reschedule` that change what jobs ask for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ CHANGES = Group("What changes", sort_key=5)
 @Parameter(name="*", group=CHANGES)
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What the jobs ask for from now on; what is not said stays as it is."""
+    """What the jobs ask for from now on; a field without an option stays as it is."""
 
     cpu_time: Duration | None = sets("cpu_time")
     """Processor time: 600, 10m, 1h30m."""
@@ -34,19 +34,19 @@ class Changes:
     """Disk space in the job's directory: 500M, 10G."""
 
     max_memory: Memory | None = sets("max_memory_mb")
-    """Memory that it may use at most where there is so much."""
+    """The most memory that it may use, if the node has so much."""
 
     processors: int | None = sets("processors")
     """Processors on one node."""
 
     min_processors: int | None = sets("min_processors")
-    """In place of --processors: how many it needs at least."""
+    """The fewest processors that it needs, in place of --processors."""
 
     max_processors: int | None = sets("max_processors")
-    """With --min-processors: how many it can use at most."""
+    """The most processors that it can use, with --min-processors."""
 
     tag: Many | None = sets("tags")
-    """What the resource must have. May be repeated."""
+    """A tag that the resource must have. May be repeated."""
 
     platform: Many | None = sets("platforms")
     """One of these platforms. May be repeated."""
@@ -64,25 +64,25 @@ class Changes:
     """Where the site advertises one of these SAM stations. May be repeated."""
 
     grid_middleware: Many | None = sets("grid_middlewares")
-    """Only where pilots are sent by one of these middlewares. May be repeated."""
+    """Only at computing elements that get their pilots by one of these middlewares. May be repeated."""
 
     pilot_type: Many | None = sets("pilot_types")
     """Only for pilots of one of these types, such as private. May be repeated."""
 
     job_type: str | None = sets("job_type")
-    """The type of the jobs, which sites may refuse."""
+    """The job type; sites may refuse types."""
 
     requirements: str | None = sets("requirements")
     """A ClassAd expression that must be true of the resource."""
 
     rank: str | None = sets("rank")
-    """A ClassAd expression: pilots go rather where its number is greater."""
+    """A ClassAd expression: resources for which it gives a greater number are preferred."""
 
     input: Annotated[Many | None, Parameter(name=("--input", "-i"))] = makes("input_sandbox")
-    """A file or directory to send along besides what was sent; of equal names this one counts. May be repeated."""
+    """A further file or directory to send along; it replaces an earlier one of the same name. May be repeated."""
 
     output: Annotated[Many | None, Parameter(name=("--output", "-o"))] = sets("output_sandbox")
-    """Pattern of files to keep, in place of the patterns so far. May be repeated."""
+    """A pattern of files to keep, in place of the present patterns. May be repeated."""
 
     stdout_limit: Bytes | None = sets("stdout_limit")
     """How much of the standard output is kept: 64K, 10M."""
@@ -91,32 +91,32 @@ class Changes:
     """How much of the standard error is kept."""
 
     after: Many | None = sets("after")
-    """Ids of jobs that must be Done before they start, in place of those so far; of held jobs. May be repeated."""
+    """Ids of jobs that must be Done before these start, in place of the present ones; for held jobs. May be repeated."""
 
     after_any: Many | None = sets("after_any")
-    """Likewise ids of jobs that must have ended, whichever way. May be repeated."""
+    """Ids of jobs that must have ended in any state before these start. May be repeated."""
 
     priority: int | None = sets("priority")
-    """0 to 10 among your own jobs."""
+    """The priority among your own jobs: 0 to 10."""
 
     max_attempts: int | None = sets("max_attempts")
-    """How often a job may be started before it fails for good."""
+    """The most attempts before a job fails for good."""
 
     unset: Many | None = None
-    """What is asked for no more, by the name of its option: site, memory, tag. May be repeated."""
+    """A requirement to drop, by the name of its option: site, memory, tag. May be repeated."""
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of a description that change, without the input files; Rejected for an unknown word."""
+        """Return the fields of a description that change, without the input files; Rejected for an unknown name."""
         changes = fields_of(self)
         return {**_unset(self.unset or (), {*changes, *(["input_sandbox"] if self.input else [])}), **changes}
 
     def is_empty(self) -> bool:
-        """Tell whether nothing changes."""
+        """Return whether no option is given."""
         return self == Changes()
 
 
 def _unset(words: Sequence[str], changed: set[str]) -> dict[str, Any]:
-    """Return the fields that these words name with the values that they have unless they are said."""
+    """Return the fields that these words name, with their default values."""
     from wms.errors import Rejected, shown
     from wms.jobdesc.changes import CHANGEABLE, default_of
 

@@ -1,4 +1,4 @@
-"""`wms completion`: what a shell offers on tab: commands, options, and values such as states, sites and ids."""
+"""`wms completion`: the candidates of a shell on tab: commands, options, and values such as states, sites and ids."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Literal, TypeAlias
@@ -9,7 +9,7 @@ from wms.cli.printing import show
 from wms.cli.session import OK
 
 PATIENCE_SECONDS = 1.0
-"""Nobody waits longer for the names of sites after a tab."""
+"""The longest wait for names of a running system after a tab."""
 IDS_SHOWN = 30
 
 SCRIPTS = {
@@ -36,7 +36,7 @@ complete -c wms -a '(__wms)'
 }
 
 Live: TypeAlias = Callable[[str], Sequence[str]]
-"""Returns the names that a running system knows now: of "sites", "elements" or "jobs"."""
+"""Returns the present names of "sites", "elements" or "jobs" in a running system."""
 
 _OF_JOBS = (
     "jobs", "status", "wait", "why", "logs", "timeline", "output", "kill", "hold", "release", "edit", "reschedule", "rm",
@@ -47,7 +47,7 @@ _LIVE_VALUES = {"--site": "sites", "--banned-site": "sites", "--ce": "elements"}
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="bash, zsh or fish")], /
 ) -> int:
-    """Print what makes a shell complete commands, options, states, sites and ids.
+    """Print the script by which a shell completes commands, options, states, sites and ids.
 
     For example:
       wms completion bash > ~/.local/share/bash-completion/completions/wms
@@ -59,14 +59,14 @@ def completion(
 
 
 def answer(words: Sequence[str]) -> int:
-    """Print the candidates for the last of the words, a line each."""
+    """Print the candidates for the last word, one a line."""
     for each in candidates(words or [""], live):
         show(each)
     return OK
 
 
 def candidates(words: Sequence[str], live: Live) -> list[str]:
-    """Return what the last word could become; nothing where the shell offers files."""
+    """Return the candidates for the last word; none if the shell shall offer files."""
     from wms.cli.app import COMMANDS, app_for, command_in
 
     *before, current = words
@@ -96,7 +96,7 @@ def _commands_of(command: App) -> list[str]:
 
 
 def _options(command: App) -> dict[str, tuple[str, ...] | None]:
-    """Return the options with the values that they can have; None: it takes none."""
+    """Return the options with their possible values; None for an option without a value."""
     found: dict[str, tuple[str, ...] | None] = {}
     if command.default_command is None:
         return found
@@ -136,7 +136,7 @@ def _beginning(names: Iterable[str], current: str) -> list[str]:
 
 
 def live(kind: str) -> list[str]:
-    """Return the names that the user's system knows now; none where it does not answer at once."""
+    """Return the present names in the user's system; none if it does not answer at once."""
     import asyncio
 
     from wms.errors import WmsError

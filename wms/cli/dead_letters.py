@@ -1,4 +1,4 @@
-"""`wms dead-letters`: messages that could not be handled, and those that nothing gets past."""
+"""`wms dead-letters`: messages that could not be handled, and messages that block their partitions."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -53,8 +53,7 @@ def dead_letters(
 ) -> int:
     """List, show, replay or drop messages that could not be handled; skip one that blocks a partition.
 
-    A letter is tried again with the identity that was verified when it came. Numbers are given one by one, or as 3-40.
-    A message that blocks is shown by `wms status` and by `blocked`; to skip it puts it among the letters. Who ordered what is kept: `orders`.
+    A replay handles a letter again, with the identity that was verified on its arrival. Numbers are given one by one, or as 3-40. `wms status` and `blocked` show messages that block a partition; `skip` moves one to the dead letters. `orders` lists past orders.
 
     For example:
       wms dead-letters
@@ -68,19 +67,19 @@ def dead_letters(
     Parameters
     ----------
     words
-        Numbers of letters; of skip the consumer, the partition and the offset.
+        Numbers of letters; for skip the consumer, the partition and the offset.
     consumer
-        List the letters of this one alone.
+        List only the letters of this consumer.
     before
-        List those with lower numbers: the next page.
+        List letters with lower numbers than this: the next page.
     replayed
-        List those that worked the second time, too.
+        Also list letters that were replayed with success.
     limit
-        At most so many.
+        The most letters to list.
     reason
-        Why, for those who look later. Needed to drop or skip.
+        The reason, which is kept. Required for drop and skip.
     force
-        End the transaction that handles the message just now, and skip it.
+        Skip the message even if it is being handled now: end its transaction.
     """
     match what:
         case "list":
@@ -96,7 +95,7 @@ def dead_letters(
 
 
 def numbers(words: Sequence[str]) -> list[int]:
-    """Return the numbers that `3 4 10-14` names, or raise Rejected."""
+    """Return the numbers in words such as `3 4 10-14`, or raise Rejected."""
     found: list[int] = []
     for word in words:
         first, _, last = word.partition("-")
@@ -245,7 +244,7 @@ async def _drop(db: "Database", ids: list[int], reason: str, common: Common) -> 
 
 
 def _outcome(done: set[int], ids: list[int]) -> int:
-    """Name the letters that there are not, or not any more, and return what that is to the shell."""
+    """Name the letters that do not exist, and return the exit code."""
     if missing := [each for each in ids if each not in done]:
         named = ", ".join(map(str, missing[:10])) + (" ..." if len(missing) > 10 else "")
         note(f"no such letter: {named}")
@@ -318,7 +317,7 @@ def _named(words: Sequence[str]) -> Any:
 
 
 def _verify_with(settings: "ClientSettings") -> "Callable[[str], Principal | None]":
-    """Return what tells whose a token is by the system's keys."""
+    """Return a function that verifies a token by the system's keys and returns its principal."""
     from pathlib import Path
 
     from wms.auth.token import Verifier

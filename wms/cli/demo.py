@@ -24,7 +24,7 @@ def demo(
 ) -> int:
     """Start a whole system, run a real workload through it, verify the result, and stop it again.
 
-    The workload counts the tokens of Python's standard library: a job a package, its sources in its input sandbox, and a job that merges what they found. The result is compared with the same count made here.
+    The workload counts the tokens of Python's standard library. One job a package gets its sources in an input sandbox, and a last job adds up the counts. The result is compared with a count made by this command.
 
     Examples:
       wms demo
@@ -33,11 +33,11 @@ def demo(
     Parameters
     ----------
     data
-        An empty directory to keep the system in; otherwise it lives in a temporary one, kept only if something fails.
+        An empty directory for the system. Without it a temporary one is used, and kept only if something fails.
     slots
-        How many jobs run at once; default: one for each core.
+        The number of jobs that run at once; default: one for each core.
     kafka
-        embedded, apache, or HOST:PORT of a broker that runs.
+        embedded, apache, or HOST:PORT of a running broker.
     json
         Print the summary as JSON on standard output, for programs.
     """
@@ -83,7 +83,7 @@ async def _demo(data: Path | None, slots: int | None, kafka: str) -> dict[str, A
 
 
 def _on(board: "ProgressBoard", logs: str) -> "Tell":
-    """Return what shows the progress of steps on a board, and notes the first fault of each with where the logs are."""
+    """Return a function that shows the progress of steps on a board, and notes the first fault of each with the logs' place."""
     from wms.cli.printing import note
 
     tasks = {}
@@ -102,7 +102,7 @@ def _on(board: "ProgressBoard", logs: str) -> "Tell":
 
 
 def _cpu_seconds() -> float:
-    """Return what this process and all that it waited for, and they for, used of the processors."""
+    """Return the CPU seconds of this process and of all its descendants that were waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return round(sum(each.ru_utime + each.ru_stime for each in used), 1)
 

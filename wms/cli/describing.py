@@ -1,4 +1,4 @@
-"""From what was said on the command line to descriptions: files of them, or one from flags; flags go before files."""
+"""Makes descriptions from a command line: from files, or one from options. Options override files."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ LIST_LIMIT = 64 * 1024 * 1024
 SUFFIXES = (".toml", ".json", ".jsonl", ".ndjson")
 STDIN = ("-", "/dev/stdin")
 PROGRAM_MARK = "\0program"
-"""Stands before the words that followed `--`: those name a program and its arguments, and no files."""
+"""A mark before the words that followed `--`, which are a program and its arguments, and no files."""
 FOREIGN = {
     ".jdl": "a JDL of gLite or DIRAC",
     ".sub": "a submit file of HTCondor",
@@ -38,7 +38,7 @@ PARAMETER_REMEDY = 'an empty value can be given in a file of descriptions: param
 
 
 def words_of(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words that say what to run; Rejected where a word before `--` is taken by no option."""
+    """Return the words that name files, or the program and its arguments. Rejected: a word before `--` belongs to no option."""
     if PROGRAM_MARK not in words:
         if words and not are_files(words):
             _check_is_program(words[0])
@@ -54,7 +54,7 @@ def words_of(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_is_program(word: str) -> None:
-    """Raise Rejected for a word without `--` that is more likely a file than a program."""
+    """Raise Rejected for a first word without `--` that is a file and no program."""
     path = Path(word)
     if what := FOREIGN.get(path.suffix.lower()):
         raise Rejected(
@@ -72,12 +72,12 @@ _WRITE = f"write descriptions in a file whose name ends in {', '.join(SUFFIXES)}
 
 
 def are_files(words: Sequence[str]) -> bool:
-    """Tell whether the words name descriptions rather than a program: the first one says."""
+    """Return whether the words are files of descriptions and no program, by the first word."""
     return bool(words) and (words[0] in STDIN or words[0].lower().endswith(SUFFIXES))
 
 
 def described(words: Sequence[str], flags: Mapping[str, Any]) -> list[JobDescription]:
-    """Return the descriptions that the words and flags say; Rejected with every problem of all of them."""
+    """Return the descriptions of the words and options; Rejected with every problem of all of them."""
     if not words:
         raise Rejected(
             "NO_JOBS",
@@ -103,7 +103,7 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
 
 
 def columns(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the lists of `NAME=V1,V2,...` and `NAME=@FILE`; Rejected where a value is empty."""
+    """Return the lists in `NAME=V1,V2,...` and `NAME=@FILE`; Rejected if a value is empty."""
     return {name: _values(name, value) for name, value in pairs(words, "--parameter").items()}
 
 
@@ -126,7 +126,7 @@ def _without_blank_end(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def unknown_placeholders(description: JobDescription) -> str | None:
-    """Return a note where a sweep names in braces what is none of its parameters; it stays as it is, as in `awk {print}`."""
+    """Return a note on names in braces that are no parameter of a sweep; these stay as they are, as in `awk {print}`."""
     if not is_array(description):
         return None
     known = {*description.parameters, INDEX}
@@ -145,12 +145,12 @@ def unknown_placeholders(description: JobDescription) -> str | None:
 
 
 def attributes(words: Sequence[str]) -> dict[str, Any]:
-    """Return the names and values of `NAME=VALUE` words: truths and numbers as such, all else as texts."""
+    """Return the names and values of `NAME=VALUE` words: true, false and numbers as such, other values as texts."""
     return {name: plain(value) for name, value in pairs(words, "--attribute").items()}
 
 
 def plain(said: str) -> bool | int | float | str:
-    """Return a truth or a number as such, and all else as the text that it is."""
+    """Return the value of `true`, `false` or a number; other texts as they are."""
     try:
         value = msgspec.json.decode(said, type=bool | int | float)
     except msgspec.DecodeError:
@@ -170,7 +170,7 @@ _WORDS = {"executable": "the program", "arguments": "the arguments"}
 
 
 def by_flags(invalid: InvalidDescription) -> InvalidDescription:
-    """Return the problems with the options that said what is wrong as their places."""
+    """Return the problems with options in place of the fields that they set."""
     return InvalidDescription(
         [msgspec.structs.replace(each, place=_as_flag(each.place)) for each in invalid.problems]
     )
@@ -182,7 +182,7 @@ def _as_flag(place: str) -> str:
 
 
 def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescription:
-    """Return the description with what the flags say in place of what it says."""
+    """Return the description with the fields that options set in place of its own."""
     if not flags:
         return description
     mixed = dict(flags)
@@ -216,7 +216,7 @@ def _from_file(name: str) -> list[JobDescription]:
 
 
 def lines_of(name: str) -> tuple[str, ...]:
-    """Return the lines of a file, a value each, without their ends; the last need have none."""
+    """Return the lines of a file without their ends; each is a value."""
     return tuple(text_of(name).removesuffix("\n").replace("\r\n", "\n").split("\n"))
 
 
@@ -234,7 +234,7 @@ def text_of(name: str) -> str:
 
 
 def _bytes_of(name: str, limit: int = SIZE_LIMIT) -> bytes:
-    # One byte more than is allowed is enough to be refused: a file of 100 MB is never read whole.
+    # Read one byte more than allowed, which suffices to refuse a large file without reading it whole.
     if name in STDIN:
         return _read(sys.stdin.buffer, limit)
     try:
@@ -256,9 +256,10 @@ def _read(file: BinaryIO, limit: int) -> bytes:
 
 
 def program_to_send(description: JobDescription, carried: Sequence[str]) -> Path | None:
-    """Return the file here that the description's relative executable names, and that is to go along; None for others.
+    """Return the local file to send along as the description's executable; None if none is to be sent.
 
-    `carried` are the names that go along anyway. Rejected: it is not here, climbs out of this directory, or cannot be run.
+    It is sent if the executable is a relative path. `carried` are names that are sent anyway. Rejected: the file is missing,
+    lies outside this directory, or is not executable.
     """
     name = description.executable
     if name.startswith("/") or "/" not in name:
@@ -289,7 +290,7 @@ def program_to_send(description: JobDescription, carried: Sequence[str]) -> Path
 
 
 def local_namesake(description: JobDescription) -> str | None:
-    """Return a note where a bare name is a file here that a shell would not have found either."""
+    """Return a note if a bare name is a local file that is not in PATH, since the site will look for it in PATH."""
     name = description.executable
     if "/" in name or not Path(name).is_file() or shutil.which(name):
         return None

@@ -1,4 +1,4 @@
-"""`wms sites --discover`: what index servers lead to, and which of them did not answer."""
+"""`wms sites --discover`: the elements that index servers lead to, and the servers that did not answer."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,39 +25,39 @@ if TYPE_CHECKING:
 DISCOVERY = Group("Discovery", sort_key=20)
 ELEMENTS = ("SITE", "CE", "STATE", "SLOTS>", "FREE>", "WAITING>", "MAX WALL>", "LETS IN", "DOOR")
 SHOWN = 200
-"""Characters of what strangers say, at most."""
+"""The most characters that are shown of a text from a server that is not trusted."""
 SERVERS = ("OUTCOME", "KIND", "ELEMENTS>", "SERVER", "WHY")
 
 
 @Parameter(name="*", group=DISCOVERY)
 @dataclass(frozen=True, kw_only=True)
 class Sought:
-    """What is looked for, and where."""
+    """The elements to look for, and the index servers to ask."""
 
     discover: Annotated[list[str], Parameter(negative=(), show_default=False)] = field(default_factory=list)
     """Ask this index server, and those that it leads to, instead of the system: a URL or a file. May be repeated."""
 
     for_vo: str = ""
-    """Only elements that let this VO in."""
+    """Only elements that admit this VO."""
 
     for_group: str = ""
-    """Only elements that let this group or role of the VO in."""
+    """Only elements that admit this group or role of the VO."""
 
     proxy: Path | None = None
-    """An X.509 proxy to show to ARC elements."""
+    """An X.509 proxy to use with ARC elements."""
 
     authorities: Path | None = None
-    """A file or directory of the certificates that are believed; this machine's unless said."""
+    """A file or directory with the certificates of trusted authorities; default: those of this machine."""
 
     jwks: Path | None = None
-    """For kafka://BROKER/wms.resource.ads: a file of the keys whose tokens are believed there."""
+    """A file with the keys of trusted issuers, for kafka://BROKER/wms.resource.ads."""
 
     glue: Literal["xml", "classad"] | None = None
     """Print the elements in GLUE: as a document of GLUE 2.0, or each as a ClassAd in gLite's form, one a line."""
 
 
 def discover(sought: Sought, common: Common) -> int:
-    """Ask, and show the answer; the command's exit code."""
+    """Ask the index servers, show the result, and return the exit code."""
     quiet()
     found = run_async(_find(sought, float(common.timeout)))
     asker = _asker(sought)

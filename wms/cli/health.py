@@ -1,4 +1,4 @@
-"""`wms status` without jobs: each server and service of the system, its lag, its health, and what is not served."""
+"""`wms status` without jobs: each server and service of the system, its lag, its health, and partitions that are not served."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 5.0
 MOST_CONNECTIONS = 0.9
-"""Of those that Postgres lets in: with more open the next service that starts may find none."""
+"""The part of the allowed connections of Postgres that may be open; with more, the next service to start may get none."""
 PARTS = (
     TableColumn("PART", ALWAYS),
     TableColumn("STATE", 1),
@@ -45,45 +45,45 @@ PARTS = (
 
 
 class ProcessHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """One server or process, as it is now."""
+    """The health of one server or process."""
 
     name: str
     up: bool
-    """Whether it runs and serves everything that is its own."""
+    """Whether it runs and serves all its partitions."""
     running: bool = True
     pid: int | None = None
     starts: int | None = None
-    """How often it was started since the system is up."""
+    """The number of its starts since the start of the system."""
     since: str = ""
     lag: int | None = None
-    """Messages that it has still to handle."""
+    """The number of messages that wait for it."""
     probe_ms: float | None = None
-    """The longest round trip of a probe through a partition of its own; of one that is not served its silence."""
+    """The longest round trip of a probe through its partitions; for a partition that is not served, its silence."""
     note: str = ""
     busy: str = ""
-    """What it has had in hand for long, and comes on with."""
+    """Work that takes long and advances."""
     problems: tuple[str, ...] = ()
-    """Everything that is wrong with it."""
+    """All that is wrong with it."""
     partitions: tuple[PartitionLine, ...] = ()
 
 
 class SystemHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """A system as it is now."""
+    """The health of a whole system."""
 
     data: str
     up: bool
-    """Whether every part is."""
+    """Whether every part is up."""
     kept_by: int | None
-    """The process that keeps it up; None where there is none on this machine."""
+    """The process that keeps it up; None if there is none on this machine."""
     parts: tuple[ProcessHealth, ...]
     sees_services: bool = True
-    """Whether the settings name the database, in which services tell how they do."""
+    """Whether the settings name the database, which has the heartbeats of services."""
     blocked: tuple[UnhandledLine, ...] = ()
-    """The messages at which partitions stand that are not served."""
+    """The messages that block their partitions."""
 
 
 def show_health(common: Common) -> int:
-    """Show how the system does; exit code 1 when a part is down or something is not served."""
+    """Show the health of the system; exit code 1 if a part is down or a partition is not served."""
     health = run_async(look(common))
     if common.json:
         show_json(health)
@@ -126,7 +126,7 @@ def _milliseconds(duration: float) -> str:
 
 
 async def look(common: Common) -> SystemHealth:
-    """Ask every part at once how it does."""
+    """Return the health of all parts, which are asked at the same time."""
     from wms.client.settings import data_directory, read_settings
     from wms.embedded.lock import holder
     from wms.embedded.supervisor import LOCK_FILE, read_state
@@ -154,7 +154,7 @@ async def look(common: Common) -> SystemHealth:
 
 
 def _waiting(part: ProcessHealth, blocked: Sequence[UnhandledLine]) -> ProcessHealth:
-    """Count the messages at which its partitions stand as waiting: what their reader knows is old."""
+    """Count blocking messages as waiting, since the lag that the reader of a blocked partition knows is old."""
     consumers = {line.consumer for line in part.partitions}
     known = sum(each.consumer in consumers for each in blocked)
     return msgspec.structs.replace(part, lag=max(part.lag or 0, known)) if known else part
@@ -169,7 +169,7 @@ def _counted(part: ProcessHealth, state: "SupervisorState | None") -> ProcessHea
 
 
 def _supervisor(state: "SupervisorState") -> Iterable[ProcessHealth]:
-    """Return the supervisor where something is wrong with it: its loops, or the file in which it tells of them."""
+    """Return the supervisor if something is wrong with it: with its loops or its state file."""
     from wms.embedded.supervisor import STALE_AFTER_SECONDS
     from wms.runtime import clock
 
@@ -184,7 +184,7 @@ def _supervisor(state: "SupervisorState") -> Iterable[ProcessHealth]:
 def _children(
     state: "SupervisorState", parts: Sequence[ProcessHealth], directory: Path
 ) -> list[ProcessHealth]:
-    """Return what the supervisor keeps and nobody else has told of."""
+    """Return the servers of the supervisor that are not among the other parts."""
     named = {part.name for part in parts}
     return [
         ProcessHealth(
@@ -201,7 +201,7 @@ def _children(
 
 
 _BEATING = frozenset({"job_manager", "matcher", "advertiser", "pilot_submitter"})
-"""Services: one that runs and has no heartbeat does not serve."""
+"""Services with heartbeats; one that runs without a heartbeat does not serve."""
 
 
 def _no_heartbeat(pid: int | None, log: str) -> str:
@@ -231,7 +231,7 @@ async def _broker(settings: "ClientSettings") -> ProcessHealth:
 
 
 async def _services(settings: "ClientSettings") -> list[ProcessHealth]:
-    """Return Postgres, what the services have last written into it, and what it tells itself."""
+    """Return the health of Postgres, and that of services by what they last wrote into it."""
     from wms.db.database import GONE, Database
     from wms.errors import Unavailable
 
@@ -270,7 +270,7 @@ async def _postgres(tx: "Transaction") -> ProcessHealth:
 
 
 async def _traffic(tx: "Transaction") -> list[ProcessHealth]:
-    """Return what else may stand still: messages that no relay sends, pilots that reach nobody."""
+    """Return what else may be stuck: messages that no relay sends, pilots that reach no service."""
     from wms.db import health
 
     parts = []
@@ -299,7 +299,7 @@ def service_parts(beats: Sequence[Heartbeat], now: Any) -> list[ProcessHealth]:
         mine = [beat for beat in beats if beat.service == service]
         living = [beat for beat in mine if beat.alive]
         lines = partitions(living, now)
-        # What is wrong with a partition is said once, by the first of its service.
+        # A problem of a partition is shown once, with the first instance of its service.
         for number, beat in enumerate(living):
             parts.append(_service(beat, lines if number == 0 else [], now))
         if not living:
@@ -331,7 +331,7 @@ def _dead(beat: Heartbeat, now: Any) -> ProcessHealth:
 
 
 async def _blocked(settings: "ClientSettings", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
-    """Return the messages at which partitions stand; those of which nothing can be read are in the parts' own lines."""
+    """Return the messages that block their partitions; partitions that cannot be read are among the problems of the parts."""
     from wms.bus.kafka import Kafka
     from wms.db.database import GONE, Database
     from wms.errors import Unavailable

@@ -1,4 +1,4 @@
-"""Input files of a submission: which go along with all jobs of a description, and which with single jobs of a sweep."""
+"""Input files of a submission: some go with all jobs of a description, others with single jobs of a sweep."""
 
 import sys
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NOTES = 3
 BAR_FROM = 20
-"""Archives; fewer are uploaded before anybody would read a bar."""
+"""The fewest archives for which a bar is shown; fewer are uploaded at once."""
 
 
 class Inputs(msgspec.Struct, frozen=True):
@@ -25,15 +25,15 @@ class Inputs(msgspec.Struct, frozen=True):
     shared: "Members"
     """Files of all its jobs, by their names in the job's directory."""
     own: "list[tuple[str, ...]]"
-    """Of each job of a sweep, the paths of its own files; empty if no job has any."""
+    """For each job of a sweep, the paths of its own files; empty if no job has any."""
 
     def names(self) -> set[str]:
-        """Return the names of all files that go along."""
+        """Return the names of all input files."""
         return {*self.shared, *(path for paths in self.own for path in paths)}
 
 
 def inputs_of(descriptions: "Sequence[JobDescription]", paths: list[str]) -> list[Inputs]:
-    """Return the inputs of each description; Rejected where a file is missing."""
+    """Return the inputs of each description; Rejected if a file is missing."""
     from wms.cli.describing import local_namesake, program_to_send, unknown_placeholders
     from wms.client.files import members
     from wms.client.job_inputs import is_own, paths_of_jobs

@@ -1,4 +1,4 @@
-"""Jobs as a table: which columns there are, which of them are shown, and in which order the jobs stand."""
+"""Jobs as a table: its columns, the choice of columns, and the order of jobs."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -32,19 +32,19 @@ Line: TypeAlias = "JobLine | SweepLine"
 
 
 class TableView(NamedTuple):
-    """How jobs are shown."""
+    """The columns and the order of a table of jobs."""
 
     columns: tuple[str, ...] = ()
-    """The names of the columns; none: the usual ones."""
+    """The names of the columns; empty: the usual ones."""
     sort: str = ""
-    """The name of the column that the jobs are sorted by; with `-` before it the other way round."""
+    """The column by which jobs are sorted; `-` before it reverses the order."""
 
 
 USUAL_LOOK = TableView()
 
 
 def look(columns: Sequence[str], sort: str) -> TableView:
-    """Return how jobs are to be shown; Rejected for columns that there are not."""
+    """Return the view with these columns and this order; Rejected for an unknown column."""
     names = tuple(part.strip().lower() for word in columns for part in word.split(",") if part.strip())
     for name in (*names, *([sort.removeprefix("-").lower()] if sort else [])):
         if name not in _BY_NAME:
@@ -63,7 +63,7 @@ def show_jobs(found: Sequence[Line], how: TableView = USUAL_LOOK) -> None:
 def job_table(
     found: Sequence[Line], how: TableView = USUAL_LOOK
 ) -> tuple[list[TableColumn], list[list[object]]]:
-    """Return the columns and rows of jobs; their groups and owners where there are several."""
+    """Return the columns and rows of jobs; groups and owners are columns if there are several."""
     from wms.messages.replies import SweepLine
     from wms.runtime import clock
 
@@ -78,7 +78,7 @@ def job_table(
         )
         for each in _sorted(found, how.sort)
     ]
-    # What was asked for is not left out for want of room.
+    # Requested columns are never left out.
     columns = [
         COLUMNS[n]._replace(priority=min(1, COLUMNS[n].priority)) if chosen else COLUMNS[n] for n in places
     ]
@@ -93,9 +93,9 @@ _FIELDS = {
     "since": ("changed_at", "submitted_at"),
     "group": ("job_group",),
 }
-"""What a column shows of a job, and of a sweep, where it is not called as the column is."""
+"""The fields that columns show of a job and of a sweep, if their names differ from the column's."""
 _LATEST_FIRST = ("age", "since")
-"""Columns of how long ago something was: the smallest is the latest."""
+"""Columns that show how long ago something was; in them the smallest is the latest."""
 
 
 def _sorted(found: Sequence[Line], sort: str) -> list[Line]:
@@ -107,7 +107,7 @@ def _sorted(found: Sequence[Line], sort: str) -> list[Line]:
 
 
 def _key(name: str) -> Callable[[Line], tuple[bool, Any]]:
-    """Return what to sort by: what has no value comes first."""
+    """Return the sort key of a column; lines without a value come first."""
 
     def value(line: Line) -> tuple[bool, Any]:
         fields = asdict(line) | ({} if "state" in asdict(line) else {"state": in_words(line.counts)})  # type: ignore[union-attr]
@@ -118,7 +118,7 @@ def _key(name: str) -> Callable[[Line], tuple[bool, Any]]:
 
 
 def _sometimes(found: Sequence[Line]) -> dict[str, bool]:
-    """Return of the columns that are not always worth their room whether they are now."""
+    """Return for each optional column whether these jobs need it."""
     return {
         "GROUP": any(each.job_group for each in found),
         "OWNER": len({each.owner for each in found}) > 1,

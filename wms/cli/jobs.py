@@ -1,4 +1,4 @@
-"""`wms jobs`, `wms status`, `wms wait`: where jobs are."""
+"""`wms jobs`, `wms status`, `wms wait`: the states of jobs."""
 
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,7 +31,7 @@ def jobs(
 ) -> int:
     """List jobs, the newest first.
 
-    They are yours, and those that your group's rights let you see. Without a selection, all that are not deleted, a sweep (an array, or lists of parameters) being one line with its jobs by state. With --json one job or sweep a line, its `kind` being job or sweep.
+    These are your jobs, and jobs of others that you may see. Without a selection all are listed but deleted ones, and a sweep (an array, or lists of parameters) is one line with its jobs by state. With --json each line is a job or a sweep, as its `kind` says.
 
     For example:
       wms jobs
@@ -45,17 +45,17 @@ def jobs(
     Parameters
     ----------
     each
-        A line for each job of a sweep, too.
+        Show a line for each job of a sweep.
     limit
-        How many to show at most; 0 shows all.
+        The most lines to show; 0 shows all.
     oldest
-        The oldest first.
+        Show the oldest first.
     sort
-        Sort what is shown by this column: id, name, state, reason, site, tries, age, since, group, owner; --sort=-age the other way round.
+        Sort by this column: id, name, state, reason, site, tries, age, since, group, owner. --sort=-age reverses the order.
     columns
         Show these columns in this order: id,name,state. May be repeated.
     format
-        table; ids: ids and ranges on one line, as other commands take them; json: as with --json.
+        table; ids: ids and ranges on one line, as other commands take them; json: the same as --json.
     """
     from dataclasses import replace as with_fields
 
@@ -79,7 +79,7 @@ def jobs(
             found = await _with_sweeps(client, selector, states, most, newest=not oldest)
             total = len(found) if most is None or len(found) < most else None
         elif common.json and not sort:
-            # Any number of them, as they come.
+            # Printed as they arrive, since their number has no bound.
             async for job in client.jobs(selector, newest=not oldest, limit=most):
                 show_json(_record(job))
             return OK
@@ -130,7 +130,7 @@ def _place(line: "JobLine | SweepLine") -> int:
 async def _total(
     client: "Client", selector: "Selector", found: "Sequence[JobLine | SweepLine]", most: int | None
 ) -> int:
-    """Return how many jobs are selected, of which these were found."""
+    """Return the number of selected jobs, of which these were fetched."""
     if most is None or len(found) < most:
         return len(found)
     return sum((await client.counts(selector)).values())
@@ -158,7 +158,7 @@ def _last(line: "JobLine | SweepLine") -> int:
 
 
 def _record(line: "JobLine | SweepLine") -> "dict[str, Any]":
-    """Return a line of --json: what it is of stands first."""
+    """Return a line of --json, with its kind first."""
     from msgspec import to_builtins
 
     from wms.messages.replies import SweepLine
@@ -167,9 +167,9 @@ def _record(line: "JobLine | SweepLine") -> "dict[str, Any]":
 
 
 def status(*ids: Jobs, chosen: Chosen = NO_CHOICE, common: Common = USUAL) -> int:
-    """Show how jobs do, or how the system does.
+    """Show the states of jobs, or the health of the system.
 
-    Of jobs: how many are in each state. Without any: each server and service, its lag and its health. Exit code 1 when some of the jobs failed or were killed, or when a part of the system is down.
+    With jobs, it shows how many are in each state. Without jobs, it shows each server and service with its lag and its health. The exit code is 1 if some of the jobs failed or were killed, or if a part of the system is down.
 
     For example:
       wms status
@@ -207,7 +207,7 @@ def wait(
 ) -> int:
     """Wait until jobs have ended.
 
-    A bar shows how far they are. Exit code 0 when all are Done, else 1.
+    A bar shows the progress. The exit code is 0 if all are Done, else 1.
 
     For example:
       wms wait 100-200
@@ -217,7 +217,7 @@ def wait(
     Parameters
     ----------
     within
-        Give up when they have not ended after this time, with exit code 75; the jobs go on. (--timeout is for each answer of the system.)
+        Stop waiting after this time, with exit code 75; the jobs go on. (--timeout bounds each answer of the system.)
     """
     selector = chosen.selector(ids)
     return with_client(common, lambda client: wait_for(client, selector, common, limit=within))

@@ -1,4 +1,4 @@
-"""The keys that are pressed, one by one, while a command shows something live."""
+"""Reads single keys from the terminal while a command shows something live."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ _KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Z]|.", re.DOTALL)
 
 @contextlib.contextmanager
 def keys(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
-    """Yield a queue of keys as they are pressed; the terminal is as it was afterwards. Nothing comes where there is none."""
+    """Yield a queue of pressed keys, and restore the terminal afterwards. Without a terminal no keys come."""
     import termios
     import tty
 
@@ -37,5 +37,5 @@ def keys(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
 
 
 def split(text: str) -> list[str]:
-    """Return the keys of what a terminal sent: a character each, but for sequences such as those of arrows."""
+    """Return the keys in what a terminal sent: one a character, but one for a sequence such as that of an arrow."""
     return [key.replace("\x1bO", "\x1b[") for key in _KEY.findall(text)]

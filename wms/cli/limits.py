@@ -1,4 +1,4 @@
-"""`wms limits`: how many jobs may run where, how fast they start, how many may wait, and how that is changed."""
+"""`wms limits`: lists and changes limits on running jobs, on the rate of starts, and on waiting jobs."""
 
 import difflib
 from dataclasses import dataclass
@@ -33,8 +33,7 @@ limits = App(
     name="limits",
     help="""Show or set limits on running and waiting jobs.
 
-All limits that concern a job must let it pass. What is set holds within seconds, in all matchers and after every restart, until it
-is lifted or reset. A limit that is lowered stops no job that runs.
+A job starts only if all limits that count it allow it. A limit that is set holds within seconds in all matchers, also after restarts, until it is lifted or reset. A lowered limit stops no running job.
 
 For example:
   wms limits
@@ -49,28 +48,29 @@ Each of list, set, lift and reset has --help with more examples.""",
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Concerned:
-    """Which jobs a limit concerns."""
+    """The jobs that a limit counts."""
 
     site: str = ""
-    """The site; * for each by itself."""
+    """The site; * for each site by itself."""
 
     ce: str = ""
-    """One computing element of it; * for each by itself. Without it the site as a whole."""
+    """A computing element of the site; * for each by itself. Without it the site as a whole."""
 
     attribute: str = ""
-    """Of which jobs: owner, owner_group, vo, job_type, setup or tag, and its value: owner=alice; owner=* for each by itself. Without it all."""
+    """An attribute of the jobs and its value: owner, owner_group, vo, job_type, setup or tag, such as owner=alice; owner=* for each by itself. Without it all jobs."""
 
 
 ALL_JOBS = Concerned()
 OneKind = Annotated[
-    Literal["running", "rate", "waiting"] | None, Parameter(help="Which limit, where there are several.")
+    Literal["running", "rate", "waiting"] | None,
+    Parameter(help="The kind of the limit, if there are several."),
 ]
 
 
 @limits.default
 @limits.command(name="list")
 def show_limits(*, common: Common = USUAL) -> int:
-    """List the limits that hold, and how near they are.
+    """List the limits that hold, and how much of each is used.
 
     For example:
       wms limits list
@@ -89,7 +89,7 @@ def set_limit(
     waiting: Annotated[int | None, Parameter(validator=Within(0, 1_000_000_000))] = None,
     common: Common = USUAL,
 ) -> int:
-    """Set a limit: it holds from now on, whatever the matchers' file says.
+    """Set a limit. It holds from now on and overrides the matchers' configuration.
 
     For example:
       wms limits set --site CERN --attribute owner=alice --max 50
@@ -100,11 +100,11 @@ def set_limit(
     Parameters
     ----------
     max
-        The most jobs that pilots may have there at once.
+        The most jobs that may run there at once.
     rate
-        The most jobs that are given to pilots there in a second.
+        The most jobs that may start there in a second.
     burst
-        The most jobs that are given at once after a pause, with --rate.
+        The most jobs that may start at once after a pause, with --rate.
     waiting
         The most jobs that may wait after a submission, wherever they may run.
     """
@@ -120,7 +120,7 @@ def set_limit(
 
 @limits.command(name="lift")
 def lift_limit(*, concerned: Concerned = ALL_JOBS, kind: OneKind = None, common: Common = USUAL) -> int:
-    """Lift a limit: none of its kind holds for these jobs from now on, whatever the matchers' file says.
+    """Lift a limit. No limit of its kind holds for these jobs from now on, not even one of the matchers' configuration.
 
     For example:
       wms limits lift --site CERN --attribute owner=alice
@@ -131,7 +131,7 @@ def lift_limit(*, concerned: Concerned = ALL_JOBS, kind: OneKind = None, common:
 
 @limits.command(name="reset")
 def reset_limit(*, concerned: Concerned = ALL_JOBS, kind: OneKind = None, common: Common = USUAL) -> int:
-    """Remove what was set or lifted: what the matchers' file says of these jobs holds again, if it says anything.
+    """Remove what was set or lifted, so that the matchers' configuration holds again for these jobs.
 
     For example:
       wms limits reset --site CERN --ce ce01
@@ -151,7 +151,7 @@ def _drop(concerned: Concerned, kind: "Kind | None", common: Common, *, reset: b
 
 
 def only_kind(found: "LimitList", key: "LimitKey", *, reset: bool) -> "Kind":
-    """Return the kind of the one limit on these jobs that can be dropped; Rejected where there are several, or none."""
+    """Return the kind of the only limit on these jobs that can be dropped; Rejected if there are several, or none."""
     from wms.errors import Rejected
     from wms.matching.limits import LimitKey
 
@@ -173,7 +173,7 @@ def only_kind(found: "LimitList", key: "LimitKey", *, reset: bool) -> "Kind":
 
 
 async def _unknown_places(client: "Client", site: str, ce: str) -> list[str]:
-    """Return what is odd about the places of a limit: nobody advertises them now."""
+    """Return warnings about the site and element of a limit that are not advertised now."""
     from wms.matching.limits import EACH
 
     known = await client.sites()
@@ -276,7 +276,7 @@ def row(each: "LimitLine", found: "LimitList") -> tuple[object, ...]:
 
 
 def _fullest(limit: "ListedLimit", found: "LimitList") -> str:
-    """Return the highest of what a limit counts."""
+    """Return the highest count under a limit."""
     from wms.matching.limits import EACH
 
     counted = [

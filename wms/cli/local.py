@@ -1,4 +1,4 @@
-"""`wms up`, `wms down`, `wms token`: a whole system on this machine, and who one is to it."""
+"""`wms up`, `wms down`, `wms token`: a whole system on this machine, and the tokens for it."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def up(
 ) -> int:
     """Run a whole system on this machine until Ctrl-C.
 
-    Postgres, a broker, every service, and a site with pilots. What dies is started again; what a killed predecessor left running is ended first. Nothing outlives it.
+    The system has Postgres, a broker, every service, and a site with pilots. A process that dies is started again. Processes that a killed `wms up` has left are ended first. No process outlives this one.
 
     For example:
       wms up
@@ -44,15 +44,15 @@ def up(
     Parameters
     ----------
     kafka
-        embedded, which only you can reach; loopback, the same for every user of this machine; apache (Apache Kafka 4, needs Java 17); or HOST:PORT of one that runs.
+        embedded, which only you can reach; loopback, which every user of this machine can reach; apache (Apache Kafka 4, needs Java 17); or HOST:PORT of a running broker.
     postgres
-        embedded, or the URL of one that runs.
+        embedded, or the URL of a running server.
     slots
-        How many jobs run at once; default: one for each core.
+        The number of jobs that run at once; default: one for each core.
     isolation
-        Whether jobs see their own files and processes alone: auto (where this machine allows it), required, or none. auto unless WMS_ISOLATION says otherwise.
+        Whether a job sees only its own files and processes: auto (if this machine allows it), required, or none. Default: WMS_ISOLATION, else auto.
     log_level
-        How much the services log.
+        The log level of the services.
     """
     from wms.client.settings import data_directory
     from wms.embedded.system import System
@@ -71,7 +71,7 @@ def up(
 async def _keep_up(system: "System", directory: Path, common: Common, isolation_mode: str) -> int:
     starting = asyncio.ensure_future(system.start())
     loop = asyncio.get_running_loop()
-    # Told to end while it starts, it takes down again what it has started.
+    # If it is told to end while it starts, it stops what it has started.
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, starting.cancel)
     note(f"starting a system in {directory} ...")
@@ -89,7 +89,7 @@ async def _keep_up(system: "System", directory: Path, common: Common, isolation_
 
 
 def _isolation_fault(mode: str) -> str:
-    """Return why payloads are not isolated on this machine; "" if they are. Judged by the agent's own code."""
+    """Return why payloads are not isolated on this machine, by the agent's own code; empty if they are."""
     if mode == "none":
         return "as asked for"
     argv = [sys.executable, "-m", "services.job_agent.payload.isolation"]
@@ -135,7 +135,7 @@ def down(
     Parameters
     ----------
     within
-        How long to wait for its end.
+        The longest wait for its end.
     """
     from wms.client.settings import data_directory
     from wms.embedded.system import down as end
@@ -152,7 +152,9 @@ def down(
 def token(
     what: Annotated[
         Literal["show", "create", "client"],
-        Parameter(help="show the token in use, create one, or make all that another user needs"),
+        Parameter(
+            help="show the token in use, create one, or write the settings and a token for another user (client)"
+        ),
     ] = "show",
     *,
     owner: str | None = None,
@@ -180,23 +182,23 @@ def token(
     Parameters
     ----------
     owner
-        Whose the token is to be.
+        The owner that the token names.
     group
-        Of which group.
+        The owner's group.
     vo
-        Of which VO.
+        The owner's VO.
     right
         job_monitor, job_administrator or operator. May be repeated.
     site
-        Make a token for an advertiser instead, that may speak for this site, or those that a pattern fits. May be repeated.
+        Make a token for an advertiser, which may send ads of this site, or of the sites that match a pattern. May be repeated.
     certificate_subject
-        The subject of the owner's certificate, which sites' rules may let in: /DC=org/DC=example/CN=Jane Doe.
+        The subject of the owner's certificate, which rules of sites may admit: /DC=org/DC=example/CN=Jane Doe.
     voms
-        A VOMS role of the owner's, the primary one first: /lhcb/Role=production. May be repeated.
+        A VOMS role of the owner, the primary one first: /lhcb/Role=production. May be repeated.
     lifetime
-        How long it is to be good: 12h, 7d.
+        The lifetime of the token: 12h, 7d.
     to
-        A file for it, readable by you alone; default: standard output. Of `client`: the directory.
+        The file for the token, readable by you alone; default: standard output. For `client`: the directory.
     """
     if what != "show":
         claims = _claims(owner, group, vo, right or [], site or [], certificate_subject, voms or [])

@@ -1,4 +1,4 @@
-"""`wms logs`: what happened to a job, with reasons, and what it printed; followed live with -f."""
+"""`wms logs`: the history of a job with reasons, and its output; live with -f."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,7 +18,7 @@ LOOK_SECONDS = 0.5
 MOST = 65_536
 """Bytes of a job's output in one answer."""
 KEPT = 4_096
-"""What is remembered of the printed end, to find where the last words of an ended job go on."""
+"""The end of the shown output that is kept, to find where the last lines of an ended job continue it."""
 ATTEMPTS = (
     TableColumn("ATTEMPT>", ALWAYS),
     TableColumn("SITE", 1, "cut", 8),
@@ -45,9 +45,9 @@ def logs(
     ] = 16_384,
     common: Common = USUAL,
 ) -> int:
-    """Show what happened to a job, and what it printed.
+    """Show the history of a job, and its output.
 
-    Its history with the reason of each move, its attempts, and the end of its standard output. With -f it goes on, with each new state and each new line, until the job has ended; exit code 1 unless it is Done.
+    It shows the history with the reason of each move, the attempts, and the end of the standard output. With -f it goes on with each new state and each new line until the job has ended; the exit code is 1 unless the job is Done.
 
     For example:
       wms logs 17
@@ -59,11 +59,11 @@ def logs(
     follow
         Go on until the job ends.
     stderr
-        Standard error instead of standard output.
+        Show standard error instead of standard output.
     output_only
-        Only what the job printed.
+        Show only the output.
     tail
-        How much of the end: 4K, 64K at most.
+        The size of the end that is shown, such as 4K; at most 64K.
     """
     stream: Literal["stdout", "stderr"] = "stderr" if stderr else "stdout"
 
@@ -103,7 +103,7 @@ async def _show_json(client: "Client", job: int, stream: Literal["stdout", "stde
 
 
 class _View:
-    """What was shown so far of one job."""
+    """What has been shown of one job so far."""
 
     def __init__(
         self, client: "Client", job: int, stream: Literal["stdout", "stderr"], *, quiet: bool, as_json: bool
@@ -120,7 +120,7 @@ class _View:
         self._waits = ""
 
     def history(self, detail: "JobDetail") -> None:
-        """Show the moves that were not shown yet."""
+        """Show the moves that have not been shown."""
         for line in detail.history:
             if line.seq > self._seq:
                 self._seq = line.seq
@@ -132,7 +132,7 @@ class _View:
                 note(waits)
 
     async def tail(self, size: int) -> None:
-        """Show the end of what the job has printed."""
+        """Show the end of the job's output."""
         printed = await self._client.peek(self._job, self._stream, limit=size)
         if printed.offset and not self._quiet:
             note(f"--- {self._stream}, the last {len(printed.text):,} of {printed.size:,} bytes")
@@ -163,7 +163,7 @@ class _View:
 
         epoch = detail.attempts[-1].epoch if detail.attempts else 0
         if epoch != self._epoch:
-            # Another attempt prints from its own beginning.
+            # The output of another attempt begins anew.
             self._epoch, self._offset, self._end = epoch, None, ""
         try:
             printed = await self._client.peek(
@@ -179,7 +179,7 @@ class _View:
             self._offset = printed.offset + len(printed.text.encode())
 
     async def _last_words(self) -> None:
-        """Show what came between the last look and the end: of an ended job only its last lines are kept."""
+        """Show the output between the last look and the end; of an ended job only the last lines are kept."""
         printed = await self._client.peek(self._job, self._stream)
         overlap = next(
             (
@@ -212,7 +212,7 @@ class _View:
 
 
 def in_words(line: "HistoryLine") -> str:
-    """Return a move as a line: when, where to, and why."""
+    """Return a move as a line: its time, its state, and its reason."""
     reason = "" if line.reason in UNNAMED else line.reason
     text = f"{reason}: {line.text}" if reason and line.text else reason or line.text
     attempt = f"  attempt {line.epoch}" if line.epoch else ""

@@ -1,4 +1,4 @@
-"""`wms man`: manual pages of every command, made from what --help says."""
+"""`wms man`: manual pages of every command, made from the texts of --help."""
 
 import io
 import re
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDE = 100_000
-"""Columns in which no line of help is broken."""
+"""A width at which no line of help is broken."""
 _OPTION = re.compile(r"  ((?:-|[A-Z])[^:]*): ?(.*)")
 _TITLE = re.compile(r"[A-Z][A-Za-z ]+:")
 
@@ -80,7 +80,7 @@ def _console(out: io.StringIO) -> "Console":
 
 
 def page(words: tuple[str, ...], told: str) -> str:
-    """Return a manual page of what --help says of a command."""
+    """Return a manual page, made from the --help of a command."""
     name = "-".join(words)
     usage, _, rest = told.strip().partition("\n")
     lines = [line.rstrip() for line in rest.strip().splitlines()]
@@ -100,7 +100,7 @@ def page(words: tuple[str, ...], told: str) -> str:
 
 
 def _body(lines: list[str]) -> Iterator[str]:
-    """Yield the lines of help as a page has them: paragraphs, examples as they are, options with their texts."""
+    """Yield the lines of help in roff: paragraphs, verbatim examples, options with their texts."""
     literal = False
     for line in lines:
         option = _OPTION.fullmatch(line)
@@ -123,6 +123,6 @@ def _body(lines: list[str]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Return a text that roff shows as it is."""
+    """Return a text escaped for roff."""
     plain = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{plain}" if plain.startswith((".", "'")) else plain

@@ -1,4 +1,4 @@
-"""`wms audit`, `wms migrate`: for whoever runs a system; they read its database."""
+"""`wms audit`, `wms migrate`: for operators; they use the database of the system."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ OffersOpen = Annotated[int | None, Parameter(validator=Within(0, 1_000_000_000))
 def audit(*, verbose: Flag = False, offers_open: OffersOpen = None, common: Common = USUAL) -> int:
     """Check the system's invariants in its database.
 
-    No job lost, none given away twice, history and states agree. It shares no code with the services. Exit code 1 when a check finds something.
+    The checks find lost jobs, jobs that were given away twice, and histories that disagree with states. They share no code with the services. The exit code is 1 if a check finds something.
 
     For example:
       wms audit
@@ -24,9 +24,9 @@ def audit(*, verbose: Flag = False, offers_open: OffersOpen = None, common: Comm
     Parameters
     ----------
     verbose
-        The checks that hold, too.
+        Also show the checks that hold.
     offers_open
-        The system's matching.offers_open; needed only if that is not 8 and no matcher runs.
+        The system's matching.offers_open; needed only if it is not 8 and no matcher runs.
     """
     from wms.audit import audit as audited
     from wms.db.database import GONE
@@ -47,7 +47,7 @@ def audit(*, verbose: Flag = False, offers_open: OffersOpen = None, common: Comm
 def migrate(*, check: Flag = False, common: Common = USUAL) -> int:
     """Bring the database's schema up to this version.
 
-    Safe at any time, and by several at once.
+    It is safe at any time, even if several run at once.
 
     For example:
       wms migrate
@@ -56,7 +56,7 @@ def migrate(*, check: Flag = False, common: Common = USUAL) -> int:
     Parameters
     ----------
     check
-        Change nothing; fail when the schema is not this version's.
+        Change nothing; fail if the schema is not that of this version.
     """
     from wms.db import migrate as migrations
 

@@ -1,4 +1,4 @@
-"""The options that many commands share: where the system is, how long to wait, what to print, which jobs."""
+"""The options that many commands share: the system, the time to wait, the output, and the choice of jobs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ def _by(parse: Callable[[str], int]) -> Callable[[Any, Sequence[Any]], int]:
 
 
 class Within:
-    """Refuses a number of an option that is out of its bounds; `low` and `high` are allowed."""
+    """Refuses a number of an option that is outside of its bounds, which are inclusive."""
 
     def __init__(self, low: float, high: float, words: str = "") -> None:
         self.low = low
@@ -30,7 +30,7 @@ class Within:
         self.words = words or f"{low:,} to {high:,}"
 
     def __call__(self, _: Any, value: Any) -> None:
-        """Raise ValueError for a value out of the bounds."""
+        """Raise ValueError for a value outside of the bounds."""
         if value is not None and not self.low <= value <= self.high:
             raise ValueError(f"Must be {self.words}.")
 
@@ -46,13 +46,13 @@ def _moment(_: Any, tokens: Sequence[Any]) -> datetime:
 
 
 Moment = Annotated[datetime, Parameter(converter=_moment)]
-"""A time, or how long ago it was."""
+"""A time, or the duration since then."""
 Patience = Annotated[int, Parameter(converter=_by(seconds), validator=Within(1, 365 * 86_400, "1s to 365d"))]
-"""Seconds for which something is waited for, likewise; 0 would wait for nothing."""
+"""Seconds to wait, written in the same way; at least 1."""
 Slots = Annotated[int | None, Parameter(validator=Within(1, 10_000))]
-"""How many jobs run at once."""
+"""The number of jobs that run at once."""
 Most = Annotated[int, Parameter(validator=Within(0, 10_000_000))]
-"""At most so many are shown."""
+"""The most items to show."""
 Memory = Annotated[int, Parameter(converter=_by(mebibytes))]
 """MiB, written as `512M` or `2G`."""
 Bytes = Annotated[int, Parameter(converter=_by(size_in_bytes))]
@@ -64,37 +64,37 @@ Many = Annotated[list[str], Parameter(negative=())]
 @Parameter(name="*", group=COMMON)
 @dataclass(frozen=True, kw_only=True)
 class Common:
-    """What every command takes."""
+    """The options of every command."""
 
     data: Annotated[Path | None, Parameter(env_var="WMS_DATA")] = None
-    """The system's data directory; ~/.local/share/wms unless said."""
+    """The system's data directory; default: ~/.local/share/wms."""
 
     token: Annotated[Path | None, Parameter(env_var="WMS_TOKEN")] = None
-    """A file with the token to use; the one that the data directory names unless said."""
+    """The file of the token to use; default: the one that the data directory names."""
 
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False
     """Print JSON on standard output, for programs."""
 
     timeout: Annotated[Patience, Parameter(show_default=lambda _: "30s")] = 30
-    """How long to wait for an answer of the system."""
+    """The longest wait for an answer of the system."""
 
 
 @Parameter(name="*", group=SELECTION)
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """Which jobs, besides their ids: those for which everything said holds."""
+    """The choice of jobs beside their ids: jobs for which every given option holds."""
 
     owner: str | None = None
     """Jobs of this owner."""
 
     state: Annotated[list[str], Parameter(negative=(), show_default=False)] = field(default_factory=list)
-    """Jobs in this state, such as Waiting, or live, or ended; may be repeated."""
+    """Jobs in this state, such as Waiting; live and ended stand for several. May be repeated."""
 
     site: str | None = None
     """Jobs at this site."""
 
     name: str | None = None
-    """Jobs of this name; * and ? stand for any characters: 'sim*'."""
+    """Jobs with this name; * and ? stand for any characters: 'sim*'."""
 
     group: str | None = None
     """Jobs of this job group, which `wms submit --group` names."""
@@ -103,13 +103,13 @@ class Chosen:
     """Jobs of your submission with this id, which `wms submit --id` names."""
 
     since: Moment | None = None
-    """Jobs that were submitted or changed their state since then: 2h ago, 2026-11-22, or 2026-11-22T08:00."""
+    """Jobs that were submitted or changed their state since this time: 2h (ago), 2026-11-22, or 2026-11-22T08:00."""
 
     all: Annotated[bool, Parameter(negative=(), show_default=False)] = False
     """All jobs that you may act on."""
 
     def selector(self, jobs: Sequence[str], *, default_all: bool = False) -> "Selector":
-        """Return the selector, or raise Rejected when nothing is named."""
+        """Return the selector, or raise Rejected if no job is named."""
         from wms.client.selector import select
         from wms.errors import Rejected
         from wms.messages.commands import Selector
@@ -137,8 +137,8 @@ class Chosen:
 
 
 Jobs = Annotated[str, Parameter(group=SELECTION, help="Ids and ranges: 7 100-200 1,5,9-12")]
-"""Positional words that name jobs."""
+"""Positional arguments that name jobs."""
 
 NO_CHOICE = Chosen()
 USUAL = Common()
-"""The options' defaults."""
+"""The default options."""

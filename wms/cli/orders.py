@@ -1,4 +1,4 @@
-"""`wms kill`, `hold`, `release`, `edit`, `reschedule`, `rm`: what to do with jobs that are there."""
+"""`wms kill`, `hold`, `release`, `edit`, `reschedule`, `rm`: orders for jobs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,13 +18,17 @@ if TYPE_CHECKING:
     from wms.messages.replies import Controlled, Unchanged
 
 Action = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
-Reason = Annotated[str, Parameter(help="Written into the history of each job.")]
+Reason = Annotated[str, Parameter(help="The reason, which goes into the history of each job.")]
 Id = Annotated[
-    str | None, Parameter(name="--id", help="Yours for this order: again with the same id, it is done once.")
+    str | None,
+    Parameter(
+        name="--id",
+        help="An id of your choice for this order. With the same id, a repeated command takes effect once.",
+    ),
 ]
 
 NAMED = 10
-"""So many jobs that were left as they are get a line each; with --json a hundred do."""
+"""The most jobs that are named as left unchanged; with --json a hundred are."""
 
 DONE = {
     "kill": "killed or told to stop",
@@ -42,7 +46,7 @@ def kill(
 ) -> int:
     """Kill jobs.
 
-    One that runs is stopped by its pilot within a second or two.
+    Its pilot stops a running job within a second or two.
 
     For example:
       wms kill 17
@@ -61,7 +65,7 @@ def hold(
     order_id: Id = None,
     common: Common = USUAL,
 ) -> int:
-    """Keep waiting jobs from starting until they are released.
+    """Hold waiting jobs until they are released.
 
     For example:
       wms hold --name 'sim*' --reason 'calibration first'
@@ -71,7 +75,7 @@ def hold(
     Parameters
     ----------
     running
-        Hold jobs that run, too: their pilots stop them, and they begin anew once they are released.
+        Also hold running jobs: their pilots stop them, and they begin anew after their release.
     """
     return _order("stop_and_hold" if running else "hold", ids, chosen, reason, order_id, common)
 
@@ -79,7 +83,7 @@ def hold(
 def release(
     *ids: Jobs, chosen: Chosen = NO_CHOICE, reason: Reason = "", order_id: Id = None, common: Common = USUAL
 ) -> int:
-    """Let held jobs wait for a pilot again.
+    """Release held jobs, so that they wait for a pilot again.
 
     For example:
       wms release --state Held
@@ -96,11 +100,9 @@ def edit(
     order_id: Id = None,
     common: Common = USUAL,
 ) -> int:
-    """Change what jobs ask for that wait or are held.
+    """Change the requirements of jobs that wait or are held.
 
-    A waiting job moves to the task queue of what it asks for now; a held one stays held. What a job does is never changed:
-    `wms submit --retry-of` makes new jobs. A failed job runs again with changes by `wms reschedule`. Of sweeps at most
-    10,000 jobs that were never with a pilot are edited by one order.
+    A waiting job moves to the task queue of its new requirements; a held one stays held. The program of a job cannot be changed; `wms submit --retry-of` makes new jobs. `wms reschedule` runs a failed job again with changes. One order edits at most 10,000 jobs of sweeps that were never with a pilot.
 
     For example:
       wms edit 17 --memory 4GiB
@@ -118,9 +120,9 @@ def reschedule(
     order_id: Id = None,
     common: Common = USUAL,
 ) -> int:
-    """Run jobs again from the beginning, with changes of what they ask for if some are given.
+    """Run jobs again from the beginning, with changed requirements if some are given.
 
-    Failed ones, and without changes those that run, which are stopped first.
+    It takes failed jobs; without changes also running ones, which are stopped first.
 
     For example:
       wms reschedule --state Failed
@@ -135,7 +137,7 @@ def remove(
 ) -> int:
     """Delete jobs.
 
-    Those that have ended or wait; what a pilot has must be killed first.
+    It takes jobs that have ended or wait; a job that a pilot has must be killed first.
 
     For example:
       wms rm --state Done,Killed
@@ -165,7 +167,7 @@ def _order(  # noqa: PLR0917 - one form for all verbs
 
 
 def _fields(action: Action, changes: Changes) -> dict[str, Any]:
-    """Return the fields that change, found right before a file is uploaded; Rejected where they are not."""
+    """Return the fields that change, validated before any file is uploaded; Rejected if they are invalid."""
     from wms.cli.describing import by_flags
     from wms.errors import Rejected
     from wms.jobdesc.changes import read_changes
@@ -185,7 +187,7 @@ def _fields(action: Action, changes: Changes) -> dict[str, Any]:
 
 
 def _tell(action: Action, done: "Controlled", common: Common) -> int:
-    """Show what was done. An order that changed nothing did not go as was meant; nor did one for what is not there."""
+    """Show what was done, and return the exit code. An order that changed no job has failed, and so has one without jobs."""
     if common.json:
         show_json(done)
     else:
@@ -199,7 +201,7 @@ def _tell(action: Action, done: "Controlled", common: Common) -> int:
 
 
 def _left(done: "Controlled") -> "Iterator[str]":
-    """Yield what is said of jobs that were left as they are: few by themselves, many by their states."""
+    """Yield lines on jobs that were left unchanged: one for each of a few jobs, else one for each state."""
     if done.unchanged_total <= NAMED:
         yield from (
             each.why if _is_whole(each) else f"job {each.job_id}: {each.why}" for each in done.unchanged

@@ -1,4 +1,4 @@
-"""Where the files that jobs kept go on this machine: a directory a job, or paths made by a pattern."""
+"""The layout of fetched outputs on this machine: a directory a job, or paths made by a pattern."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OutputLayout:
-    """Fetches outputs to where a pattern says; two files never go to one path."""
+    """Fetches outputs to the paths of a pattern; two files never get the same path."""
 
     def __init__(self, to: Path, pattern: str, *, flat: bool, overwrite: bool) -> None:
         self._to = to
@@ -25,10 +25,10 @@ class OutputLayout:
         self._flat = flat
         self._overwrite = overwrite
         self._taken: dict[Path, int] = {}
-        """Which job's file goes to which path."""
+        """The job whose file has a path, by path."""
 
     async def fetch(self, client: "Client", job_id: int) -> "Fetched":
-        """Fetch one job's files, all or none; Rejected where it has none or they cannot go where they should."""
+        """Fetch one job's files, all or none. Rejected: it has none, or a path is impossible or taken."""
         if not self._pattern:
             return await client.output(job_id, self._to / str(job_id), overwrite=self._overwrite)
         from msgspec.structs import replace
@@ -44,7 +44,7 @@ class OutputLayout:
         return replace(fetched, directory=str(self._to))
 
     def _targets(self, detail: "JobDetail", whole: Path) -> dict[Path, Path]:
-        """Return where each file goes."""
+        """Return the path and the fetched file of each output."""
         files = sorted(Path(folder, name) for folder, _, names in os.walk(whole) for name in names)
         found = {
             file: target_of(self._to, self._pattern, detail, str(file.relative_to(whole)), flat=self._flat)
@@ -62,7 +62,7 @@ class OutputLayout:
 
 
 def target_of(to: Path, pattern: str, detail: "JobDetail", file: str, *, flat: bool = False) -> Path:
-    """Return where a file of a job goes; Rejected where the pattern names what the job does not have, or leads out of `to`."""
+    """Return the path of a job's file. Rejected: the pattern names a field that the job does not have, or leads out of `to`."""
     values: Mapping[str, str] = {
         **{name: _part(value) for name, value in detail.parameters.items()},
         "id": str(detail.job.job_id),
@@ -87,6 +87,6 @@ def target_of(to: Path, pattern: str, detail: "JobDetail", file: str, *, flat: b
 
 
 def _part(value: str) -> str:
-    """Return a text as one part of a path."""
+    """Return a text as a single part of a path."""
     plain = "".join("_" if c == "/" or not c.isprintable() else c for c in value)
     return plain if plain not in ("", ".", "..") else "_"

@@ -1,4 +1,4 @@
-"""`wms output`: fetch what jobs kept."""
+"""`wms output`: fetches the files that jobs kept."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +31,7 @@ def output(
 ) -> int:
     """Fetch the files that jobs kept.
 
-    Each job's output sandbox goes into a directory named by the job's id, or where --pattern says. Each comes whole or not at all. Exit code 1 when some job had none or could not be fetched.
+    Each job's output sandbox goes into a directory named by the job's id, or to the paths of --pattern. It is fetched whole or not at all. The exit code is 1 if a job had no output or it could not be fetched.
 
     For example:
       wms output 17
@@ -44,13 +44,13 @@ def output(
     Parameters
     ----------
     to
-        Where the directories are made.
+        The directory in which the directories are made.
     flat
-        All files into one directory: a/b.txt of job 17 is 17-a_b.txt.
+        Put all files into one directory: a/b.txt of job 17 becomes 17-a_b.txt.
     pattern
-        Where each file goes below --to: {file} is its path, {id}, {name} and {group} are the job's, {n} is its index in a sweep, {NAME} its parameter.
+        The path of each file below --to: {file} is its path in the output, {id}, {name} and {group} are the job's, {n} is its index in a sweep, {NAME} its parameter.
     overwrite
-        Replace files that are there already.
+        Replace existing files.
     """
     layout = OutputLayout(to, _pattern(pattern, flat=flat), flat=flat, overwrite=overwrite)
     selector = chosen.selector(ids)

@@ -1,4 +1,4 @@
-"""What `wms demo` and `wms replay` share: a run of jobs that is audited, and findings on standard error if it fails."""
+"""Shared by `wms demo` and `wms replay`: the audit of a run, and its findings on standard error if it fails."""
 
 import sys
 from collections.abc import Coroutine

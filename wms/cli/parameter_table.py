@@ -1,4 +1,4 @@
-"""Lists of parameters from a CSV file: the first line names them, each further one has the values of a job."""
+"""Lists of parameters from a CSV file: the first line names them, and each further line has the values of a job."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ _EXAMPLE = "write a first line such as sample,seed and then one line a job"
 
 
 def lists_of(words: Sequence[str], table: str | None) -> dict[str, tuple[str, ...]]:
-    """Return the lists of `--parameter` options and of a table; Rejected where both name a parameter."""
+    """Return the lists of `--parameter` options and of a table; Rejected if both name a parameter."""
     lists = columns(words)
     if table is None:
         return lists
@@ -27,7 +27,7 @@ def lists_of(words: Sequence[str], table: str | None) -> dict[str, tuple[str, ..
 
 
 def series_of(words: Sequence[str], array: int | None) -> dict[str, tuple[str, ...]]:
-    """Return the lists of `NAME=start=10,step=5,count=3`; InvalidDescription for what makes none."""
+    """Return the lists of words such as `NAME=start=10,step=5,count=3`; InvalidDescription for a malformed one."""
     said = {name: _numbers(name, text) for name, text in pairs(words, "--series").items()}
     found, wrong = expanded({"parameters": said, "array": array})
     if wrong:
@@ -43,7 +43,7 @@ def _numbers(name: str, text: str) -> dict[str, object]:
 
 
 def together(*lists: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return lists that were given in several ways as one table; Rejected where a name is in two of them."""
+    """Return lists of several options as one table; Rejected if a name is in two of them."""
     found: dict[str, tuple[str, ...]] = {}
     for each in lists:
         if both := found.keys() & each.keys():
@@ -54,7 +54,7 @@ def together(*lists: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
 
 
 def read_table(text: str, name: str) -> dict[str, tuple[str, ...]]:
-    """Return the columns of a table by their names; Rejected with the line of what is wrong. `name` says how cells are separated."""
+    """Return the columns of a table by their names; Rejected names the wrong line. A `name` with .tsv means tabs between cells."""
     rows = _rows(
         text.removeprefix("\ufeff"), shown(name, 200), "\t" if name.lower().endswith(".tsv") else ","
     )
@@ -82,7 +82,7 @@ def read_table(text: str, name: str) -> dict[str, tuple[str, ...]]:
 
 
 def _rows(text: str, name: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    # Without newline="" the line ends inside quotes would be changed.
+    # newline="" keeps line ends inside quotes as they are.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     while True:
         line = reader.line_num + 1

@@ -1,4 +1,4 @@
-"""`wms pilot`: order pilots of your own, list the orders, and withdraw them."""
+"""`wms pilot`: orders private pilots, lists the orders, and withdraws them."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,14 +30,15 @@ ORDERS = (
     TableColumn("WHY", 1, "wrap", 20),
 )
 
-OrderId = Annotated[int, Parameter(help="An order; without any all of yours.", validator=Within(1, 2**62))]
+OrderId = Annotated[
+    int, Parameter(help="The number of an order; without one, all of yours.", validator=Within(1, 2**62))
+]
 
 pilot = App(
     name="pilot",
     help="""Order private pilots, list the orders, and withdraw them.
 
-A private pilot takes your jobs alone, or those of your group if it shares its jobs. Jobs that ask for the pilot type private run on such pilots alone; all others may run on them, too. Where they go the limits of
-computing elements say, as for all pilots. `wms pilots` lists the pilots that there are and whose they are.
+A private pilot takes your jobs alone, or those of your group if it shares its jobs. Jobs that ask for the pilot type private run on private pilots alone; your other jobs may run on them, too. The limits of computing elements hold for private pilots as for others. `wms pilots` lists all pilots with their owners.
 
 For example:
   wms pilot start --count 3
@@ -60,7 +61,7 @@ def start(
 ) -> int:
     """Order private pilots.
 
-    They are sent as soon as there is room, and end by themselves when they find no jobs for a while.
+    Pilots are sent as soon as there is room. They end by themselves if they find no jobs for a while.
 
     For example:
       wms pilot start
@@ -70,15 +71,15 @@ def start(
     Parameters
     ----------
     count
-        How many pilots.
+        The number of pilots.
     site
-        Where they are to go; without it wherever there is room.
+        The site for the pilots; without it any site with room.
     ce
-        The computing element of that site.
+        A computing element of that site.
     group_wide
-        They are your group's, which must share its jobs.
+        The pilots take all jobs of your group, which must share its jobs.
     within
-        For how long to try: what could not be sent by then is not sent, at most 24h.
+        The time in which to send the pilots, at most 24h; pilots that could not be sent by then are not sent.
     """
 
     async def work(client: "Client") -> int:
@@ -93,7 +94,7 @@ def start(
 
 @pilot.command(name="orders")
 def list_orders(*, common: Common = USUAL) -> int:
-    """List the orders for private pilots, the newest first: how many are sent, and what keeps the rest back.
+    """List the orders for private pilots, the newest first: how many were sent, and what keeps the rest back.
 
     For example:
       wms pilot orders
@@ -113,7 +114,7 @@ def list_orders(*, common: Common = USUAL) -> int:
 
 @pilot.command(name="stop")
 def stop(*orders: OrderId, common: Common = USUAL) -> int:
-    """Withdraw orders: no more pilots are sent for them, and those that were sent end when they find no jobs.
+    """Withdraw orders. No more pilots are sent for them; pilots that were sent end when they find no jobs.
 
     For example:
       wms pilot stop 3

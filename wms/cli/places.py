@@ -1,4 +1,4 @@
-"""`wms sites`, `wms queues`, `wms pilots`: what there is to run on, what waits, and who serves."""
+"""`wms sites`, `wms queues`, `wms pilots`: lists of computing elements, task queues and pilots."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,7 +47,7 @@ JOBS_THERE = (
     TableColumn("MORE PILOTS>", 1),
     TableColumn("MORE JOBS>", 2),
 )
-"""What the ad's source counts, what we do, the limits that the site states, and what may come before the next ad."""
+"""The columns of JOBS THERE: the count in the ad, our own count, the limits of the site, and what the limits still let come."""
 QUEUES = (
     TableColumn("QUEUE>", ALWAYS),
     TableColumn("WAITING>", 1),
@@ -89,9 +89,9 @@ PILOTS = (
 def sites(*, sought: Sought = NOWHERE, common: Common = USUAL) -> int:
     """List the computing elements that advertise themselves.
 
-    JOBS THERE: what the element's own ad counts, others' jobs too, and the most that its site lets be there; PILOTS and RUNNING are ours.
-    With --discover: those that index servers lead to, asked now.
-    The notice says what keeps jobs and pilots from one: suppress (a limit of its ad is reached: nothing comes until the next), delay (more come later), avoid (it is quarantined or shut, or pilots die there).
+    JOBS THERE counts the jobs in the element's own ad, with jobs of others, and their limit; PILOTS and RUNNING count ours.
+    --discover asks index servers now, and lists the elements to which they lead.
+    The notice says what keeps jobs and pilots from an element: suppress (a limit of its ad is reached, and nothing comes until the next ad), delay (more come later), avoid (it is quarantined or shut, or pilots die there).
 
     For example:
       wms sites
@@ -115,7 +115,7 @@ def sites(*, sought: Sought = NOWHERE, common: Common = USUAL) -> int:
 def queues(*, common: Common = USUAL) -> int:
     """List the task queues.
 
-    Waiting jobs with the same requirements stand in one.
+    Waiting jobs with the same requirements share a task queue.
 
     For example:
       wms queues
@@ -139,10 +139,9 @@ def pilots(
     output: Annotated[str, Parameter(show_default=False)] = "",
     common: Common = USUAL,
 ) -> int:
-    """List the pilots, say why so many are sent where, or show what one printed.
+    """List the pilots, explain how many are sent where, or show the output of one.
 
-    FOR tells whose jobs a pilot takes: those of all groups of its VO, or of a private pilot one owner's, or one group's. `wms pilot` orders
-    private ones. What a pilot printed is fetched from its computing element some seconds after its end.
+    FOR tells whose jobs a pilot takes: those of its whole VO, or for a private pilot those of one owner or group. `wms pilot` orders private pilots. The output of a pilot is fetched from its computing element some seconds after its end.
 
     For example:
       wms pilots
@@ -153,12 +152,11 @@ def pilots(
     Parameters
     ----------
     ended
-        Those that have ended, too.
+        Also list pilots that have ended.
     why
-        What was last decided of each computing element, by class of work: jobs that wait and could run there, those that pilots there
-        take up, those that pilots elsewhere do, pilots sent, and what held more back.
+        Show the last decision on each computing element, by class of work: waiting jobs that could run there, jobs that pilots there take up, jobs that pilots elsewhere take up, pilots sent, and what held more back.
     output
-        The pilot of which to show all that is known, and the end of what it printed.
+        Show all about this pilot, with the end of its output.
     """
 
     async def work(client: "Client") -> int:
@@ -217,7 +215,7 @@ def _known_of(found: "PilotDetail") -> "Iterator[str]":
 
 
 def plan_rows(found: "Sequence[PlanLine]") -> list[tuple[object, ...]]:
-    """Return the rows of a table of decisions: one for each class of work at an element, or one that says why none."""
+    """Return the rows of a table of decisions: one for each class of work at an element, or one with the reason why none was sent."""
     rows: list[tuple[object, ...]] = []
     for line in found:
         each = line.decision
@@ -261,7 +259,7 @@ def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
 
 
 def jobs_there_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
-    """Return the rows of a table of jobs at computing elements, by their sources' numbers and by ours."""
+    """Return the rows of a table of jobs at computing elements, by the numbers of their ads and by our own."""
     return [
         (
             *(each.ce, there.source, there.source_submitting),
@@ -275,7 +273,7 @@ def jobs_there_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
 
 
 def _there(each: "SiteLine") -> str:
-    """Return how many jobs the element's source counts, and of how many at most."""
+    """Return the number of jobs in the element's ad, and their limit."""
     most = each.ad.get("max_jobs")
     counted = f"{each.ad.get('current_jobs', 0):,}"
     return f"{counted} of {most:,}" if most else counted

@@ -1,4 +1,4 @@
-"""What commands print: tables that fit a terminal and are plain elsewhere, JSON, and notes on standard error."""
+"""Output of commands: tables that fit a terminal and are plain elsewhere, JSON, and notes on standard error."""
 
 import os
 import re
@@ -30,7 +30,7 @@ _UNSAFE = re.compile(rf"{_CONTROLS.pattern}|\r")
 
 
 def is_terminal() -> bool:
-    """Tell whether a person reads standard output."""
+    """Return whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
@@ -49,17 +49,17 @@ def show_pretty_json(value: Any) -> None:
 
 
 def show(line: str = "") -> None:
-    """Print a line, with escapes in the place of what could take a terminal over: it may hold what anyone wrote."""
+    """Print a line. Control characters are escaped, since the line may hold texts that anyone wrote."""
     sys.stdout.write(f"{harmless(line)}\n")
 
 
 def note(line: str) -> None:
-    """Tell something that is not the result: on standard error, likewise."""
+    """Print a line that is no result on standard error, escaped in the same way."""
     sys.stderr.write(f"{harmless(line)}\n")
 
 
 def harmless(text: str) -> str:
-    """Return a text with escapes in the place of control characters; lines, tabs and colours stay."""
+    """Return a text with its control characters escaped; line ends, tabs and colours stay."""
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
@@ -71,7 +71,7 @@ def jobs_of(count: int) -> str:
 def show_table(
     columns: "Sequence[TableColumn | str]", rows: Iterable[Sequence[object]], *, empty: str = ""
 ) -> None:
-    """Print rows under headings: on a terminal as far as they fit, elsewhere whole."""
+    """Print rows under headings: on a terminal fitted to its width, elsewhere whole."""
     from wms.cli.table import fitted
 
     lines = [[harmless(str(cell)) for cell in row] for row in rows]
@@ -115,11 +115,11 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def show_output(text: str) -> None:
-    """Print what a job printed; on a terminal without what could take it over, colours left in."""
+    """Print the output of a job; on a terminal without control characters, but with colours."""
     sys.stdout.write(_CONTROLS.sub("�", text) if is_terminal() else text)
     sys.stdout.flush()
 
 
 def give_up_output() -> None:
-    """Point standard output to nowhere, since nobody reads it any more."""
+    """Redirect standard output to /dev/null, since its reader has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

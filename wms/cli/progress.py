@@ -1,4 +1,4 @@
-"""Progress of many jobs, on standard error: live on a terminal, a line now and then elsewhere."""
+"""Progress of many jobs on standard error: live on a terminal, a line from time to time elsewhere."""
 
 import time
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from wms.cli.printing import console, note
 
 LINE_SECONDS = 5.0
-"""Between the lines where no terminal is."""
+"""The time between lines without a terminal."""
 
 _WAITING = ("Submitting", "Received", "Checking", "Scouting", "Staging", "Waiting", "Rescheduled", "Held")
 _RUNNING = ("Matched", "Running", "Stalled", "Completing", "Completed")
@@ -18,7 +18,7 @@ _FAILED = ("Failed", "Killed", "Deleted")
 
 
 class ProgressBoard:
-    """Shows tasks one below the other: what is submitted, waits, runs, is done, and how many are done a second."""
+    """Shows tasks one below the other: the numbers of submitted, waiting, running and done jobs, and the rate of the done ones."""
 
     def __init__(self) -> None:
         self._progress = Progress(
@@ -44,13 +44,13 @@ class ProgressBoard:
             self._progress.stop()
 
     def task(self, name: str, total: int) -> "Task":
-        """Begin a task of so many things."""
+        """Begin a task of so many items."""
         if not self._live:
             note(f"{name} ...")
         return Task(self, self._progress, self._progress.add_task(name, total=total, said=""), name, total)
 
     def say(self, line: str, *, last: bool) -> None:
-        """Print a line where no terminal is, if the last one was long ago or this is the task's last."""
+        """Without a terminal, print a line if the last one was long ago or if this is the task's last."""
         if not self._live and (last or time.monotonic() - self._said_at > LINE_SECONDS):
             self._said_at = time.monotonic()
             note(line)
@@ -71,12 +71,12 @@ class Task:
         self._began = time.monotonic()
 
     def reach(self, done: int) -> None:
-        """So many things are done."""
+        """Show that so many items are done, and their rate."""
         rate = done / max(0.001, time.monotonic() - self._began)
         self._show(done, f"{rate:,.0f}/s")
 
     def counts(self, counts: Mapping[str, int]) -> None:
-        """Show how many jobs are in which state."""
+        """Show the number of jobs in each state."""
         waiting, running, failed = (_sum(counts, states) for states in (_WAITING, _RUNNING, _FAILED))
         done = counts.get("Done", 0)
         rate = done / max(0.001, time.monotonic() - self._began)

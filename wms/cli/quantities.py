@@ -25,7 +25,7 @@ A_SIZE = "a size such as 512M, 2G or 1.5GiB"
 
 
 def seconds(text: str) -> int:
-    """Return the seconds of `90`, `10m`, `1h30m`, `2d`, `01:30` (hours and minutes) or `01:30:00`; ValueError for others."""
+    """Return the seconds of `90`, `10m`, `1h30m`, `2d`, `01:30` (hours and minutes) or `01:30:00`; ValueError for other texts."""
     said = _said(text)
     if clock := _CLOCK.fullmatch(said):
         hours, minutes, rest = clock.groups(default="0")
@@ -44,7 +44,7 @@ def seconds(text: str) -> int:
 
 
 def size_in_bytes(text: str) -> int:
-    """Return the bytes of `512M`, `2G`, `2Gi`, `1.5GiB`, `100` (powers of 1024); ValueError for others."""
+    """Return the bytes of `512M`, `2G`, `2Gi`, `1.5GiB`, `100` (powers of 1024); ValueError for other texts."""
     found = _SIZE.fullmatch(_said(text))
     if found is None or found[2] not in _BYTES:
         raise ValueError(f"must be {A_SIZE}")
@@ -57,7 +57,7 @@ def size_in_bytes(text: str) -> int:
 
 
 def mebibytes(text: str) -> int:
-    """Return the MiB of a size, rounded up; a number without a unit is MiB already."""
+    """Return the MiB of a size, rounded up; a number without a unit is in MiB."""
     if text.strip().isdecimal() and len(text) <= LENGTH_LIMIT:
         text = f"{text.strip()}M"
     return -(-size_in_bytes(text) // MIB)
@@ -71,9 +71,9 @@ def _said(text: str) -> str:
 
 
 def moment(text: str, now: datetime) -> datetime:
-    """Return the aware time that `2h` (ago), `2026-11-22` or `2026-11-22T08:00` means; ValueError for others.
+    """Return the aware time of `2h` (ago), `2026-11-22` or `2026-11-22T08:00`; ValueError for other texts.
 
-    A time without a zone is this machine's.
+    A time without a zone is in that of this machine.
     """
     try:
         found = datetime.fromisoformat(text.strip()) if len(text) <= LENGTH_LIMIT else None
@@ -101,7 +101,7 @@ def span(duration: float) -> str:
 
 
 def since(then: datetime | None, now: datetime) -> str:
-    """Return how long ago that was, or a dash."""
+    """Return the time since then in words; None: a dash."""
     return "-" if then is None else span((now - then).total_seconds())
 
 

@@ -1,4 +1,4 @@
-"""`wms record`: writes down what jobs asked for and how long they ran, for `wms simulate`."""
+"""`wms record`: writes a recording of the system's jobs and sites, for `wms simulate`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +12,9 @@ if TYPE_CHECKING:
 
 
 def record(file: Path, /, *, common: Common = USUAL) -> int:
-    """Write down jobs that ran, to simulate them.
+    """Write a recording of jobs that ran, to simulate them.
 
-    What they asked for, how long they ran, and what sites offer: a line of JSON each. Jobs whose last attempt has begun and ended are in it. It holds no programs and no files, but names of owners. Reads the database, as
-    operators may.
+    It has the requirements and the run time of each job, and the ad of each computing element, as lines of JSON. Only jobs whose last attempt has begun and ended are in it. It holds names of owners, but no programs and no files. The command reads the database, as operators may.
 
     For example:
       wms record november.jsonl

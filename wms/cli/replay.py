@@ -1,4 +1,4 @@
-"""`wms replay`: submits the jobs of a real system's trace at its times, sped up, and prints what became of them."""
+"""`wms replay`: submits the jobs of a real system's trace at its times, sped up, and prints a report."""
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 JOBS_LIMIT = 1_000_000
 SHOWN_SITES = 20
 FRESH_PILOTS = {"most": 16, "idle_seconds": 5.0, "local_sites": ["*"]}
-"""Of a system of its own: its sites are many and take turns, so pilots do not linger. All of them are this machine."""
+"""Settings of a system for --fresh: pilots end soon, since many sites share this machine in turns."""
 
 
 def replay(
@@ -32,9 +32,9 @@ def replay(
     fresh: Flag = False,
     common: Common = USUAL,
 ) -> int:
-    """Replay a trace: submit its jobs as they came, only faster, and report what each VO and site saw.
+    """Replay a trace: submit its jobs at their times, only faster, and report figures of each VO and site.
 
-    Users and groups of the trace become owners and VOs, partitions become sites that are advertised while the replay runs. Each job sleeps for its run time divided by the speed-up. Needs the keys of the local issuer. In a system that is up already, the pilot submitter's `local_sites` must name these sites.
+    Users and groups of the trace become owners and VOs. Partitions become sites, which are advertised while the replay runs. Each job sleeps for its run time divided by the speed-up. The command needs the keys of the local issuer. In a running system, the pilot submitter's `local_sites` must name these sites.
 
     Examples:
       wms replay LCG-2005-1.swf.gz --jobs 2000 --speedup 2000 --fresh
@@ -43,15 +43,15 @@ def replay(
     Parameters
     ----------
     jobs
-        How many jobs, the first by time of submission.
+        The number of jobs to replay, the first by time of submission.
     speedup
-        What run times and times between submissions are divided by.
+        The number by which run times and times between submissions are divided.
     sites_limit
-        How many sites at most, the busiest ones; the jobs of all others are dealt out over these.
+        The most sites; the busiest are kept, and the jobs of all others go to these.
     slots
-        How many jobs a pilot of such a site runs at once.
+        The number of jobs that a pilot of these sites runs at once.
     fresh
-        Not on the running system but on one of its own, started for it and stopped after it, and audited.
+        Replay on a system that is started for it, audited, and stopped, in place of the running one.
     """
     from wms.cli.own_run import run_or_tell
     from wms.cli.printing import note

@@ -1,4 +1,4 @@
-"""Judging a service by its heartbeat: whether each of its partitions is served, and what else is wrong with it. Pure."""
+"""Judges a service by its heartbeats: whether each of its partitions is served, and what else is wrong with it. Pure."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,29 +11,29 @@ from wms.bus.probe import UNSERVED_AFTER_SECONDS, ConsumerHealth, ProbeHealth
 from wms.bus.progress import STALLED_AFTER_SECONDS
 
 SHOWN = 3
-"""So many of a service's troubles are named in a line; JSON has all."""
+"""The most problems of a service that a line names; JSON has all."""
 HIDDEN = frozenset({"lag", "handled", "partitions", "probes", "troubles", "sent", "offers_open"})
-"""Facts that are shown in columns of their own, or summed up."""
+"""Facts with columns of their own, or that are summed up elsewhere."""
 
 
 class PartitionLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One partition of one consumer, as its probes and its reader tell."""
+    """One partition of one consumer, by its probes and its reader."""
 
     consumer: str
     topic: str
     partition: int
     round_trip_ms: float | None = None
     silent_seconds: float | None = None
-    """Since a probe came back; None where nobody reads the partition."""
+    """Seconds since a probe came back; None if nobody reads the partition."""
     lag: int = 0
     served: bool = True
     problem: str = ""
     busy_seconds: float = 0.0
-    """For how long it waits for a batch that is in hand and comes on: nothing is wrong with it."""
+    """Seconds for which it has waited for a batch that is being handled and advances; this is no problem."""
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
-    """One instance of a service and what it told last."""
+    """The last heartbeat of one instance of a service."""
 
     service: str
     alive: bool
@@ -43,17 +43,17 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     health: dict[str, Any]
 
     def lag(self) -> int:
-        """Messages that it has still to handle."""
+        """The number of messages that wait for it."""
         return sum(self.health.get("lag", {}).values())
 
     def handled(self) -> int:
-        """Messages that it has handled, its probes not counted."""
+        """The number of messages that it has handled, without probes."""
         told = self.health.get("probes", {})
         mine = self.health.get("handled", {})
         return sum(max(0, count - told.get(name, {}).get("passed", 0)) for name, count in mine.items())
 
     def facts(self) -> list[str]:
-        """Return what else it tells of itself, in words."""
+        """Return the other facts in the heartbeat, in words."""
         return [f"{name} {_short(value)}" for name, value in self.health.items() if name not in HIDDEN]
 
 
@@ -62,7 +62,7 @@ def _short(value: Any) -> str:
 
 
 def partitions(beats: Sequence[Heartbeat], now: datetime) -> list[PartitionLine]:
-    """Return every partition of every consumer of one service, those that none of its living instances reads too."""
+    """Return all partitions of all consumers of a service, also those that no living instance reads."""
     lines: dict[tuple[str, int], PartitionLine] = {}
     whole: dict[str, ConsumerHealth] = {}
     living = [beat for beat in beats if beat.alive]
@@ -72,7 +72,7 @@ def partitions(beats: Sequence[Heartbeat], now: datetime) -> list[PartitionLine]
             whole[consumer] = told
             for probe in told.probes:
                 line = _line(consumer, told.topic, probe, readers.get((consumer, probe.partition), {}))
-                # Two may believe in the same one for a moment: the better served is right.
+                # For a moment, two instances may both claim a partition; the one that serves it better is right.
                 known = lines.get((consumer, probe.partition))
                 if known is None or (line.served and not known.served):
                     lines[consumer, probe.partition] = line
@@ -118,13 +118,13 @@ def _line(consumer: str, topic: str, probe: ProbeHealth, reader: Mapping[str, An
 
 
 def _busy_seconds(reader: Mapping[str, Any]) -> float:
-    """Return for how long a partition's lane has had a batch in hand that comes on; 0 for one that stands still."""
+    """Return the seconds for which a batch of a partition has been handled and advances; 0 if it does not advance."""
     stands_still = reader.get("step_seconds_ago", math.inf) > STALLED_AFTER_SECONDS
     return 0.0 if stands_still else float(reader.get("busy_seconds", 0.0))
 
 
 def busy(lines: Iterable[PartitionLine]) -> str:
-    """Return in words which consumer has had a batch in hand for longest, of those that take long; empty for none."""
+    """Return in words the consumer with the longest batch, of those that take long; empty if there is none."""
     longest = max(lines, key=lambda each: each.busy_seconds, default=None)
     if longest is None or not longest.busy_seconds:
         return ""
@@ -132,7 +132,7 @@ def busy(lines: Iterable[PartitionLine]) -> str:
 
 
 def _unassigned(consumer: str, topic: str, number: int, up_seconds: float) -> PartitionLine:
-    """Return a partition that is nobody's; a service that has just begun takes its own within a second or two."""
+    """Return a partition that no instance reads; a service that has just started takes its partitions within a second or two."""
     served = up_seconds < UNSERVED_AFTER_SECONDS
     return PartitionLine(
         consumer=consumer,
@@ -144,7 +144,7 @@ def _unassigned(consumer: str, topic: str, number: int, up_seconds: float) -> Pa
 
 
 def problems(beats: Iterable[Heartbeat], lines: Iterable[PartitionLine]) -> list[str]:
-    """Return in words all that is wrong with a service: partitions first, then loops."""
+    """Return all problems of a service in words: of partitions first, then of loops."""
     alike: dict[tuple[str, str], list[PartitionLine]] = {}
     for each in lines:
         if not each.served:
@@ -163,7 +163,7 @@ def _in_words(consumer: str, problem: str, lines: Sequence[PartitionLine]) -> st
 
 
 def worst_round_trip(lines: Iterable[PartitionLine]) -> float | None:
-    """Return the longest round trip of a service's probes in ms; of a silent partition its silence."""
+    """Return the longest round trip of a service's probes in ms; for a silent partition, its silence."""
     trips = [
         each.round_trip_ms if each.served else (each.silent_seconds or 0.0) * 1_000
         for each in lines
@@ -173,6 +173,6 @@ def worst_round_trip(lines: Iterable[PartitionLine]) -> float | None:
 
 
 def summed_up(found: Sequence[str]) -> str:
-    """Return the first few of what is wrong, and how many more there are."""
+    """Return the first few problems, and the number of the others."""
     more = f"; {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return "; ".join(found[:SHOWN]) + more

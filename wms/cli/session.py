@@ -1,4 +1,4 @@
-"""One run of a command against the system: connect, work, close, and what the outcome means to the shell."""
+"""One run of a command against the system: connect, work, close, and return the exit code."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -38,7 +38,7 @@ def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> i
 
 
 def _patience(common: Common) -> float:
-    """Return how long to wait for a broker: hardly, where it is known that nobody keeps the system up."""
+    """Return how long to wait for a broker: only briefly, if it is known that the system is down."""
     from wms.client.query_client import CONNECT_SECONDS
     from wms.client.settings import data_directory
     from wms.embedded.lock import holder
@@ -89,7 +89,7 @@ def with_database_and_broker(
 
 
 def operator_name(common: Common) -> str:
-    """Return who gives an order, for the record: the owner of the token if the system's keys verify it, else the local user."""
+    """Return the name of the operator for the record: the token's owner if the system's keys verify it, else the local user."""
     import getpass
     import platform
     from pathlib import Path
@@ -109,7 +109,7 @@ def operator_name(common: Common) -> str:
 
 
 def postgres_url(common: Common) -> str:
-    """Return the address of the system's database, or raise Rejected where the settings do not have it."""
+    """Return the URL of the system's database, or raise Rejected if the settings do not have it."""
     from wms.client import read_settings
     from wms.errors import Rejected
 
@@ -124,7 +124,7 @@ def postgres_url(common: Common) -> str:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end; Ctrl-C cancels it."""
+    """Run a coroutine to its end; Ctrl-C cancels it."""
     import asyncio
 
     from wms.errors import Unavailable
@@ -136,7 +136,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 def quiet() -> None:
-    """Keep the libraries' own log lines off the user's terminal, and off standard output in any case."""
+    """Keep log lines of libraries off the terminal, and in any case off standard output."""
     import logging
     import os
 

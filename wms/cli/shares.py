@@ -1,4 +1,4 @@
-"""`wms shares`: what groups are entitled to, how they stand, and how that is changed while the system runs."""
+"""`wms shares`: lists the shares of groups and their use, and changes shares while the system runs."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,10 +33,9 @@ Switch = Annotated[bool | None, Parameter(show_default=False)]
 
 shares = App(
     name="shares",
-    help="""Show or set what groups are entitled to.
+    help="""Show or set the shares of groups.
 
-Shares are relative to each other; a group of which nothing is said has 1000. What is set holds at once, in all matchers and after
-every restart, until it is reset to what the matchers' file says.
+Shares are relative to each other; the default is 1000. A share that is set holds at once in all matchers, also after restarts, until it is reset to that of the matchers' configuration.
 
 For example:
   wms shares
@@ -50,10 +49,9 @@ Each of list, set and reset has --help with more examples.""",
 @shares.default
 @shares.command(name="list")
 def show_shares(*, common: Common = USUAL) -> int:
-    """List what groups are entitled to and how they stand.
+    """List the shares of groups and their use.
 
-    SHARED tells whether a group's members share their jobs, PRIVATE whether private pilots are sent for them. Where usage counts
-    (half_life_hours), USED are hours of processors, halved every half-life, and EFFECTIVE is what the share counts for.
+    SHARED tells whether a group's members share their jobs, PRIVATE whether private pilots are sent for them. If use counts (half_life_hours), USED is the use in hours of processors, halved every half-life, and EFFECTIVE is the share after it.
 
     For example:
       wms shares list
@@ -73,7 +71,7 @@ def set_share(
     private_pilots: Switch = None,
     common: Common = USUAL,
 ) -> int:
-    """Set a group's share, or how it is used; what is not said stays as it is.
+    """Set a group's share or its options; those that are not given stay as they are.
 
     For example:
       wms shares set lhcb/production 2000
@@ -83,14 +81,13 @@ def set_share(
     Parameters
     ----------
     share
-        What the group is entitled to, relative to the others.
+        The share of the group, relative to other groups.
     job_sharing
-        The group's members share their jobs: they count as one owner's, each may act on the others', and a private pilot of one takes
-        those of all. Without it the share is divided by the owners.
+        The group's members share their jobs: the jobs count as those of one owner, each member may act on all of them, and a private pilot of one member takes those of all. Without it the share is divided among the owners.
     background
-        The group may have queues that run only where nothing else waits.
+        The group may have queues whose jobs start only if no others wait.
     private_pilots
-        Private pilots are sent for the group's waiting jobs, which other pilots may take, too.
+        Send private pilots for the group's waiting jobs, which other pilots may take, too.
     """
     named = _named(group)
 
@@ -107,7 +104,7 @@ def set_share(
 
 @shares.command(name="reset")
 def reset_share(group: Group, /, *, common: Common = USUAL) -> int:
-    """Remove what was set of a group: what the matchers' file says holds again, or the default.
+    """Remove the share that was set for a group, so that the matchers' configuration or the default holds again.
 
     For example:
       wms shares reset lhcb/production

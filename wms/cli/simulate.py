@@ -1,4 +1,4 @@
-"""`wms simulate`: a trace, or what a system wrote down, played through the system's own decisions under other conditions."""
+"""`wms simulate`: simulates a trace or a recording under other conditions, with the system's own decisions."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,9 +33,7 @@ def simulate(
 ) -> int:
     """Simulate a trace or a recording under other limits, shares or sites, and compare.
 
-    No server is needed: a virtual clock, and the functions by which matchers draw jobs and pilots are planned. What is not said in a
-    scenario is as in the built-in one; times are those of the trace. The first scenario is what the others are compared with; the word
-    default stands for the built-in one. The same seed means the same result.
+    The simulation has a virtual clock and uses the functions by which matchers draw jobs and pilots are planned; it needs no server. A field that a scenario does not have is as in the built-in scenario, which the word default names. Times are those of the trace. All scenarios are compared with the first. The same seed gives the same result.
 
     A scenario is a TOML file:
       placement = "anywhere"        # or "traced": where the trace says that a job ran
@@ -60,11 +58,11 @@ def simulate(
     Parameters
     ----------
     scenario
-        What is different: a TOML file, or default; may be repeated.
+        A scenario: a TOML file, or default. May be repeated.
     jobs
-        Only the first jobs by time of submission.
+        Simulate only so many jobs, the first by time of submission.
     seeds
-        Simulate each scenario so often with other chance, and say which differences are within noise.
+        Simulate each scenario with so many seeds, and show which differences are within noise.
     """
     from wms.cli.scenario_file import DEFAULT, read_scenarios
     from wms.cli.simulation_report import show_report

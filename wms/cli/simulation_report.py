@@ -1,4 +1,4 @@
-"""What `wms simulate` prints: scenarios side by side, the first being what the others are held against."""
+"""The report of `wms simulate`: scenarios side by side, each compared with the first."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`wms site`: how a site does and how it came so; ban, drain, unban, and test with a job."""
+"""`wms site`: shows the state and the history of a site, and bans, drains, unbans, tests or forgets it."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -23,15 +23,14 @@ SHOWN = 20
 
 
 Name = Annotated[str, Parameter(help="The site.")]
-Element = Annotated[str, Parameter(help="One computing element of it; without it all.")]
-Reason = Annotated[str, Parameter(help="Why, for everybody to read.")]
+Element = Annotated[str, Parameter(help="A computing element of the site; without it all.")]
+Reason = Annotated[str, Parameter(help="The reason, which everybody can read.")]
 
 site = App(
     name="site",
     help="""Show a site; ban, drain, unban, test or forget it.
 
-A site that is banned or drained gets no pilots and no jobs; what runs there goes on to its end. Of a banned one pilots that have not
-begun are called back. Who did it, when and why is kept and shown.
+A banned or drained site gets no pilots and no jobs; running jobs go on to their end. A ban also cancels pilots that have not started. The command records who gave the order, when and why.
 
 For example:
   wms site show CERN
@@ -44,7 +43,7 @@ Each of show, ban, drain, unban, test and forget has --help with more examples."
 
 @site.command(name="show")
 def show_site(name: Name, ce: Element = "", /, *, common: Common = USUAL) -> int:
-    """Show how a site does, how it came so, its canaries, and what is planned of it.
+    """Show the state of a site, its history, its canaries, and the planner's decisions on it.
 
     For example:
       wms site show CERN
@@ -59,7 +58,7 @@ def show_site(name: Name, ce: Element = "", /, *, common: Common = USUAL) -> int
 
 @site.command(name="ban")
 def ban(name: Name, ce: Element = "", /, *, reason: Reason, common: Common = USUAL) -> int:
-    """Send no pilots and no jobs to a site, and call back pilots that have not begun.
+    """Send no pilots and no jobs to a site, and cancel pilots that have not started.
 
     For example:
       wms site ban CERN --reason 'the storage is down'
@@ -70,7 +69,7 @@ def ban(name: Name, ce: Element = "", /, *, reason: Reason, common: Common = USU
 
 @site.command(name="drain")
 def drain(name: Name, ce: Element = "", /, *, reason: Reason, common: Common = USUAL) -> int:
-    """Send no pilots and no jobs to a site; its pilots go on to their end.
+    """Send no pilots and no jobs to a site; its present pilots run to their end.
 
     For example:
       wms site drain CERN --reason 'downtime from 14:00'
@@ -81,7 +80,7 @@ def drain(name: Name, ce: Element = "", /, *, reason: Reason, common: Common = U
 
 @site.command(name="unban")
 def unban(name: Name, ce: Element = "", /, *, reason: Reason = "", common: Common = USUAL) -> int:
-    """Let a site that was banned or drained be as any other again.
+    """End the ban or the drain of a site.
 
     For example:
       wms site unban CERN
@@ -99,10 +98,9 @@ def try_site(
     within: Annotated[Patience, Parameter(show_default=lambda _: "10m")] = 600,
     common: Common = USUAL,
 ) -> int:
-    """Send a canary to each computing element of a site, a small job of the system's own, and follow it.
+    """Send a canary, a small job of the system's own, to each computing element of a site, and follow it.
 
-    Exit code 0 if all came back well, 1 if not, 75 if some had not come back in time. An element that is quarantined is healthy again
-    when its canary comes back.
+    The exit code is 0 if all canaries succeed, 1 if one fails, 75 if one has not ended in time. A quarantined element becomes healthy when its canary succeeds.
 
     For example:
       wms site test CERN
@@ -111,7 +109,7 @@ def try_site(
     Parameters
     ----------
     within
-        How long to follow the test.
+        The longest time to follow the canaries.
     """
 
     async def work(client: "Client") -> int:
@@ -123,9 +121,9 @@ def try_site(
 
 @site.command(name="forget")
 def forget(name: Name, ce: Element = "", /, *, reason: Reason = "", common: Common = USUAL) -> int:
-    """Remove the ad of an element, whatever it says, as if it had never advertised itself.
+    """Remove the ad of an element, as if it had never advertised itself.
 
-    It comes back with its next ad; a ban stays.
+    The element comes back with its next ad; a ban stays.
 
     For example:
       wms site forget CERN ce01 --reason 'its ad is junk'

@@ -1,4 +1,4 @@
-"""`wms submit`."""
+"""`wms submit`: reads descriptions, uploads input files, submits the jobs, and prints their ids."""
 
 import sys
 import uuid
@@ -34,8 +34,7 @@ def submit(
 ) -> int:
     """Submit jobs: a program, an array, or descriptions from files.
 
-    When this returns the jobs are taken and durable; their ids are printed. A program given by a relative path such as
-    ./prog goes along in the input sandbox. Flags given together with files go before what the files say.
+    When the command returns, the jobs are durable, and their ids are printed. A program with a relative path such as ./prog goes along in the input sandbox. Options override the descriptions in files.
 
     For example:
       wms submit -- echo hello
@@ -125,7 +124,7 @@ def _sentence(taken: "Submission") -> str:
 
 
 def _show_taken(taken: "Submission", common: Common, *, wait: bool) -> None:
-    """Show the ids on standard output, whatever follows; what a person reads beside goes to standard error."""
+    """Print the ids on standard output, and what else a person reads on standard error."""
     if common.json:
         if not wait:
             show_json(

@@ -25,16 +25,16 @@ class RunOptions:
     """A name to find the jobs by; {n} stands for the index in an array."""
 
     array: int | None = sets("array")
-    """Make this many jobs, up to a million; {n} in arguments, environment, name and outputs stands for 0, 1, 2, ..."""
+    """The number of jobs to make, up to a million; {n} in arguments, environment, name and outputs stands for 0, 1, 2, ..."""
 
     parameter: Annotated[Many | None, Parameter(name=("--parameter", "--param"))] = makes("parameters")
-    """NAME=V1,V2,... or NAME=@FILE with a value on each line: one job for each value, which replaces {NAME}. Several lists have the same length."""
+    """NAME=V1,V2,... or NAME=@FILE with a value on each line: one job for each value, which replaces {NAME}. Several lists must have the same length."""
 
     table: str | None = None
-    """A CSV file (or .tsv), whose first line names the parameters: one job for each further line."""
+    """A CSV file (or .tsv). Its first line names the parameters; each further line makes a job."""
 
     series: Many | None = None
-    """NAME=start=10,step=5,factor=1,count=3: one job for each value, which is the one before times the factor, plus the step; without a count as many as --array says."""
+    """NAME=start=10,step=5,factor=1,count=3: one job for each value. A value is the one before times the factor, plus the step. Without a count, --array gives their number."""
 
     env: Annotated[Many | None, Parameter(name=("--env", "-e"))] = makes("environment")
     """NAME=VALUE in the job's environment. May be repeated."""
@@ -43,7 +43,7 @@ class RunOptions:
     """The job group: a name for jobs that belong together, to select them by with --group."""
 
     retry_of: Many | None = None
-    """Ids of jobs, as 7,100-200: a new job like each of them, with the options given here over its own. May be repeated."""
+    """Ids of jobs, such as 7,100-200: submit a new job like each of them, with the options given here in place of its own. May be repeated."""
 
 
 @Parameter(name="*", group=NEEDS)
@@ -64,22 +64,22 @@ class NeedOptions:
     """Disk space in the job's directory: 500M, 10G. Enforced."""
 
     max_memory: Memory | None = sets("max_memory_mb")
-    """Memory that it may use at most where there is so much, in place of the limit by --memory."""
+    """The most memory that it may use, if the node has so much, in place of the limit by --memory."""
 
     processors: int | None = sets("processors")
     """Processors on one node."""
 
     min_processors: int | None = sets("min_processors")
-    """In place of --processors: how many it needs at least."""
+    """The fewest processors that it needs, in place of --processors."""
 
     max_processors: int | None = sets("max_processors")
-    """With --min-processors: how many it can use at most."""
+    """The most processors that it can use, with --min-processors."""
 
     whole_node: Flag = sets("whole_node", unless=False)
     """A node of its own."""
 
     tag: Many | None = sets("tags")
-    """What the resource must have. May be repeated."""
+    """A tag that the resource must have. May be repeated."""
 
     platform: Many | None = sets("platforms")
     """One of these platforms. May be repeated."""
@@ -100,31 +100,31 @@ class WhereOptions:
     """Only at these computing elements. May be repeated."""
 
     station: Many | None = sets("stations")
-    """Where the site advertises one of these SAM stations. May be repeated."""
+    """Only at sites that advertise one of these SAM stations. May be repeated."""
 
     grid_middleware: Many | None = sets("grid_middlewares")
-    """Only where pilots are sent by one of these middlewares. May be repeated."""
+    """Only at computing elements that get their pilots by one of these middlewares. May be repeated."""
 
     pilot_type: Many | None = sets("pilot_types")
-    """Only for pilots of one of these types, such as private. May be repeated."""
+    """Only on pilots of one of these types, such as private. May be repeated."""
 
     submit_pool: Many | None = sets("submit_pools")
-    """Only for pilots of one of these submit pools. May be repeated."""
+    """Only on pilots of one of these submit pools. May be repeated."""
 
     setup: str | None = sets("setup")
-    """The setup that its pilots belong to; default: default."""
+    """The setup to which its pilots belong; default: default."""
 
     job_type: str | None = sets("job_type")
-    """The type of the jobs, which sites may refuse."""
+    """The job type; sites may refuse types."""
 
     requirements: str | None = sets("requirements")
-    """A ClassAd expression that must be true of the resource, whose attributes are other.NAME: Site, Tags, MaxRAM, what its site advertises."""
+    """A ClassAd expression that must be true of the resource. other.NAME is an attribute of the resource: Site, Tags, MaxRAM, or what its site advertises."""
 
     rank: str | None = sets("rank")
-    """A ClassAd expression: pilots go rather where its number is greater."""
+    """A ClassAd expression: resources for which it gives a greater number are preferred."""
 
     attribute: Many | None = makes("attributes")
-    """NAME=VALUE that the expressions of sites may look at; true, false and numbers are such, all else is a text. May be repeated."""
+    """NAME=VALUE for the expressions of sites. true, false and numbers are values of these types; any other value is a text. May be repeated."""
 
 
 @Parameter(name="*", group=FILES)
@@ -133,10 +133,10 @@ class FileOptions:
     """Files that go with a job, and what it leaves."""
 
     input: Annotated[Many | None, Parameter(name=("--input", "-i"))] = makes("input_sandbox")
-    """A file or directory to send along; a relative one keeps its path. In a sweep '{NAME}' names another one for each job. May be repeated."""
+    """A file or directory to send along; a relative one keeps its path. In a sweep, '{NAME}' names a different one for each job. May be repeated."""
 
     output: Annotated[Many | None, Parameter(name=("--output", "-o"))] = sets("output_sandbox")
-    """Pattern of files to keep: '*.root', 'out/**'. May be repeated."""
+    """A pattern of files to keep: '*.root', 'out/**'. May be repeated."""
 
     stdout_limit: Bytes | None = sets("stdout_limit")
     """How much of the standard output is kept: 64K, 10M."""
@@ -145,7 +145,7 @@ class FileOptions:
     """How much of the standard error is kept."""
 
     input_from: Many | None = sets("input_from")
-    """Ids of jobs that must be Done first, and whose outputs these get, each in a directory named by its id: 17/out.root. May be repeated."""
+    """Ids of jobs that must be Done first. The new jobs get their outputs, each in a directory named by its id: 17/out.root. May be repeated."""
 
 
 @Parameter(name="*", group=HOW)
@@ -154,22 +154,22 @@ class HowOptions:
     """How to submit."""
 
     after: Many | None = sets("after")
-    """Ids of jobs, as 7,100-200: these start once all of those are Done. Until then they are Held (DEPENDENCY). May be repeated."""
+    """Ids of jobs, such as 7,100-200, that must all be Done before the new jobs start. Until then these are Held (DEPENDENCY). May be repeated."""
 
     after_any: Many | None = sets("after_any")
-    """Likewise, once all of those have ended, whichever way. May be repeated."""
+    """Ids of jobs that must all have ended, in any state, before the new jobs start. May be repeated."""
 
     priority: int | None = sets("priority")
-    """0 to 10 among your own jobs; default: 1."""
+    """The priority among your own jobs: 0 to 10; default: 1."""
 
     max_attempts: int | None = sets("max_attempts")
-    """How often a job may be started before it fails for good."""
+    """The most attempts before a job fails for good."""
 
     success_exit_code: Annotated[list[int] | None, Parameter(negative=())] = sets("success_exit_codes")
     """The job is Done when its program ends with this code; default: 0. May be repeated."""
 
     id: str | None = None
-    """Yours for this submission: again with the same id, nothing is submitted twice."""
+    """An id of your choice for this submission. With the same id, a repeated command submits nothing twice."""
 
     dry_run: Flag = False
     """Check everything and show what would be sent; send nothing."""

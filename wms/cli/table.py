@@ -1,6 +1,6 @@
-"""Tables that fit a terminal: the least important columns go first, texts are wrapped, and ids are never cut.
+"""Tables that fit a terminal: the least important columns are left out first, texts are wrapped, and ids are never cut.
 
-Where even the columns that never go do not fit, each row is shown as a record, one line a value. Pure: cells to lines.
+If even the most important columns do not fit, each row is shown as a record, one line a value. Pure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,15 +17,15 @@ Line: TypeAlias = list[str]
 
 
 class TableColumn(NamedTuple):
-    """A column: how it is called, and what becomes of it where room is short."""
+    """A column: its heading, and how it is narrowed or left out if the terminal is narrow."""
 
     heading: str
     priority: int = 1
-    """0: always there; 1: there as long as the table is one; 2 to 9: there if there is room, the smaller number first."""
+    """0: always whole; 1: in every table; 2 to 9: shown if there is room, smaller numbers first."""
     fit: Fit = "whole"
     """How a cell that is too wide is shown: whole, cut with an ellipsis, or wrapped over several lines."""
     least: int = 8
-    """What a column that is cut or wrapped is narrowed to at most."""
+    """The least width of a column that is cut or wrapped."""
 
     @property
     def name(self) -> str:
@@ -34,26 +34,26 @@ class TableColumn(NamedTuple):
 
     @property
     def to_right(self) -> bool:
-        """Whether its cells stand to the right, as numbers do."""
+        """Whether its cells are aligned to the right, as numbers are."""
         return self.heading.endswith(">")
 
 
 class Fitted(NamedTuple):
-    """A table as it is shown."""
+    """A table that fits."""
 
     lines: list[Line]
     """The first is the headings, unless it is shown as records."""
     left_out: tuple[str, ...] = ()
-    """The names of the columns that there was no room for."""
+    """The names of the columns that were left out."""
     as_records: bool = False
 
 
 _TEXTS = {"WHY": 24, "TEXT": 24, "WHAT": 24, "NOTICE": 20, "REQUIREMENTS": 20, "SERVER": 24, "DOOR": 20}
-"""Columns of sentences, and the fewest characters that they are wrapped to."""
+"""Columns of sentences, with the least width to which they are wrapped."""
 
 
 def column(given: TableColumn | str) -> TableColumn:
-    """Return a column that may be given by its heading alone; `>` at the end of it: to the right."""
+    """Return a column, which may be given by its heading alone; a `>` at its end aligns the column to the right."""
     if isinstance(given, TableColumn):
         return given
     least = _TEXTS.get(given.rstrip(">"))
@@ -61,7 +61,7 @@ def column(given: TableColumn | str) -> TableColumn:
 
 
 def fitted(columns: Sequence[TableColumn | str], rows: Iterable[Sequence[str]], width: int | None) -> Fitted:
-    """Return a table of at most so many characters a line; None: as wide as it is."""
+    """Return a table with at most `width` characters a line; None: of any width."""
     kept = [column(each) for each in columns]
     cells = [list(row) for row in rows]
     if width is None:
@@ -77,7 +77,7 @@ def fitted(columns: Sequence[TableColumn | str], rows: Iterable[Sequence[str]], 
 
 
 def _chosen(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
-    """Return which columns fit: those that never go, and of the others the most important that there is room for."""
+    """Return the numbers of the columns that fit: those of every table, and the most important others; None if none do."""
 
     def fit(chosen: list[int]) -> bool:
         return _widths(*_only(chosen, columns, rows), width) is not None
@@ -98,7 +98,7 @@ def _only(
 
 
 def length(text: str) -> int:
-    """Return how many places of the screen a text takes."""
+    """Return the number of cells that a text takes on a terminal."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -114,7 +114,7 @@ def _natural(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> l
 
 
 def _widths(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
-    """Return how wide each column is, the widest texts narrowed first; None if they do not fit."""
+    """Return the width of each column, where the widest texts are narrowed first; None if they do not fit."""
     widths = _natural(columns, rows)
     least = [
         wide if each.fit == "whole" else min(wide, max(each.least, length(each.name)))
@@ -159,7 +159,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return a text in lines of at most so many places, broken between words where that can be."""
+    """Return a text in lines of at most `width` cells, broken between words if possible."""
     lines, line = [], ""
     for word in text.split(" "):
         rest = word
@@ -180,7 +180,7 @@ def _padded(column: TableColumn, text: str, width: int) -> str:
 
 
 def _records(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]], width: int) -> list[Line]:
-    """Return each row as lines of name and value, values wrapped but for ids, with an empty line after each row."""
+    """Return each row as lines of name and value, with an empty line after it; values other than ids are wrapped."""
     wide = max(length(each.name) for each in columns)
     lines: list[Line] = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""`wms timeline`: what happened to a job in the order of time, and who saw it: services, its pilots, their elements, its lease."""
+"""`wms timeline`: the events of a job in the order of time, with their sources: services, pilots, elements, the lease."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -25,7 +25,7 @@ SOURCES = {"job_manager": "job manager", "job_agent": "job agent"}
 
 
 class Entry(NamedTuple):
-    """Something that was seen: when, of which attempt (0: of none), by whom, and what."""
+    """An event: its time, its attempt (0: none), its source, and what happened."""
 
     at: datetime
     attempt: int
@@ -34,9 +34,9 @@ class Entry(NamedTuple):
 
 
 def timeline(job: Annotated[int, Parameter(help="The job's id")], /, *, common: Common = USUAL) -> int:
-    """Show what happened to a job in the order of time, and who saw it.
+    """Show the events of a job in the order of time, with their sources.
 
-    Its moves with their reasons; of each attempt the pilot, where it was, when it was heard of first and last, what its computing element said of it, and how long the lease holds.
+    It shows each move with its reason. For each attempt it shows the pilot and its place, its first and last report, the state that its computing element gave, and the end of the lease.
 
     For example:
       wms timeline 17
@@ -56,7 +56,7 @@ def timeline(job: Annotated[int, Parameter(help="The job's id")], /, *, common: 
 
 
 def told(detail: "JobDetail") -> list[Entry]:
-    """Return what is known of a job, in the order of time."""
+    """Return the events of a job in the order of time."""
     pilots = {each.pilot_id: each for each in detail.holders}
     found = [_move(each) for each in detail.history]
     first: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""`wms top`: what jobs, sites, pilots and services do now, live."""
+"""`wms top`: a live view of jobs, sites, pilots and services."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,10 +26,9 @@ def top(
 ) -> int:
     """Watch jobs, services, sites and pilots, live.
 
-    Above: what jobs do now, how many end a second, and why jobs failed within the last hour. Below: jobs that have not ended, sites,
-    pilots and services; a terminal of fewer than 40 lines shows one of them at a time.
+    The upper part shows the jobs by state, how many end a second, and why jobs failed within the last hour. The lower part has lists of jobs that have not ended, sites, pilots and services; a terminal of fewer than 40 lines shows one list at a time.
 
-    Keys: tab or the arrows go from one to the next, j and k or up and down, space and b page through one, ? shows all keys, q ends.
+    Keys: tab or the arrows change the list; j and k, up and down, space and b scroll it; ? shows all keys; q ends.
 
     For example:
       wms top
@@ -42,7 +41,7 @@ def top(
     once
         Look once, print, and end.
     every
-        How often to look.
+        The time between looks.
     """
 
     async def work(client: "Client") -> int:
@@ -56,7 +55,7 @@ def top(
 
 
 class _Sight:
-    """What one look brought."""
+    """The result of one look."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class _Sight:
         self.parts = parts
 
     def sections(self) -> "list[ScreenSection]":
-        """Return the tables, those first that are looked at most."""
+        """Return the tables, the most used first."""
         from wms.cli.health import PARTS, row
         from wms.cli.job_table import job_table
         from wms.cli.top_screen import ScreenSection

@@ -1,4 +1,4 @@
-"""Messages at which partitions stand: read where they lie, and shown with whose they claim to be."""
+"""Messages that block their partitions, read from the broker and shown with their claimed senders."""
 
 import re
 from collections.abc import Sequence
@@ -20,22 +20,22 @@ _TYPE = re.compile(rb'"type"\s*:\s*"([\w-]{1,64})"')
 
 
 class UnhandledLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that is next in its partition."""
+    """The next message of a partition that is blocked."""
 
     consumer: str
     topic: str
     partition: int
     offset: int
     age: float
-    """Seconds for which the consumer has not got past it."""
+    """Seconds for which the message has blocked the consumer."""
     type: str
     sender: str
-    """Whose token it claims to be."""
+    """The owner that its token names, unverified."""
     bytes: int
 
 
 def line_of(each: "Unhandled") -> UnhandledLine:
-    """Return what is shown of a message that blocks."""
+    """Return the line of a blocking message."""
     return UnhandledLine(
         **msgspec.structs.asdict(each.blocked),
         age=each.age,
@@ -46,20 +46,20 @@ def line_of(each: "Unhandled") -> UnhandledLine:
 
 
 def unhandled_row(each: UnhandledLine) -> tuple[object, ...]:
-    """Return the row of a table of them."""
+    """Return the row of a table of blocking messages."""
     place = f"{each.topic}/{each.partition}"
     return each.consumer, place, each.offset, span(each.age), each.type, each.sender, f"{each.bytes:,}"
 
 
 def in_words(each: UnhandledLine) -> str:
-    """Return a line that begins with the words by which the message is skipped."""
+    """Return the message as a line that begins with the arguments by which `skip` skips it."""
     sender = "" if each.sender == "-" else f" of {each.sender}"
     place = f"{each.consumer} {each.topic}/{each.partition} {each.offset}"
     return f"{place}: {each.type}{sender}, {each.bytes:,} bytes, for {span(each.age)}"
 
 
 def type_of(payload: bytes) -> str:
-    """Return what type of message a payload begins like, `-` if it tells none. It is not decoded: it may be anything."""
+    """Return the message type at the beginning of a payload, or `-`. The payload is not decoded, since it may hold anything."""
     if payload.startswith(b"wms.probe "):
         return "probe"
     found = _TYPE.search(payload[:4_096])
@@ -67,7 +67,7 @@ def type_of(payload: bytes) -> str:
 
 
 def claimed_sender(token: str) -> str:
-    """Return whose token it claims to be, unverified, or a dash."""
+    """Return the owner that a token names, unverified, or a dash."""
     from wms.client.credential import decode
 
     try:
@@ -77,7 +77,7 @@ def claimed_sender(token: str) -> str:
 
 
 async def unhandled(db: "Database", kafka: "Kafka", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
-    """Return the next message of each of these partitions, as far as there is one."""
+    """Return the next message of each of these partitions that has one."""
     from wms.bus.skipping import next_messages
 
     wanted = {(each.consumer, each.topic, each.partition) for each in silent}

@@ -1,4 +1,4 @@
-"""Waiting for jobs to end, with a bar on standard error and the outcome as an exit code."""
+"""Waits for jobs to end, with a bar on standard error, and returns an exit code."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ async def wait_for(
         said = {"id": submission.id, "ids": submission.ids} if submission else {}
         show_json({**said, "counts": counts})
     elif counts:
-        # After a submission standard output is the ids', with and without --wait.
+        # After a submission, standard output has the ids alone, with and without --wait.
         (note if submission else show)(in_words(counts))
     missing = note_missing(selector, counts)
     if not counts:
@@ -68,7 +68,7 @@ def selector_in_words(selector: "Selector") -> str:
 
 
 def none_found(selector: "Selector") -> str:
-    """Return that there is no such job: the same for jobs of others as for ids that never were."""
+    """Return a line that says that there is no such job. It is the same for jobs of others and for unknown ids."""
     from wms.client.selector import in_words as ids_in_words
 
     named = f"there is no job {ids_in_words(selector.ids)}"
@@ -76,7 +76,7 @@ def none_found(selector: "Selector") -> str:
 
 
 def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
-    """Note how many of the ids that were named are no job's, as far as the user may see; return their number."""
+    """Note how many of the given ids belong to no job that the user may see; return their number."""
     named = sum(high - low + 1 for low, high in selector.ids)
     found = sum(counts.values())
     if not found:
@@ -88,7 +88,7 @@ def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
 
 
 async def _note_ends(client: "Client", selector: "Selector", counts: dict[str, int]) -> None:
-    """Note why jobs failed, and that some left no file where a pattern asked for one."""
+    """Note the reasons of failures, and jobs whose output patterns matched no file."""
     reasons = await client.reasons(selector)
     if failed := reasons.get("Failed") if counts.get("Failed") else None:
         note(f"failed for: {in_words(failed)}")

@@ -1,4 +1,4 @@
-"""`wms why`: why a job is where it is, and what would do instead."""
+"""`wms why`: explains the state of a job, and what it could ask for instead."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,9 +30,9 @@ COLUMNS = (
 def why(
     *ids: Jobs, chosen: Chosen = NO_CHOICE, limit: Most = 20, elements: Elements = 8, common: Common = USUAL
 ) -> int:
-    """Say why a job is where it is.
+    """Explain the state of a job.
 
-    Of a waiting one: what keeps it, from NEVER_POSSIBLE, IMPOSSIBLE_NOW, ALL_AVOIDED, HELD_BY_LIMIT, NO_PRIVATE_PILOT, NO_PILOT, SLOTS_BUSY and BEHIND_OTHERS to SOON; which requirement fails at how many computing elements; what it could ask for instead, and how many slots that would open. All by the matcher's own judgement. With --json one job a line, complete.
+    For a waiting job it shows what keeps it (NEVER_POSSIBLE, IMPOSSIBLE_NOW, ALL_AVOIDED, HELD_BY_LIMIT, NO_PRIVATE_PILOT, NO_PILOT, SLOTS_BUSY, BEHIND_OTHERS or SOON); which requirement fails at how many computing elements; what the job could ask for instead, and how many slots that would open. The matcher's own functions judge all of it. With --json each line is one job, complete.
 
     For example:
       wms why 17
@@ -43,9 +43,9 @@ def why(
     Parameters
     ----------
     limit
-        How many jobs to explain at most.
+        The most jobs to explain.
     elements
-        How many computing elements to show of each job at most, those nearest to fitting first; 0 shows none.
+        The most computing elements to show for each job, those nearest to fitting first; 0 shows none.
     """
     selector = chosen.selector(ids)
     return with_client(common, lambda client: _why(client, selector, limit, elements, common))
@@ -119,7 +119,7 @@ def _start(answer: "JobWhy") -> list[str]:
 
 
 def _ways(at: "CeVerdict") -> list[str]:
-    """Return what becomes of the job's requirements there: who decides which part."""
+    """Return who decides which part of the job's requirements at an element: its ad, its batch system, or the node."""
     named = (("by its ad", at.decided), ("asked for", at.forwarded), ("looked at on the node", at.on_node))
     return [f"{name}: {', '.join(terms)}" for name, terms in named if terms]
 
@@ -133,7 +133,7 @@ def _show_elements(shown: "tuple[CeVerdict, ...]", total: int) -> None:
 
 
 def rows(shown: "tuple[CeVerdict, ...]") -> list[tuple[object, ...]]:
-    """Return the rows of a table of computing elements and what they say to a job."""
+    """Return the rows of a table of computing elements, each with its verdict on a job."""
     return [
         (
             each.site,
