@@ -20,7 +20,7 @@ from services.pilot_submitter.config import Config, PilotFactorySettings, PilotS
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
-from tests.services.test_limits import Matcher, asked, hear, patient
+from tests.services.matcher.test_limit_gate import Matcher, asked, hear, patient
 from tests.services.world import World, pilot, user
 from tests.waiting import eventually
 from wms.audit.auditor import audit

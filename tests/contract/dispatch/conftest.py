@@ -1,4 +1,4 @@
-"""Each middleware in turn."""
+"""Each middleware in turn, and a dispatcher of processes."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -15,7 +15,10 @@ from tests.contract.dispatch.grounds import (
     PbsOverSlurmGround,
     SlurmGround,
 )
+from tests.contract.dispatch.processes import WAITS, ended, running
 from tests.middleware import Sites
+from tests.waiting import eventually
+from wms.dispatch.local import LocalDispatcher
 
 REAL = pytest.mark.testbed
 
@@ -61,3 +64,12 @@ async def slurm(tmp_path: Path, testbed: Sites) -> AsyncIterator[SlurmGround]:
     made = SlurmGround(tmp_path, testbed, "alpha")
     yield made
     await made.clear()
+
+
+@pytest.fixture
+async def dispatcher(tmp_path: Path) -> AsyncIterator[LocalDispatcher]:
+    made = running(WAITS, tmp_path)
+    yield made
+    for pilot_id in await made.alive():
+        await made.cancel([pilot_id])
+    await eventually(lambda: ended(made))

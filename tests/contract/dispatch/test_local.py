@@ -3,44 +3,17 @@
 import os
 import signal
 import stat
-import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psutil
-import pytest
 
+from tests.contract.dispatch.processes import WAITS, order, running
 from tests.waiting import eventually
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.pilot_directories import KEPT_DIRECTORIES
-from wms.dispatch.port import PilotRequest, PilotSighting
+from wms.dispatch.port import PilotSighting
 from wms.ids import PilotId
 
-WAITS = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); signal.pause()"
 FAILS = "import sys; sys.exit('no broker answers')"
-
-
-def order(name: str) -> PilotRequest:
-    return PilotRequest(
-        pilot_id=PilotId(name), site="S", ce="c", slots=1, config="a = 1\n", token="t0ken-of-a-pilot"
-    )
-
-
-def running(program: str, directory: Path) -> LocalDispatcher:
-    return LocalDispatcher(directory, [sys.executable, "-c", program], {"PATH": os.environ["PATH"]})
-
-
-@pytest.fixture
-async def dispatcher(tmp_path: Path) -> AsyncIterator[LocalDispatcher]:
-    made = running(WAITS, tmp_path)
-    yield made
-    for pilot_id in await made.alive():
-        await made.cancel([pilot_id])
-    await eventually(lambda: ended(made))
-
-
-async def ended(dispatcher: LocalDispatcher) -> bool:
-    return not await dispatcher.alive()
 
 
 async def look(dispatcher: LocalDispatcher, name: str) -> PilotSighting:
@@ -148,19 +121,3 @@ async def test_the_same_pilot_is_not_started_twice(dispatcher: LocalDispatcher) 
     (again,) = await dispatcher.send([order("p1")])
     assert again.state == "Failed"
     assert len(await dispatcher.alive()) == 1
-
-
-async def test_old_directories_go_and_those_of_living_pilots_stay(
-    dispatcher: LocalDispatcher, tmp_path: Path
-) -> None:
-    await dispatcher.send([order("alive")])
-    for n in range(KEPT_DIRECTORIES + 5):
-        place = tmp_path / f"old{n:03}"
-        place.mkdir()
-        (place / "process").write_text('{"pid": 1, "started_at": 0.0}')
-        os.utime(place, (n, n))
-    await dispatcher.forget([])
-    left = {place.name for place in tmp_path.iterdir()}
-    assert len(left) == KEPT_DIRECTORIES + 1
-    assert {"alive", f"old{KEPT_DIRECTORIES + 4:03}"} <= left
-    assert "old000" not in left

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import asdict
 
+from tests.services.matcher.test_limit_gate import most
 from tests.services.matcher.test_policy_refresh import resetting, ruled, setting, shown
-from tests.services.test_limits import most
 from tests.services.world import World, pilot, user
 from wms.ids import CommandId
 from wms.matching.limits import Kind, LimitKey, LimitRule

@@ -14,11 +14,8 @@ import pytest
 from cyclopts import App
 
 from wms.cli.__main__ import run
-from wms.cli.limits import only_kind
-from wms.errors import Rejected
-from wms.matching.limits import LimitKey
 from wms.messages.limits import Limit
-from wms.messages.replies import LimitLine, LimitList
+from wms.messages.replies import LimitLine
 
 Captured = pytest.CaptureFixture[str]
 
@@ -182,9 +179,6 @@ def test_errors_for_programs_are_json_on_standard_output(capsys: Captured) -> No
     captured = capsys.readouterr()
     fault = json.loads(captured.out)["error"]
     assert (fault["code"], fault["remedy"]) == ("BAD_SELECTOR", "write 1-5")
-
-
-# --- dry runs: what would be sent ------------------------------------------------------------------------------------
 
 
 def planned(capsys: Captured, *arguments: str) -> dict[str, object]:
@@ -380,32 +374,6 @@ def limit(kind: str, source: str, *, lifted: bool = False) -> LimitLine:
     return LimitLine(limit=found, source=source, lifted=lifted)
 
 
-@pytest.mark.parametrize(
-    ("lines", "reset", "found"),
-    [
-        ((limit("waiting", "set"),), True, "waiting"),
-        ((limit("waiting", "set"), limit("running", "file")), True, "waiting"),
-        ((limit("waiting", "file"),), False, "waiting"),
-        ((limit("waiting", "set"), limit("running", "set")), True, "--kind running or waiting"),
-        ((limit("waiting", "file"),), True, "no limit is set or lifted"),
-        ((limit("waiting", "set", lifted=True),), False, "no limit is there"),
-        ((), True, "no limit is set or lifted"),
-    ],
-)
-def test_the_one_limit_on_these_jobs_is_dropped_whatever_its_kind(
-    lines: tuple[LimitLine, ...],
-    reset: bool,  # noqa: FBT001 - a column of the table above
-    found: str,
-) -> None:
-    key = LimitKey("", "", "owner", "*")
-    told = LimitList(query_id="q", client="", limits=lines, counts=())
-    if found in ("running", "waiting"):
-        assert only_kind(told, key, reset=reset) == found
-    else:
-        with pytest.raises(Rejected, match=found):
-            only_kind(told, key, reset=reset)
-
-
 def test_the_list_of_commands_says_what_their_own_help_says() -> None:
     from wms.cli.app import COMMANDS
 
@@ -439,6 +407,8 @@ NUMBERS_JUDGED_ELSEWHERE = {
         )
     ),
 }
+
+
 WORDS = {
     "logs": ["7"],
     "timeline": ["7"],

@@ -3,7 +3,6 @@
 import pytest
 
 from wms.cli.dead_letters import dead_letters, numbers
-from wms.cli.unhandled import claimed_sender, type_of
 from wms.errors import Rejected
 
 
@@ -29,22 +28,3 @@ def test_to_skip_and_to_drop_need_a_reason() -> None:
         dead_letters("skip", "c", "t/0", "3")
     with pytest.raises(Rejected, match="needs a reason"):
         dead_letters("drop", "3")
-
-
-@pytest.mark.parametrize(
-    ("payload", "type_"),
-    [
-        (b'{"type":"submit","jobs":[]}', "submit"),
-        (b'{ "a": 1, "type" : "list-jobs"}', "list-jobs"),
-        (b"\xff\xfe\x00", "-"),
-        (b"", "-"),
-        (b'{"type":"\x1b[31m"}', "-"),
-    ],
-)
-def test_the_type_is_read_without_decoding(payload: bytes, type_: str) -> None:
-    assert type_of(payload) == type_
-
-
-@pytest.mark.parametrize("token", ["", "x", "a.b.c", "é.é.é"])
-def test_a_token_that_is_none_has_no_sender(token: str) -> None:
-    assert claimed_sender(token) == "-"

@@ -1,7 +1,6 @@
 """What cannot be read is Rejected, whatever it is; what can be read comes back as it was."""
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -10,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.messages.examples import FULL, MINIMAL, UNIONS, topic_of
+from tests.unit.messages.strategies import report, returns
 from wms.errors import Rejected
-from wms.ids import CommandId, Epoch, JobId, PilotId, ReportId, RequestId
-from wms.job.reasons import Code
-from wms.messages.commands import Command, Submit
-from wms.messages.reports import FromAgent, Report, Result, Usage
-from wms.messages.site_inbox import Answer, Offer, OfferedJob, ToAgent
+from wms.ids import CommandId
+from wms.messages.commands import Submit
 from wms.messages.wire import PAYLOAD_LIMIT, Codec, encode
 
 CODECS: dict[str, Codec[Any]] = {topic: Codec(union) for topic, union in UNIONS.items()}
+
+
 KILL = b'{"type":"control","command_id":"c","action":"kill","selector":{}}'
 
 
@@ -80,11 +79,6 @@ SPOILT = {
 def ad(**changes: Any) -> bytes:
     said = json.loads(encode(MINIMAL["advertise"]))
     return json.dumps({**said, "element": {**said["element"], **changes}}).encode()
-
-
-def report(**usage: Any) -> bytes:
-    result = {"job_id": 1, "epoch": 1, "outcome": "done", "code": "DONE", **usage}
-    return json.dumps({"type": "report", "report_id": "r", "pilot_id": "p", "finish": [result]}).encode()
 
 
 BEYOND = {
@@ -214,6 +208,8 @@ EXTREME: list[Any] = [
     2**31, 2**63, -(2**63) - 1, 2**70, 1e308, -1e308, 5e-324, "\x00", "\x1b[2J", "\x9b", "\ud800", "x" * 300_000, [[2, 1]],
     [[1, 2]] * 2_000, "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", {"x": {"x": [{}] * 2_000}},
 ]  # fmt: skip
+
+
 anything = st.recursive(
     st.sampled_from(EXTREME) | st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -248,129 +244,6 @@ def spoil(data: st.DataObject, document: Any) -> None:
             here[place] = data.draw(anything)
             return
         here = inner
-
-
-# --- round trips of the messages that carry much ---------------------------------------------------
-
-texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60)
-names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).filter(str.isprintable)
-words = st.just("") | names
-numbers = st.integers(1, 2**60)
-held = st.tuples(numbers.map(JobId), st.integers(0, 2**31 - 1).map(Epoch))
-helds = st.lists(held, max_size=5).map(tuple)
-amounts = st.floats(0, 1e11)
-usages = st.builds(
-    Usage,
-    cpu_user_seconds=amounts,
-    cpu_system_seconds=amounts,
-    wall_seconds=amounts,
-    max_rss_bytes=numbers,
-    disk_bytes=numbers,
-)
-results = st.builds(
-    Result,
-    job_id=numbers.map(JobId),
-    epoch=st.integers(0, 2**31 - 1).map(Epoch),
-    outcome=st.sampled_from(["done", "failed", "killed", "lost"]),
-    code=st.sampled_from(Code),
-    text=texts,
-    exit_code=st.none() | st.integers(-128, 255),
-    signal=st.none() | st.integers(1, 64),
-    started_at=st.none() | st.datetimes(datetime(1970, 1, 1), datetime(2999, 1, 1), timezones=st.just(UTC)),
-    usage=usages,
-    output_sha256=st.none() | st.from_regex(r"[0-9a-f]{64}", fullmatch=True),
-    output_bytes=numbers,
-    stdout_tail=texts,
-    stderr_tail=texts,
-)
-reports = st.builds(
-    Report,
-    report_id=names.map(ReportId),
-    pilot_id=names.map(PilotId),
-    decline=helds,
-    accept=helds,
-    start=helds,
-    renew=helds,
-    finish=st.lists(results, max_size=3).map(tuple),
-    state=st.sampled_from(["running", "draining", "ended"]),
-    slots=st.integers(0, 100_000),
-    busy=st.integers(0, 100_000),
-    reason=texts,
-)
-raws = st.dictionaries(texts, texts | st.integers(-(2**53), 2**53) | st.booleans(), max_size=4).map(
-    lambda document: msgspec.Raw(msgspec.json.encode(document))
-)
-submits = st.builds(
-    Submit,
-    command_id=names.map(CommandId),
-    jobs=st.lists(raws, min_size=1, max_size=5).map(tuple),
-    client=words,
-)
-offers = st.builds(
-    Offer,
-    pilot_id=names.map(PilotId),
-    request_id=names.map(RequestId),
-    jobs=st.lists(
-        st.builds(
-            OfferedJob,
-            job_id=numbers.map(JobId),
-            epoch=st.integers(0, 2**31 - 1).map(Epoch),
-            owner=words,
-            owner_group=words,
-            vo=words,
-            description=raws,
-            array_index=st.none() | st.integers(0, 10**6),
-        ),
-        max_size=4,
-    ).map(tuple),
-    hold_seconds=amounts,
-)
-answers = st.builds(
-    Answer,
-    pilot_id=names.map(PilotId),
-    report_id=names.map(ReportId),
-    granted=helds,
-    lost=helds,
-    kill=helds,
-    recorded=helds,
-    lease_seconds=amounts,
-    drain=st.booleans(),
-)
-
-
-def returns(union: Any, message: msgspec.Struct) -> None:
-    codec: Codec[Any] = Codec(union)
-    payload = encode(message)
-    assert encode(codec.decode(payload)) == payload
-    assert json.loads(payload)["type"] == message.__struct_config__.tag
-
-
-@settings(deadline=None)
-@given(reports)
-def test_reports_come_back_as_they_were(report: Report) -> None:
-    returns(FromAgent, report)
-    assert Codec[FromAgent](FromAgent).decode(encode(report)) == report
-
-
-@settings(deadline=None)
-@given(submits)
-def test_submits_come_back_as_they_were(submit: Submit) -> None:
-    returns(Command, submit)
-    read = Codec[Submit](Command).decode(encode(submit))
-    assert [bytes(raw) for raw in read.jobs] == [bytes(raw) for raw in submit.jobs]
-
-
-@settings(deadline=None)
-@given(offers)
-def test_offers_come_back_as_they_were(offer: Offer) -> None:
-    returns(ToAgent, offer)
-
-
-@settings(deadline=None)
-@given(answers)
-def test_answers_come_back_as_they_were(answer: Answer) -> None:
-    returns(ToAgent, answer)
-    assert Codec[Answer](ToAgent).decode(encode(answer)) == answer
 
 
 @pytest.mark.parametrize("tag", sorted(MINIMAL))

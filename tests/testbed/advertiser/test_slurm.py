@@ -1,36 +1,19 @@
-"""Providers ask a real Slurm and a real ARC, and see what happens there."""
+"""The provider of Slurm asks a real one, and sees what happens there."""
 
 from pathlib import Path
 
 import pytest
 
-from services.advertiser.arc import Arc
-from services.advertiser.config import ArcQueues, SiteStatement, SlurmQueues
-from services.advertiser.provider import SeenElement
+from services.advertiser.config import SiteStatement, SlurmQueues
 from services.advertiser.slurm import Slurm
 from services.advertiser.statement import state
 from tests.middleware import Sites
+from tests.testbed.advertiser.providers import queue, slurm
 from tests.waiting import eventually
 from wms.errors import Unavailable
 from wms.glue.quantity import known
 
 pytestmark = pytest.mark.testbed
-
-
-def slurm(testbed: Sites, name: str = "alpha", **said: object) -> Slurm:
-    """Return the provider of a cluster."""
-    return Slurm(SlurmQueues(site=name, configuration=str(testbed.slurm(name)), **said))  # type: ignore[arg-type] # as said
-
-
-def arc(testbed: Sites, **credential: str) -> Arc:
-    """Return the provider of the ARC element."""
-    told = testbed.told["arc"]
-    return Arc(ArcQueues(site="nordic", url=told["url"], authorities=told["authority"], **credential))  # type: ignore[arg-type] # as said
-
-
-async def queue(provider: Slurm | Arc, name: str = "main") -> SeenElement:
-    """Return what is seen of a queue."""
-    return next(each for each in await provider.read() if each.offer.ce == name)
 
 
 async def test_the_partitions_of_a_cluster_are_elements(testbed: Sites) -> None:
@@ -100,30 +83,6 @@ async def test_a_cluster_that_is_not_there_is_unavailable(tmp_path: Path) -> Non
         await Slurm(nowhere).read()
     with pytest.raises(Unavailable, match="No such file"):
         await Slurm(SlurmQueues(site="s", directory=str(tmp_path))).read()
-
-
-@pytest.mark.parametrize(("setting", "credential"), [("proxy_file", "proxy"), ("token_file", "token")])
-async def test_the_queues_of_an_arc_element_are_elements(
-    testbed: Sites, setting: str, credential: str
-) -> None:
-    told = testbed.told["arc"]
-    seen = {each.offer.ce: each for each in await arc(testbed, **{setting: told[credential]}).read()}
-    assert seen.keys() == set(told["queues"])
-    main = seen["main"]
-    assert main.offer.fault() is None
-    assert main.offer.slots == len(testbed.told["alpha"]["nodes"]) * testbed.told["alpha"]["cores_per_node"]
-    assert main.offer.vos == ("testbed",)
-    assert main.glue.lrms_type.casefold() == "slurm"
-    assert main.glue.max_wall_seconds == (await queue(slurm(testbed))).glue.max_wall_seconds
-
-
-async def test_arc_tells_strangers_nothing(testbed: Sites, tmp_path: Path) -> None:
-    with pytest.raises(Unavailable):
-        await arc(testbed, proxy_file=str(tmp_path / "none.pem")).read()
-    told = testbed.told["arc"]
-    unbelieving = ArcQueues(site="nordic", url=told["url"], token_file=told["token"])
-    with pytest.raises(Unavailable, match="certificate"):
-        await Arc(unbelieving).read()
 
 
 def _number(quantity: object) -> int:

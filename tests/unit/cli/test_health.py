@@ -1,0 +1,56 @@
+"""The health of a system: its services, loops and supervisor."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.unit.cli.heartbeats import NOW, beat, probe, state
+from wms.cli.health import _children, _supervisor, service_parts
+from wms.cli.service_health import Heartbeat
+from wms.embedded.supervisor import ChildState, SupervisorState
+from wms.runtime import clock
+
+
+def test_one_whose_probes_come_back_is_up() -> None:
+    (part,) = service_parts([beat(probe(0, 3.0), probe(1, 8.5))], NOW)
+    assert part.up
+    assert part.probe_ms == 8.5
+    assert part.note == "handled 7"
+
+
+def test_a_loop_that_stands_still_is_told() -> None:
+    stuck = beat(probe(0), probe(1), troubles={"reasons": "at one round for 40 s"})
+    assert state(stuck) == ("STUCK", "reasons at one round for 40 s")
+
+
+def test_one_without_a_heart_is_down() -> None:
+    assert state(beat(probe(0), probe(1), alive=False)) == ("DOWN", "no heartbeat for 0s")
+
+
+def test_a_heartbeat_of_an_earlier_version_is_read() -> None:
+    old = Heartbeat(
+        service="matcher", alive=True, pid=1, started_at=NOW, heartbeat_at=NOW, health={"lag": {"a": 4}}
+    )
+    (part,) = service_parts([old], NOW)
+    assert (part.up, part.lag) == (True, 4)
+
+
+def supervised(age: float = 0.0, pid: int | None = 7, **more: Any) -> SupervisorState:
+    children = {"matcher": ChildState(pid=pid, starts=2, log="/data/services/matcher/matcher.log")}
+    return SupervisorState(pid=1, system="s", children=children, written_at=clock.timestamp() - age, **more)
+
+
+def test_a_supervisor_is_told_of_when_something_is_wrong_with_it() -> None:
+    assert list(_supervisor(supervised())) == []
+    (stale,) = _supervisor(supervised(age=60))
+    assert not stale.up
+    assert "has not written its state" in stale.problems[0]
+    (failed,) = _supervisor(supervised(failing={"keep matcher": "OSError: full"}))
+    assert failed.problems == ("keep matcher failed and goes on: OSError: full",)
+
+
+def test_a_service_that_runs_and_never_beat_is_not_up() -> None:
+    (part,) = _children(supervised(), [], Path("/data"))
+    assert (part.up, part.running) == (False, True)
+    assert part.note == "no heartbeat; see services/matcher/matcher.log"
+    (dead,) = _children(supervised(pid=None), [], Path("/data"))
+    assert (dead.up, dead.running) == (False, False)
