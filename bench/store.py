@@ -1,7 +1,7 @@
 """A Postgres as durable as one in earnest, with a workload's jobs waiting in it."""
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -166,10 +166,10 @@ def describe(queue: Queue, priority: int = 5) -> JobDescription:
 
 
 @asynccontextmanager
-async def store(connections: int = 8) -> AsyncIterator[Store]:
+async def store(connections: int = 8, settings: Mapping[str, str] | None = None) -> AsyncIterator[Store]:
     """Start a server in a directory of its own, apply the migrations, and leave nothing behind."""
     with tempfile.TemporaryDirectory(prefix="wms-bench-") as place:
-        async with Postgres(Path(place)) as server:
+        async with Postgres(Path(place), settings=settings) as server:
             await migrate(server.url)
             db = await Database.connect(server.url, size=connections, application="bench")
             try:
