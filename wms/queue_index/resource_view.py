@@ -1,6 +1,7 @@
 """The draw of a queue for one kind of resource: a random key for each queue of the pool that fits, and the least comes first.
 
-All keys are drawn at once, as an array. A thousand take ten microseconds, so that no cleverer law is needed.
+All keys are drawn at once, as an array. A thousand take ten microseconds, so that no cleverer law is needed. While nothing changes,
+several draws are made ahead: one first, then two, four, ... They are thrown away as soon as any weight has moved.
 """
 
 from math import inf
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 Slots = NDArray[np.intp]
 
+_AHEAD = 32
+"""Draws that are made ahead at the most."""
+_KEYS = 16_384
+"""Keys of draws that are made ahead at the most."""
 _PATIENCE = 64
 """For each so many queues that a resource sees, it lets one change of the weights pass before it looks again."""
 
@@ -25,8 +30,8 @@ class ResourceView:
     """The queues of a pool that one kind of resource fits; not safe for threads."""
 
     __slots__ = (
-        "_among", "_arrivals", "_classes", "_emptied", "_factors", "_fit", "_parts", "_pruned", "_slots", "_version",
-        "empty", "level", "pool",
+        "_ahead", "_arrivals", "_at_once", "_chance", "_classes", "_emptied", "_factors", "_fit", "_now", "_parts", "_pruned",
+        "_slots", "_version", "empty", "level", "pool",
     )  # fmt: skip
 
     def __init__(self, pool: "DrawPool", level: bytes | None = None) -> None:
@@ -35,7 +40,13 @@ class ResourceView:
         """Only these queues, by their bits, are drawn from; None for all that fit."""
         self.empty = -1
         """It found nothing in the pool when so many queues had arrived."""
-        self._among = (b"", b"")
+        self._ahead: list[int] = []
+        """Queues that come next while nothing changes."""
+        self._at_once = 1
+        """Draws that are made the next time."""
+        self._now = (-1, -1, -1)
+        """When these were drawn: the weights, and how many queues of the pool had arrived and emptied."""
+        self._chance: Chance | None = None
         self._fit = b""
         self._slots: Slots = np.empty(0, dtype=np.intp)
         """Those that fit, whether they have jobs or not."""
@@ -51,31 +62,35 @@ class ResourceView:
 
     def draw(self, fit: bytes, chance: Chance) -> int:
         """Return the slot of the queue that comes first among those whose bit is set; -1 when none of them has a job."""
-        self._look(fit if self.level is None else self._of_level(self.level, fit))
+        tier = self.pool.tier
+        now = self.pool.source.version, tier.arrivals, tier.emptied
+        if now != self._now or fit is not self._fit or chance is not self._chance:
+            self._look(fit)
+            self._ahead, self._at_once = [], 1
+            self._now, self._chance = now, chance
+        if not self._ahead:
+            self._draw_ahead(chance)
+        return self._ahead.pop() if self._ahead else -1
+
+    def _draw_ahead(self, chance: Chance) -> None:
         weighing, slots = self.pool.weighing, self._slots
         if not len(slots):
-            return -1
-        if self.pool.law == "dirac":
-            keys = chance.rng.random(len(slots))
-        else:
-            keys = chance.rng.standard_exponential(len(slots))
+            return
+        shape = self._at_once, len(slots)
+        self._at_once = min(2 * self._at_once, _AHEAD, 1 + _KEYS // len(slots))
+        keys = (
+            chance.rng.random(shape) if self.pool.law == "dirac" else chance.rng.standard_exponential(shape)
+        )
         keys *= weighing.latest.values.take(slots)
         if len(self._parts):
             keys *= self._factors
-        slot: int = slots.item(int(keys.argmin()))
-        if weighing.jobs.items[slot]:
-            return slot
-        # Its key is the least of all for one of two reasons: no queue has jobs, or its random number was 0.
-        waiting = weighing.jobs.values.take(slots) > 0
-        keys[~waiting] = inf
-        return slots.item(int(keys.argmin())) if waiting.any() else -1
-
-    def _of_level(self, level: bytes, fit: bytes) -> bytes:
-        """Return which of the queues that fit are of a level. The same object for the same one, by which it is known."""
-        if self._among[0] is not fit:
-            both = np.frombuffer(level, dtype=np.uint8) & np.frombuffer(fit, dtype=np.uint8)
-            self._among = fit, both.tobytes()
-        return self._among[1]
+        jobs = weighing.jobs.items
+        self._ahead = slots.take(keys.argmin(axis=1)).tolist()
+        if 0 in [jobs[slot] for slot in self._ahead]:
+            # A queue without jobs comes first for one of two reasons: none has any, or its random number was 0.
+            waiting = weighing.jobs.values.take(slots) > 0
+            keys[:, ~waiting] = inf
+            self._ahead = slots.take(keys.argmin(axis=1)).tolist() if waiting.any() else []
 
     # --- what is seen -----------------------------------------------------------------------------
 
@@ -93,7 +108,10 @@ class ResourceView:
 
     def _find(self, fit: bytes) -> None:
         slots = self.pool.slots.values
-        bits = np.frombuffer(fit, dtype=np.uint8)[slots >> 3] >> (slots & 7) & 1
+        bits = np.frombuffer(fit, dtype=np.uint8)
+        if self.level is not None:
+            bits = bits & np.frombuffer(self.level, dtype=np.uint8)
+        bits = bits[slots >> 3] >> (slots & 7) & 1
         self._fit, self._pruned = fit, False
         self._hold(slots[bits > 0].astype(np.intp))
 

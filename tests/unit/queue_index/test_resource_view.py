@@ -79,3 +79,19 @@ def test_a_view_of_one_level_draws_from_that_alone() -> None:
     scene.view = ResourceView(scene.pool, scene.bits(3, 4))
     assert set(scene.drawn(20, scene.bits(4, 5))) == {4}
     assert set(scene.drawn(20, scene.bits(3, 4, 5))) == {3, 4}
+
+
+def test_what_was_drawn_ahead_is_thrown_away_when_a_queue_gets_jobs() -> None:
+    """Of draws ahead the first would be of queue 0 for long, had it stayed alone."""
+    scene = Scene(2)
+    scene.weights.note(1, 0, 0.0)
+    assert set(scene.drawn(40, scene.bits(0, 1))) == {0}
+    scene.weights.note(1, 1, 1.0)
+    assert set(scene.drawn(16, scene.bits(0, 1))) == {0, 1}
+
+
+def test_what_was_drawn_ahead_is_thrown_away_when_a_queue_empties() -> None:
+    scene = Scene(3)
+    assert set(scene.drawn(40, scene.bits(0, 1, 2))) == {0, 1, 2}
+    scene.weights.note(2, 0, 0.0)
+    assert set(scene.drawn(40, scene.bits(0, 1, 2))) == {0, 1}
