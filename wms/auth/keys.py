@@ -1,4 +1,4 @@
-"""The issuer's signing keys: one a kind of token, so that the key that makes pilots cannot make users."""
+"""The issuer's signing keys: one for each kind of token, so that the key for pilots cannot sign users' tokens."""
 
 import base64
 import contextlib
@@ -25,11 +25,11 @@ KINDS: Final[Mapping[str, tuple[Kind, ...]]] = {
     "pilots.pem": ("pilot",),
     "sites.pem": ("site",),
 }
-"""What each key file may sign."""
+"""The kinds of token that each key file may sign."""
 
 
 class PublicKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A JSON Web Key (RFC 7517), whose it is, and which kinds of token it may sign: none unless it says so."""
+    """A JSON Web Key (RFC 7517) with its issuer and the kinds of token that it may sign: none by default."""
 
     kty: Word
     crv: Word
@@ -77,11 +77,10 @@ def generate_keys(directory: Path) -> None:
 
 
 def load_key(path: Path, kinds: tuple[Kind, ...] | None = None) -> SigningKey:
-    """Return the key of a file; what it may sign is known by the file's name unless given.
+    """Return the key of a file. The file's name says which kinds of token it may sign, unless they are given.
 
     Raises:
         Rejected: KEY_EXPOSED when others than the owner may read or write it; KEY_UNREADABLE.
-
     """
     try:
         private = serialization.load_pem_private_key(read_secret(path, 65_536), password=None)
@@ -100,7 +99,7 @@ def _new_key() -> bytes:
 
 def _create(path: Path, body: bytes) -> None:
     beside = _write_beside(path, body, 0o600)
-    # A link, unlike a rename, never replaces: of two makers the second takes the first one's key.
+    # A link never replaces a file, unlike a rename: the second of two makers takes the key of the first.
     with contextlib.suppress(FileExistsError):
         path.hardlink_to(beside)
     beside.unlink()

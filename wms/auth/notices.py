@@ -1,6 +1,7 @@
-"""Notices: what services tell each other, signed with a key that the services alone have.
+"""Notices: messages between services, signed with a key that only services have.
 
-A notice is believed once and for a few minutes: whoever can write to the broker can make none, and cannot send an old one again.
+A notice is accepted once and within a few minutes. Someone who can write to the broker can neither forge one nor
+replay one.
 """
 
 import hmac
@@ -14,16 +15,16 @@ from wms.auth.orders import OrderKeys
 from wms.errors import Rejected
 
 NOTICE_SECONDS: Final = 300.0
-"""How old a notice may be when it is read, and by how much the clocks of two services may differ."""
+"""The greatest age of a notice when it is read, and the greatest difference between the clocks of two services."""
 SEEN_LIMIT: Final = 200_000
-"""Notices that are remembered as read; when there are more, the older half is forgotten."""
+"""So many read notices are remembered; above that, the older half is forgotten."""
 
 
 class SignedNotice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The envelope of a notice."""
 
     macs: Macs
-    """Over topic, time and notice."""
+    """The codes over topic, time and notice."""
     at: Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
     """When it was signed, in milliseconds since 1970."""
     notice: msgspec.Raw
@@ -49,21 +50,20 @@ class Notices:
         return b'{"macs":["%b"],"at":%d,"notice":%b}' % (macs, at, notice)
 
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
-        """Return the notice, of at most `limit` bytes, in a signed message.
+        """Return the notice in a signed message, which may have at most `limit` bytes.
 
         Raises:
             Rejected: NOTICE_FORGED when no service signed it; NOTICE_STALE when it is old or was read before.
-
         """
         signed = _ENVELOPES.read(payload, limit)
-        # Before it is looked at: what is old costs nothing more.
+        # The time is checked before the codes, so that old messages cost little.
         if abs(self._now() - signed.at / 1_000) > NOTICE_SECONDS:
             raise Rejected("NOTICE_STALE", "it is too old, or the clocks of the services differ")
         self._take(self._good(signed, topic))
         return signed.notice
 
     def _good(self, signed: SignedNotice, topic: str) -> bytes:
-        """Return the newest code of ours that the notice has."""
+        """Return the newest valid code of the notice."""
         for each in self._begun(topic, signed.at):
             if is_among(good := mac(each, bytes(signed.notice)), signed.macs):
                 return good
@@ -73,7 +73,7 @@ class Notices:
         if good in self._seen or good in self._seen_before:
             raise Rejected("NOTICE_STALE", "it was read before")
         now = self._now()
-        # What is in neither set is too old by its time, unless there are very many.
+        # A notice in neither set is too old by its time, unless very many were read.
         if now - self._turned_at > 2 * NOTICE_SECONDS or len(self._seen) >= SEEN_LIMIT:
             self._seen, self._seen_before, self._turned_at = set(), self._seen, now
         self._seen.add(good)

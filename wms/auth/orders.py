@@ -1,8 +1,8 @@
-"""Keys of pilots: services sign with them what they order agents to do, and agents do nothing that is not signed.
+"""Keys of pilots: services sign their orders to a pilot with its key, and agents obey signed orders only.
 
-A pilot's key is HMAC-SHA256(secret of the services, pilot id), so that no table of keys is needed. It travels beside the pilot's
-token and signs nothing but what is said to that pilot. Two secrets may be in use at a time: the older serves the pilots that
-were sent before the newer came, until the last of them has ended.
+A pilot's key is HMAC-SHA256(secret of the services, pilot id), so that no table of keys is needed. It travels
+beside the pilot's token and signs only orders to that pilot. Two secrets may be in use at a time: the older serves
+the pilots that were sent before the newer came, until the last of them has ended.
 """
 
 import base64
@@ -20,14 +20,14 @@ from wms.auth.envelope import SECRETS_LIMIT, Envelopes, Macs, begin, is_among, m
 from wms.errors import Rejected
 
 ORDERS_KEY: Final = "orders.key"
-"""The file of the services' secrets: one a line in hexadecimal digits, the newest first."""
+"""The file of the services' secrets: one on each line in hexadecimal digits, the newest first."""
 SECRET_BYTES: Final = 32
 _NONCE_BYTES = 12
 _SERVICES = "\0services"
-"""What is derived for the services themselves; no pilot has such a name."""
+"""The name for which the services' own key is derived; no pilot can have it."""
 _FILE_LIMIT = 4_096
 PILOTS_KEPT: Final = 16_384
-"""Pilots whose codes need not be begun anew, about 1 KiB each."""
+"""The begun codes of so many pilots are kept, about 1 KiB each."""
 
 
 def read_secret(path: Path, limit: int) -> bytes:
@@ -38,7 +38,7 @@ def read_secret(path: Path, limit: int) -> bytes:
 
     """
     with path.open("rb") as file:
-        # Of the open file, so that no other can take its place between look and use.
+        # The open file is checked, so that it cannot be replaced between check and use.
         if (mode := os.fstat(file.fileno()).st_mode) & 0o077:
             raise Rejected(
                 "KEY_EXPOSED",
@@ -49,10 +49,10 @@ def read_secret(path: Path, limit: int) -> bytes:
 
 
 class SignedOrder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The envelope of everything in a site's inbox: the order as it is, and how it is known to be the services' own."""
+    """The envelope of each message in a site's inbox: the order and the codes that prove that a service sent it."""
 
     macs: Macs
-    """By the pilot's key, over topic, key and order."""
+    """The codes by the pilot's key over topic, key and order."""
     order: msgspec.Raw
 
 
@@ -60,7 +60,7 @@ _ENVELOPES: Final = Envelopes(SignedOrder, "ORDER_FORGED")
 
 
 class OrderKeys:
-    """The services' secrets, with which they sign what they say to pilots."""
+    """Signs orders to pilots with the services' secrets."""
 
     def __init__(self, secrets_: Sequence[bytes]) -> None:
         if not 1 <= len(secrets_) <= SECRETS_LIMIT or any(len(each) != SECRET_BYTES for each in secrets_):
@@ -90,7 +90,7 @@ class OrderKeys:
             ) from None
 
     def of_pilot(self, pilot_id: str) -> str:
-        """Return the key that a new pilot is sent with, as text."""
+        """Return the key of a new pilot, as text."""
         return self._of_pilot(pilot_id)[0].hex()
 
     def of_services(self) -> tuple[bytes, ...]:
@@ -103,7 +103,7 @@ class OrderKeys:
         return b'{"macs":["%b"],"order":%b}' % (macs, order)
 
     def seal(self, pilot_id: str, text: str) -> tuple[str, ...]:
-        """Return a text that only the pilot can read, sealed with each key that it may have."""
+        """Return a text encrypted for the pilot alone, once with each key that the pilot may have."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         nonce = secrets.token_bytes(_NONCE_BYTES)
@@ -113,11 +113,11 @@ class OrderKeys:
         return tuple(base64.b64encode(nonce + each).decode() for each in sealed)
 
     def ticket(self, *parts: str | int) -> str:
-        """Return a proof that the services themselves put these words together, which others may carry but not make."""
+        """Return a proof that a service put these words together. Others may pass it on but cannot make one."""
         return mac(self._tickets[0], msgspec.json.encode(parts)).decode()
 
     def is_ticket(self, ticket: str, *parts: str | int) -> bool:
-        """Tell whether a ticket is for these words."""
+        """Tell whether a ticket proves these words."""
         words, given = msgspec.json.encode(parts), ticket.encode()
         return any(hmac.compare_digest(mac(each, words), given) for each in self._tickets)
 
@@ -153,8 +153,8 @@ class PilotKey:
         return signed.order
 
     def opened(self, sealed: Sequence[str]) -> str:
-        """Return the text that was sealed for this pilot, or raise Rejected: SEAL_BROKEN."""
-        # Here, since a pilot that is not renewed would wait for it at its start.
+        """Return the text that was encrypted for this pilot, or raise Rejected: SEAL_BROKEN."""
+        # Imported here: it takes long, and a pilot without renewals does not need it.
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -169,7 +169,7 @@ class PilotKey:
 
 
 class PilotCredential(msgspec.Struct, frozen=True):
-    """What a pilot is sent with, in one file of its own: the token that says who it is, and its key."""
+    """The file that a pilot is sent with: its token, and the key of its orders."""
 
     token: str
     key: str
@@ -192,7 +192,7 @@ class PilotCredential(msgspec.Struct, frozen=True):
 
 
 def claimed_end(token: str) -> float:
-    """Return when a token says that it ends, in seconds since 1970, unverified; 0 of what is no token."""
+    """Return the end of a token in seconds since 1970, unverified; 0 for a text that is no token."""
     try:
         payload = token.split(".")[1]
         claims = msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=_End)

@@ -1,12 +1,12 @@
-"""Who may do what to whose job: one table of rights, actions and how far each reaches.
+"""Authorisation: a table of rights, actions and the jobs that they reach.
 
-Four circles lie in one another: the owner's jobs (one owner, under one group of one VO), the group's, the VO's, all. A
-right grants actions up to a circle; the widest that a principal's rights grant is its scope, which also is three columns
-for a query. As in DIRAC, nobody submits for another, whatever their rights, and an owner is one under a group: under
-another group the same person is a stranger to the job, unless rights say otherwise.
+Jobs form four circles: those of the owner (a person in one group of one VO), of the group, of the VO, and all. A
+right grants actions within a circle; the widest circle of a principal's rights is its scope, which becomes three
+columns of a query. As in DIRAC, nobody submits for another, and the same person in another group is a stranger to
+the job.
 
-What a caller answers about a job out of reach is `refusal`: the same «no such job» as for an id that never was, so that
-ids tell a stranger nothing. «Not allowed» is said only to those who may see the job anyway.
+The answer about a job out of reach is `refusal`: «no such job», the same as for an id that never was, so that ids
+tell nothing. «Not allowed» is answered only to those who may see the job.
 """
 
 from collections.abc import Mapping
@@ -57,13 +57,13 @@ GRANTS: Final[Mapping[str, Mapping[Action, Reach]]] = {
     },
 }
 OF_USERS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "submit", "order_pilots"), "owner")
-"""What every user may without any right. Services own no jobs, and pilots and sites act on none by this table."""
+"""What every user may do without any right. Services own no jobs, and this table gives pilots and sites nothing."""
 IN_SHARING_GROUPS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "order_pilots"), "group")
-"""What members may whose group shares its jobs, by its own setting (`wms shares set --job-sharing`)."""
+"""What members of a group that shares its jobs may do (`wms shares set --job-sharing`)."""
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """Which jobs: those equal in every column that is not None. Empty columns equal no job's."""
+    """The jobs that equal every column that is not None. A scope with empty columns has no job."""
 
     reach: Reach
     owner: str | None = None
@@ -71,7 +71,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     vo: str | None = None
 
     def covers(self, owner: str, group: str, vo: str) -> bool:
-        """Tell whether a job is in it."""
+        """Tell whether the scope has a job of this owner, group and VO."""
         return (
             self.reach != "nothing"
             and (self.owner is None or self.owner == owner)
@@ -84,7 +84,7 @@ NOTHING: Final = Scope(reach="nothing", owner="", group="", vo="")
 
 
 def scope(principal: Principal, action: Action) -> Scope:
-    """Return on which jobs the principal may take the action."""
+    """Return the jobs on which the principal may take the action."""
     match _reach(principal, action):
         case "nothing":
             return NOTHING
@@ -104,21 +104,21 @@ def allowed(principal: Principal, action: Action, owner: str, group: str, vo: st
 
 
 def may_advertise(principal: Principal, site: str) -> bool:
-    """Tell whether the principal may publish what a site has: its own, or one that a pattern of its token's fits."""
+    """Tell whether the principal may publish ads of a site: its own, or one that a pattern in its token matches."""
     return principal.kind == "site" and (
         principal.site in (site, ANY_SITE) or any(fnmatchcase(site, each) for each in principal.sites)
     )
 
 
 def no_such_job(job_id: int) -> Rejected:
-    """Return the answer about a job that is not there, or of which the asker may not even know."""
+    """Return the answer about a job that does not exist, or whose existence the asker may not know."""
     return Rejected("NO_SUCH_JOB", f"there is no job {job_id}", "`wms jobs` lists yours")
 
 
 def refusal(
     principal: Principal, action: Action, owner: str, group: str, vo: str, *, job_id: int
 ) -> Rejected:
-    """Return the answer to one who may not take the action on the job."""
+    """Return the answer to a principal who may not take the action on the job."""
     if not allowed(principal, "see", owner, group, vo):
         return no_such_job(job_id)
     what = action.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Who somebody is, as a verified token says it: the only source of owner, group and VO."""
+"""Principals: who acts, as a verified token says. Owner, group and VO have no other source."""
 
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
@@ -18,22 +18,22 @@ Fqans: TypeAlias = Annotated[
 """VOMS roles (fully qualified attribute names)."""
 
 ANY_SITE = "*"
-"""As the site of a site's token: it may speak for all sites, as the one of a system on one machine does."""
+"""The site in the token of an advertiser that may speak for all sites, as that of a system on one machine does."""
 
 
 ISSUER = "wms"
 """The issuer of this system's own tokens."""
 NAME_MARK = "#"
-"""Between the name of another issuer and that of its user; in no name of our own."""
+"""Separates the name of another issuer from its user's name; our own names never have it."""
 
 
 def owner_of(issuer: str, subject: str) -> str:
-    """Return by what name a token's bearer is known here: two issuers' users of one name are two users."""
+    """Return the owner that a token's bearer is here: users of one name at two issuers are two owners."""
     return subject if issuer == ISSUER else f"{issuer}{NAME_MARK}{subject}"
 
 
 class Right(StrEnum):
-    """What a group may grant its members; a token may carry others, which mean nothing here."""
+    """The rights that a group may grant its members. Others in a token have no meaning here."""
 
     JOB_MONITOR = "job_monitor"
     """May see the jobs of the whole VO, without their details."""
@@ -42,7 +42,7 @@ class Right(StrEnum):
     OPERATOR = "operator"
     """May do so with the jobs of all VOs, and administers the system: shares, limits, sites, dead letters."""
     GENERIC_PILOT = "generic_pilot"
-    """A pilot that may run the jobs of any group of its VO."""
+    """May, as a pilot, run the jobs of any group of its VO."""
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -50,7 +50,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     kind: Kind
     owner: GivenName
-    """By the token's subject, and its issuer if that is not our own; of a pilot, whose jobs it was sent for."""
+    """The token's subject, with its issuer if that is another; for a pilot, the owner whose jobs it was sent for."""
     group: Name
     vo: Name
     rights: NameSet = frozenset()
@@ -58,16 +58,16 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     site: Name | None = None
     ce: Name | None = None
     sites: NameSet = frozenset()
-    """Of who speaks for the sites that an index leads to: names, or patterns such as `*.example.org`."""
+    """For the advertiser of an index: its sites, as names or patterns such as `*.example.org`."""
     certificate_subject: Subject = ""
     fqans: Fqans = ()
     shares_jobs: bool = False
-    """Whether the group's members share their jobs, by the group's own setting: never said by a token."""
+    """Whether the group's members share their jobs. The group's own setting says so, never a token."""
     token_id: Name
     expires_at: Timestamp
     """Seconds since 1970."""
 
     @property
     def identity(self) -> Identity:
-        """Whose the jobs are that it submits."""
+        """Owner, group and VO of the jobs that it submits."""
         return Identity(self.owner, self.group, self.vo)

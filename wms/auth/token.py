@@ -1,7 +1,8 @@
-"""Signed tokens (JWT, ES256): made with a key of the issuer, verified into a `Principal`; PyJWT is known here alone.
+"""Signed tokens (JWT, ES256): made with a key of the issuer, verified into a `Principal`.
 
-One algorithm, one form of header, one spelling of the signature: what a verifier does not accept cannot confuse it. The
-name of the key (`kid`) decides which kinds of token it may have signed. No error ever holds a token or a part of one.
+One algorithm, one form of header and one spelling of the signature are accepted. The name of the key (`kid`)
+decides which kinds of token it may have signed. No error holds a token or a part of one. Only this module uses
+PyJWT.
 """
 
 import hashlib
@@ -35,15 +36,15 @@ __all__ = [
 AUDIENCE: Final = "wms"
 SIZE_LIMIT: Final = 8 * 1024
 KEYS_BYTES: Final = 1024 * 1024
-"""Of a file of public keys."""
+"""The most bytes of a file of public keys."""
 SKEW_SECONDS: Final = 30
-"""How far ahead the issuer's clock may be; a token that has expired has expired."""
+"""How far the issuer's clock may be ahead. The end of a token has no such tolerance."""
 LIFETIME_LIMIT: Final = 31 * 86_400
-"""Seconds that a token may live: what cannot be taken back must end by itself."""
+"""The longest life of a token in seconds, as tokens cannot be revoked."""
 CACHE_LIMIT: Final = 10_000
 
-# 64 bytes of signature are 86 characters, the last of which has four bits to spare: only one spelling is accepted, lest a
-# changed token be a valid one.
+# 64 bytes of signature are 86 characters, and the last has four unused bits. Only one spelling is accepted,
+# so that no changed token is valid.
 _FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{85}[AQgw]")
 _HEADER = {"alg", "kid", "typ"}
 _NEEDED: Mapping[Kind, tuple[str, ...]] = {
@@ -55,7 +56,7 @@ _NEEDED: Mapping[Kind, tuple[str, ...]] = {
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a token says of its bearer."""
+    """The claims of a token about its bearer."""
 
     kind: Kind
     owner: Name = msgspec.field(name="sub")
@@ -66,14 +67,14 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     site: Name | None = None
     ce: Name | None = None
     sites: NameSet = frozenset()
-    """More sites, or patterns of sites, that a site's token may speak for; it need have no `site` then."""
+    """More sites, or patterns of them, that a site's token may speak for. Such a token needs no `site`."""
     certificate_subject: Subject = ""
-    """The subject of the certificate by which the issuer knows a user: what sites' rules may let in."""
+    """The subject of the user's certificate, for the rules by which sites let users in."""
     fqans: Fqans = ()
-    """The VOMS roles that the issuer found, `/lhcb/Role=production`, the primary one first."""
+    """The VOMS roles of the user, such as `/lhcb/Role=production`, the primary one first."""
 
     def fault(self) -> str:
-        """Return what is wrong with it, or an empty text."""
+        """Return what is wrong with the claims, or an empty text."""
         values = (
             self.owner,
             self.group,
@@ -149,7 +150,7 @@ class Verifier:
         if len(self._keys) != len(keys.keys):
             raise Rejected("KEYS_INVALID", "two public keys have one name")
         self._good = BoundedCache[bytes, tuple[Principal, float]](CACHE_LIMIT)
-        """By the hashes of their tokens, so that this memory holds none."""
+        """Keyed by the hashes of the tokens, so that no token is kept."""
 
     @classmethod
     def from_file(cls, path: Path) -> "Verifier":
@@ -182,14 +183,17 @@ class Verifier:
         return principal
 
     def subject(self, token: str | bytes) -> str:
-        """Return whose a refused token was, if it is a true one at the wrong time; else an empty text: nobody is told of a forgery."""
+        """Return the owner of a refused token if only its time is wrong, else an empty text.
+
+        Nobody is told of forgeries.
+        """
         try:
             return self._known(token)[0].owner
         except Rejected:
             return ""
 
     def _known(self, token: str | bytes) -> tuple[Principal, float]:
-        """Return the bearer of a token with a good signature, and from when on it is good."""
+        """Return the bearer of a token with a good signature, and the time from which it is valid."""
         if len(token) > SIZE_LIMIT:
             raise _invalid(f"it is longer than {SIZE_LIMIT:,} bytes")
         digest = hashlib.sha256(
@@ -237,7 +241,7 @@ class Verifier:
 
 _OPTIONS: Any = {
     "require": ["iss", "aud", "sub", "iat", "nbf", "exp", "jti"],
-    # Times are compared here, by the time that the caller gives.
+    # Times are compared by us, with the caller's clock.
     "verify_exp": False,
     "verify_nbf": False,
     "verify_iat": False,
@@ -253,7 +257,7 @@ _REASONS: dict[type[BaseException], str] = {
 
 
 def _own_fault(claims: Claims) -> str:
-    """Return what is wrong with a name that we give ourselves; a private pilot has that of its owner, whoever issued it."""
+    """Return what is wrong with a name of our own users. A private pilot has its owner's name, whoever issued that."""
     if claims.kind == "pilot" or NAME_MARK not in claims.owner:
         return ""
     return f"a name of our own holds no {NAME_MARK}"
