@@ -1,4 +1,4 @@
-"""How to reach brokers: their addresses, and what they ask of those who come."""
+"""Access to brokers: their addresses, encryption and credentials."""
 
 import ssl
 from typing import Annotated, Any, Literal
@@ -15,29 +15,30 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     bootstrap: Line = "127.0.0.1:9092"
     """HOST:PORT, several with commas between, or `unix:/path/to/NAME.sock` of a broker that `wms up` keeps."""
     fetch_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=60_000)] = 100
-    """How long a broker may hold a fetch that finds nothing. 0 for one that does not wake it early, as the embedded one: it
-    is asked anew from time to time."""
+    """How long a broker may hold a fetch that finds nothing. 0 for the embedded broker, which does not wake a held
+    fetch: it is asked again at intervals.
+    """
     idempotent: bool = True
-    """Whether the producer numbers its messages, so that a broker drops those sent twice. The embedded cannot."""
+    """Whether the producer numbers its messages, so that the broker drops duplicates. The embedded broker cannot."""
     replication: Annotated[int, msgspec.Meta(ge=-1, le=1_000)] = 1
     security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    """Whether connections are encrypted (SSL), and whether we say who we are (SASL)."""
+    """Whether connections are encrypted (SSL) and authenticated (SASL)."""
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    """How we prove it."""
+    """The mechanism of SASL."""
     username: Line = ""
     password: Line = ""
     authorities: Line = ""
-    """A file of certificates that may vouch for the brokers; empty: whom this machine trusts."""
+    """A file with the certificates of authorities that are trusted; empty: those of this machine."""
     certificate: Line = ""
-    """A file with our certificate, for brokers that ask for one."""
+    """A file with our certificate, for brokers that authenticate clients by one."""
     private_key: Line = ""
-    """The file with its key; empty: in the same file."""
+    """The file with the certificate's key; empty: the certificate's own file."""
 
     def __repr__(self) -> str:
         return f"Settings({self.bootstrap!r}, {self.security}, {self.username!r})"
 
     def connection(self) -> dict[str, Any]:
-        """Return what the Kafka library is told of it. Raises OSError, or ssl.SSLError, for files that cannot be used."""
+        """Return the arguments of the Kafka library. Raises OSError or ssl.SSLError for files that cannot be used."""
         options: dict[str, Any] = {
             "bootstrap_servers": servers(self.bootstrap),
             "security_protocol": self.security,

@@ -1,7 +1,8 @@
-"""The ads of sites that publish themselves, on a topic of this or another broker, as a source of discovery.
+"""Ads on a topic of this or another broker, as a source of discovery.
 
-An address is `kafka://broker.example.org:9092/wms.resource.ads`. An ad is believed if its token is one of that system's and may
-speak for its site, for as long as it says it is good. A topic is read once from its beginning, and then goes on where it was left.
+An address is `kafka://broker.example.org:9092/wms.resource.ads`. An ad is accepted if its token is valid in that
+system and covers its site, and until the ad expires. A topic is read once from its beginning, then from where
+reading stopped.
 """
 
 import asyncio
@@ -28,17 +29,20 @@ from wms.messages.ads import TOPIC, Ad, Advertise, Withdraw
 from wms.messages.wire import Codec
 
 DISCOVERED: Final = "DiscoveredThrough"
-"""The attribute of ads whose element was found by discovery: where that began. They are not taken from a topic, or two systems
-that read each other's ads would keep elements alive that are long gone."""
+"""The attribute of ads whose element was found by discovery, with the address where discovery began.
+
+Such ads are not taken from a topic. Otherwise two systems that read each other's ads would keep dead elements
+alive.
+"""
 ADS_LIMIT: Final = 100_000
-"""Ads kept of one topic; those that come when there are so many are dropped."""
+"""At most so many ads of one topic are kept; further ones are dropped."""
 _POLL_SECONDS = 0.25
 _POLL_LIMIT = 1_000
 _CODEC: Codec[Ad] = Codec(Ad)
 
 
 class AdTopic:
-    """Reads `kafka:` addresses; `now` is the time of the wall."""
+    """Reads ads at `kafka:` addresses; `now` returns the wall-clock time."""
 
     def __init__(self, settings: BrokerSettings, verifier: Verifier, now: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -48,7 +52,7 @@ class AdTopic:
         self._opening = asyncio.Lock()
 
     async def ask(self, address: Address) -> ServerAnswer:
-        """Read on to the end of the topic, and return the elements whose ads are good."""
+        """Read on to the end of the topic, and return the elements with valid ads."""
         reading = await self._reading(address)
         await reading.catch_up()
         return ServerAnswer(elements=tuple(reading.elements(self._now())))
@@ -72,7 +76,7 @@ class AdTopic:
             return self._readings[address.key]
 
     def _settings_for(self, bootstrap: str) -> BrokerSettings:
-        """Return how to reach a broker: another system's is never told who we are to ours."""
+        """Return the settings for a broker. Another system's broker does not get our credentials."""
         if bootstrap == self._settings.bootstrap:
             return self._settings
         return BrokerSettings(
@@ -86,7 +90,7 @@ class _Kept(Struct, frozen=True):
 
 
 class _Reading:
-    """One topic, read so far."""
+    """The ads of one topic, as far as it has been read."""
 
     def __init__(self, reader: Reader, verifier: Verifier, now: Callable[[], datetime]) -> None:
         self.reader = reader
@@ -95,7 +99,7 @@ class _Reading:
         self._kept: dict[CeId, _Kept] = {}
 
     async def catch_up(self) -> None:
-        """Read what there is; the broker must have answered since this began."""
+        """Read to the end of the topic, as the broker reports it after this call began."""
         answered = self.reader.answered_at()
         self.reader.hurry()
         while True:
@@ -106,7 +110,7 @@ class _Reading:
                 return
 
     def elements(self, now: datetime) -> list[FoundElement]:
-        """Return the elements whose ads are good; the others are forgotten."""
+        """Return the elements with valid ads; forget the other ads."""
         self._kept = {place: each for place, each in self._kept.items() if each.expires_at > now}
         return [_element(each.ad) for each in self._kept.values()]
 
@@ -118,7 +122,7 @@ class _Reading:
             if not may_advertise(self._verifier.verify(message.token, now.timestamp()), site):
                 return
         except Rejected:
-            # Whoever sent it is told by the system it was sent to.
+            # The system that the message was sent to answers its sender.
             return
         match ad:
             case Advertise():
@@ -136,7 +140,7 @@ class _Reading:
             and not ad.element.fault()
             and (before or len(self._kept) < ADS_LIMIT)
         ):
-            # A clock that is ahead prolongs no ad's life.
+            # A clock that is ahead must not prolong an ad's life.
             begin = min(ad.advertised_at, now)
             self._kept[place] = _Kept(ad, begin + timedelta(seconds=ad.lifetime_seconds))
 

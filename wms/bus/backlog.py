@@ -1,4 +1,4 @@
-"""The backlog of a consumer: parked messages, each owner's in order, the owner next that used the least time."""
+"""The backlog of a consumer: parked messages. The owner that used the least time is next; one owner's messages keep their order."""
 
 import time
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ HEAD = Head(limit=64, size=262_144)
 
 
 class Backlog(Generic[M]):
-    """Handles what was parked. It is a part of a round: it ends with it, and begins again with the next."""
+    """Handles parked messages during one round of the consumer."""
 
     def __init__(
         self, handling: Handling[M], turns: Turns, preparing: Preparing[M] | None, noting: Noting
@@ -40,11 +40,11 @@ class Backlog(Generic[M]):
         self._busy_since: float | None = None
 
     def busy_seconds(self) -> float:
-        """Return for how long the messages in hand have been so."""
+        """Return for how long the current messages have been handled."""
         return 0.0 if self._busy_since is None else time.monotonic() - self._busy_since
 
     async def turn(self) -> bool:
-        """Handle some of one owner's; return whether there were any."""
+        """Handle some messages of one owner; return whether there were any."""
         whose = self._turns.next()
         if whose is None:
             return False
@@ -64,7 +64,7 @@ class Backlog(Generic[M]):
         self._turns.took(whose, now - began, gone, now)
 
     async def _handle(self, rows: Sequence[Any]) -> int:
-        """Handle the first of the rows, or all; return how many."""
+        """Handle the rows or only the first of them; return how many were handled."""
         suspect = bool(rows[0]["is_suspect"])
         if suspect and rows[0]["taken_alone"]:
             await self._bury(rows[:1], "it was in hand when the process ended", ENDED_PROCESS)
@@ -74,7 +74,7 @@ class Backlog(Generic[M]):
         batch = [self._decode(row) for row in rows]
         async with self._noting.parked([row["parked_id"] for row in rows], at_once=suspect):
             if self._preparing is not None:
-                # Whoever is to end need not wait for it: nothing has come of it yet, and it will be begun again.
+                # A cancelled task need not wait for this: nothing is committed yet, and the work will be begun again.
                 batch = await self._preparing.whole(batch)
             await to_its_end(self._commit_or_divide(rows, batch))
         self.handled += len(rows)
@@ -95,7 +95,7 @@ class Backlog(Generic[M]):
                 await self._commit_or_divide([row], [each])
 
     async def _commit(self, tx: Transaction, rows: Sequence[Any], batch: Sequence[Decoded[M]]) -> None:
-        # Another instance may have handled them: one that lost these partitions in the middle of it.
+        # Another instance, which has lost these partitions meanwhile, may have handled them.
         there = await parked.remove(tx, [row["parked_id"] for row in rows])
         mine = [each for row, each in zip(rows, batch, strict=True) if row["parked_id"] in there]
         await self._handling.settle(tx, mine)

@@ -1,10 +1,10 @@
-"""The size of a consumer's next batch: it follows how long batches took."""
+"""The size of a consumer's next batch, by the time that earlier batches took."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
 GOAL_SECONDS = 0.5
-"""What a batch should take at most: for so long other messages of its partitions wait."""
+"""The time that a batch should take at most, as other messages of its partitions wait meanwhile."""
 LEAST_BYTES = 65_536
 
 
@@ -20,7 +20,7 @@ R = TypeVar("R", bound=Sized)
 
 
 class BatchSize:
-    """How many messages and bytes a batch may have; a batch that took too long makes the next ones smaller."""
+    """The most messages and bytes of a batch; a batch that took too long makes the next ones smaller."""
 
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most = most
@@ -29,7 +29,7 @@ class BatchSize:
         self.bytes = most_bytes
 
     def took(self, seconds: float, count: int, size: int) -> None:
-        """Learn from a batch of so many messages and bytes."""
+        """Adapt to the duration of a batch of so many messages and bytes."""
         if seconds > GOAL_SECONDS:
             share = max(0.1, GOAL_SECONDS / seconds)
             self.count = max(1, int(min(self.count, count) * share))
@@ -39,7 +39,7 @@ class BatchSize:
             self.bytes = min(self._most_bytes, 2 * self.bytes)
 
     def parts(self, records: Sequence[R]) -> Iterator[Sequence[R]]:
-        """Yield the records in batches of the size that is right when each is begun: at least one record, in order."""
+        """Yield the records in batches, in order, each of the size that holds when it begins: at least one record."""
         begin = 0
         while begin < len(records):
             end = self._end(records, begin)

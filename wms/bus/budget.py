@@ -1,11 +1,11 @@
-"""Budgets of owners: seconds of processing and bytes, each a bucket that fills at a rate."""
+"""Budgets of owners, in seconds of processing or in bytes: token buckets."""
 
 from typing import NamedTuple
 
 from wms.bounded_cache import BoundedCache
 
 OWNERS = 10_000
-"""So many are remembered; of more, those that spent nothing for longest are as good as full."""
+"""At most so many owners are remembered. Of more, those that spent nothing for longest have nearly full budgets."""
 
 
 class _Bucket(NamedTuple):
@@ -14,7 +14,7 @@ class _Bucket(NamedTuple):
 
 
 class Budget:
-    """What each owner may spend: `burst` at once, and `rate` a second for good. `now` is in monotonic seconds."""
+    """The budget of each owner: `burst` at once, and `rate` a second in the long run. `now` is in monotonic seconds."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self.rate = rate
@@ -22,16 +22,16 @@ class Budget:
         self._buckets = BoundedCache[str, _Bucket](OWNERS)
 
     def left(self, owner: str, now: float) -> float:
-        """Return what the owner may spend now; below zero, as much was spent in advance."""
+        """Return what the owner may spend now; a negative number was spent in advance."""
         bucket = self._buckets.get(owner)
         if bucket is None:
             return self.burst
         return min(self.burst, bucket.left + (now - bucket.at) * self.rate)
 
     def spend(self, owner: str, amount: float, now: float) -> None:
-        """Take it from the owner's budget, though there may be less."""
+        """Take an amount from the owner's budget, even if less is left."""
         self._buckets[owner] = _Bucket(max(self.left(owner, now) - amount, -self.burst), now)
 
     def seconds_until(self, owner: str, amount: float, now: float) -> float:
-        """Return when the owner may spend so much, in seconds from now; 0: at once. More than the burst needs it whole."""
+        """Return after how many seconds the owner may spend so much; 0: at once. An amount above the burst needs a full budget."""
         return max(0.0, (min(amount, self.burst) - self.left(owner, now)) / self.rate)

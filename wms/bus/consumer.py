@@ -1,9 +1,9 @@
 """A consumer: batches of one topic, each handled in one transaction that also moves the offset.
 
-Partitions are shared out over the live instances by their order in Postgres; two instances may believe in the same one
-for a moment, and the compare-and-set on the offset lets only one of them commit. So each message takes effect once,
-whatever dies when. A batch that cannot be handled is halved until the message that spoils it is alone: that one goes to
-the dead letters, and the rest goes on.
+Live instances divide the partitions among themselves by their order in Postgres. Two instances may briefly claim
+the same partition; the compare-and-set on the offset lets only one of them commit. So each message takes effect
+once, whatever fails. A batch that fails is halved until the failing message is alone: it goes to the dead letters,
+and the others are handled.
 """
 
 import asyncio
@@ -47,20 +47,20 @@ M = TypeVar("M")
 T = TypeVar("T")
 
 GIVE_UP_AFTER_SECONDS = 60.0
-"""A consumer that could reach neither broker nor database for so long ends its process, to begin afresh."""
+"""A consumer that reaches neither broker nor database for so long ends its process, which starts afresh."""
 
 POLL_SECONDS = 0.2
 LISTEN_SECONDS = 0.25
-"""Between looks at what the broker says of each partition, while messages come."""
+"""Seconds between two looks at the broker's answers for each partition, while messages come."""
 RETRY_SECONDS = 0.5
 SHARE_SECONDS = 0.1
-"""Between looks for partitions to handle, while there are none."""
+"""Seconds between two looks for partitions, while this instance has none."""
 
 
 class Consumer(Generic[M]):
-    """Reads one topic for one purpose: `name` is that purpose, and what its offsets are kept under.
+    """Reads one topic for one purpose: `name` is that purpose, and the key of its offsets.
 
-    Its partitions are handled in lanes, each of which has one transaction at a time: while one waits for the database
+    Its partitions are divided into lanes with one transaction at a time each: while one lane waits for the database
     another works.
     """
 
@@ -112,15 +112,15 @@ class Consumer(Generic[M]):
         )
         self._size = BatchSize(policy.batch, policy.batch_bytes)
         self._suspects: dict[int, Span] = {}
-        """By partition, what another instance had in hand when it died."""
+        """By partition, the messages that another instance was handling when it died."""
         self._in_hand: dict[int, Span] = {}
         self._readers: set[Reader] = set()
-        """Each lane has one of its own, lest it wait for what another has not yet taken."""
+        """Each lane has a reader of its own, so that it does not wait until another lane takes its messages."""
         self._reading: asyncio.Future[None] | None = None
         self._failing_since: float | None = None
         self._listened_at: dict[tuple[int, ...], float] = {}
         self._seconds_each = 0.0
-        """What a message took lately."""
+        """Seconds that a message took lately."""
         self._handled = 0
 
     @property
@@ -139,7 +139,7 @@ class Consumer(Generic[M]):
 
     @property
     def lag(self) -> int:
-        """Messages of this instance's partitions that are still to be handled, as far as the broker told."""
+        """Messages of this instance's partitions that are not handled yet, by the broker's last answers."""
         return sum(each.lag for each in self.health()) + self.parked
 
     async def probe(self) -> None:
@@ -154,12 +154,12 @@ class Consumer(Generic[M]):
         return self.progress.probes.health(self.topic.name, self.topic.partitions)
 
     def health(self) -> list[PartitionHealth]:
-        """Return how each partition does that the last heartbeat gave this instance, read or not."""
+        """Return the health of each partition that the last heartbeat gave this instance, read or not."""
         self.progress.assign(self._membership.assigned(self.name, self.topic.partitions))
         return self.progress.health()
 
     async def run(self) -> None:
-        """Handle batches until cancelled; a batch in hand is finished first. Fails when nothing works for too long."""
+        """Handle batches until cancelled; the current batch is finished first. Fails if nothing works for too long."""
         while True:
             pause = SHARE_SECONDS
             self._reading = asyncio.ensure_future(self._read())
@@ -178,27 +178,27 @@ class Consumer(Generic[M]):
 
     @property
     def in_hand(self) -> dict[int, Span]:
-        """Return the first and the last offset in hand, by partition."""
+        """Return the first and the last offset of the messages being handled, by partition."""
         return dict(self._in_hand)
 
     @property
     def feed(self) -> Feed:
-        """Return what it reads."""
+        """Return the feed that it reads."""
         return self._feed
 
     def busy_seconds(self) -> float:
-        """Return for how long the oldest batch, or parked message, has been in hand."""
+        """Return for how long the oldest current batch, or parked message, has been handled."""
         parked_ = self._backlog.busy_seconds() if self._backlog else 0.0
         return max(self.progress.longest_batch_seconds(), parked_)
 
     def begin_anew(self) -> None:
-        """Give all readers up and take new ones, when batches in hand have ended."""
+        """Replace all readers, when the current batches have ended."""
         log.warning("readers are replaced", consumer=self.name)
         if self._reading is not None:
             self._reading.cancel()
 
     async def _read(self) -> None:
-        """Handle batches until the shares change or something fails: nothing is guessed after that."""
+        """Handle batches until the partitions of this instance change or something fails; then all state is read anew."""
         round_ = Round(self._share())
         if not round_.wanted:
             self._failing_since = None
@@ -216,7 +216,7 @@ class Consumer(Generic[M]):
             self._handling.offsets = {}
 
     async def _begin(self, wanted: tuple[int, ...]) -> None:
-        """Learn where to go on, what is parked, and what may have ended the process of a predecessor."""
+        """Read the offsets, the parked messages, and the messages that may have killed a predecessor."""
         async with self._db.transaction() as tx:
             self._handling.offsets = await offset.begin(tx, self._feed, wanted)
             self._suspects = await in_hand.left(tx, self._feed, wanted, self._membership.instance_id)
@@ -229,7 +229,7 @@ class Consumer(Generic[M]):
         return self._membership.share(self.name, self.topic.partitions)
 
     async def _follow(self, round_: Round, lane: tuple[int, ...]) -> None:
-        """Handle the batches of some partitions, one after another, until the shares change or another lane ends."""
+        """Handle the batches of some partitions, one after another, until the partitions change or another lane ends."""
         reader = await self._kafka.reader(self.topic.name)
         try:
             reader.assign({each: self._handling.offsets[each] for each in lane})
@@ -238,7 +238,7 @@ class Consumer(Generic[M]):
             while not round_.is_over and self._share() == round_.wanted:
                 await self._turn(round_, reader, lane)
         finally:
-            # The shares may be the same again by the time that another lane looks: it must end too, lest it go on alone.
+            # The partitions may be the same again when another lane looks. It must end too, or it would go on alone.
             round_.is_over = True
             self._readers.discard(reader)
             self.progress.closed(lane)
@@ -262,7 +262,7 @@ class Consumer(Generic[M]):
             raise Unavailable(f"partitions {unheard}: the broker is silent for {STALLED_AFTER_SECONDS:g} s")
 
     def _parts(self, records: Sequence[Message]) -> Iterator[Sequence[Message]]:
-        """Yield the records in batches: those that a predecessor may have died of one by one, the others as many as fit."""
+        """Yield the records in batches: possible causes of a predecessor's death one by one, the others as many as fit."""
         if not self._suspects:
             yield from self._size.parts(records)
             return
@@ -274,20 +274,20 @@ class Consumer(Generic[M]):
         return record.partition in self._suspects and record.offset <= self._suspects[record.partition][1]
 
     async def _work_off(self, round_: Round, backlog: Backlog[M]) -> None:
-        """Handle what is parked for as long as the round goes on."""
+        """Handle parked messages until the round ends."""
         while not round_.is_over:
             if not await backlog.turn():
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _behind_seconds(self, reader: Reader, lane: Sequence[int], polled: int) -> float:
-        """Return how long what is unread is reckoned to take; where owners take no turns nobody wants to know."""
+        """Return the estimated time of all unread messages; 0 where owners take no turns and nobody needs it."""
         if self._turns is None:
             return 0.0
         behind = sum([await reader.unread_of(each) for each in lane])
         return self._seconds_each * (behind + polled)
 
     async def _listen(self, reader: Reader, lane: tuple[int, ...]) -> bool:
-        """Note what the broker says of each partition; return whether it said anew of one that it has no more."""
+        """Take the broker's answers for each partition; return whether it newly reports one as read to the end."""
         self._listened_at[lane] = time.monotonic()
         found = [
             self.progress.heard(
@@ -317,7 +317,7 @@ class Consumer(Generic[M]):
                 self._in_hand.pop(each, None)
 
     def _hurry(self) -> None:
-        # Where one message came the next may come to any partition.
+        # After one message the next may come to any partition.
         for each in self._readers:
             each.hurry()
 
@@ -339,7 +339,7 @@ class Consumer(Generic[M]):
         self._learn(records, batch, deferred, time.monotonic() - began)
 
     def _is_condemned(self, record: Message) -> bool:
-        """Tell whether a predecessor died with this message alone in hand."""
+        """Tell whether a predecessor died while it handled this message alone."""
         return self._suspects.get(record.partition) == (record.offset, record.offset)
 
     def _decode(self, record: Message) -> Decoded[M]:
@@ -357,18 +357,18 @@ class Consumer(Generic[M]):
         deferred: Sequence[Decoded[M]],
         seconds: float,
     ) -> None:
-        """Take into account what a batch took."""
+        """Adapt the batch size and the owners' budgets to what a batch took."""
         self._handled += len(batch)
         self._size.took(seconds, len(records), sum(each.size for each in records))
         self._seconds_each += (seconds / len(records) - self._seconds_each) / 4
         if self._turns is not None:
-            # What was deferred may have been begun: it is charged as well.
+            # The preparation of deferred messages may have begun: they are charged as well.
             self._turns.spent((*batch, *deferred), seconds, time.monotonic())
             self._turns.parked(deferred)
         log.debug("batch", consumer=self.name, messages=len(records), ms=round(seconds * 1000, 1))
 
     async def _rewind(self, records: Sequence[Message]) -> None:
-        """Follow a log that begins again below the offset, as one does whose topic was deleted and made anew."""
+        """Follow a log that begins again below the offset, as after its topic was deleted and created."""
         for record in records:
             behind = self._handling.offsets[record.partition]
             if record.offset < behind:

@@ -1,4 +1,4 @@
-"""Deliveries: messages as a handler gets them, and what a handler may do beside handling."""
+"""Deliveries: messages as handlers get them, and the other hooks of a handler."""
 
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Generic, Protocol, TypeVar
@@ -21,17 +21,17 @@ class Delivery(msgspec.Struct, Generic[M], frozen=True):
     principal: Principal | None
     message: M
     prepared: Any = None
-    """What the preparation of the message returned; None where there is none."""
+    """The result of the message's preparation; None where there is none."""
 
 
 class Decoded(msgspec.Struct, Generic[M], frozen=True):
-    """A record and what was found in it: a delivery, a fault, or both when its token is not accepted."""
+    """A decoded record: a delivery, a fault, or both when its token is not accepted."""
 
     record: Message
     delivery: Delivery[M] | None
     fault: Rejected | None = None
     error: str = ""
-    """What went wrong when it was prepared; it goes to the dead letters, and its sender is told the fault."""
+    """The error of its preparation. It goes to the dead letters, and its sender gets the fault."""
 
     @property
     def owner(self) -> str:
@@ -59,17 +59,17 @@ class Decoded(msgspec.Struct, Generic[M], frozen=True):
 
 Handler = Callable[[Transaction, list[Delivery[M]]], Awaitable[None]]
 OnRefused = Callable[[Transaction, M, Rejected, str], Awaitable[None]]
-"""Told of a message that was not handled, and whose it is or claims to be: to say so, never to act on it."""
+"""Called for a message that was not handled, with its owner as verified or claimed. It may answer and must not act."""
 
 Steps = Generator[None, None, Any]
-"""A preparation: it yields after every few milliseconds of work, and returns what the handler is given as `prepared`."""
+"""A preparation: it yields after every few milliseconds of work, and returns the `prepared` of its delivery."""
 
 
 class Preparation(Protocol[D_contra]):
-    """What can be done for a message before its transaction, away from the event loop: to parse it, to judge it."""
+    """Work for a message before its transaction, away from the event loop: parsing and judging it."""
 
     async def refresh(self) -> None:
-        """Bring up to date what preparations look at."""
+        """Refresh the data that preparations use."""
 
     def prepare(self, delivery: D_contra) -> Steps | None:
-        """Return the steps for one delivery; None if there is nothing to prepare. They run in another thread."""
+        """Return the steps for one delivery, which run in another thread; None if there are none."""

@@ -1,8 +1,9 @@
-"""Brokers behind a Unix socket: whoever may open the socket gets a connection to the broker, and nobody else can.
+"""Brokers behind a Unix socket: who may open the socket gets a connection to the broker, and nobody else.
 
-A broker that listens on TCP alone runs in a network namespace of its own, where nobody reaches it. A process in that namespace, its
-door, listens on a Unix socket, connects to the broker for each caller, and hands the connected TCP socket over. What follows goes
-straight to the broker, as over loopback. An address is `unix:/directory/NAME.sock`; the broker calls itself `NAME.sock`.
+A broker that listens on TCP alone runs in a network namespace of its own, where nobody can connect. Its doorkeeper,
+a process in that namespace, listens on a Unix socket, connects to the broker for each caller, and passes the
+connected TCP socket. The further traffic goes directly to the broker, as over loopback. An address is
+`unix:/directory/NAME.sock`; the broker calls itself `NAME.sock`.
 """
 
 import asyncio
@@ -19,26 +20,26 @@ SCHEME: Final = "unix:"
 PORT: Final = 9092
 """The broker's port, in its own namespace."""
 READY: Final = b"+"
-"""What comes with a descriptor; anything else says that the broker does not answer."""
+"""The byte that comes with the socket; any other means that the broker does not answer."""
 DIAL_SECONDS: Final = 10.0
 
 _doors: dict[str, Path] = {}
-"""The sockets by the names of the brokers behind them."""
+"""The Unix sockets by the names of the brokers behind them."""
 
 
 def servers(bootstrap: str) -> str:
-    """Return what the Kafka library is told for an address of ours: HOST:PORT, once it knows the way through a door."""
+    """Return the HOST:PORT that the Kafka library gets for an address of ours, and register the way to it."""
     if not bootstrap.startswith(SCHEME):
         return bootstrap
     path = Path(bootstrap.removeprefix(SCHEME))
     _doors[path.name] = path
-    # The library has no other place where it could be told how to connect.
+    # The library has no other hook for connecting.
     aiokafka.client.create_conn = _create_conn
     return f"{path.name}:{PORT}"
 
 
 def dial(path: Path) -> socket.socket:
-    """Return a TCP socket connected to the broker behind a door. Raises OSError: there is none, or the broker is away."""
+    """Return a TCP socket connected to the broker behind a door. Raises OSError if there is none or it does not answer."""
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as door:
         door.settimeout(DIAL_SECONDS)
         door.connect(str(path))
@@ -49,7 +50,7 @@ def dial(path: Path) -> socket.socket:
 
 
 class _Loop:
-    """The event loop, but for connections to a broker behind a door."""
+    """The event loop, with other connections to brokers behind a door."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, path: Path) -> None:
         self._loop = loop
@@ -73,7 +74,7 @@ class _Loop:
 
 
 async def _create_conn(host: str, port: int, **options: Any) -> Any:
-    """Stand in for the library's function of that name."""
+    """Replaces the library's function of that name."""
     connection = aiokafka.conn.AIOKafkaConnection(host, port, **options)
     if (path := _doors.get(host)) is not None:
         connection._loop = _Loop(connection._loop, path)  # noqa: SLF001

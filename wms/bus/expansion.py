@@ -1,7 +1,8 @@
-"""Bounded expansion of compressed batches: a batch that would grow over the bound is passed over, and said so.
+"""Bounded expansion of compressed batches: a batch that would grow over the bound is passed over and reported.
 
-The library expands a batch whole before anybody sees its size, and a few kB of zeros become gigabytes. Here each codec writes into a
-buffer of fixed size. What does not fit, or cannot be read, stands in the reader's result as one record with a fault.
+The library expands a batch whole before anybody sees its size, and a few kB of zeros become gigabytes. Here each
+codec writes into a buffer of fixed size. A batch that does not fit, or cannot be read, becomes one record with a
+fault.
 """
 
 import struct
@@ -20,13 +21,13 @@ from wms.errors import WmsError
 Bytes: TypeAlias = bytes | memoryview
 
 EXPANDED_BYTES: Final = 8 * 1024 * 1024
-"""Of one batch. Our own producers compress nothing and send at most 1 MB."""
+"""The most bytes of one expanded batch. Our own producers compress nothing and send at most 1 MB."""
 
 _XERIAL_HEAD: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES: Final = 16
 
 FAULT: Final = object()
-"""The name of the header that says why a batch could not be read: no sender can send such a one."""
+"""The name of the header with the reason why a batch could not be read. No sender can send this object."""
 
 
 class TooLarge(WmsError):  # noqa: N818 - an outcome
@@ -56,7 +57,7 @@ def _into_buffer(expand: Callable[[Any, Any], int]) -> Callable[[Bytes], bytes]:
 
 
 def _expanded(expand: Callable[[Any, Any], int], data: Bytes, most: int) -> bytes:
-    # Small ones first: to make room for the largest costs a thousandth of a second each time.
+    # Small ones first: allocating the largest takes a millisecond each time.
     size = min(most, max(65_536, 8 * len(memoryview(data))))
     while True:
         buffer = bytearray(size)
@@ -103,7 +104,7 @@ _CODECS: Final = {
 
 
 class FaultyRecord:
-    """What stands for the records of a batch that cannot be read: it has the offset of the last of them."""
+    """Replaces the records of a batch that cannot be read; it has the offset of the last of them."""
 
     timestamp = 0
     timestamp_type = 0
@@ -117,7 +118,7 @@ class FaultyRecord:
 
 
 class _Batch:
-    """A compressed batch; what it lacks here is the library's."""
+    """A compressed batch; other attributes are the library's."""
 
     def __init__(self, batch: Any) -> None:
         self._batch = batch
@@ -160,7 +161,7 @@ _LIBRARYS = fetcher.MemoryRecords
 
 
 def bound_expansion() -> None:
-    """Have the library expand nothing beyond the bound, in this process."""
+    """Make the library, in this process, expand batches within the bound alone."""
     for module in (default_records, legacy_records, fast_records, fast_legacy_records):
         for name, bounded in _CODECS.items():
             if hasattr(module, name):

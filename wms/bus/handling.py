@@ -1,4 +1,4 @@
-"""Handling of batches: one transaction each, which also moves the offsets; what cannot be handled is found and set aside."""
+"""Handling of batches: one transaction each, which also moves the offsets. A failing message is isolated and set aside."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +26,7 @@ M = TypeVar("M")
 
 
 class Handling(Generic[M]):
-    """Handles decoded messages of one feed. `seconds` is what one transaction may take before it is undone."""
+    """Handles decoded messages of one feed. `seconds` is the longest that one transaction may take."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Handling(Generic[M]):
         self.offsets: dict[int, int] = {}
         self.on_moved: Callable[[dict[int, int]], None] = lambda _: None
         self.on_step: Callable[[Iterable[int]], None] = lambda _: None
-        """Called with the partitions of a batch that came a step further."""
+        """Called with the partitions of a batch after each step of its work."""
         self._codec = codec
         self._handle = handle
         self._verifier = verifier
@@ -70,7 +70,7 @@ class Handling(Generic[M]):
             return Decoded(record, Delivery(None, message), _unreadable(error))
 
     def decode_kept(self, payload: bytes, principal: str | None) -> Delivery[M]:
-        """Read a message that was kept with the identity that was verified when it came. Rejected if none was."""
+        """Read a stored message with the identity that was verified at its arrival. Rejected if none was."""
         message = self._codec.decode(payload)
         sender = msgspec.json.decode(principal, type=Principal) if principal else None
         if sender is None and self._verifier is not None:
@@ -78,11 +78,11 @@ class Handling(Generic[M]):
         return Delivery(sender, message)
 
     async def handle(self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]] = ()) -> None:
-        """Handle a batch, and park what is deferred of the same records: both together, or halved, or one by one."""
+        """Handle a batch and park the deferred messages in one transaction; after a failure in halves, or one by one."""
         try:
             await self._commit(batch, deferred)
         except StatementTimeout as slow:
-            # One by one: each half that holds the slow one would wait for it again.
+            # One by one: each half with the slow message would wait for it again.
             await self._divide(batch, deferred, slow, 1)
         except (*GONE, *RETRIED, Unavailable, PartitionLost, asyncio.CancelledError):
             raise
@@ -117,7 +117,7 @@ class Handling(Generic[M]):
     async def _do(
         self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]], tx: Transaction
     ) -> dict[int, int]:
-        """Do what the messages ask; return the offsets that follow them."""
+        """Handle messages in one transaction; return the offsets that follow them."""
         following = await self._advance(tx, [each.record for each in (*batch, *deferred)])
         tx.on_statement = partial(self.on_step, following.keys())
         if deferred:
@@ -127,7 +127,7 @@ class Handling(Generic[M]):
         return following
 
     async def settle(self, tx: Transaction, batch: Sequence[Decoded[M]]) -> None:
-        """Do what the messages ask, refuse what is not accepted, and put away what cannot be handled."""
+        """Handle messages, refuse those with faults, and bury those that cannot be handled."""
         for each in batch:
             if each.error and each.fault is not None:
                 await dead_letter.bury(tx, self.feed, each.letter(each.error))
@@ -161,7 +161,7 @@ class Handling(Generic[M]):
         await self._answer_unread(tx, decoded.record, fault)
 
     async def _answer_unread(self, tx: Transaction, record: Message, fault: Rejected) -> None:
-        """Tell a sender whose token is good what is wrong with a message that could not be read, if its id can be."""
+        """Answer a sender with a valid token that its message cannot be read, if the message's id can be."""
         if self._on_refused is None or self._verifier is None or record.fault:
             return
         read = envelope(record.payload)
@@ -171,11 +171,11 @@ class Handling(Generic[M]):
             sender = self._verifier.verify(record.token, self._now())
         except Rejected:
             return
-        # Whoever refuses looks at no more of a message than what an envelope has.
+        # A refusal uses only those fields of a message that an envelope has.
         await self._on_refused(tx, cast("M", read), fault, sender.owner)
 
     async def bury(self, decoded: Decoded[M], error: str, why: Rejected) -> None:
-        """Put a message into the dead letters, and tell who waits for its answer."""
+        """Put a message into the dead letters, and answer its sender."""
         try:
             following = await self._bury(decoded, error, why)
         except (*GONE, *RETRIED, Unavailable, PartitionLost):
@@ -194,7 +194,7 @@ class Handling(Generic[M]):
         return following
 
     async def tell_buried(self, tx: Transaction, delivery: Delivery[M] | None, why: Rejected) -> None:
-        """Let whoever waits for an answer know that none will come of it."""
+        """Tell the sender of a buried message that it will not be handled."""
         if self._on_refused is not None and delivery is not None and delivery.principal is not None:
             await self._on_refused(tx, delivery.message, why, delivery.principal.owner)
 
@@ -232,7 +232,7 @@ def _unreadable(error: Exception) -> Rejected:
 
 
 def why(error: Exception) -> Rejected:
-    """Return what the sender is told of a message that was put away for this error."""
+    """Return the fault that the sender of a message gets for an error."""
     if isinstance(error, StatementTimeout):
         return Rejected("TOO_SLOW", "this took longer than a request may", "ask for less at a time")
     return error if isinstance(error, Rejected) else NOT_HANDLED

@@ -1,4 +1,4 @@
-"""An inbox: what is sent to one reader from now on. No offset is kept: what matters is asked for again."""
+"""An inbox: messages for one reader from now on. No offset is stored, as lost messages are asked for again."""
 
 import asyncio
 import time
@@ -18,13 +18,13 @@ log = structlog.get_logger()
 M = TypeVar("M")
 
 STEP_BYTES = 1_000_000
-"""So much is decoded at a time."""
+"""Bytes that are decoded at a time."""
 LOG_SECONDS = 1.0
-"""Messages that are passed over are logged so often at most."""
+"""Seconds between two log lines on messages that were passed over."""
 
 
 class Inbox(Generic[M]):
-    """Reads partition 0 of a topic from its end on, keeping what carries the wanted key."""
+    """Reads partition 0 of a topic from its end on, and keeps messages with the wanted key."""
 
     def __init__(self, kafka: Kafka, topic: Topic, codec: Codec[M], key: str | None = None) -> None:
         self._kafka = kafka
@@ -36,10 +36,10 @@ class Inbox(Generic[M]):
         self._read_to = 0
         self._logged_at = -LOG_SECONDS
         self.passed_over = 0
-        """Messages that could not be read, or that nobody had signed who must."""
+        """Messages that could not be read, or lacked a required signature."""
 
     async def start(self) -> None:
-        """Open it; what is sent after this returns is seen."""
+        """Open it; messages that are sent after this returns are seen."""
         await self._kafka.ensure([self._topic])
         self._reader = await self._kafka.reader(self._topic.name)
         await self._reader.assign_end()
@@ -50,7 +50,7 @@ class Inbox(Generic[M]):
             await self._reader.close()
 
     async def probe(self) -> None:
-        """Send a probe; it passes when what came before it was done."""
+        """Send a probe; it passes when the messages before it were handled."""
         await self._kafka.send_many(self._topic.name, *self.probes.prepare([0], self._topic.partitions))
 
     def probe_health(self) -> ConsumerHealth:
@@ -58,14 +58,14 @@ class Inbox(Generic[M]):
         return self.probes.health(self._topic.name, 1)
 
     def hurry(self) -> None:
-        """An answer is expected: let it come without delay."""
+        """Poll without a pause, as an answer is expected."""
         if self._reader is not None:
             self._reader.hurry()
 
     async def poll(self, timeout_seconds: float, limit: int = 1_000) -> list[M]:
-        """Return what came for this reader; what cannot be read is logged and passed over."""
+        """Return the messages for this reader; those that cannot be read are logged and passed over."""
         assert self._reader is not None
-        # Who asks for more has done with what came before.
+        # The caller has handled the messages of the last poll.
         self.probes.moved({0: self._read_to})
         records = [each for each in await self._reader.poll(timeout_seconds, limit) if self._is_ours(each)]
         if not all(map(is_probe, records)):
@@ -73,7 +73,7 @@ class Inbox(Generic[M]):
         return await self._decoded(records)
 
     async def _decoded(self, records: Sequence[Message]) -> list[M]:
-        """Decode in steps, and let everything else go on between them: a flood of large messages delays nobody."""
+        """Decode in steps with pauses between them, so that a flood of large messages delays nothing else."""
         found = []
         bytes_read = 0
         for record in records:
@@ -91,7 +91,7 @@ class Inbox(Generic[M]):
         return found
 
     def _pass_over(self, fault: Rejected) -> None:
-        """Count it; a flood is logged once in a while."""
+        """Count a message that was passed over; log at intervals."""
         self.passed_over += 1
         now = time.monotonic()
         if now - self._logged_at > LOG_SECONDS:

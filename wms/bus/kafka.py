@@ -1,8 +1,8 @@
-"""One thin wrapper around aiokafka: the only module that knows it.
+"""A thin wrapper around aiokafka, which no other module imports.
 
-Consumers are assigned their partitions by hand, never by a Kafka group: who reads what is decided in Postgres, where the
-offsets are. `auto_offset_reset` is earliest throughout, since not every broker tells the end of a log rightly. Partitions
-are counted by us, not by the broker: one that lost all its topics may make one anew, with another count, before we do.
+Consumers are assigned partitions by hand, not by Kafka's groups: Postgres decides who reads which, and holds the
+offsets. `auto_offset_reset` is earliest throughout, since some brokers report the end of a log wrongly. Partitions
+are counted by our own configuration: a broker that lost its topics may create one with another count before we do.
 """
 
 import asyncio
@@ -34,11 +34,11 @@ Pair = tuple[bytes, bytes]
 """Key and payload."""
 
 SEND_SECONDS = 15.0
-"""To wait for a broker to take messages. A broker that is started again may be back by then."""
+"""The longest wait for a broker to take messages. A broker that restarts may be back by then."""
 _EXISTS = 36
 REQUEST_LIMIT = 1_048_000
 FRAMING = 512
-"""Bytes of a batch that are not its messages'."""
+"""Bytes of a batch beside its messages."""
 
 
 class Kafka:
@@ -56,7 +56,7 @@ class Kafka:
         self._known: dict[str, Topic] = {}
 
     async def start(self, topics: Sequence[Topic] = ()) -> None:
-        """Connect and create what topics are missing, or raise Unavailable."""
+        """Connect and create missing topics, or raise Unavailable."""
         try:
             await self._open_producer()
             self._admin = AIOKafkaAdminClient(
@@ -89,7 +89,7 @@ class Kafka:
         await asyncio.gather(*retired, return_exceptions=True)
 
     async def read_cluster_id(self) -> str:
-        """Ask the cluster who it is: another id means that all topics and offsets are gone."""
+        """Return the cluster's id. A new id means that all topics and offsets are gone."""
         if self._admin is None:
             raise Unavailable("not connected")
         try:
@@ -100,7 +100,7 @@ class Kafka:
         return str(described.get("cluster_id") or "")
 
     async def ensure(self, topics: Sequence[Topic]) -> None:
-        """Create the topics that are missing; one that exists stays as it is. Unavailable, or Rejected by the broker."""
+        """Create missing topics; existing ones stay as they are. Raises Unavailable, or Rejected by the broker."""
         missing = [topic for topic in topics if topic.name not in self._known]
         if not missing:
             return
@@ -117,7 +117,7 @@ class Kafka:
         self._known.update({topic.name: topic for topic in missing})
 
     async def exists(self, topic: str) -> bool:
-        """Return whether there is such a topic, without making one. Unavailable: the broker does not say."""
+        """Return whether a topic exists, without creating it. Raises Unavailable if the broker does not answer."""
         if topic in self._known:
             return True
         if self._admin is None:
@@ -144,9 +144,9 @@ class Kafka:
     async def send_many(
         self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes], headers: Headers = ()
     ) -> None:
-        """Send messages and wait until the broker has them all, creating the topic if it is not there.
+        """Send messages and wait until the broker has them all, creating the topic if it does not exist.
 
-        Unavailable: some of them may have arrived. Rejected: one is too large, or there can be no such topic.
+        Raises Unavailable if some may not have arrived, Rejected if one is too large or the topic cannot exist.
         """
         place = self._known.get(topic) or find(topic)
         await self.ensure([place])
@@ -158,14 +158,14 @@ class Kafka:
                 raise Unavailable(f"{topic}: not sent: the broker refuses without a reason")
 
     async def _deliver(self, topic: Topic, messages: Sequence[Pair], headers: Headers) -> Sequence[Pair]:
-        """Send; return what is to be tried again at once."""
+        """Send; return the messages to be tried again at once."""
         producer = await self._open_producer()
         sending: list[tuple[Sequence[Pair], asyncio.Future[Any]]] = []
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 count = min(topic.partitions, len(await producer.partitions_for(topic.name)))
                 for partition, batch, inside in _batches(producer, messages, count, headers):
-                    # aiokafka lets a sender wait for its turn ever less the more others wait for the same partition.
+                    # In aiokafka a sender's wait gets shorter the more others wait for the same partition.
                     async with self._turns[topic.name, partition]:
                         future = await producer.send_batch(batch, topic.name, partition=partition)
                     sending.append((inside, future))
@@ -215,9 +215,10 @@ class Kafka:
         return producer
 
     def _retire(self, producer: Any) -> None:
-        """Let the next message go by a new producer.
+        """Use a new producer for the next message.
 
-        An idempotent one that gave a batch up has a gap in its numbers, and is refused by the broker for ever after.
+        An idempotent producer that gave up a batch has a gap in its numbers, and the broker refuses it from then
+        on.
         """
         if self._producer is producer:
             self._producer = None
@@ -227,7 +228,7 @@ class Kafka:
             task.add_done_callback(self._retired.discard)
 
     async def reader(self, topic: str) -> Reader:
-        """Return a reader of one topic, with no partition yet. Unavailable: there is no broker."""
+        """Return a reader of one topic without partitions. Raises Unavailable."""
         reader = Reader(
             topic, self.settings.connection(), f"{self._client_id}-reader", self.settings.fetch_wait_ms
         )
@@ -238,7 +239,7 @@ class Kafka:
 def _batches(
     producer: Any, messages: Sequence[Pair], count: int, headers: Headers
 ) -> Iterator[tuple[int, Any, Sequence[Pair]]]:
-    """Put the messages of each partition into batches, in order: (partition, batch, what is in it). Rejected: too large."""
+    """Yield (partition, batch, its messages) in order. Raises Rejected for a message that is too large."""
     room = REQUEST_LIMIT - FRAMING - sum(len(name) + len(value) + 16 for name, value in headers)
     by_partition: dict[int, list[Pair]] = {}
     for message in messages:
@@ -257,7 +258,7 @@ def _batches(
 
 
 def _append(batch: Any, headers: list[tuple[str, bytes]], message: Pair) -> bool:
-    """Put a message into a batch unless it is full; the first one goes into any."""
+    """Put a message into a batch unless it is full; a first message always fits."""
     key, payload = message
     return batch.append(timestamp=None, key=key or None, value=payload, headers=headers) is not None
 

@@ -1,4 +1,4 @@
-"""Which partitions are this instance's: shared out over the live instances by their order in Postgres."""
+"""Membership: live instances divide the partitions among themselves by their order in Postgres."""
 
 import time
 
@@ -6,11 +6,11 @@ from wms.db.instance import DEAD_AFTER_SECONDS
 from wms.ids import InstanceId
 
 MARGIN_SECONDS = 1.0
-"""An instance gives its partitions up this much before the others take it for dead."""
+"""An instance gives up its partitions this long before the others consider it dead."""
 
 
 class Membership:
-    """Who shares the work with this instance; brought up to date by every heartbeat."""
+    """The instances that share the work with this one; each heartbeat updates it."""
 
     def __init__(self, instance_id: InstanceId) -> None:
         self.instance_id = instance_id
@@ -18,27 +18,28 @@ class Membership:
         self._good_until = 0.0
 
     def update(self, sharers: dict[str, list[InstanceId]], sent_at: float | None = None) -> None:
-        """Take what a heartbeat brought; `sent_at` is the monotonic time before it was sent.
+        """Take the answer of a heartbeat; `sent_at` is the monotonic time before it was sent.
 
-        The others count from when the database took the heartbeat. The answer may have waited long for a busy event loop.
+        The others count from the time when the database took the heartbeat. A busy event loop may have delayed its
+        answer.
         """
         self._sharers = sharers
         began = time.monotonic() if sent_at is None else sent_at
         self._good_until = began + DEAD_AFTER_SECONDS - MARGIN_SECONDS
 
     def place(self, consumer: str) -> tuple[int, int]:
-        """Return this instance's place, from 0, among how many that share a consumer's work; (0, 1) if it is none of them."""
+        """Return the place of this instance, from 0, and the number of instances of a consumer; (0, 1) if it is not one."""
         sharers = self._sharers.get(consumer, [])
         if self.instance_id not in sharers:
             return 0, 1
         return sharers.index(self.instance_id), len(sharers)
 
     def share(self, consumer: str, count: int) -> tuple[int, ...]:
-        """Return which of `count` partitions are this instance's: none when its last heartbeat is too long ago."""
+        """Return the partitions, of `count`, that are this instance's: none when its last heartbeat is too old."""
         return () if time.monotonic() > self._good_until else self.assigned(consumer, count)
 
     def assigned(self, consumer: str, count: int) -> tuple[int, ...]:
-        """Return which of `count` partitions the last heartbeat gave this instance, however long ago that was."""
+        """Return the partitions, of `count`, that the last heartbeat gave this instance, however old it is."""
         sharers = self._sharers.get(consumer, [])
         if self.instance_id not in sharers:
             return ()

@@ -1,4 +1,4 @@
-"""Noting what is in hand for longer than usual, so that a successor knows what this process may have died of."""
+"""Notes of messages that take long, so that a successor knows which of them may have killed this process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 Work: TypeAlias = Callable[[], Awaitable[None]]
 
 NOTED_AFTER_SECONDS = 1.0
-"""Nearly no batch takes so long, so that notes cost nothing."""
+"""Seconds before a note is written. Hardly any batch takes so long, so that notes cost nothing."""
 
 
 class Noting:
@@ -30,13 +30,13 @@ class Noting:
         self.instance_id = instance_id
 
     def batch(self, spans: Mapping[int, Span], *, at_once: bool = False) -> "Note":
-        """Return a block that notes these while it runs, if it runs for long; `at_once`: before it begins."""
+        """Return a context that notes these messages if it lasts; `at_once`: when it begins."""
         return Note(
             partial(self._note_batch, spans), partial(self._forget_batch, list(spans)), at_once=at_once
         )
 
     def parked(self, parked_ids: Sequence[int], *, at_once: bool = False) -> "Note":
-        """Return a block that notes that these parked messages are in hand, likewise."""
+        """Return such a context for parked messages."""
         return Note(
             partial(self._take, parked_ids, self.instance_id),
             partial(self._take, parked_ids, None),
@@ -57,7 +57,7 @@ class Noting:
 
 
 class Note:
-    """A block during which something is in hand. For nearly all it is a timer that is cancelled."""
+    """A context that writes a note after a while. Mostly it is only a timer that is cancelled."""
 
     def __init__(self, note: Work, forget: Work, *, at_once: bool) -> None:
         self._note = note
@@ -73,7 +73,7 @@ class Note:
     async def __aexit__(self, *_: object) -> None:
         self._timer.cancel()
         if self._at_once or self._writing is not None:
-            # A note that stays is no harm while this instance lives: it counts when its instance is dead.
+            # A note that stays is harmless: it counts only once its instance is dead.
             await asyncio.wait([asyncio.ensure_future(self._take_back())])
 
     def _write(self) -> None:

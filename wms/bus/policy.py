@@ -1,4 +1,4 @@
-"""The policy of a consumer: how it divides its work."""
+"""The policy of a consumer: batch sizes, lanes, time limits and turns of owners."""
 
 import msgspec
 
@@ -11,11 +11,11 @@ class ConsumerPolicy(msgspec.Struct, frozen=True, kw_only=True):
     batch_bytes: int = 4_194_304
     """Bytes of a batch at most, but for a single message."""
     lanes: int = 1
-    """Parts of its partitions that are handled side by side, each with one transaction at a time."""
+    """Groups of its partitions that are handled concurrently, each with one transaction at a time."""
     seconds: float = 60.0
-    """What one transaction may take before it is undone."""
+    """The longest that one transaction may take before it is rolled back."""
     is_fair: bool = False
-    """Whether owners take turns: one that uses much waits aside when others wait."""
+    """Whether owners take turns: messages of one that uses much are parked while others wait."""
 
 
 ONE_LANE = ConsumerPolicy()

@@ -1,4 +1,4 @@
-"""Preparing deliveries: what can be done for messages before their transaction, each owner's within an allowance."""
+"""Preparation of deliveries: work before their transaction, within an allowance for each owner."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,11 +14,11 @@ from wms.errors import Rejected
 M = TypeVar("M")
 
 ALLOWANCE_SECONDS = 0.1
-"""Of processor time for one owner's messages of a batch that holds others' too; what needs more waits aside."""
+"""Processor seconds for one owner's messages in a batch with others' messages; those that need more are parked."""
 ALONE_SECONDS = GOAL_SECONDS
-"""The same where a batch is one owner's: a bulk of cheap messages needs more than the allowance, and no other's is in it."""
+"""The same in a batch of one owner: many cheap messages need more time, and no other owner waits for them."""
 WHOLE_SECONDS = 30.0
-"""Of processor time for one message; what needs more is refused."""
+"""Processor seconds for one message; one that needs more is refused."""
 
 TOO_EXPENSIVE = Rejected(
     "TOO_EXPENSIVE", f"to read this takes more than {WHOLE_SECONDS:g} s", "send it in smaller parts"
@@ -26,7 +26,7 @@ TOO_EXPENSIVE = Rejected(
 
 
 class Preparing(Generic[M]):
-    """Has the deliveries of batches prepared."""
+    """Runs the preparations of batches."""
 
     def __init__(self, preparation: Preparation[Delivery[M]], slices: Slices) -> None:
         self._preparation = preparation
@@ -35,7 +35,7 @@ class Preparing(Generic[M]):
     async def within_allowance(
         self, batch: Sequence[Decoded[M]], on_step: Callable[[], None] = lambda: None
     ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
-        """Return what is prepared, and what needs more time than its owner has, with all of the same owner after it."""
+        """Return the prepared messages, and those over their owner's allowance with all that follow of the same owner."""
         alone = len({each.owner for each in batch if each.owner}) <= 1
         outcomes = await self._outcomes(batch, ALONE_SECONDS if alone else ALLOWANCE_SECONDS, on_step)
         good: list[Decoded[M]] = []
@@ -51,7 +51,7 @@ class Preparing(Generic[M]):
         return good, deferred
 
     async def whole(self, batch: Sequence[Decoded[M]]) -> list[Decoded[M]]:
-        """Return all prepared; of what takes far too long, that it does."""
+        """Return all messages prepared; one that takes far too long gets a fault."""
         prepared: list[Decoded[M]] = []
         for each in batch:
             (outcome,) = await self._outcomes([each], WHOLE_SECONDS)

@@ -1,8 +1,8 @@
-"""Probes: tiny messages that a service sends into its own partitions, to see that what is sent there is handled.
+"""Probes: tiny messages that a service sends into its own partitions, to check that they are served.
 
-A probe passes through everything that a message passes through but the handler: broker, reader, batch, transaction, offset. It carries a
-number that only its sender knows until it is sent. Others' messages that look like probes are passed over: they prove nothing,
-and cost as much as any message that cannot be read.
+A probe takes the path of all messages except the handler: broker, reader, batch, transaction, offset. It carries a
+random number that only its sender knows before it is sent. Other messages that look like probes are passed over:
+they prove nothing, and cost as much as any unreadable message.
 """
 
 import secrets
@@ -16,15 +16,15 @@ from wms.bounded_cache import BoundedCache
 from wms.bus.reader import Message
 
 PROBE_SECONDS = 3.0
-"""Between two probes into one partition."""
+"""Seconds between two probes into one partition."""
 UNSERVED_AFTER_SECONDS = 10.0
-"""A partition is not served when for so long no probe has passed through it."""
+"""A partition counts as not served when no probe has passed for so long."""
 
 _KEY = b"wms.probe."
 _PAYLOAD = b"wms.probe "
 _SIZE = len(_PAYLOAD) + 32
 _OUTSTANDING = 8
-"""At most so many probes of a partition are remembered; of one that is not served the older ones no longer matter."""
+"""At most so many probes of a partition are remembered; older ones of an unserved partition do not matter."""
 
 
 class ProbeHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,38 +32,38 @@ class ProbeHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     partition: int
     round_trip_ms: float | None
-    """Of the last that came back; None if none did yet."""
+    """Of the last probe that came back; None before the first."""
     silent_seconds: float
-    """Since one came back, or since the partition was assigned."""
+    """Since the last probe came back, or the partition was assigned."""
 
     @property
     def is_served(self) -> bool:
-        """Whether one has come back in time."""
+        """Whether a probe came back in time."""
         return self.silent_seconds <= UNSERVED_AFTER_SECONDS
 
 
 class ConsumerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """What one instance tells of one of its consumers."""
+    """The probes of one consumer in one instance."""
 
     topic: str
     partitions: int
-    """Of the topic, whoever they are assigned to."""
+    """Partitions of the topic, of all instances."""
     probes: tuple[ProbeHealth, ...] = ()
-    """Of those that are this instance's."""
+    """Of the partitions of this instance."""
     passed: int = 0
-    """Probes of this instance that came back, which count as handled."""
+    """Own probes that came back; they count as handled messages."""
 
 
 class _Partition(msgspec.Struct):
     since: float
-    """When a probe came back last, or the partition was assigned."""
+    """When the last probe came back, or the partition was assigned."""
     round_trip_ms: float | None = None
     sent: BoundedCache[bytes, float] = msgspec.field(
         default_factory=lambda: BoundedCache[bytes, float](_OUTSTANDING)
     )
-    """By payload, when each was sent that is on its way."""
+    """Send times of probes that are not read yet, by payload."""
     read: dict[int, float] = {}
-    """By offset, when each was sent that was read and is not committed yet."""
+    """Send times of probes that are read but not committed yet, by offset."""
 
 
 class Probes:
@@ -74,7 +74,7 @@ class Probes:
         self.passed = 0
 
     def prepare(self, assigned: Iterable[int], count: int) -> tuple[list[bytes], list[bytes]]:
-        """Return keys and payloads of a probe for each assigned partition of `count`, about to be sent."""
+        """Return keys and payloads of a new probe for each assigned partition of `count`."""
         now = time.monotonic()
         known = self._partitions
         self._partitions = {number: known.get(number) or _Partition(now) for number in assigned}
@@ -86,7 +86,7 @@ class Probes:
         return keys, payloads
 
     def recognise(self, record: Message) -> bool:
-        """Tell whether a record is a probe, whoever sent it; one of ours passes when the offset behind it is committed."""
+        """Tell whether a record is a probe, of any sender. An own one passes when the offset behind it is committed."""
         if not is_probe(record):
             return False
         each = self._partitions.get(record.partition)
@@ -95,7 +95,7 @@ class Probes:
         return True
 
     def moved(self, next_offsets: Mapping[int, int]) -> None:
-        """All before these offsets is committed."""
+        """Note that all messages before these offsets are committed."""
         now = time.monotonic()
         for number, offset in next_offsets.items():
             each = self._partitions.get(number)
@@ -107,7 +107,7 @@ class Probes:
                 self.passed += 1
 
     def health(self, topic: str, partitions: int) -> ConsumerHealth:
-        """Return how probes fare in each partition of a topic that was assigned at the last sending."""
+        """Return the probes' health in each partition that was assigned when the last were sent."""
         now = time.monotonic()
         probes = [
             ProbeHealth(
@@ -119,12 +119,12 @@ class Probes:
 
 
 def is_probe(record: Message) -> bool:
-    """Tell whether a record looks like a probe, of whomever. No message does: this is no JSON."""
+    """Tell whether a record looks like a probe. No message does, as a probe is not JSON."""
     return len(record.payload) == _SIZE and record.payload.startswith(_PAYLOAD)
 
 
 def _key(partition: int, count: int) -> bytes:
-    """Return a key that brings a message into that partition."""
+    """Return a key that leads to that partition."""
     number = 0
     while zlib.crc32(key := b"%s%d" % (_KEY, number)) % count != partition:
         number += 1

@@ -1,4 +1,4 @@
-"""A reader of one topic: partitions and offsets as it is told, and never stopped for good by one bad record."""
+"""A reader of one topic: reads the partitions and offsets that it is given, and passes over unreadable records."""
 
 import asyncio
 import contextlib
@@ -24,20 +24,20 @@ HEADER = "authorization"
 TOKEN_LIMIT = 16_384
 
 LITTLE_BYTES = 262_144
-"""Of payload: less than this is fetched again in no time."""
+"""Bytes of payloads: less than this is quickly fetched again."""
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What a reader brings."""
+    """A record as read."""
 
     partition: int
     offset: int
     key: bytes | None
     payload: bytes
     token: str
-    """Without its `Bearer `; empty where there is none."""
+    """The token without `Bearer `; empty where there is none."""
     fault: str = ""
-    """Why it could not be read. It stands for all records up to its offset that were not brought before."""
+    """Why it could not be read. The record then stands for all up to its offset that were not returned before."""
 
     @property
     def size(self) -> int:
@@ -46,7 +46,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Reader:
-    """Reads partitions of one topic that it is told, from offsets that it is told."""
+    """Reads given partitions of one topic from given offsets."""
 
     def __init__(self, topic: str, connection: Mapping[str, Any], client_id: str, wait_ms: int) -> None:
         self.topic = topic
@@ -75,7 +75,7 @@ class Reader:
             self._pace_fetches(self._pacing)
 
     def _pace_fetches(self, pacing: Pacing) -> None:
-        # The library asks again as soon as it is answered, and has no other place where it could be made to wait.
+        # The library fetches again as soon as it is answered, and has no other hook for a pause.
         fetcher = self._consumer._fetcher  # noqa: SLF001
         fetch = fetcher._proc_fetch_request  # noqa: SLF001
 
@@ -85,7 +85,7 @@ class Reader:
             if not found:
                 if self._is_behind(request):
                     pacing.hurry()
-                # As there, no cancellation is let out: whoever closes the library's fetcher would stop half-way.
+                # As in the library, no cancellation is raised: closing the library's fetcher would stop half-way.
                 with contextlib.suppress(asyncio.CancelledError):
                     await pacing.rest()
             return found
@@ -93,7 +93,7 @@ class Reader:
         fetcher._proc_fetch_request = paced  # noqa: SLF001
 
     def _is_behind(self, request: Any) -> bool:
-        """Return whether a fetch asks for what is known to be there."""
+        """Return whether a fetch asks for messages that are known to exist."""
         return any(
             self.high_water(partition) > offset
             for _, partitions in request.topics
@@ -101,7 +101,7 @@ class Reader:
         )
 
     def hurry(self) -> None:
-        """Something has come, or is expected to: let the next come without delay, where the broker does not see to that."""
+        """End a pause before the next fetch: something has come or is expected."""
         if self._pacing is not None:
             self._pacing.hurry()
 
@@ -110,13 +110,13 @@ class Reader:
         await quietly(self._consumer.stop(), 5)
 
     def assign(self, offsets: dict[int, int]) -> None:
-        """Read these partitions from these offsets on, and nothing else."""
+        """Read exactly these partitions from these offsets on."""
         self._consumer.assign([self._place(partition) for partition in offsets])
         for partition, offset in offsets.items():
             self._consumer.seek(self._place(partition), offset)
 
     async def assign_end(self, partitions: int = 1) -> None:
-        """Read that many partitions from their ends on: what is sent after this returns is seen, and perhaps a little before it."""
+        """Read that many partitions from their ends on: all messages that are sent after this returns, perhaps a few before."""
         places = [self._place(number) for number in range(partitions)]
         self._consumer.assign(places)
         try:
@@ -128,10 +128,10 @@ class Reader:
             await self._position(place)
 
     async def poll(self, timeout_seconds: float, limit: int) -> list[Message]:
-        """Return what has come, each partition's in order; empty when nothing came in time.
+        """Return the messages that have come, in order for each partition; empty when none came in time.
 
-        While little is being handled nothing is fetched ahead: the library would bring what has come by now and have all
-        that comes after it wait for a turn more. Of much the next part is fetched meanwhile.
+        While little is handled nothing is fetched ahead: the library would bring the present messages, and later
+        ones would wait for one more fetch. While much is handled, the next part is fetched meanwhile.
         """
         self._consumer.resume(*self._consumer.paused())
         try:
@@ -146,10 +146,10 @@ class Reader:
         return messages
 
     async def _poll_singly(self, limit: int) -> list[Message]:
-        """Return what can be read, passing over the one record that cannot."""
+        """Return the readable messages, passing over the one record that cannot be read."""
         found: list[Message] = []
         for place in self._consumer.assignment():
-            # To seek throws away what was fetched, and with it the half-read batch that failed.
+            # Seeking drops the fetched messages, and with them the half-read batch that failed.
             self._consumer.seek(place, await self._position(place))
             for _ in range(limit):
                 try:
@@ -176,19 +176,19 @@ class Reader:
             raise Unavailable(f"{self.topic}: no position to read from: {error!r}") from error
 
     def high_water(self, partition: int) -> int:
-        """Return the end of the partition's log as the last fetch told it."""
+        """Return the end of the partition's log by the last fetch."""
         return self._consumer.highwater(self._place(partition)) or 0
 
     async def unread(self) -> int:
-        """Return how many messages the broker has, as of its last answers, that were not yet returned by `poll`."""
+        """Return how many messages `poll` has not returned yet, by the broker's last answers."""
         return sum([await self.unread_of(place.partition) for place in self._consumer.assignment()])
 
     async def unread_of(self, partition: int) -> int:
-        """Return how many messages of one partition were not yet returned by `poll`, as of the broker's last answer."""
+        """Return how many messages of one partition `poll` has not returned yet, by the broker's last answer."""
         return max(0, self.high_water(partition) - await self._position(self._place(partition)))
 
     def answered_at(self, partition: int | None = None) -> int:
-        """Return when, in ms, the broker last answered for the partition, or for the one it neglects most; 0 if never."""
+        """Return when, in ms, the broker last answered for the partition, or for its longest unanswered one; 0 for never."""
         places = self._consumer.assignment() if partition is None else [self._place(partition)]
         return min((self._consumer.last_poll_timestamp(place) or 0 for place in places), default=0)
 
@@ -197,10 +197,10 @@ class Reader:
 
 
 async def quietly(closing: Coroutine[Any, Any, None], within: float) -> None:
-    """Close something of the library's, whatever comes of it.
+    """Close an object of the library and ignore its errors.
 
-    In a task of its own: the library cancels tasks of its own and lets that out as if it were we who were cancelled, upon
-    which the caller would end without a word.
+    It runs in a task of its own: the library cancels tasks of its own and raises that as if the caller were
+    cancelled.
     """
     task = asyncio.ensure_future(closing)
     try:

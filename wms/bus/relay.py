@@ -1,9 +1,9 @@
-"""The relay: what committed transactions sent goes to the broker, at once or, after a crash, a little later.
+"""The relay: publishes the messages of committed transactions, at once or, after a crash, a little later.
 
-Right after a commit its messages are handed over in memory. Whatever is still in the outbox after a while belongs to
-a process that died in between, and any relay takes it. A message may therefore go out twice, never not at all; but for
-answers that were in memory alone, for which whoever asked asks again. Each topic is sent to by a task of its own, in
-order, so that one that does not answer holds up no other.
+Right after a commit its messages are handed over in memory. Messages that stay in the outbox for longer belong to a
+process that died, and any relay takes them. So a message may go out twice and is never lost; only answers held in
+memory may be, and their askers ask again. Each topic has a sending task of its own, so that one that does not
+answer delays no other.
 """
 
 import asyncio
@@ -30,29 +30,29 @@ SWEEP_EVERY_SECONDS = 1.0
 SWEEP_AT_ONCE = 200
 TAKEN_FOR_SECONDS = 10.0
 TROUBLE_AFTER_SECONDS = 8.0
-"""A topic that takes nothing for so long is told of."""
+"""A topic to which nothing could be sent for so long is reported."""
 IN_HAND_LIMIT = 2_000
-"""Parcels; while there are more, no others' are taken."""
+"""With more parcels in memory, those of other processes are not taken."""
 FORGET_EVERY_SECONDS = 0.25
-"""Between deletions of what was sent: one for each batch would cost the database as much as the batch itself."""
+"""Seconds between deletions of sent messages. One for each batch would cost the database as much as the batch."""
 
 
 class Relay:
-    """Sends the outbox of this process, and what other processes left in theirs."""
+    """Publishes the outbox of this process, and messages that dead processes left in theirs."""
 
     name = "relay"
 
     def __init__(
         self, db: Database, kafka: Kafka, orders: OrderKeys | None = None, notices: Notices | None = None
     ) -> None:
-        """`orders` sign what goes to pilots, `notices` what goes to services; without them nothing does."""
+        """`orders` signs messages to pilots, `notices` those to services; without a signer none are sent."""
         self._db = db
         self._kafka = kafka
         self._orders = orders
         self._notices = notices
         self._waiting: dict[str, list[Parcel]] = {}
         self._busy: dict[str, float] = {}
-        """The topics that are sent to, with the time since when each has taken nothing."""
+        """The topics with a sending task, and when each last took a message."""
         self._in_hand: set[int] = set()
         self._replies_in_hand = 0
         self._acknowledged: list[int] = []
@@ -94,13 +94,13 @@ class Relay:
                     group.create_task(self._empty(topic))
 
     def trouble(self) -> str:
-        """Return which topic takes nothing for how long, empty if each one that is sent to takes what it is sent."""
+        """Return which topic takes no messages and for how long; empty if all take them."""
         topic = min(self._busy, key=self._busy.__getitem__, default="")
         seconds = time.monotonic() - self._busy[topic] if topic else 0.0
         return f"{topic} takes nothing for {seconds:.0f} s" if seconds > TROUBLE_AFTER_SECONDS else ""
 
     async def drain(self, within: float) -> None:
-        """Wait, while it runs, until all in hand is sent; what is not by then stays in the outbox."""
+        """Wait until all messages in memory are sent; the others stay in the outbox."""
         self._draining.set()
         try:
             async with asyncio.timeout(within):
@@ -119,7 +119,7 @@ class Relay:
             del self._busy[topic]
 
     async def _gather(self, seconds: float) -> None:
-        """Let more come, unless this is the end."""
+        """Wait for more messages, unless the relay is draining."""
         if seconds:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -145,7 +145,7 @@ class Relay:
                 for parcel in parcels:
                     await self._send(topic, [parcel])
                 return
-            # It would be refused for ever, and come again for ever.
+            # It would be refused and swept again for ever.
             log.error("never to be sent, dropped", topic=topic, messages=len(keys), error=str(error))  # noqa: TRY400
         else:
             self.sent += len(keys)
@@ -156,7 +156,7 @@ class Relay:
             self._forgettable.set()
 
     def _signed(self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes]) -> Sequence[bytes]:
-        """Return what goes onto the wire: signed as it leaves, so that nothing unsigned reaches pilots or services from here."""
+        """Return the payloads as they are sent. They are signed here, so that pilots and services get signed messages only."""
         if find(topic).is_internal:
             return self._as_notices(topic, payloads)
         if not topic.startswith(SITE_PREFIX):
@@ -171,11 +171,11 @@ class Relay:
         return [self._notices.sign(topic, payload) for payload in payloads]
 
     async def _is_heard(self, topic: str) -> bool:
-        """Return whether to send: a user's tool makes its inbox before it asks, and what a forger claims makes none."""
+        """Return whether a topic can have a reader. A user's tool creates its inbox before it asks; a forged name has none."""
         return not topic.startswith(INBOX_PREFIX) or await self._kafka.exists(topic)
 
     async def _forget(self) -> None:
-        """Delete what the broker has acknowledged."""
+        """Delete messages that the broker has acknowledged."""
         while True:
             await self._forgettable.wait()
             await self._gather(FORGET_EVERY_SECONDS)

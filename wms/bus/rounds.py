@@ -1,4 +1,4 @@
-"""Rounds: lanes of a consumer that begin together, and end together with what they have in hand."""
+"""Rounds: lanes of a consumer that begin together, and end together after their current batches."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Round:
-    """One assignment of partitions: over for all lanes as soon as it is over for one."""
+    """One assignment of partitions: when one lane ends, all lanes do."""
 
     def __init__(self, wanted: tuple[int, ...]) -> None:
         self.wanted = wanted
@@ -26,7 +26,7 @@ def is_cancelled() -> bool:
 
 
 async def together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run all; when one fails the others end with their batches in hand, and what failed first is raised."""
+    """Run all lanes. When one fails the others end after their batches, and the first failure is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             for lane in lanes:
@@ -36,13 +36,13 @@ async def together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
 
 
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Do it; when cancelled meanwhile, end only once it is done."""
+    """Await something to its end, even when cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
         if not task.cancelled() and (error := task.exception()):
-            # It stays for the next to read; to raise it here would make the cancellation forgotten.
+            # The error stays in the task; raising it here would lose the cancellation.
             log.warning("last batch not handled", error=repr(error))
         raise

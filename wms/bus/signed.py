@@ -1,4 +1,4 @@
-"""A codec for topics that services alone write: what none of them signed is refused before it is read."""
+"""A codec for topics that only services write: a message without a service's signature is refused before it is decoded."""
 
 from typing import Any, TypeVar
 
@@ -17,5 +17,5 @@ class SignedCodec(Codec[M]):
         self._notices = notices
 
     def decode(self, payload: bytes) -> M:
-        """Return the message, or raise Rejected: not signed, read before, or what `Codec` refuses."""
+        """Return the message, or raise Rejected: not signed, a replay, or refused by `Codec`."""
         return super().decode(bytes(self._notices.verified(self._topic, payload, PAYLOAD_LIMIT)))

@@ -1,7 +1,7 @@
-"""Messages that a consumer does not get past: which they are, and an operator's order to set one aside.
+"""Messages that block a consumer, and an operator's order to skip one.
 
-It is carried out without the consumer. The message goes to the dead letters, and the offset behind it, in one transaction. The offset is moved by the same
-compare-and-set that consumers use, so that a consumer that handles the message after all loses its partition, does nothing, and
+The order needs no consumer. One transaction puts the message into the dead letters and moves the offset behind it,
+with the compare-and-set that consumers use. A consumer that still handles the message then fails to commit, and
 begins behind it.
 """
 
@@ -25,11 +25,11 @@ READ_SECONDS = 5.0
 LOOK_WITHIN = 1.0
 LOOK_SECONDS = 0.2
 PATIENCE_SECONDS = 3.0
-"""For so long a message may be the next one without blocking anything."""
+"""A message blocks when it was the next one for longer than this."""
 
 
 class Blocked(msgspec.Struct, frozen=True, kw_only=True):
-    """The message that a consumer is to handle next in one partition."""
+    """The next message of a consumer in one partition."""
 
     consumer: str
     topic: str
@@ -43,22 +43,22 @@ class Unhandled(msgspec.Struct, frozen=True, kw_only=True):
     blocked: Blocked
     message: Message
     age: float
-    """Seconds for which the consumer has not got past it, or since it handled the last one before."""
+    """Seconds since it became the next message."""
 
 
 class SkipOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who wants it set aside, and why."""
+    """The operator's order: who, why, and how."""
 
     operator: str
     reason: str
     force: bool = False
-    """End the transaction that handles the message now; otherwise it is waited for, for a moment."""
+    """End the transaction that handles the message; otherwise wait for it for a moment."""
 
 
 async def first_messages(
     kafka: Kafka, topic: str, offsets: Mapping[int, int], within: float = READ_SECONDS
 ) -> dict[int, Message]:
-    """Return of each partition the first message at or behind an offset, as far as there is one."""
+    """Return the first message at or behind an offset of each partition, where there is one."""
     found: dict[int, Message] = {}
     reader = await kafka.reader(topic)
     try:
@@ -75,11 +75,11 @@ async def first_messages(
 
 
 async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECONDS) -> list[Unhandled]:
-    """Return the messages that are next and have not been handled for so many seconds, those of now included."""
+    """Return messages that have been next and unhandled for so many seconds."""
     before = await _positions(db, kafka)
     started = asyncio.get_running_loop().time()
     waiting = await _messages_at([each for each, age in before.items() if age > patience], kafka)
-    # One that has come just now is no fault: it gets as long.
+    # A message that has just come gets as long.
     if waiting:
         await asyncio.sleep(max(0.0, started + patience - asyncio.get_running_loop().time()))
     return await _still(waiting, db, kafka)
@@ -88,7 +88,7 @@ async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECOND
 async def next_messages(
     db: Database, kafka: Kafka, partitions: Collection[tuple[str, str, int]]
 ) -> list[Unhandled]:
-    """Return the messages that are next in these partitions, each named by consumer, topic and number."""
+    """Return the next message of each of these partitions, named by consumer, topic and number."""
     positions = await _positions(db, kafka)
     at = [each for each in positions if (each.consumer, each.topic, each.partition) in partitions]
     return await _still(await _messages_at(at, kafka), db, kafka)
@@ -107,7 +107,7 @@ async def _messages_at(places: Sequence[Blocked], kafka: Kafka) -> dict[Blocked,
 
 
 async def _still(waiting: Mapping[Blocked, Message], db: Database, kafka: Kafka) -> list[Unhandled]:
-    """Return those that are still the next of their partitions."""
+    """Return those messages that are still next."""
     now = await _positions(db, kafka)
     return [
         Unhandled(blocked=each, message=message, age=now[each])
@@ -133,10 +133,11 @@ async def _positions(db: Database, kafka: Kafka) -> dict[Blocked, float]:
 async def set_aside(
     db: Database, kafka: Kafka, blocked: Blocked, order: SkipOrder, verify: Callable[[str], Principal | None]
 ) -> Message:
-    """Put the message among the dead letters and let the consumer go on behind it; return the message.
+    """Put a message into the dead letters, move the offset behind it, and return it.
 
-    `verify` returns whose token it is, None if it is not good: what came from nobody is never handled again.
-    Rejected: it is not the next one of that partition, or there is none. Unavailable: it is being handled just now.
+    `verify` returns the owner of a token, None if it is not valid: a message of nobody is never replayed. Raises
+    Rejected if the message is not the next one of its partition or does not exist, Unavailable if it is being
+    handled.
     """
     feed = Feed(kafka.cluster_id, blocked.consumer, blocked.topic)
     async with db.transaction() as tx:
@@ -190,7 +191,7 @@ def _as_json(principal: Principal | None) -> str | None:
 
 @asynccontextmanager
 async def _unlocked(db: Database, tx: Transaction, *, force: bool) -> AsyncIterator[None]:
-    """Have the transaction wait for locks but for a moment, or with `force` end whoever holds them."""
+    """Limit the transaction's wait for locks to a moment; with `force` end the transactions that hold them."""
     if not force:
         await offset.wait_briefly(tx)
         yield

@@ -1,4 +1,4 @@
-"""Slices: work of messages in one thread beside the event loop, some milliseconds at a time, so that none waits for another's."""
+"""Slices: preparations run in one thread beside the event loop, some milliseconds at a time, in turns."""
 
 import asyncio
 import time
@@ -11,21 +11,21 @@ import msgspec
 from wms.bus.delivery import Steps
 
 SLICE_SECONDS = 0.03
-"""Of processor time; then the next of those that wait for the thread has its turn."""
+"""Processor seconds of a slice; then the next work that waits for the thread has its turn."""
 
 
 class PreparationOutcome(msgspec.Struct):
-    """How far a preparation came: done with a value or an error, or given up."""
+    """The outcome of a preparation: a value, an error, or given up."""
 
     seconds: float = 0.0
-    """Of processor time."""
+    """Processor seconds."""
     is_done: bool = False
     value: Any = None
     error: Exception | None = None
 
 
 class Work(msgspec.Struct):
-    """One preparation: whose it is, its steps, and how far it has come."""
+    """One preparation: its owner, its steps and its outcome."""
 
     owner: str
     steps: Steps
@@ -33,7 +33,7 @@ class Work(msgspec.Struct):
 
 
 class Slices:
-    """One thread for all preparations of a process: they share what they remember, and no two run at once."""
+    """One thread for all preparations of a process: they share caches, and never run concurrently."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "prepare")
@@ -41,7 +41,7 @@ class Slices:
     async def run(
         self, works: Sequence[Work], allowance: float, on_step: Callable[[], None] = lambda: None
     ) -> None:
-        """Do the works in their order, of each owner's so many seconds at most: the others stay undone.
+        """Run the works in their order, for at most so many seconds for each owner; the others stay undone.
 
         `on_step` is called after each slice.
         """
@@ -53,16 +53,16 @@ class Slices:
             on_step()
 
     async def call(self, work: Callable[[], None]) -> None:
-        """Do something in that thread, between the slices of others."""
+        """Call a function in that thread, between slices."""
         await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def close(self) -> None:
-        """Let the thread end when it has done what it does now."""
+        """End the thread after its current work."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 def _slice(works: Sequence[Work], position: int, spent: dict[str, float], allowance: float) -> int:
-    """Work until the slice is over; return the position to go on from."""
+    """Work until the slice is over; return the position to continue at."""
     ends = time.thread_time() + SLICE_SECONDS
     while position < len(works):
         work = works[position]
@@ -75,7 +75,7 @@ def _slice(works: Sequence[Work], position: int, spent: dict[str, float], allowa
 
 
 def _advance(work: Work, spent: dict[str, float], allowance: float, ends: float) -> bool:
-    """Go on with one work; return whether it is over: done, or given up since its owner's allowance is spent."""
+    """Advance one work; return whether it is over: done, or given up as its owner's allowance is used."""
     began = now = time.thread_time()
     before = spent.get(work.owner, 0.0)
     try:

@@ -1,4 +1,4 @@
-"""The topics, their partitions, and what makes one."""
+"""The topics: names, partitions, retention."""
 
 from typing import Final
 
@@ -8,16 +8,16 @@ from wms.messages import ads, changes, commands, events, queries, replies, repor
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """One topic as it is to be created."""
+    """One topic as it is created."""
 
     name: str
     partitions: int
-    """At most 4 for those that everybody writes to: what the embedded broker gives a topic that it makes by itself."""
+    """At most 4 for topics that everybody writes: the embedded broker gives so many to a topic that it creates by itself."""
     retention_hours: int = 24
     gathered_seconds: float = 0.0
-    """For how long the relay gathers messages before it sends them: longer where nobody waits for them."""
+    """For how long the relay collects messages before it sends them: longer where nobody waits for them."""
     is_internal: bool = False
-    """Whether services alone write it, and sign what they write."""
+    """Whether only services write it, with signatures."""
 
 
 SHARED: Final = (
@@ -27,10 +27,10 @@ SHARED: Final = (
     Topic(requests.TOPIC, 4, 1),
     Topic(reports.TOPIC, 4, 168),
     Topic(events.TOPIC, 4, 168, 0.05),
-    # One: what entered a queue and left it must come in one order.
+    # One partition, as jobs that enter and leave a queue must be seen in order.
     Topic(changes.TOPIC, 1, 24, is_internal=True),
 )
-"""The topics that every system has. Postgres is the truth, so that retention is for readers who lag, not for safety."""
+"""The topics that every system has. Retention serves slow readers; Postgres holds the truth."""
 
 
 def user_inbox(owner: str) -> Topic:

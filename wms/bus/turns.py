@@ -1,4 +1,4 @@
-"""Turns of owners: whose messages are handled as they come, and whose wait aside so that others need not."""
+"""Turns of owners: which messages are handled at once, and which are parked so that other owners need not wait."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -10,31 +10,31 @@ from wms.fairness import levelled
 M = TypeVar("M")
 
 SECONDS_A_SECOND, BURST_SECONDS = 0.25, 2.0
-"""Of processing, that an owner may use before others that wait come first."""
+"""The budget of an owner in seconds of processing, by which its messages come before others that wait."""
 PATIENCE_SECONDS = 2.0
-"""What is behind in the log is somebody's: when it is reckoned to take longer, who is over the budget is parked at once."""
+"""When unread messages will take longer than this, an owner over its budget is parked at once."""
 
 Whose = tuple[int, str]
-"""A partition and an owner: what is kept in order."""
+"""A partition and an owner: their messages keep their order."""
 
 
 class Turns:
-    """Who is over the budget, who has messages parked, and who of those is next. `now` is in monotonic seconds."""
+    """Owners over their budgets, owners with parked messages, and the next of these. `now` is in monotonic seconds."""
 
     def __init__(self) -> None:
         self._budget = Budget(SECONDS_A_SECOND, BURST_SECONDS)
         self._parked: dict[Whose, int] = {}
         self._used: dict[str, float] = {}
-        """Seconds that the parked messages of each owner have taken, since the last time that none were parked."""
+        """Seconds used by each owner's parked messages, since the last time that none were parked."""
 
     def load(self, parked: Mapping[Whose, int]) -> None:
-        """Learn what is parked in the partitions of a new round."""
+        """Take the parked messages of a new round's partitions."""
         self._parked = dict(parked)
 
     def split(
         self, batch: Sequence[Decoded[M]], now: float, behind_seconds: float
     ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
-        """Return what is to be handled now, and what is to be parked."""
+        """Return the messages to be handled now, and those to be parked."""
         contended = behind_seconds > PATIENCE_SECONDS or len({each.owner for each in batch if each.owner}) > 1
         good: list[Decoded[M]] = []
         deferred: list[Decoded[M]] = []
@@ -49,7 +49,7 @@ class Turns:
         return contended and self._budget.left(each.owner, now) <= 0
 
     def spent(self, batch: Iterable[Decoded[M]], seconds: float, now: float) -> None:
-        """Charge the owners of a batch for the time that it took, by their bytes."""
+        """Charge the owners of a batch for its duration, in proportion to their bytes."""
         sizes: dict[str, int] = {}
         for each in batch:
             sizes[each.owner] = sizes.get(each.owner, 0) + each.size + 1
@@ -64,7 +64,7 @@ class Turns:
             self._parked[whose] = self._parked.get(whose, 0) + 1
 
     def next(self) -> Whose | None:
-        """Return whose parked messages are next: of the owner that used the least time."""
+        """Return whose parked messages are next: those of the owner that used the least time."""
         if not self._parked:
             self._used.clear()
             return None
@@ -76,7 +76,7 @@ class Turns:
         return self._parked.get(whose, 0)
 
     def took(self, whose: Whose, seconds: float, gone: int, now: float) -> None:
-        """Note that so many parked messages are gone, and what time that took."""
+        """Note that so many parked messages were handled, and how long it took."""
         self._used[whose[1]] = self._used.get(whose[1], 0.0) + seconds
         self._budget.spend(whose[1], seconds, now)
         left = self._parked.get(whose, 0) - gone
