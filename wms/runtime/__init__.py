@@ -1,1 +1,1 @@
-"""What a service runs in: configuration, clock, signals, loops, heartbeat."""
+"""The runtime of services: configuration, clock, signals, loops, heartbeat."""

@@ -1,4 +1,4 @@
-"""The only place where the clock of the wall is read; everywhere else time is an argument."""
+"""The wall clock. Only this module reads it; elsewhere time is an argument."""
 
 import time
 from datetime import UTC, datetime

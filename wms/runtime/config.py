@@ -1,7 +1,7 @@
-"""Configuration: one frozen struct a service, from a TOML file and `WMS_` variables of the environment.
+"""Configuration: one frozen struct for each service, from a TOML file and `WMS_` variables of the environment.
 
-A variable names its key by `__`: `WMS_POSTGRES__URL` is `url` in `[postgres]`. An unknown key or a wrong value is an
-error that names its place.
+A variable names its key by `__`: `WMS_POSTGRES__URL` is `url` in `[postgres]`. The error about an unknown key or a
+wrong value names its place.
 """
 
 import tomllib
@@ -19,7 +19,7 @@ from wms.telemetry.logs import Level
 
 PREFIX = "WMS_"
 SIZE_LIMIT = 4 * 1024 * 1024
-"""Bytes of a file."""
+"""The most bytes of a file."""
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -35,16 +35,16 @@ class PostgresSettings(Section, frozen=True, kw_only=True):
 
     url: Line = "postgresql://127.0.0.1:5432/wms"
     pool: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 8
-    """Connections at most."""
+    """The most connections."""
 
 
 class AuthSettings(Section, frozen=True, kw_only=True):
-    """Whose tokens are believed."""
+    """The keys of tokens and orders."""
 
     jwks: Line
     """A file with the public keys of the issuers."""
     orders_key: Line = ""
-    """A file with the secrets by which pilots know what services order; empty: `orders.key` beside `jwks`."""
+    """A file with the secrets that sign orders to pilots; empty: `orders.key` beside `jwks`."""
 
     @property
     def orders_key_file(self) -> Path:
@@ -53,21 +53,21 @@ class AuthSettings(Section, frozen=True, kw_only=True):
 
 
 class LogSettings(Section, frozen=True, kw_only=True):
-    """How much is logged, and in what form."""
+    """The level and the format of logs."""
 
     level: Level = "info"
     json: bool = True
 
 
 class UsageSettings(Section, frozen=True, kw_only=True):
-    """Whether what owners have used of late counts against their shares. Job managers and matchers are told the same."""
+    """Whether recent usage of owners reduces their shares. Job managers and matchers need the same settings."""
 
     half_life_hours: Annotated[float, msgspec.Meta(ge=0, le=100_000)] = 0.0
-    """Usage counts half after so long; 0: it does not count, and is not kept."""
+    """The half-life of usage; 0: usage does not count, and is not stored."""
 
 
 class ServiceConfig(Section, frozen=True, kw_only=True):
-    """What every service is told."""
+    """Configuration that all services share."""
 
     auth: AuthSettings
     postgres: PostgresSettings = PostgresSettings()

@@ -1,4 +1,4 @@
-"""A loop that does one thing every so often."""
+"""A loop that calls a function at intervals."""
 
 import asyncio
 import time
@@ -12,17 +12,17 @@ from wms.errors import Unavailable
 log = structlog.get_logger()
 
 TROUBLE_AFTER_SECONDS = 10.0
-"""A loop that has failed for so long, or been at one round, is told of; one with long pauses may take a minute."""
+"""A loop that fails, or stays in one round, for so long is reported; one with long pauses may take a minute."""
 LONG_PAUSE_SECONDS = 10.0
 LONG_ROUND_SECONDS = 60.0
 ENDLESS_ROUND_SECONDS = 300.0
-"""A round that takes so long hangs: it is cancelled, and the loop goes on."""
+"""A round that takes so long is taken as hanging: it is cancelled, and the loop goes on."""
 LONGEST_PAUSE_SECONDS = 30.0
-"""After rounds that failed by a fault of ours; each makes the pause longer."""
+"""The longest pause after rounds that failed by a fault of ours; each such round doubles the pause."""
 
 
 class Every:
-    """Calls `act` every `seconds`, the first time at once. When it returns True there is more to do: again at once."""
+    """Calls `act` every `seconds`, the first time at once. If it returns True there is more to do, and it is called again at once."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Every:
         *,
         endless_after: float = ENDLESS_ROUND_SECONDS,
     ) -> None:
-        """`endless_after`: seconds after which a round of `act` is cancelled, since it hangs."""
+        """`endless_after`: seconds after which a round of `act` is cancelled."""
         self.name = name
         self._seconds = seconds
         self._endless_after = endless_after
@@ -42,10 +42,10 @@ class Every:
         self._failing_since: float | None = None
         self._error = ""
         self._faults = 0
-        """Rounds in a row that failed by a fault of ours."""
+        """Consecutive rounds that failed by a fault of ours."""
 
     def trouble(self) -> str:
-        """Return what is wrong with the loop, empty if nothing is: a round that does not end, or rounds that fail."""
+        """Return the loop's trouble, empty if it has none: a round that does not end, or rounds that fail."""
         now = time.monotonic()
         most = TROUBLE_AFTER_SECONDS if self._seconds < LONG_PAUSE_SECONDS else LONG_ROUND_SECONDS
         if self._began_at is not None and now - self._began_at > most:
@@ -55,11 +55,11 @@ class Every:
         return ""
 
     def wake(self) -> None:
-        """Do it now instead of waiting."""
+        """End the present pause."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Go on until cancelled; what is not available now, or fails, is tried again: one loop's fault stops no other."""
+        """Call until cancelled. A round that fails is tried again, so that one loop's fault stops no other loop."""
         while True:
             self._wake.clear()
             if not await self._once():

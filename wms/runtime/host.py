@@ -1,8 +1,8 @@
-"""What runs a service: connects it, runs its loops in one task group, beats its heart, and ends it well.
+"""The host of a service: connects it, runs its loops in one task group, sends its heartbeat, and ends it in order.
 
-SIGTERM and SIGINT stop taking; batches in hand are finished; the outbox is sent; connections close in reverse order. A
-loop that fails ends the process: its supervisor starts it afresh. So does a broker that is suddenly another cluster,
-since all topics and offsets are then another's.
+On SIGTERM and SIGINT no more messages are taken, current batches are finished, the outbox is sent, and connections
+close in reverse order. A loop that fails ends the process, and the supervisor starts it again. So does a change of
+the broker's cluster id, since all topics and offsets are new then.
 """
 
 import asyncio
@@ -51,26 +51,26 @@ log = structlog.get_logger()
 
 BEAT_SECONDS = 1.0
 URGENT_CONNECTIONS = 4
-"""Of the pool: two lanes of reports, the heartbeat and the relay."""
+"""Connections of the pool that are reserved: two lanes of reports, the heartbeat and the relay."""
 CONNECT_SECONDS = 60.0
 DRAIN_SECONDS = 5.0
 
 EXIT_REJECTED, EXIT_UNAVAILABLE = 2, 75
 
 COLLECT_AFTER = 200_000, 20, 50
-"""When Python looks for cycles. A batch makes up to 100,000 objects and none: looking amid one costs a twentieth of its time."""
+"""Thresholds of Python's garbage collector. A batch makes up to 100,000 objects without cycles; collecting during it costs 5 %."""
 
 C = TypeVar("C", bound=ServiceConfig)
 M = TypeVar("M")
 
 
 class Loop(Protocol):
-    """What a host runs until it stops."""
+    """A loop that a host runs until it stops."""
 
     name: str
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Run until cancelled."""
 
 
 class Probed(Protocol):
@@ -84,15 +84,15 @@ class Probed(Protocol):
 
 
 class Host:
-    """One running service and what it stands on."""
+    """One running service with its connections and loops."""
 
     def __init__(self, service: str, config: ServiceConfig, db: Database, kafka: Kafka) -> None:
         self.service = service
         self.config = config
         self.db = db
-        """For what cannot wait: the heartbeat, the relay, and what `is_urgent`."""
+        """For urgent work: the heartbeat, the relay, and consumers with `is_urgent`."""
         self.patient_db = db.limited(URGENT_CONNECTIONS)
-        """For all else: however many of its statements are slow, the others find a connection."""
+        """For all other work: however many of its statements are slow, urgent work finds a connection."""
         self.kafka = kafka
         self.verifier = Verifier.from_file(Path(config.auth.jwks))
         self.instance_id = InstanceId(f"{service}-{uuid.uuid4().hex[:12]}")
@@ -120,7 +120,7 @@ class Host:
         admit: Callable[[Decoded[Any]], Rejected | None] | None = None,
         is_urgent: bool = False,
     ) -> None:
-        """Handle a topic's messages, every one of which needs a token."""
+        """Handle the messages of a topic; each needs a token."""
         consumer: Consumer[Any] = Consumer(
             f"{self.service}.{name}",
             find(topic) if isinstance(topic, str) else topic,
@@ -143,7 +143,7 @@ class Host:
         self.show_probes(consumer.name, consumer)
 
     def add(self, loop: Loop) -> None:
-        """Run this loop too."""
+        """Add a loop."""
         self._loops.append(loop)
 
     def every(
@@ -154,22 +154,22 @@ class Host:
         *,
         endless_after: float = ENDLESS_ROUND_SECONDS,
     ) -> Every:
-        """Do this every so often; a round that takes `endless_after` seconds is cancelled."""
+        """Call `act` at intervals; a round that takes `endless_after` seconds is cancelled."""
         loop = Every(name, seconds, act, endless_after=endless_after)
         self._loops.append(loop)
         return loop
 
     def show(self, name: str, fact: Callable[[], Any]) -> None:
-        """Tell this with every heartbeat, for `wms status`."""
+        """Add a value to each heartbeat, for `wms status`."""
         self._facts[name] = fact
 
     def show_probes(self, name: str, reader: Probed) -> None:
-        """Send probes to a reader, and tell with every heartbeat how they fare."""
+        """Send probes to a reader, and add their health to each heartbeat."""
         self._probed[name] = reader
         self.every(f"{name}.probe", PROBE_SECONDS, reader.probe)
 
     def stop(self) -> None:
-        """Begin to end."""
+        """Begin to stop."""
         self._stop.set()
 
     async def run(self) -> None:
@@ -198,9 +198,9 @@ class Host:
         log.info("service ends", instance=self.instance_id)
 
     async def _bury_dead(self) -> None:
-        """Free the partitions of instances that died on this machine without a word, this one's former self above all.
+        """Free the partitions of instances on this machine whose process is gone, such as this one's predecessor.
 
-        Should the process be there after all, unseen from here, it says so with its next beat.
+        If such a process does exist, unseen from here, its next heartbeat registers it again.
         """
         async with self.db.transaction() as tx:
             for each in await instance.instances(tx):
@@ -208,7 +208,7 @@ class Host:
                     await instance.leave(tx, each["instance_id"])
 
     async def _leave(self) -> None:
-        """Say that its partitions are free, so that nobody waits for an instance that will not come back."""
+        """Free this instance's partitions, so that the others need not wait until it counts as dead."""
         with contextlib.suppress(*GONE, *RETRIED):
             async with asyncio.timeout(DRAIN_SECONDS), self.db.transaction() as tx:
                 await instance.leave(tx, self.instance_id)
@@ -223,7 +223,7 @@ class Host:
                     await self._beat()
                 missed_since = time.monotonic()
             except (*GONE, *RETRIED, Unavailable) as error:
-                # When the others think it dead, it has given its partitions up: what it knows of them is too old by then.
+                # By the time that the others consider it dead, it has given up its partitions.
                 log.warning("heartbeat missed", error=repr(error))
                 if time.monotonic() - missed_since > CONNECT_SECONDS:
                     raise
@@ -263,13 +263,13 @@ class Host:
         return msgspec.json.encode(health).decode()
 
     def _troubles(self) -> dict[str, str]:
-        """Return by name what is wrong with the relay, and with loops that do one thing every so often."""
+        """Return the troubles of the relay and of loops with intervals, by name."""
         loops: list[Relay | Every] = [self.relay, *(each for each in self._loops if isinstance(each, Every))]
         return {each.name: trouble for each in loops if (trouble := each.trouble())}
 
 
 async def _endless(loop: Loop) -> None:
-    """Run a loop. One that ends by itself is a fault, a cancellation that nobody asked for above all: no group minds it."""
+    """Run a loop. To end by itself is a fault, even by a cancellation: task groups ignore those."""
     try:
         await loop.run()
     except asyncio.CancelledError:
@@ -280,11 +280,11 @@ async def _endless(loop: Loop) -> None:
 
 
 class LoopEnded(WmsError):  # noqa: N818 - an outcome
-    """What should go on until it is stopped has not."""
+    """A loop has ended by itself."""
 
 
 class NewCluster(WmsError):  # noqa: N818 - an outcome, not a fault
-    """All topics and offsets are another cluster's now."""
+    """The broker is another cluster now, with new topics and offsets."""
 
 
 def serve(

@@ -1,4 +1,4 @@
-"""What this machine is: cores, memory, load, platform."""
+"""This machine: cores, memory, load, platform."""
 
 import os
 import platform
@@ -10,17 +10,17 @@ MIB = 1024 * 1024
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine as it is now, as far as this process may use it."""
+    """A machine's present resources, as far as this process may use them."""
 
     cores: int
     memory_mb: int
     load: float
-    """Processes that ran or waited to run, on average of the last minute."""
+    """Processes that ran or waited to run, as the average of the last minute."""
     platforms: tuple[str, ...]
 
 
 def look() -> Machine:
-    """Look at this machine."""
+    """Measure this machine."""
     return Machine(
         cores=len(os.sched_getaffinity(0)),
         memory_mb=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MIB,

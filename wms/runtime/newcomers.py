@@ -1,7 +1,7 @@
-"""New task queues whose requirements take long to parse: parsed in a thread, one at a time, and owners take turns.
+"""New task queues whose requirements take long to parse: parsed in a thread one at a time, in turns of their owners.
 
-The thread shares the interpreter with the event loop. So it rests after each queue for as long as it worked: all else has at least
-half of the time, however many such queues come.
+The thread shares the interpreter with the event loop. So it pauses after each queue for as long as it worked:
+everything else has at least half of the time, however many such queues come.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 
 class ParsedQueue:
-    """A task queue that is parsed; `taken` is to be held until the queue is added to an index."""
+    """A parsed task queue; `taken` must be kept until the queue is added to an index."""
 
     __slots__ = ("requirements", "taken", "tq_id")
 
@@ -31,10 +31,10 @@ class ParsedQueue:
 
 
 class Newcomers:
-    """Queues that are to be parsed. The next is one of the owner whose queues have taken the least time since none waited."""
+    """Queues to be parsed. The next is one of the owner whose queues used the least time since none waited."""
 
     def __init__(self, slices: Slices, *, over_sketches: bool = False) -> None:
-        """`over_sketches`: they are prepared to be judged at elements to which pilots are yet to be sent."""
+        """`over_sketches`: prepare them for elements whose pilots are yet to be sent."""
         self._slices = slices
         self._over_sketches = over_sketches
         self._by_owner: dict[str, dict[TaskQueueId, Requirements]] = {}
@@ -46,7 +46,7 @@ class Newcomers:
         return sum(map(len, self._by_owner.values()))
 
     def put_if_long(self, tq_id: TaskQueueId, requirements: Requirements) -> bool:
-        """Let a queue wait for its turn if it takes long to parse; tell whether it does."""
+        """Add a queue if it takes long to parse; tell whether it does."""
         if not is_long(requirements):
             return False
         if tq_id != self._in_hand:
@@ -60,7 +60,7 @@ class Newcomers:
         return waiting if self._in_hand is None else waiting | {self._in_hand}
 
     def drop(self, tq_ids: Collection[TaskQueueId]) -> None:
-        """Forget queues in which no job waits any more."""
+        """Remove queues without waiting jobs."""
         for owner, queues in list(self._by_owner.items()):
             for tq_id in queues.keys() & set(tq_ids):
                 del queues[tq_id]
@@ -68,13 +68,13 @@ class Newcomers:
                 del self._by_owner[owner]
 
     async def wait(self) -> None:
-        """Wait until there are any."""
+        """Wait until there is a queue."""
         while not self._by_owner:
             self._came.clear()
             await self._came.wait()
 
     async def prepare_next(self) -> ParsedQueue | None:
-        """Parse the queue whose turn it is, and rest; None where there is none, or it cannot be parsed."""
+        """Parse the next queue, and pause; None if there is none, or it cannot be parsed."""
         if not self._by_owner:
             self._used.clear()
             return None

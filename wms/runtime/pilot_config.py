@@ -1,4 +1,4 @@
-"""What a job agent is told: written by who sends the pilot, read by the pilot."""
+"""The configuration of a job agent: written by the sender of the pilot, read by the pilot."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -13,7 +13,7 @@ Pause: TypeAlias = Annotated[float, Meta(ge=0, le=86_400)]
 
 
 class PilotSettings(Section, frozen=True, kw_only=True):
-    """Who the pilot is. The token says it too, and only the token is believed."""
+    """The identity of the pilot and its limits. The token has the identity too, and only the token is trusted."""
 
     pilot_id: Line
     site: Line
@@ -28,41 +28,40 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     lifetime_seconds: Seconds = 1_209_600.0
     """After so long it takes no more jobs."""
     grace_seconds: Pause = 10.0
-    """What a drain leaves running jobs before they are given back."""
+    """Seconds that running jobs have at a drain before they are given back."""
     ahead_seconds: Pause = 0.5
-    """Of short jobs so many seconds of work are fetched ahead, so that slots do not wait for the next."""
+    """With short jobs, so many seconds of work are fetched ahead, so that slots do not wait for the next job."""
     lifeline: Line = ""
     """The lock file of a system on this machine: the pilot ends when its holder does."""
     isolation: Literal["auto", "required", "none"] = "auto"
-    """Whether payloads run in namespaces of their own: where the node allows it, always, so that a pilot ends where it does
-    not, or never."""
+    """Whether payloads run in namespaces of their own: `auto` where the node allows it, `required` else the pilot ends, or `none`."""
     hidden: Lines = []
-    """Directories that payloads in namespaces of their own find empty, beside the pilot's and the sandbox store's."""
+    """Directories that are empty for payloads in namespaces, beside the pilot's and the sandbox store's."""
 
 
 class ResourceSettings(Section, frozen=True, kw_only=True):
-    """What the pilot offers a job."""
+    """The resources that the pilot offers to jobs."""
 
     setup: Line = "default"
     cpu_time: Count = 86_400
     memory_mb: Count = 0
-    """0: what the machine has."""
+    """In MB; 0: the machine's memory."""
     platforms: Lines = []
-    """Empty: what the machine is."""
+    """Empty: the machine's platforms."""
     tags: Lines = []
     required_tags: Lines = []
     job_types: Lines = []
     pilot_type: Line = ""
     ad: LongText = ""
-    """The ClassAd of the computing element, as its site told it."""
+    """The ClassAd of the computing element, as its site advertised it."""
     software: Line = ""
-    """A directory on the node whose entries are the names of its runtime environments; empty: as the ad says."""
+    """A directory on the node whose entries are the names of its runtime environments; empty: those of the ad."""
     node: Annotated[dict[Name, Value], Meta(max_length=100)] = {}
-    """What of the node its batch system was asked for: attributes of that ad, in lower case."""
+    """Attributes of the node that the batch system was asked for, by their names in the ad, in lower case."""
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):
-    """Where sandboxes are."""
+    """The sandbox store."""
 
     url: Line
 

@@ -1,6 +1,7 @@
-"""The watchdog of a service: partitions that are not served are read anew; what hangs for good ends the process.
+"""The watchdog of a service: reopens partitions that are not served, and ends a process that hangs for good.
 
-Its supervisor starts it again. What was in hand is noted before, so that the next life does not die of it as well.
+The supervisor starts the process again. The current messages are noted before, so that the next process does not
+hang on them as well.
 """
 
 import asyncio
@@ -27,20 +28,21 @@ ANEW_AFTER_SECONDS = 10.0
 """A partition that was not served for so long is read anew, with new connections."""
 STALLED_FOR_GOOD_SECONDS = 60.0
 HANGS_AFTER_SECONDS = 600.0
-"""What has been in hand for so long will never be done: statements and preparations have much shorter bounds."""
+"""A batch that takes so long will never end: statements and preparations have much shorter limits."""
 BLOCKED_LOOKS = 20
-"""So many looks in a row at an event loop that did not turn end the process. Looks, not seconds: a process that was stopped and
-goes on has not been blocked."""
+"""After so many checks in a row the process of a blocked event loop ends. Checks are counted and not seconds, as a
+process that was stopped and continued has not been blocked.
+"""
 NOTE_SECONDS = 5.0
 EXIT_HANGING = 75
 
 
 class Stalled(WmsError):  # noqa: N818 - an outcome
-    """Partitions are not served though they were read anew."""
+    """Partitions are not served after they were read anew."""
 
 
 class Watchdog:
-    """Watches the consumers of a process, and from a thread the event loop itself; `end` ends the process at once."""
+    """Watches the consumers of a process, and from a thread the event loop; `end` ends the process at once."""
 
     name = "watchdog"
 
@@ -60,7 +62,7 @@ class Watchdog:
         self._stop = threading.Event()
 
     async def run(self) -> None:
-        """Watch until cancelled. Stalled: new readers did not help."""
+        """Watch until cancelled. Raises Stalled if new readers did not help."""
         thread = threading.Thread(target=self._watch_loop, name="watchdog", daemon=True)
         thread.start()
         try:
@@ -73,7 +75,7 @@ class Watchdog:
             self._stop.set()
 
     def look(self, consumer: Consumer[Any]) -> None:
-        """Act if a consumer stands still."""
+        """Act if a consumer makes no progress."""
         if consumer.busy_seconds() > HANGS_AFTER_SECONDS:
             log.error("a batch hangs, the process ends", consumer=consumer.name, in_hand=consumer.in_hand)
             self._end(EXIT_HANGING)
@@ -98,7 +100,7 @@ class Watchdog:
                 return
 
     def _note(self) -> None:
-        """Note what is in hand by a connection of this thread's own: no other does anything now."""
+        """Note the current messages by a connection of this thread's own, as no other works."""
         spans = {each.feed: each.in_hand for each in self._consumers if each.in_hand}
         try:
             asyncio.run(in_hand.note_alone(self._url, spans, self._instance_id, NOTE_SECONDS))

@@ -1,5 +1,5 @@
-"""Why a job waits: what keeps it from each computing element, what would do, and when it may start. Pure.
+"""Why a job waits: the obstacles at each computing element, changes that would help, and when it may start. Pure.
 
-Everything here calls the clauses that the matcher and the planner of pilots decide by, so that an explanation cannot
-disagree with what happens.
+Everything here calls the clauses by which the matcher and the planner of pilots decide, so that an explanation
+cannot disagree with what happens.
 """

@@ -1,13 +1,14 @@
-"""When a waiting job may start: its place as the draw sees it, against how fast its task queue was served lately.
+"""When a waiting job may start: its place in the draw, against the rate at which its task queue was served lately.
 
-The draw is no line to stand in. Of a queue's user priorities one is drawn, and of its ten oldest jobs a random one; so a
-job with `a` older ones of its priority is offered after max(0, a - 9) draws of the priority at the earliest, then with a
-chance of one in ten at each. How often its priority is drawn follows from the law of the draw; how often the queue is, from
-what the matchers counted. Of many jobs not yet drawn nothing is known but counts and ids, hence `least` and `most` older ones.
+The draw is not a line. Of a queue's user priorities one is drawn, and of its ten oldest jobs a random one. So a job
+with `a` older ones of its priority is offered after max(0, a - 9) draws of the priority at the earliest, then with
+a chance of one in ten at each. The law of the draw gives the rate of its priority; the matchers' counts give the
+rate of the queue. Of many jobs not yet drawn only counts and ids are known, hence `least` and `most` older ones.
 
-The interval: the number K of draws of the queue has a mean and a variance; times between draws are taken as exponential, so
-that K of them are near a gamma of shape E[K]^2 / (E[K] + Var K); and the rate itself is a gamma of what was counted. The
-quotient of the two is an F distribution, whose quantiles are Paulson's. It foretells no new jobs, sites, shares or limits.
+The interval: the number K of draws of the queue has a mean and a variance. Times between draws are taken as
+exponential, so that K of them are nearly a gamma of shape E[K]^2 / (E[K] + Var K); and the rate itself is a gamma
+of the counts. The quotient of the two is an F distribution, whose quantiles are Paulson's. New jobs, sites, shares
+and limits are not foreseen.
 """
 
 from collections.abc import Sequence
@@ -26,25 +27,25 @@ _NORMAL_90 = 1.2815515655446004
 
 
 class StartForecast(Struct, frozen=True, kw_only=True):
-    """A job's place and the time until it is offered, if nothing changes: 80 in 100 lie between earliest and latest."""
+    """A job's place and the time until it is offered, if nothing changes: earliest and latest enclose 80 %."""
 
     older_least: int
-    """Jobs of the same user priority in the same task queue that are older, at least."""
+    """Older jobs of the same user priority in the same task queue, at least."""
     older_most: int
     level_chance: float
-    """The part of the queue's draws that falls to the job's user priority."""
+    """The share of the queue's draws that goes to the job's user priority."""
     matched_per_minute: float | None = None
-    """Jobs of the queue, lately; None when none was."""
+    """Jobs of the queue that were matched lately; None for none."""
     earliest_seconds: float | None = None
     likely_seconds: float | None = None
     latest_seconds: float | None = None
-    """None: nobody can say."""
+    """None: unbounded."""
 
 
 def forecast(
     job_id: int, user_priority: float, levels: Sequence[Level], served: Served, law: Law
 ) -> StartForecast | None:
-    """Return a waiting job's place and start; None when its user priority is not among those that wait."""
+    """Return a waiting job's place and start; None if no waiting job has its user priority."""
     mine = next((n for n, level in enumerate(levels) if level.user_priority == user_priority), None)
     if mine is None or not levels[mine].count:
         return None
@@ -67,17 +68,17 @@ def forecast(
 
 
 def older(job_id: int, level: Level) -> tuple[int, int]:
-    """Return how many jobs of its level are older than a job, at least and at most: exact where their ids follow on."""
+    """Return how many jobs of its level are older than a job, at least and at most: exact for consecutive ids."""
     most = max(0, min(job_id - level.oldest, level.count - 1))
     least = max(0, level.count - 1 - max(0, level.newest - job_id))
     return min(least, most), most
 
 
 def level_chance(mine: int, levels: Sequence[Level], law: Law) -> float:
-    """Return the chance that a draw of the queue falls to one of its user priorities.
+    """Return the chance that a draw of the queue takes one of its user priorities.
 
-    For `proportional` it is its part of all weights. For `dirac` the smallest of n independent U/p outlives t with
-    probability (1 - p t)^n, and the chance is the integral of its hazard over the survival of all, in steps of equal
+    For `proportional` it is its share of all weights. For `dirac` the smallest of n independent U/p exceeds t with
+    probability (1 - p t)^n. The chance is the integral of its hazard over the survival of all, in steps of equal
     probability of the proportional law, from which it differs little.
     """
     weighed = [(level.count, real_priority(level.user_priority)) for level in levels if level.count]
@@ -96,7 +97,7 @@ def level_chance(mine: int, levels: Sequence[Level], law: Law) -> float:
 
 
 def _evidence(served: Served) -> tuple[float, float]:
-    """Return a count and the seconds it took that say as much as the faded count: a plain one has its own variance."""
+    """Return a plain count and its seconds with the evidence of the faded count: a plain count equals its variance."""
     age = max(1e-9, served.watched_seconds / served.fading_seconds)
     kept = 1 - exp(-age)
     spread = (1 - exp(-2 * age)) / (2 * kept)
@@ -108,10 +109,10 @@ Moments = tuple[float, float]
 
 
 def draws_of_level(older_jobs: int, count: int) -> Moments:
-    """Return the mean and variance of the number of draws of a level until a job with so many older ones is drawn."""
+    """Return mean and variance of the number of a level's draws until a job with so many older ones is drawn."""
     first = max(0, older_jobs - (OLDEST - 1))
     in_play = count - first
-    # P(not drawn by draw i): one in ten while there are more than ten, then all of the last ten alike.
+    # P(not drawn by draw i): a chance of one in ten with more than ten jobs left, then equal chances for the last ten.
     tail = min(OLDEST, in_play)
     steady = min(in_play - tail, 300)
     left = [(1 - 1 / OLDEST) ** i for i in range(steady)]
@@ -128,7 +129,7 @@ def _draws_of_queue(older_jobs: int, count: int, chance: float) -> Moments:
 
 
 def _quantile(draws: Moments, counted: float, seconds: float, normal: float) -> float | None:
-    """Return the time by which the job is drawn with the probability of a normal deviate; None when it has no bound."""
+    """Return the quantile of the time until the job is drawn, for a normal deviate; None if it has no bound."""
     mean, variance = draws
     shape = mean * mean / (mean + variance)
     a, b = 1 / (9 * shape), 1 / (9 * counted)

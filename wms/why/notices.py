@@ -1,10 +1,10 @@
-"""What keeps jobs and pilots from a computing element, in three words: suppress, delay, avoid.
+"""Notices: why a computing element gets no jobs or pilots, in three words: suppress, delay, avoid.
 
-*Suppress*: a limit that its ad states is reached, and nothing comes there until its next ad. *Delay*: too many are being
-submitted there, or a rate is used up; more come later. *Avoid*: it was quarantined, or shut by an operator, its door is shut, or
-pilots die there, so that others are better.
+*Suppress*: a limit in its ad is reached, and nothing comes until its next ad. *Delay*: too many jobs are being
+submitted there, or a rate is used up; more come later. *Avoid*: it is quarantined or shut by an operator, its
+endpoint is backing off, or pilots die there, so that other elements are better.
 
-What people are told of an element comes from here, whoever tells it.
+All that people read about an element's state comes from here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,25 +19,25 @@ from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement
 
 FEW = 3
-"""So many pilots may be lost before anything is said of it."""
+"""So many pilots may be lost before a notice says so."""
 
 
 class Since(NamedTuple):
-    """What an element's ad lets come until the next (None: it states no limit), and what has come since."""
+    """How many jobs an element's ad lets come until the next (None: no limit), and what has come since."""
 
     allowed: int | None = None
     matched: int = 0
     sent: int = 0
     idle: int = 0
-    """Of our pilots that the ad's source counts as jobs, those that have none."""
+    """Our idle pilots among those that the ad's source counts as jobs."""
 
 
 def notices(
     element: ComputingElement, since: Since, health: ElementHealth, losses: PilotLosses, *, fresh: bool
 ) -> Iterator[Notice]:
-    """Yield what is to be said of an element: by what its ad lets come, by how it was judged, by what became of its pilots."""
+    """Yield the notices of an element: by its ad's limits, by its health, by the losses of its pilots."""
     if fresh:
-        # One of them that is given a job is the same job there.
+        # An idle pilot that gets a job stays the same job in the source's count.
         element = replace(
             element,
             current_jobs=max(0, element.current_jobs - since.idle),
@@ -52,7 +52,7 @@ def notices(
 
 
 def avoidance(health: ElementHealth, losses: PilotLosses) -> Notice | None:
-    """Return why an element is better avoided; None if it is not."""
+    """Return why an element is to be avoided; None if it is not."""
     if health.state != "healthy":
         return Notice("avoid", health.text())
     if losses.lost < FEW or 2 * losses.lost <= losses.ended:
@@ -61,7 +61,7 @@ def avoidance(health: ElementHealth, losses: PilotLosses) -> Notice | None:
 
 
 def shut_out(known: Mapping[CeId, ElementHealth]) -> dict[CeId, str]:
-    """Return the elements, and with no element the sites, that get no work, and in words which and why."""
+    """Return the elements, or whole sites, that get no work, each with the reason in words."""
     return {
         place: f"{'/'.join(filter(None, place))}: {Notice('avoid', health.text()).text()}"
         for place, health in known.items()
@@ -70,5 +70,5 @@ def shut_out(known: Mapping[CeId, ElementHealth]) -> dict[CeId, str]:
 
 
 def why_shut(shut: Mapping[CeId, str], site: str, ce: str) -> str | None:
-    """Return why an element gets no work: by its site, where that is shut as a whole; None if it does."""
+    """Return why an element or its whole site gets no work; None if it does."""
     return shut.get(CeId(site, "")) or shut.get(CeId(site, ce))

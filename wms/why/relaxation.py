@@ -1,8 +1,8 @@
-"""Counterfactuals: what a job would have to ask for instead, and how many slots that would open.
+"""Counterfactuals: what a job could ask for instead, and how many slots that would open.
 
-Each clause that fails has one way to be relaxed for one element: to what that element offers, and no further. A candidate
-is a job's whole requirements with some clauses relaxed; it is then put to the very functions that refused the original, and
-only what they let through is told. The smallest set of clauses that opens anything is what counts: single ones where one is
+For an element each failing clause is relaxed in one way: to the element's offer, and no further. A candidate is a
+job's whole requirements with some clauses relaxed. The functions that refused the original judge each candidate,
+and only those that pass are reported. The smallest set of clauses that opens anything counts: single ones if one is
 enough, else pairs, and so on.
 """
 
@@ -26,7 +26,7 @@ Segments = tuple[int, ...]
 
 
 class Opening(NamedTuple):
-    """Requirements that would do, and the places that they open."""
+    """Relaxed requirements that fit, and the places that they open."""
 
     clauses: tuple[str, ...]
     requirements: Requirements
@@ -34,7 +34,7 @@ class Opening(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """The jobs that could run there at once."""
+        """The number of jobs that could run there at once."""
         return room(self.requirements, self.places)
 
 
@@ -43,7 +43,7 @@ def openings(
 ) -> list[Opening]:
     """Return the smallest changes that would open places that advertise themselves now, the widest first.
 
-    `segments` are the CPU segments that jobs are grouped by: a job can ask for no other.
+    `segments` are the CPU segments that jobs are grouped by, as a job can ask for no other.
     """
     by_clauses: dict[tuple[str, ...], list[ElementSupply]] = {}
     for verdict in found:
@@ -69,11 +69,11 @@ def _of_clauses(
     by_clauses: dict[tuple[str, ...], list[ElementSupply]],
     segments: Segments,
 ) -> list[Opening]:
-    # What opens an element where all of these fail opens those where only some of them do as well.
+    # A change that opens an element where all of these fail also opens those where only some do.
     nearest = [place for other, each in by_clauses.items() if set(other) <= set(names) for place in each]
     found: dict[tuple[int, ...], Opening] = {}
     for candidate in _candidates(requirements, names, places, segments):
-        # Nothing else fails there: only what is asked differently needs another look.
+        # Nothing else fails there: only the changed clauses need to be judged again.
         changed = JobDemand(candidate, since=requirements)
         opened = tuple(n for n, place in enumerate(nearest) if not changed.obstacles(place.element))
         if opened and opened not in found:
@@ -84,7 +84,7 @@ def _of_clauses(
 def _candidates(
     requirements: Requirements, names: tuple[str, ...], places: Sequence[ElementSupply], segments: Segments
 ) -> list[Requirements]:
-    """Return the changes worth a look, the least first: the least and the most of all, and those with the most slots."""
+    """Return the changes to be tried, the least first: the least, the greatest, and those with the most slots."""
     alike: dict[Any, list[ComputingElement]] = {}
     fields = [field for name in names if name in _RELAX for field in _RELAX[name].fields]
     for place in places:
@@ -102,7 +102,7 @@ def _candidates(
 
 
 def _boldness(changed: Requirements) -> tuple[int, int, int, int, int]:
-    """Less memory, less time, fewer tags and fewer conjuncts are the bolder change."""
+    """Sort key: less memory, less time, fewer tags or fewer conjuncts is the bolder change."""
     terms = len(terms_of(changed))
     return (
         -changed.min_ram_mb,
@@ -116,7 +116,7 @@ def _boldness(changed: Requirements) -> tuple[int, int, int, int, int]:
 def relaxed(
     requirements: Requirements, names: Iterable[str], element: ComputingElement, segments: Segments
 ) -> Requirements | None:
-    """Return the requirements with these clauses relaxed to what an element offers; None where a job cannot say that."""
+    """Return the requirements with these clauses relaxed to an element's offer; None where a job cannot ask for that."""
     changed: Requirements | None = requirements
     for name in names:
         relax = _RELAX.get(name)
@@ -128,7 +128,7 @@ Change = Callable[[Requirements, ComputingElement, Segments], Requirements | Non
 
 
 class Relax(NamedTuple):
-    """How a clause is relaxed, and the fields of the element that it goes by."""
+    """How a clause is relaxed, and the element's fields that it uses."""
 
     change: Change
     fields: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ def _job_type(requirements: Requirements, element: ComputingElement, _: Segments
 
 
 def _tags(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements:
-    """Fewer tags, and no more processors than a pilot there has."""
+    """Relax to fewer tags, and no more processors than a pilot there has."""
     processors = processors_needed(requirements)
     offered = element.pilot_resource(vo=requirements.vo)
     kept = [tag for tag in _plain_tags(requirements) if offered.offers(tag)]
@@ -172,7 +172,7 @@ def _disk(requirements: Requirements, element: ComputingElement, _: Segments) ->
 
 
 def _conjuncts(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements | None:
-    """What its ad does not meet is left out, and all else that is required stays."""
+    """Drop the conjuncts that the element's ad does not meet."""
     return without_failing(requirements, element.pilot_resource(vo=requirements.vo))
 
 
@@ -200,7 +200,7 @@ _RELAX: dict[str, Relax] = {
     "submit pool": _without("submit_pools"),
     "grid middleware": _without("grid_middlewares"),
 }
-"""How a clause is relaxed. Whose a job is, the VOs that an element serves and what it requires are nobody's to relax."""
+"""How each clause is relaxed. A job's owner, an element's VOs and an element's requirements cannot be."""
 
 
 # --- in words --------------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ _SETS = {
 
 
 def changes(before: Requirements, after: Requirements) -> list[str]:
-    """Return in words what differs, by the names of the options of `wms submit`."""
+    """Return the differences in words, by the names of the options of `wms submit`."""
     said = []
     if before.cpu_segment != after.cpu_segment:
         said.append(f"cpu-time of at most {after.cpu_segment} s instead of {before.cpu_segment}")
@@ -237,13 +237,13 @@ def changes(before: Requirements, after: Requirements) -> list[str]:
     said += [f"requirements without {shown(each, 200)}" for each in gone]
     for option, field in _SETS.items():
         said += _less(option, getattr(before, field), getattr(after, field))
-    # That it is more than one follows from the number, where that is said.
+    # The tag for several processors follows from their number.
     implied = many != fewer
     return said + _less("tag", _plain_tags(before, implied=implied), _plain_tags(after, implied=implied))
 
 
 def _plain_tags(requirements: Requirements, *, implied: bool = True) -> tuple[str, ...]:
-    """Return the tags but for the number of processors, and what that implies."""
+    """Return the tags without the number of processors and the tags that it implies."""
     processors = processors_needed(requirements)
     of_processors = {f"{processors}processors"} if processors > 1 else set()
     if implied and processors > 1:

@@ -1,7 +1,8 @@
-"""The standing of all task queues at once: the same clauses, each distinct part judged once for each computing element.
+"""The outlook of all task queues at once: the same clauses, each distinct part judged once for each computing element.
 
-What `wms.why.wait_tiers.standing` adds up for one queue is gathered here over arrays; a test holds the two equal. The free slots
-of an element are shared out as the draw would: to the highest CPU segment first, among its queues by weight.
+This computes over arrays what `wms.why.wait_tiers.standing` adds up for one queue; a test holds both equal. The
+free slots of an element are divided as the draw would: to the highest CPU segment first, among its queues by
+weight.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ _NOWHERE: Mapping[CeId, str] = {}
 
 
 class _Column:
-    """One clause over all queues: the distinct parts that it looks at, and which of them each queue has."""
+    """One clause over all queues: its distinct parts, and the number of the part that each queue has."""
 
     def __init__(self, part: Callable[[Requirements], Hashable], holds: Callable[[Any, Any], bool]) -> None:
         self._part = part
@@ -53,7 +54,7 @@ class _Column:
         """Return whether the clause holds for the queues from the `start`-th on."""
         queues = self._of_queue.values[start:]
         verdicts = np.ones(len(self._parts), dtype=np.bool_)
-        # Few queues came: few parts need a look.
+        # Few queues were added: few parts are judged.
         for number in np.unique(queues).tolist() if start else range(len(self._parts)):
             verdicts[number] = self._holds(self._parts[number], place)
         found: Mask = verdicts[queues]
@@ -61,7 +62,7 @@ class _Column:
 
 
 class _Group:
-    """Clauses that look at the same of an element, which is judged once for all elements that have it in common."""
+    """Clauses that use the same fields of an element, judged once for all elements with equal fields."""
 
     def __init__(self, clauses: Iterable[Way | Clause], same: Callable[[Any], Hashable]) -> None:
         self._columns = [_Column(each.part, each.holds) for each in clauses]
@@ -91,7 +92,7 @@ class _Group:
         return found
 
     def forget_unused(self) -> None:
-        """Forget what was not asked for since the last time."""
+        """Forget verdicts that were not used since the last call."""
         self._masks, self._in_use = self._in_use, {}
 
 
@@ -109,7 +110,7 @@ class _Ads:
             each.append(requirements)
 
     def mask(self, resource: Resource) -> Mask:
-        """Return by queue whether both sides want each other."""
+        """Return by queue whether both sides' expressions are met."""
         found = np.ones(self._count, dtype=np.bool_)
         face = self._faces.of(resource)
         for each in self._columns:
@@ -119,12 +120,12 @@ class _Ads:
 
 
 class Survey:
-    """Task queues by number, in the order they came, and which elements they reach; the verdicts are remembered."""
+    """Task queues by number, in the order of their coming, and the elements that they reach; verdicts are kept."""
 
     def __init__(self) -> None:
         self.requirements: list[Requirements] = []
         self._ways = _Group(WAYS, lambda at: (at.vos, at.submit_pools, at.grid_middleware, at.dispatcher))
-        # A pilot is of the queue's own VO: that clause holds by its making.
+        # Pilots are made for the queue's own VO, so that this clause holds.
         clauses = [each for each in CLAUSES if each.name != "vo"]
         self._by_time = _Group([CPU_TIME], attrgetter("cpu_time"))
         self._by_name = [
@@ -138,7 +139,7 @@ class Survey:
         self._closed = Closures()
         self._closed_at: set[CeId] = set()
         self.faults: list[tuple[ComputingElement, str]] = []
-        """Elements that the last look passed over, and why: a fault in one is that one's alone."""
+        """Elements that the last survey passed over because of a fault, and the fault."""
 
     def append(self, requirements: Requirements) -> None:
         """Give the next number to a queue."""
@@ -158,10 +159,10 @@ class Survey:
         closed: Mapping[CeId, Iterable[Pair]],
         avoided: Mapping[CeId, str] = _NOWHERE,
     ) -> list[QueueOutlook]:
-        """Return the standing of every queue by number.
+        """Return the outlook of every queue by number.
 
-        `crews` are by site, element and VO; `closed` is what limits keep out, by site and element, "" for a whole site;
-        likewise `avoided` why places get no work (`wms.why.notices.shut_out`).
+        `crews` are by site, element and VO. `closed` has what limits keep out by site and element, "" for a whole
+        site; likewise `avoided` has why places get no work (`wms.why.notices.shut_out`).
         """
         self._close(closed)
         self._closed.avoid(avoided)
@@ -205,7 +206,7 @@ class Survey:
         return (self._ways, self._by_time, self._by_kind, *self._by_name)
 
     def _all_reached(self, known: Sequence[KnownElement]) -> list[tuple[KnownElement, tuple[Mask, Mask]]]:
-        """Return of each element that can be judged which queues reach it but for its CPU time, and which do."""
+        """Return for each element without faults the queues that reach it, and those that reach it but for its CPU time."""
         reached = []
         for each in known:
             try:
@@ -228,12 +229,12 @@ class Survey:
 
 
 def fixed(element: ComputingElement) -> ComputingElement:
-    """Return an ad without what changes all the time, which no clause looks at."""
+    """Return an ad without its counters, which no clause uses."""
     return replace(element, load=0.0, current_jobs=0, current_submitting_jobs=0)
 
 
 class _Sums:
-    """What elements say, added up by queue."""
+    """Sums over elements, by queue."""
 
     def __init__(self, requirements: Sequence[Requirements], waiting: Ints, weights: Floats) -> None:
         self._requirements = requirements
@@ -243,7 +244,7 @@ class _Sums:
         count = len(requirements)
         self._could = np.zeros(count, dtype=np.int64)
         self._longest = np.full(count, -1, dtype=np.int64)
-        """Seconds; -1 where there is no element that CPU time alone keeps the queue from."""
+        """In seconds; -1 if no element keeps the queue out by CPU time alone."""
         self._fitting = np.zeros(count, dtype=np.int64)
         self._held = np.zeros(count, dtype=np.int64)
         self._avoided = np.zeros(count, dtype=np.int64)
@@ -258,11 +259,11 @@ class _Sums:
         self.vos = {vo: np.array(each, dtype=np.int64) for vo, each in numbers.items()}
 
     def add_short(self, seconds: int, short: Mask) -> None:
-        """Add an element's CPU time for those queues that ask for more, and for nothing else that it has not."""
+        """Add an element's CPU time for the queues that it keeps out by CPU time alone."""
         self._longest[short] = np.maximum(self._longest[short], seconds)
 
     def add(self, known: KnownElement, reached: Mask, closed: Mask | None, shut: Mask | None) -> None:
-        """Add what an element says; `closed` is what is kept back there, `shut` what of that since it is avoided."""
+        """Add an element; `closed` are the queues that are kept back there, `shut` those of them that avoidance keeps back."""
         self._could += reached
         if not known.fresh:
             return
@@ -279,7 +280,7 @@ class _Sums:
                     at.setdefault(number, known.element)
 
     def add_crew(self, vo: str, crew: PilotCounts) -> None:
-        """Add the pilots of a VO on the element added last."""
+        """Add the pilots of a VO at the element added last."""
         numbers = self.vos[vo][self._open[self.vos[vo]]]
         self._crew[:, numbers] += np.array(crew, dtype=np.int64)[:, None]
         left = crew.free_slots
@@ -298,7 +299,7 @@ class _Sums:
     def standings(
         self, known: int, fresh: int, limit: Callable[[int, ComputingElement], str]
     ) -> list[QueueOutlook]:
-        """Return the standing of every queue."""
+        """Return the outlook of every queue."""
         rows = zip(
             self._could.tolist(), self._longest.tolist(), self._fitting.tolist(), self._held.tolist(), self._avoided.tolist(), self._crew.T.tolist(),
             self._expected.tolist(), strict=True,

@@ -1,4 +1,4 @@
-"""What each computing element says to work that waits: every clause that fails there, by the matcher's own functions."""
+"""The verdict of each computing element on waiting work: every clause that fails there, by the matcher's own functions."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,30 +13,30 @@ from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import ComputingElement
 
 AVOIDED = "CE_AVOIDED"
-"""The clause of those elements that get no work, whatever limits there are."""
+"""The clause of elements that get no work, whatever the limits are."""
 
 
 class ElementSupply(Struct, frozen=True, kw_only=True):
-    """A computing element that is or was known, and the pilots that one VO has there."""
+    """A known computing element, and the pilots that one VO has there."""
 
     element: ComputingElement
     fresh: bool = True
-    """It advertises itself now; otherwise its last ad has expired or was withdrawn."""
+    """Whether it advertises itself now; otherwise its ad has expired or was withdrawn."""
     running: int = 0
     coming: int = 0
-    """Pilots that are submitted and have not begun."""
+    """Pilots that are sent and have not begun."""
     slots: int = 0
-    """Of the pilots that run and take jobs."""
+    """Slots of the pilots that run and take jobs."""
     free_slots: int = 0
 
     @classmethod
     def of(cls, known: KnownElement, pilots: PilotCounts) -> Self:
-        """Return an element with the pilots counted there."""
+        """Return an element with its counted pilots."""
         return cls(element=known.element, fresh=known.fresh, **pilots._asdict())
 
 
 class Verdict(NamedTuple):
-    """What a place says: clauses that fail whenever the job asks, and limits that hold it back for now."""
+    """A place's verdict: clauses that always fail, and limits that hold the job back for now."""
 
     place: ElementSupply
     failing: tuple[Mismatch, ...]
@@ -44,12 +44,12 @@ class Verdict(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether the job could run there, limits aside."""
+        """Whether the job could run there, apart from limits."""
         return not self.failing
 
     @property
     def avoided(self) -> bool:
-        """Whether it gets no work, limits or not."""
+        """Whether the place gets no work, whatever the limits."""
         return any(each.clause == AVOIDED for each in self.held)
 
     @property
@@ -61,7 +61,7 @@ class Verdict(NamedTuple):
 def verdicts(
     requirements: Requirements, places: Iterable[ElementSupply], negatives: Sequence[Negative] = ()
 ) -> list[Verdict]:
-    """Return what every place says, in the order given; a place whose ad is faulty says so."""
+    """Return the verdict of every place, in their order; a place with a faulty ad fails by that."""
     wanted = JobDemand(requirements)
     found = []
     for place in places:
@@ -81,12 +81,12 @@ def _held(
 
 
 def room(requirements: Requirements, places: Iterable[ElementSupply]) -> int:
-    """Return how many jobs of a kind could run at places at once, were they empty."""
+    """Return how many jobs of a kind empty places could run at once."""
     processors = slots_needed(requirements)
     return sum(each.element.slots // max(1, min(processors, each.element.slots_per_pilot)) for each in places)
 
 
 def failures(found: Iterable[Verdict]) -> dict[str, int]:
-    """Return at how many places each clause fails, the commonest first."""
+    """Return how many places fail at each clause, the commonest first."""
     counts = Counter(mismatch.clause for verdict in found for mismatch in verdict.failing)
     return dict(counts.most_common())

@@ -1,4 +1,4 @@
-"""The tiers of waiting: one code for all jobs of a task queue, by what there is to run on and who else wants it."""
+"""Tiers of waiting: one code for all jobs of a task queue, by the places for them and the competition."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -11,47 +11,47 @@ from wms.why.verdict import Verdict
 
 
 class QueueOutlook(NamedTuple):
-    """What a task queue's waiting jobs face, in numbers."""
+    """The outlook of a task queue's waiting jobs, in numbers."""
 
     contradiction: str = ""
-    """Why the requirements allow no place at all, whatever there is."""
+    """Why the requirements allow no place whatever."""
     known: int = 0
-    """Computing elements that advertise themselves or did within memory."""
+    """Computing elements that advertise themselves, or did of late."""
     fresh: int = 0
     """Those that advertise themselves now."""
     could: int = 0
-    """Known ones that could run the jobs."""
+    """Known elements that could run the jobs."""
     longest: int | None = None
-    """The most seconds that a known one gives a pilot which CPU time alone keeps the jobs from; None where there is none."""
+    """The longest CPU time of a known element that keeps the jobs out by CPU time alone; None if there is none."""
     asked: int = 0
-    """The seconds that the jobs ask for."""
+    """The CPU seconds that the jobs ask for."""
     fitting: int = 0
-    """Fresh ones that could."""
+    """Fresh elements that could run the jobs."""
     held: int = 0
-    """Those of them where a limit holds the jobs back, or that are avoided."""
+    """Those of them that are avoided, or where a limit holds the jobs back."""
     avoided: int = 0
-    """Those of them that are avoided, limits or not."""
+    """Those of them that are avoided."""
     limit: str = ""
-    """One such limit in words; where all are avoided, why one is."""
+    """One such limit in words; if all are avoided, why one is."""
     pilots: int = 0
-    """Pilots that run and take jobs where the jobs fit and nothing holds them."""
+    """Pilots that run and take jobs, where the jobs fit and are not held back."""
     coming: int = 0
     """Pilots on the way there."""
     slots: int = 0
     free_slots: int = 0
     chance: float = 1.0
-    """The part of the draws for those free slots that falls to this queue, 0 to 1."""
+    """The share of the draws for those free slots that goes to this queue, 0 to 1."""
 
 
 class Judgement(NamedTuple):
-    """A tier and what to say of it."""
+    """A tier and its text."""
 
     code: Wait
     text: str
 
 
 def contradiction(requirements: Requirements) -> str:
-    """Return why requirements contradict themselves; empty when they do not."""
+    """Return why requirements contradict themselves; empty if they do not."""
     sites = set(folded(requirements.sites))
     if sites and sites <= set(folded(requirements.banned_sites)):
         return "every site that the job may run at is also banned by it"
@@ -59,7 +59,7 @@ def contradiction(requirements: Requirements) -> str:
 
 
 def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: float = 1.0) -> QueueOutlook:
-    """Add up what computing elements say."""
+    """Add up the verdicts of computing elements."""
     all_ = list(found)
     could = [each for each in all_ if each.fits]
     short = [each for each in all_ if each.failing and {no.clause for no in each.failing} == {CPU_TIME.name}]
@@ -88,7 +88,7 @@ def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: fl
 
 
 def judge(at: QueueOutlook) -> Judgement:
-    """Return the tier: the first obstacle on the way, from the requirements themselves to the draw."""
+    """Return the tier: the first obstacle, from the requirements themselves to the draw."""
     if at.contradiction:
         return Judgement(Wait.NEVER_POSSIBLE, at.contradiction)
     if not at.known:
@@ -104,7 +104,7 @@ def judge(at: QueueOutlook) -> Judgement:
 
 
 SERVED = frozenset({Wait.NO_PILOT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
-"""Of work that runs on private pilots alone these tell nothing as long as there is none for it."""
+"""Tiers that mean nothing for work of private pilots as long as none of these exists."""
 
 
 def judge_private(
@@ -112,7 +112,7 @@ def judge_private(
 ) -> Judgement:
     """Return the tier of work that may run on private pilots alone; `private` counts those by VO, group and owner.
 
-    An owner's pilots count for all of the group: whether it shares its jobs the matcher looks at.
+    An owner's pilots count for the whole group: the matcher checks whether the group shares its jobs.
     """
     if judged.code not in SERVED or not takes_private_alone(requirements):
         return judged
