@@ -11,7 +11,7 @@ from wms.discovery import address
 from wms.discovery import document as discovery
 from wms.dispatch import arc_rest, commands, mapping_script, port
 from wms.glue import entity, glue2_xml, ldif, tree
-from wms.jobdesc import document, from_toml, validation
+from wms.jobdesc import conflicts, document, from_toml
 from wms.messages import wire
 from wms.replay import swf
 from wms.runtime import config
@@ -64,8 +64,8 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
     ),
     (
         "lists of parameters of a submission",
-        "wms/jobdesc/validation.py",
-        [("bytes", validation.PARAMETERS_LIMIT)],
+        "wms/jobdesc/conflicts.py",
+        [("bytes", conflicts.PARAMETERS_LIMIT)],
     ),
     ("a file of a list of values", "wms/cli/describing.py", [("bytes", describing.LIST_LIMIT)]),
     ("a configuration (TOML)", "wms/runtime/config.py", [("bytes", config.SIZE_LIMIT)]),

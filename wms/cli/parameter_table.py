@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wms.cli.describing import columns, pairs, plain, text_of
 from wms.errors import Rejected, shown
+from wms.jobdesc.conflicts import ARRAY_LIMIT
 from wms.jobdesc.problem import InvalidDescription
 from wms.jobdesc.series import expanded
-from wms.jobdesc.validation import ARRAY_LIMIT, problems
+from wms.jobdesc.validation import problems
 
 NAMES_LIMIT = 20
 _EXAMPLE = "write a first line such as sample,seed and then one line a job"

@@ -10,10 +10,11 @@ from wms.client.selector import in_words
 from wms.errors import Rejected
 from wms.ids import CommandId, joined
 from wms.jobdesc.array import jobs_in, without_lists
+from wms.jobdesc.conflicts import ARRAY_LIMIT
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.kind import Kinds
 from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription, Problem
-from wms.jobdesc.validation import ARRAY_LIMIT, validate
+from wms.jobdesc.validation import validate
 from wms.messages.commands import SUBMIT_LIMIT, AddChunks, LongLists, Selector, Submit
 from wms.messages.replies import Foreseen
 

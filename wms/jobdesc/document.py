@@ -8,10 +8,11 @@ import msgspec
 from wms.errors import Rejected
 from wms.jobdesc import rules
 from wms.jobdesc.array import jobs_in
+from wms.jobdesc.conflicts import ARRAY_LIMIT, across
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription, Problem
 from wms.jobdesc.series import expanded
-from wms.jobdesc.validation import ARRAY_LIMIT, across, check_fields, problems, remedy_for
+from wms.jobdesc.validation import check_fields, problems, remedy_for
 
 SIZE_LIMIT = 16 * 1024 * 1024
 DEPTH_LIMIT = 16

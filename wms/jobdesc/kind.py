@@ -9,8 +9,8 @@ import msgspec
 
 from wms.bounded_cache import BoundedCache
 from wms.jobdesc.array import is_array, jobs_in
+from wms.jobdesc.conflicts import NAME_LIMIT
 from wms.jobdesc.description import JobDescription
-from wms.jobdesc.validation import NAME_LIMIT
 
 SIZE_LIMIT = 8_192
 """Bytes of a description. Larger ones are checked whole; in smaller ones no text but the name can be too long."""

@@ -3,6 +3,9 @@
 The index is a copy that the database corrects: it is loaded from there, follows the changes, and what it picks is yet to be
 claimed there. Of the fitting queues that have jobs, those of the highest CPU segment are drawn from by RAND()/weight; in
 the queue a user priority is drawn by RAND()/priority over its jobs; of the ten oldest jobs of that priority one at random.
+
+Longer than 400 lines, because each method of this one class keeps the same tables of queues, levels and jobs in step. What
+could be parted has modules of its own: what fits, weights, draws, the order of jobs.
 """
 
 from bisect import insort

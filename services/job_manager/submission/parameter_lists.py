@@ -15,16 +15,10 @@ from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.ids import CommandId
 from wms.jobdesc.array import CHUNK
+from wms.jobdesc.conflicts import PARAMETERS_LIMIT, large_parameters, samples, size_of
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.problem import InvalidDescription
-from wms.jobdesc.validation import (
-    PARAMETERS_LIMIT,
-    large_parameters,
-    problems,
-    samples,
-    size_of,
-    validate,
-)
+from wms.jobdesc.validation import problems, validate
 from wms.messages import replies
 from wms.messages.commands import AddChunks, LongLists, Submit
 

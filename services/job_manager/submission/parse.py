@@ -6,11 +6,12 @@ import msgspec
 
 from wms.errors import Rejected
 from wms.jobdesc.array import is_array, without_lists
+from wms.jobdesc.conflicts import ARRAY_LIMIT
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.from_json import read_json
 from wms.jobdesc.kind import Kinds, Read
 from wms.jobdesc.problem import InvalidDescription, Problem
-from wms.jobdesc.validation import ARRAY_LIMIT, validate
+from wms.jobdesc.validation import validate
 from wms.messages.commands import Submit
 
 AT_A_GLANCE = 64

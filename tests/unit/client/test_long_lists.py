@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from wms.client import long_lists
 from wms.client.submission import messages
 from wms.jobdesc import JobDescription
+from wms.jobdesc.conflicts import PARAMETERS_LIMIT
 from wms.jobdesc.problem import InvalidDescription, Problem
-from wms.jobdesc.validation import PARAMETERS_LIMIT, validate
+from wms.jobdesc.validation import validate
 
 WORDS = st.text(st.sampled_from("aZ0._-"), max_size=6)
 VALUE = WORDS | st.text(st.sampled_from('a ,"\\\u00e9\n\x00\x7f/'), max_size=6) | st.just("w" * 300)

@@ -11,7 +11,7 @@ from wms.jobdesc import (
     jobs_in,
     validate,
 )
-from wms.jobdesc.validation import TEXT_LIMIT
+from wms.jobdesc.conflicts import TEXT_LIMIT
 
 
 def test_an_array_is_expanded() -> None:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wms.jobdesc import JobDescription
-from wms.jobdesc.validation import across, samples
+from wms.jobdesc.conflicts import across, samples
 
 ARCHIVE = f"{'a' * 64}:5"
 WORDS = st.text(st.sampled_from("aZ0._-"), max_size=4)
