@@ -1,1 +1,1 @@
-"""The truth in Postgres: a pool, a transaction that carries messages, and one pair of .py and .sql a noun."""
+"""The database, which holds the truth: a pool, a transaction that carries messages, and a .py and .sql file for each noun."""

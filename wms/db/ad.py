@@ -1,4 +1,4 @@
-"""Ads in the database: stored, replaced by newer ones, known for a while after they expire."""
+"""Ads in the database: stored, replaced by newer ones, and kept for a while after they expire."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -27,12 +27,12 @@ SQL = load(__file__)
 log = structlog.get_logger()
 
 KNOWN_DAYS = 30
-"""For so long an element whose ad has expired is known: what only it can do is impossible now, not for ever."""
+"""An element stays known for so many days after its ad expired: work that only it can do is impossible now, not for ever."""
 
 
 _KNOWN_MOST = 50_000
 _known = BoundedCache[tuple[str, str, datetime], ComputingElement](_KNOWN_MOST)
-"""Elements by when their ads came: an ad that did not come anew says what it said."""
+"""Elements by site, name and arrival of their ads: an ad that did not come anew has not changed."""
 
 
 class _Row(NamedTuple):
@@ -61,9 +61,9 @@ class _Row(NamedTuple):
 
 
 async def store(tx: Transaction, ads: Sequence[Advertise]) -> set[CeId]:
-    """Store ads, of no element two; return the elements whose newest it is, whatever it says.
+    """Store ads, at most one for each element; return the elements whose newest ad it is, changed or not.
 
-    An ad that says nothing new only renews its life.
+    An unchanged ad only renews its life.
     """
     rows = {each.element.ce_id: _row(each) for each in ads}
     renewed = await _write(tx, SQL["renew"], rows, _Row.said_again)
@@ -93,7 +93,7 @@ def _row(ad: Advertise) -> _Row:
 
 
 async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[CeId]:
-    """Note that elements went away; return those that had not come back since."""
+    """Withdraw the ads of elements; return those elements that have no newer ad."""
     if not gone:
         return set()
     columns = [
@@ -105,25 +105,25 @@ async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[CeId]:
 
 
 async def forget_expired(tx: Transaction) -> int:
-    """Forget elements that have long not advertised themselves; return how many."""
+    """Delete elements that have not advertised themselves for long; return how many."""
     return await tx.execute(SQL["forget"], KNOWN_DAYS)
 
 
 async def forget(tx: Transaction, site: str, ce: str) -> set[CeId]:
-    """Forget the ads of an element, or with no `ce` of a site; return the elements that had one."""
+    """Delete the ads of an element, or of a whole site without `ce`; return the elements that had one."""
     return {CeId(row["site"], row["ce"]) for row in await tx.fetch(SQL["forget_place"], site, ce)}
 
 
 async def fresh(tx: Transaction) -> list[ComputingElement]:
-    """Return the elements that advertise themselves now, with their ads where these say anything."""
+    """Return the elements that advertise themselves now, with their ClassAds if they have any."""
     rows = await tx.fetch(SQL["fresh"])
     return list((await elements(tx, rows)).values())
 
 
 async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[CeId, ComputingElement]:
-    """Return the elements of rows with `site`, `ce`, `received_at` and `pilot_seconds`, as pilots that live so long show them.
+    """Return the elements of rows with `site`, `ce`, `received_at` and `pilot_seconds`, bounded by the life of their pilots.
 
-    They are in the order of the rows; those that are gone meanwhile, or whose ad cannot be read, are not there.
+    They are in the order of the rows, without those that are gone meanwhile or whose ad cannot be read.
     """
     names = [(row["site"], row["ce"], row["received_at"]) for row in rows]
     found = {CeId(site, ce): _known.get((site, ce, received_at)) for site, ce, received_at in names}
@@ -144,7 +144,7 @@ async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[C
 
 
 async def tell_lives(tx: Transaction, seconds: Mapping[CeId, float]) -> None:
-    """Write down how long pilots live that are sent to these elements."""
+    """Store how long pilots live at these elements."""
     if seconds:
         await tx.execute(
             SQL["tell_lives"], *dense([(*place, seconds[place]) for place in sorted(seconds)], 3)
@@ -159,12 +159,12 @@ def _element(row: asyncpg.Record) -> ComputingElement | None:
     return AdvertisedElement(**msgspec.structs.asdict(element), ad=text) if text else element
 
 
-# Ads come anew all the time and seldom say anything new.
+# Ads are repeated all the time and seldom change.
 @lru_cache(maxsize=10_000)
 def element_of(text: str) -> ComputingElement | None:
-    """Return the computing element of an ad's JSON, without what else its ad says.
+    """Return the computing element of an ad's JSON, without the other parts of the ad.
 
-    None: it was stored before its values had bounds, and breaks one. It is passed over, and no other with it.
+    None if a value is out of bounds, as in ads stored before there were bounds. Only that element is passed over.
     """
     try:
         return msgspec.json.decode(text, type=ComputingElement)
@@ -175,7 +175,7 @@ def element_of(text: str) -> ComputingElement | None:
 
 @lru_cache(maxsize=4_096)
 def _text(attributes: str, expressions: str, requirements: str, rank: str) -> str:
-    """Return the ad's canonical text; of one that can be read no more the text of one that wants nothing."""
+    """Return the ad's canonical text; for an unreadable one the text of an ad whose requirements nothing meets."""
     try:
         return advertised(
             msgspec.json.decode(attributes), msgspec.json.decode(expressions), requirements, rank

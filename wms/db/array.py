@@ -1,17 +1,17 @@
-"""Arrays of texts for the database as one text: a driver looks at each element, splitting in the server is much cheaper."""
+"""Arrays of texts, sent to the database as one text: splitting it in the server is much cheaper than encoding each element."""
 
 from collections.abc import Sequence
 
 from wms.errors import Rejected
 
 SEPARATOR = "\x1f"
-"""Unit separator: no name has it."""
+"""The unit separator, which no name has."""
 
 
 def joined(values: Sequence[str]) -> str:
-    """Return the texts for a parameter that is split in the server at U+001F; none, and one empty one, are none there.
+    """Return the texts for a parameter that the server splits at U+001F. One empty text arrives as none.
 
-    Rejected if one holds the separator.
+    Raises Rejected if a text has the separator.
     """
     text = SEPARATOR.join(values)
     if text.count(SEPARATOR) != max(0, len(values) - 1):

@@ -1,4 +1,4 @@
-"""Attempts and leases in the database. Their jobs' rows are locked by whoever calls: that is what orders writers."""
+"""Attempts and leases in the database. Callers lock their jobs' rows first, which orders writers."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -35,30 +35,30 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stdout_tail: str = ""
     stderr_tail: str = ""
     accepted: bool = False
-    """Whether it was accepted in this very transaction."""
+    """Whether it was accepted in this transaction."""
     ran: bool = False
     """Whether its payload began, even where nobody reported the start."""
     start_seq: int | None = None
-    """The number of the start in the job's history, where its lease does not have it yet."""
+    """The number of the start in the job's history, if the lease does not have it yet."""
     end_seq: int | None = None
-    """And that of its end, where the payload's end under its pilot was the job's."""
+    """The number of the job's end, if the payload's end was the job's."""
 
 
 async def accept(tx: Transaction, job_ids: Collection[JobId], lease_seconds: float) -> None:
-    """Make offers leases for so long from now, or renew leases."""
+    """Turn offers into leases of so many seconds, or renew leases."""
     if job_ids:
         await tx.execute(SQL["accept"], sorted(job_ids), lease_seconds)
 
 
 async def note_started(tx: Transaction, started: Mapping[JobId, int]) -> None:
-    """Write in their leases that payloads began, under the numbers that these moves have in the jobs' histories."""
+    """Store in leases that payloads began, with the numbers of these moves in the jobs' histories."""
     if started:
         ids = sorted(started)
         await tx.execute(SQL["started"], ids, [started[job_id] for job_id in ids])
 
 
 async def finish(tx: Transaction, ended: Sequence[AttemptEnd]) -> None:
-    """Write how attempts ended, with what their leases told of the jobs' histories, and end the leases."""
+    """Store how attempts ended, with the moves that their leases hold, and delete the leases."""
     if ended:
         ordered = sorted(ended, key=lambda each: each.job_id)
         await tx.execute(SQL["finish"], *sparse(_row(each) for each in ordered))
@@ -91,7 +91,7 @@ def _row(ended: AttemptEnd) -> tuple[Any, ...]:
 
 
 async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, PilotId]]) -> set[AttemptId]:
-    """Return which of these results were recorded before."""
+    """Return which of these results are already recorded."""
     if not reported:
         return set()
     columns = list(zip(*reported, strict=True))
@@ -99,14 +99,14 @@ async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, Pilot
 
 
 async def expired(tx: Transaction, limit: int) -> list[JobId]:
-    """Return jobs whose lease has run out by the database's clock."""
+    """Return jobs whose lease has expired by the database's clock."""
     return [row["job_id"] for row in await tx.fetch(SQL["expired"], limit)]
 
 
 async def clock_set(tx: Transaction, step_seconds: float, longest_seconds: float) -> None:
-    """Let leases end when they would have, had nobody set the database's clock by `step_seconds`.
+    """Move the ends of leases by `step_seconds`, by which the database's clock was set.
 
-    However many say so, it is done once: a lease that was moved runs again, and ends within `longest_seconds`.
+    Several callers move them once: a moved lease runs again, and ends within `longest_seconds`.
     """
     await tx.execute(SQL["clock_set"], step_seconds, longest_seconds)
 

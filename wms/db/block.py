@@ -1,7 +1,7 @@
-"""Blocks in the database: selected, cut and moved as one, and turned into rows when a pilot is about to have their jobs.
+"""Blocks in the database: selected, cut, moved as one, and turned into rows shortly before a pilot gets their jobs.
 
-Whoever cuts a block holds the lock of its sweep, and reads the blocks in a statement after that: another may have cut them
-while the lock was waited for.
+Who cuts a block locks its sweep first, and then reads the blocks in another statement: they may have been cut while
+the lock was awaited.
 """
 
 import re
@@ -32,8 +32,10 @@ SQL = load(__file__)
 CHUNK = 1_000
 FEW = 16
 AHEAD = 8
-"""Jobs of a block get their rows before they are asked for, since asking costs more than a row: eight times as many as are
-asked for now, within these bounds, so that a pass over many sweeps does not make rows for minutes to come."""
+"""Eight times as many jobs as requested get their rows, within these bounds, since each request costs more than a row.
+
+The bounds keep a pass over many sweeps from making rows for minutes to come.
+"""
 HIGHEST = 2**63 - 2
 EVERYTHING: Range = (1, HIGHEST)
 
@@ -41,11 +43,11 @@ _history = msgspec.json.Decoder(tuple[Moved, ...])
 
 
 Part = tuple[Block, list[Range]]
-"""A block, and which of its jobs are meant: ranges in order."""
+"""A block and some of its jobs, as ranges in order."""
 
 
 class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which jobs are meant: ranges of ids in order, whose they may be, and what a selector says beside."""
+    """A selection of jobs: ranges of ids in order, their possible owners, and the other criteria of a selector."""
 
     ranges: tuple[Range, ...]
     scope: Scope
@@ -58,14 +60,14 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """Return it as the statements take it."""
+        """Return the parameters of the statements."""
         low, high = [low for low, _ in self.ranges], [high for _, high in self.ranges]
         beside = (self.owner, list(self.states) or None, self.site, self.job_group, self.changed_since)
         return (low, high, self.scope.owner, self.scope.group, self.scope.vo, *beside)
 
 
 def wanted(scope: Scope, selector: Selector, within: Range = EVERYTHING) -> JobFilter:
-    """Return what a selector means among the ids of a range."""
+    """Return the filter of a selector within a range of ids."""
     ranges = joined(selector.ids) if selector.ids else (EVERYTHING,)
     return JobFilter(
         ranges=tuple(_clipped(ranges, *within)),
@@ -89,7 +91,7 @@ def _clipped(ranges: Iterable[Range], low: int, high: int) -> Iterator[Range]:
 
 
 async def select(tx: Transaction, wanted: JobFilter, *, newest: bool, limit: int) -> list[Part]:
-    """Return blocks with the first of the jobs meant, or the last of them: at least `limit` jobs if there are so many."""
+    """Return blocks with the first, or the last, of the selected jobs: at least `limit` jobs if there are so many."""
     if not wanted.ranges:
         return []
     most = limit if wanted.name is None else None
@@ -98,7 +100,7 @@ async def select(tx: Transaction, wanted: JobFilter, *, newest: bool, limit: int
 
 
 async def count(tx: Transaction, wanted: JobFilter) -> dict[str, int]:
-    """Return how many of the jobs meant are in each state."""
+    """Return how many of the selected jobs are in each state."""
     if not wanted.ranges:
         return {}
     if wanted.name is None:
@@ -110,7 +112,7 @@ async def count(tx: Transaction, wanted: JobFilter) -> dict[str, int]:
 
 
 async def reasons(tx: Transaction, wanted: JobFilter) -> Counter[tuple[str, str]]:
-    """Return how many of the jobs meant are in each state for which reason."""
+    """Return how many of the selected jobs are in each state, by reason."""
     counts = Counter[tuple[str, str]]()
     if wanted.ranges and wanted.name is None:
         for row in await tx.fetch(SQL["reasons"], *wanted.columns):
@@ -122,12 +124,12 @@ async def reasons(tx: Transaction, wanted: JobFilter) -> Counter[tuple[str, str]
 
 
 async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[Block]:
-    """Return the blocks that these jobs are in, those without any left out."""
+    """Return the block of each of these jobs; jobs with rows are left out."""
     return [_block(row) for row in await tx.fetch(SQL["of_jobs"], job_ids)]
 
 
 async def lines(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, dict[str, Any]]:
-    """Return those of the jobs that are in blocks as a list shows them."""
+    """Return list lines for those of the jobs that are in blocks."""
     found: dict[JobId, dict[str, Any]] = {}
     for block in await of_jobs(tx, job_ids):
         mine = sorted(each for each in job_ids if block.first <= each <= block.last)
@@ -163,7 +165,7 @@ async def waiting(
 
 
 def size(ranges: Iterable[Range]) -> int:
-    """Return how many ids these are."""
+    """Return how many ids the ranges have."""
     return sum(high - low + 1 for low, high in ranges)
 
 
@@ -192,7 +194,7 @@ async def _parts(tx: Transaction, rows: Iterable[asyncpg.Record], wanted: JobFil
 
 
 async def _named(tx: Transaction, block: Block, ranges: list[Range], pattern: str) -> list[Range]:
-    """Return the jobs of these whose name fits the pattern; all or none at once where the beginnings say it."""
+    """Return those of the jobs whose name fits the pattern; all or none at once if the common prefix decides."""
     begins, same = re.split(r"[*?]", pattern, maxsplit=1)[0], block.name.partition("{")[0]
     if not same.startswith(begins) and not ("{" in block.name and begins.startswith(same)):
         return []
@@ -219,7 +221,7 @@ def _block(row: asyncpg.Record) -> Block:
 
 
 async def lock_selected(tx: Transaction, wanted: JobFilter) -> list[Part]:
-    """Return the blocks with jobs that are meant, and keep others from cutting them."""
+    """Return the blocks with selected jobs, and lock them against cutting."""
     if not wanted.ranges:
         return []
     locked = await tx.fetch(SQL["lock_selected"], *wanted.columns)
@@ -230,11 +232,11 @@ async def lock_selected(tx: Transaction, wanted: JobFilter) -> list[Part]:
 
 
 Moving = tuple[Block, list[Range], Steps]
-"""A block, those of its jobs that move, and how."""
+"""A block, the jobs of it that move, and their steps."""
 
 
 async def move(tx: Transaction, moving: Sequence[Moving], source: str) -> None:
-    """Cut blocks and move the parts: state, history, facts for everybody, hints for the matchers."""
+    """Cut blocks and move the parts: state, history, events for everybody, hints for the matchers."""
     if not moving:
         return
     now = await tx.now()
@@ -268,7 +270,7 @@ def _fact(block: Block, move: Moved) -> events.SweepMoved:
 
 
 async def _tell_matchers(tx: Transaction, moved: Sequence[tuple[Block, Block]]) -> None:
-    """Say what left the queues, and then what entered them: a job that waits again did both."""
+    """Tell the matchers which jobs left the queues, then which entered: a job that waits again did both."""
     gone = [(after.first, after.last) for before, after in moved if before.state is State.WAITING]
     if gone:
         tx.send(changes.TOPIC, "", changes.Left(job_ids=(), ranges=joined(gone)))
@@ -283,7 +285,7 @@ async def _tell_matchers(tx: Transaction, moved: Sequence[tuple[Block, Block]]) 
 
 
 async def replace(tx: Transaction, old: Sequence[Block], new: Sequence[Block]) -> None:
-    """Put the new blocks in the place of the old ones, whose sweeps are locked."""
+    """Replace blocks, whose sweeps are locked, by new ones."""
     await tx.execute(SQL["delete"], [each.first for each in old])
     if new:
         await tx.execute(
@@ -300,12 +302,12 @@ async def replace(tx: Transaction, old: Sequence[Block], new: Sequence[Block]) -
 
 
 async def expand(tx: Transaction, job_ids: Iterable[JobId]) -> bool:
-    """Give rows to those of these jobs that wait in blocks, and to some beside them; return whether there were any."""
+    """Give rows to those of these jobs that wait in blocks, and to some after them; return whether there were any."""
     ids = sorted(job_ids)
     locked = {row["first"] for row in await tx.fetch(SQL["lock_waiting"], ids)}
     if not locked:
         return False
-    # What another expanded while we waited is out of its block by now.
+    # Jobs that another transaction gave rows meanwhile have left their blocks.
     blocks = [each for each in await of_jobs(tx, ids) if each.sweep in locked and each.state is State.WAITING]
     at_once = max(FEW, min(CHUNK, AHEAD * len(ids) // max(1, len(blocks))))
     cuts = [(each, list(each.around(_inside(each, ids), at_once))) for each in blocks]
@@ -327,7 +329,7 @@ def _inside(block: Block, ascending: Sequence[JobId]) -> Sequence[JobId]:
 
 
 async def _insert_jobs(tx: Transaction, parts: Iterable[tuple[Block, Range]]) -> None:
-    """Give rows to ranges of jobs of blocks."""
+    """Insert rows for ranges of jobs of blocks."""
     leaving: list[tuple[int, int, str, str | None]] = []
     for block, (low, high) in parts:
         values: Sequence[str | None] = [None] * (high - low + 1)

@@ -1,4 +1,4 @@
-"""Canaries in the database: which are out, where, for whom, and what became of them."""
+"""Canaries in the database: those that are out, their elements and askers, and their outcomes."""
 
 from typing import Literal
 
@@ -18,14 +18,14 @@ Outcome = Literal["Done", "Failed", "Killed", "late"]
 
 
 class Canary(msgspec.Struct, frozen=True, kw_only=True):
-    """One that is out."""
+    """A canary that is out."""
 
     job_id: JobId
     site: str
     ce: str
     asked_by: str
     state: str | None
-    """Its job's; None when that is gone."""
+    """The state of its job; None if the job is gone."""
     age: float
     """Seconds."""
 
@@ -39,7 +39,7 @@ class CanaryTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def insert(tx: Transaction, job_id: JobId, site: str, ce: str, asked_by: str) -> None:
-    """Write down a canary that is on its way."""
+    """Store a canary that is sent now."""
     await tx.execute(SQL["insert"], job_id, site, ce, asked_by)
 
 
@@ -49,12 +49,12 @@ async def out(tx: Transaction) -> list[Canary]:
 
 
 async def close(tx: Transaction, job_id: JobId, outcome: Outcome) -> None:
-    """Write down what became of a canary."""
+    """Store the outcome of a canary."""
     await tx.execute(SQL["close"], job_id, outcome)
 
 
 async def wanted(tx: Transaction) -> list[CanaryTarget]:
-    """Return the elements that are being tried and have no canary out."""
+    """Return the elements that are probed and have no canary out."""
     return [CanaryTarget(**row) for row in await tx.fetch(SQL["wanted"])]
 
 
@@ -64,7 +64,7 @@ async def of_place(tx: Transaction, site: str, ce: str, limit: int) -> list[Cana
 
 
 async def elements(tx: Transaction, site: str, ce: str) -> list[ComputingElement]:
-    """Return an element, or all of a site, that advertise themselves now."""
+    """Return an element, or all elements of a site, that advertise themselves now."""
     rows = await tx.fetch(SQL["elements"], site, ce)
     return [element for row in rows if (element := ad.element_of(row["element"]))]
 
@@ -76,16 +76,16 @@ async def may_look(tx: Transaction) -> bool:
 
 
 async def overdue(tx: Transaction) -> list[JobId]:
-    """Return canaries that were given up and whose jobs are there still."""
+    """Return canaries that were given up and whose jobs still exist."""
     return [row["job_id"] for row in await tx.fetch(SQL["overdue"], sorted(ENDED))]
 
 
 async def is_known(tx: Transaction, site: str, ce: str) -> bool:
-    """Return whether anything was ever heard of a site, or of an element of it."""
+    """Return whether a site, or an element of it, is known."""
     known: bool = await tx.fetchval(SQL["is_known"], site, ce)
     return known
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Forget some canaries that were over so many seconds ago; return how many."""
+    """Delete some canaries that ended so many seconds ago; return how many."""
     return await tx.execute(SQL["forget"], age, limit)

@@ -1,4 +1,4 @@
-"""How computing elements are reached and asked for hosts, in the database: written by who sends pilots, for all who judge."""
+"""The endpoints of computing elements in the database: written by the pilot submitter, read by all who judge elements."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,28 +12,28 @@ SQL = load(__file__)
 
 
 class DoorRow(NamedTuple):
-    """One door."""
+    """One endpoint."""
 
     site: str
     ce: str
     forwards: str
-    """The names of what is forwarded, by commas."""
+    """The names of forwarded attributes, separated by commas."""
     terms: str
     """JSON."""
 
 
 async def write(tx: Transaction, doors: Sequence[DoorRow]) -> None:
-    """Write down all doors that there are, and forget the others."""
+    """Store all endpoints, and delete the others."""
     await tx.execute(SQL["keep_only"], [each.site for each in doors], [each.ce for each in doors])
     if doors:
         await tx.execute(SQL["write"], *dense(doors))
 
 
 async def forwards(tx: Transaction) -> dict[CeId, tuple[str, ...]]:
-    """Return by element what is forwarded there."""
+    """Return the forwarded attributes by element."""
     return {CeId(row["site"], row["ce"]): tuple(row["forwards"]) for row in await tx.fetch(SQL["forwards"])}
 
 
 async def terms(tx: Transaction) -> dict[CeId, str]:
-    """Return by element what is asked for there, as JSON."""
+    """Return what endpoints ask for, as JSON, by element."""
     return {CeId(row["site"], row["ce"]): row["terms"] for row in await tx.fetch(SQL["terms"])}

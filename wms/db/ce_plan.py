@@ -1,4 +1,4 @@
-"""What the planner last decided of each computing element, in the database: for people who ask why."""
+"""The planner's last decision on each computing element, for people who ask why."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ SQL = load(__file__)
 
 
 async def write(tx: Transaction, decisions: Sequence[ElementDecision]) -> None:
-    """Write down what was decided of elements."""
+    """Store decisions."""
     if decisions:
         texts = [msgspec.json.encode(each).decode() for each in decisions]
         places = [each.site for each in decisions], [each.ce for each in decisions]
@@ -22,12 +22,12 @@ async def write(tx: Transaction, decisions: Sequence[ElementDecision]) -> None:
 
 
 async def keep_only(tx: Transaction, places: Collection[CeId]) -> None:
-    """Forget all elements but these."""
+    """Delete the decisions on all other elements."""
     await tx.execute(SQL["keep_only"], [site for site, _ in places], [ce for _, ce in places])
 
 
 async def read(tx: Transaction, site: str = "") -> list[tuple[datetime, ElementDecision]]:
-    """Return what was last decided of each element, or of those of one site, and since when."""
+    """Return the last decision on each element, or on those of one site, and since when it stands."""
     return [
         (row["decided_at"], msgspec.json.decode(row["decision"], type=ElementDecision))
         for row in await tx.fetch(SQL["read"], site)

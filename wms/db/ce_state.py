@@ -1,4 +1,4 @@
-"""How computing elements are, in the database: what holds of each, every move that led there, and what jobs met there."""
+"""The health of computing elements in the database: states, moves, and outcomes of jobs."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ SQL = load(__file__)
 
 
 async def read(tx: Transaction) -> dict[CeId, ElementHealth]:
-    """Return how elements are, and with no element sites; who is not there is healthy."""
+    """Return the health of elements, and of whole sites; an absent one is healthy."""
     return {CeId(row["site"], row["ce"]): _health(row) for row in await tx.fetch(SQL["read"])}
 
 
@@ -26,7 +26,7 @@ def _health(row: asyncpg.Record) -> ElementHealth:
 
 
 def of(known: Mapping[CeId, ElementHealth], site: str, ce: str) -> ElementHealth:
-    """Return how an element is: as its site, where that is avoided as a whole."""
+    """Return the health of an element: its site's, if that is avoided as a whole."""
     whole = known.get(CeId(site, ""), ElementHealth())
     return whole if whole.avoided else known.get(CeId(site, ce), ElementHealth())
 
@@ -39,7 +39,7 @@ async def avoided(tx: Transaction) -> dict[CeId, str]:
 async def move(
     tx: Transaction, place: CeId, moved: HealthChange, terms: HealthPolicy
 ) -> ElementHealth | None:
-    """Let something happen to an element, write it down, tell it; None when that leaves it as it is."""
+    """Apply a change to an element, store it and tell it; return None if the element stays as it is."""
     row = await tx.fetchrow(SQL["lock"], *place)
     assert row is not None
     before = _health(row)
@@ -66,28 +66,28 @@ async def move(
 
 
 async def moves(tx: Transaction, site: str, ce: str, limit: int) -> list[SiteMove]:
-    """Return what was said of an element, or of a site and all its elements, newest first."""
+    """Return the moves of an element, or of a site and all its elements, newest first."""
     return [SiteMove(**row) for row in await tx.fetch(SQL["moves"], site, ce, limit)]
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Forget some moves that are so many seconds old, and explain no more how an element is; return how many."""
+    """Delete some moves that are so many seconds old; return how many."""
     return await tx.execute(SQL["forget"], age, limit)
 
 
 async def may_judge(tx: Transaction) -> bool:
-    """Return whether nobody else judges elements now; holds until the transaction ends."""
+    """Lock the judgement of elements until the transaction ends; return False if another has the lock."""
     alone: bool = await tx.fetchval(SQL["may_judge"])
     return alone
 
 
 async def suspects(tx: Transaction, terms: HealthPolicy) -> set[CeId]:
-    """Return the elements that are in use, and where enough attempts failed at once of late to look closer."""
+    """Return the elements in use where enough recent attempts failed quickly to be judged."""
     rows = await tx.fetch(SQL["suspects"], terms.window_seconds, terms.quick_seconds, terms.failures)
     return {CeId(row["site"], row["ce"]) for row in rows}
 
 
 async def tried(tx: Transaction, terms: HealthPolicy) -> list[Tried]:
-    """Return what became of attempts of late, everywhere, but those of canaries."""
+    """Return the outcomes of recent attempts at all elements, without canaries."""
     rows = await tx.fetch(SQL["tried"], terms.window_seconds, terms.quick_seconds, canary.OWNER)
     return [Tried(**row) for row in rows]

@@ -1,4 +1,4 @@
-"""The pool of connections, and the transaction that a handler is given: state and messages in one commit."""
+"""The pool of connections, and the transaction of a handler: state and messages in one commit."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ SQL = load(__file__)
 
 
 class StatementTimeout(WmsError):  # noqa: N818 - an outcome
-    """A statement took longer than it may, and was undone. The database is there: what was asked was too much."""
+    """A statement took too long and was rolled back. The database works: the request was too large."""
 
 
 RETRIED = (
@@ -36,58 +36,58 @@ RETRIED = (
     asyncpg.LockNotAvailableError,
     StatementTimeout,
 )
-"""What ends a whole transaction for a reason that may pass: begin it again."""
+"""Errors that end a transaction for a passing reason: begin it again."""
 
 GONE = (
     OSError,
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
-    # What a connection cut in the middle of an operation may raise instead.
+    # A connection that is cut during an operation may raise this instead.
     asyncpg.InternalClientError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
-    # No fault of the statement's: it works as soon as somebody has made room.
+    # Not the statement's fault: it works again once there is room.
     asyncpg.DiskFullError,
 )
-"""What says that the database is not there: whether a commit under way took effect is unknown."""
+"""Errors that mean that the database cannot be reached. A commit under way may or may not have taken effect."""
 
 
 READY = 3
-"""Connections that there are from the start: the first of a rush need not wait until more are made."""
+"""Connections that are opened at the start, so that a first rush need not wait for new ones."""
 
 
 class Parcel(msgspec.Struct, frozen=True):
     """Messages of one transaction to one topic."""
 
     outbox_id: int | None
-    """Its row; None: it is in memory alone."""
+    """Its row in the outbox; None: it is only in memory."""
     topic: str
     keys: Sequence[bytes]
     payloads: Sequence[bytes]
 
 
 class Transaction:
-    """A database transaction with an outbox: what is sent goes out if, and only if, it commits."""
+    """A database transaction with an outbox: messages are sent if, and only if, it commits."""
 
     def __init__(self, connection: Connection, *, wary: bool = False) -> None:
         self.connection = connection
         self.wary = wary
-        """Whether to look who has a lock before wanting it: a moment ago one was in the way. Hardly ever one is."""
+        """Whether to check for a lock before waiting for it, as one was in the way a moment ago. Hardly ever one is."""
         self._outgoing: Outgoing = {}
         self._replies: Outgoing = {}
         self._undo: list[Callable[[], None]] = []
         self._now: datetime | None = None
         self.on_statement: Callable[[], None] = lambda: None
-        """Called when a statement is done."""
+        """Called after each statement."""
 
     def on_failure(self, undo: Callable[[], None]) -> None:
-        """Call this if the transaction does not commit: what memory took for granted is put back."""
+        """Call a function if the transaction does not commit, to undo assumptions in memory."""
         self._undo.append(undo)
 
     def undo(self) -> None:
-        """Put back what memory took for granted."""
+        """Undo the assumptions in memory."""
         for each in reversed(self._undo):
             each()
 
@@ -96,9 +96,9 @@ class Transaction:
         _put(self._outgoing, topic, key, message)
 
     def reply(self, topic: str, key: str, message: msgspec.Struct) -> None:
-        """Send an answer once the transaction has committed, from memory: who misses it asks again and is told the same.
+        """Send an answer from memory once the transaction has committed. If it is lost, its asker asks again and gets the same.
 
-        Rejected if it is too large.
+        Raises Rejected if it is too large.
         """
         _put(self._replies, topic, key, message)
 
@@ -127,23 +127,23 @@ class Transaction:
         return int(status.rpartition(" ")[2]) if status[-1:].isdigit() else 0
 
     async def copy(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows: cheaper than a statement where they are many and nothing is to be decided."""
+        """Insert rows by COPY, which is cheaper than a statement for many rows."""
         await self.connection.copy_records_to_table(table, records=rows, columns=columns)
         self.on_statement()
 
     def learn_now(self, now: datetime) -> None:
-        """Take the database's time from a statement that told it by the way."""
+        """Take the database's time from a statement that also returned it."""
         self._now = now
 
     async def now(self) -> datetime:
-        """Return the database's time at the transaction's start: the only clock that leases know."""
+        """Return the database's time at the transaction's start, the only clock of leases."""
         if self._now is None:
             self._now = await self.connection.fetchval(SQL["now"])
             assert self._now is not None
         return self._now
 
     async def post(self) -> list[Parcel]:
-        """Write what was sent into the outbox; the database does so just before the commit."""
+        """Write the messages into the outbox, just before the commit."""
         posted = await self._post() if self._outgoing else []
         return posted + [Parcel(None, topic, *messages) for topic, messages in self._replies.items()]
 
@@ -173,12 +173,12 @@ class Database:
         self._pool = pool
         self._turns = contextlib.nullcontext() if most is None else asyncio.Semaphore(most)
         self.on_posted: Callable[[list[Parcel]], None] = lambda _: None
-        """Told of what a committed transaction sent: the relay's fast path."""
+        """Called with the messages of a committed transaction: the relay's fast path."""
 
     def limited(self, left: int) -> "Database":
-        """Return the same pool for work that can wait: it leaves so many connections to what cannot."""
+        """Return the same pool for work that can wait: so many connections stay reserved for urgent work."""
         limited = Database(self._pool, max(1, self._pool.get_max_size() - left))
-        # Asked for each time: the relay makes itself known later.
+        # Looked up each time, as the relay registers itself later.
         limited.on_posted = lambda parcels: self.on_posted(parcels)  # noqa: PLW0108
         return limited
 
@@ -198,7 +198,7 @@ class Database:
                 url,
                 min_size=min(ready, size),
                 max_size=size,
-                # What was had is kept: others may have taken all the rest by the time that it is needed.
+                # Connections are kept open: the server may have none left when they are needed again.
                 max_inactive_connection_lifetime=0,
                 timeout=10,
                 command_timeout=statement_seconds,
@@ -214,7 +214,7 @@ class Database:
         return cls(pool)
 
     async def close(self) -> None:
-        """Close every connection, by force if they do not go."""
+        """Close every connection, by force after a while."""
         try:
             async with asyncio.timeout(5):
                 await self._pool.close()
@@ -222,7 +222,7 @@ class Database:
             self._pool.terminate()
 
     async def attempt(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Do work in a transaction; at once again, in a wary one, if somebody's lock was in its way."""
+        """Do work in a transaction; try it again in a wary one if another's lock was in its way."""
         try:
             async with self.transaction() as tx:
                 return await work(tx)
@@ -232,12 +232,12 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, *, wary: bool = False) -> AsyncIterator[Transaction]:
-        """Begin; commit at the end of the block and post what was sent, roll back on any error."""
+        """Begin a transaction; commit at the end of the block and publish its messages, roll back on any error."""
         tx: Transaction | None = None
         try:
             async with self._turns, self._pool.acquire() as connection, connection.transaction():
                 tx = Transaction(connection, wary=wary)
-                # Only here: a time-out of connecting or of the commit says that the database is not there.
+                # Only within the block: a time-out of connecting or committing means that the database cannot be reached.
                 try:
                     yield tx
                     parcels = await tx.post()
@@ -252,4 +252,4 @@ class Database:
 
 
 async def _nothing_to_reset(_: Connection) -> None:
-    """Spare a statement after each transaction: what one sets is for itself only, and no session is ever locked or listened to."""
+    """Skip asyncpg's reset of connections: settings are local to transactions, and no session locks or listens."""

@@ -1,4 +1,4 @@
-"""Dead letters: messages that could not be handled, kept with the identity that was verified when they came."""
+"""Dead letters: messages that could not be handled, with the identity that was verified at their arrival."""
 
 from collections.abc import Sequence
 
@@ -13,10 +13,10 @@ from wms.errors import shown
 SQL = load(__file__)
 
 UNVERIFIED_BYTES = 65_536
-"""Of a message of an unknown sender so much is kept: it is never handled again, and anybody may send them."""
+"""The most bytes kept of an unverified sender's message: it is never replayed, and anybody may send one."""
 BEGINNING_BYTES = 4_096
 SENDER_PART = 8
-"""The letters of one sender, or of all that are unknown, get one part in so many of the room."""
+"""The letters of one sender, or of all unverified ones, get this fraction of the room."""
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,26 +32,26 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LetterPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Which letters a list shows, newest first."""
+    """The criteria of a list of letters, newest first."""
 
     limit: int = 50
     before: int | None = None
-    """Only those with lower numbers."""
+    """Only letters with lower numbers."""
     replayed: bool = False
-    """Those that worked the second time, too."""
+    """Also letters whose replay succeeded."""
     consumer: str = ""
-    """Of this consumer alone."""
+    """Only letters of this consumer."""
 
 
 class LetterRoom(msgspec.Struct, frozen=True, kw_only=True):
-    """How much all dead letters together may take."""
+    """The room for all dead letters together."""
 
     letters: int
     bytes: int
 
 
 async def bury(tx: Transaction, feed: Feed, letter: DeadLetter) -> None:
-    """Keep the letter."""
+    """Store the letter."""
     most = UNVERIFIED_BYTES if letter.principal is None else 1_000_000
     await tx.execute(
         SQL["bury"],
@@ -80,37 +80,37 @@ async def whole(tx: Transaction, ids: Sequence[int]) -> list[asyncpg.Record]:
 
 
 async def ask_replay(tx: Transaction, ids: Sequence[int]) -> list[int]:
-    """Ask for these to be tried again; return those that will be."""
+    """Mark these letters for replay; return those that can be."""
     return [row["dead_letter_id"] for row in await tx.fetch(SQL["ask_replay"], ids)]
 
 
 async def to_replay(tx: Transaction, consumer: str) -> asyncpg.Record | None:
-    """Return a letter of this consumer to be tried again, locked, or None."""
+    """Return a letter of this consumer that is marked for replay, locked, or None."""
     return await tx.fetchrow(SQL["to_replay"], consumer)
 
 
 async def replayed(tx: Transaction, dead_letter_id: int) -> None:
-    """Write that it worked."""
+    """Store that the replay succeeded."""
     await tx.execute(SQL["replayed"], dead_letter_id)
 
 
 async def replay_failed(tx: Transaction, dead_letter_id: int, error: str) -> None:
-    """Write that it did not."""
+    """Store that the replay failed."""
     await tx.execute(SQL["replay_failed"], dead_letter_id, shown(error))
 
 
 async def drop(tx: Transaction, ids: Sequence[int]) -> dict[int, str]:
-    """Delete these letters; return in a line each what they were."""
+    """Delete these letters; return a line on each."""
     return {row["dead_letter_id"]: row["summary"] for row in await tx.fetch(SQL["drop"], ids)}
 
 
 async def forget(tx: Transaction, age: float) -> int:
-    """Forget letters that came so many seconds ago; return how many."""
+    """Delete letters that came so many seconds ago; return how many."""
     return await tx.execute(SQL["forget"], age)
 
 
 async def bound(tx: Transaction, room: LetterRoom) -> int:
-    """Delete the oldest letters of what is more than the room, or than one sender's part of it; return how many."""
+    """Delete the oldest letters beyond the room, or beyond one sender's part of it; return how many."""
     part = max(room.letters // SENDER_PART, 1), room.bytes // SENDER_PART
     of_senders = await tx.execute(SQL["bound_senders"], *part)
     return of_senders + await tx.execute(SQL["bound_all"], room.letters, room.bytes)

@@ -1,4 +1,4 @@
-"""Dependencies in the database: which jobs are Held until which others have ended, a row for all that wait for the same ones."""
+"""Dependencies in the database: jobs that are Held until others have ended; one row for all jobs with the same predecessors."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,37 +18,37 @@ from wms.jobdesc.predecessors import Predecessors, Ranges
 SQL = load(__file__)
 
 WINDOW = 1_000
-"""Predecessors with rows that are looked at in one go."""
+"""At most so many predecessors with rows are read in one go."""
 EVERYTHING = 2**63 - 1
 _RANGE = re.compile(r"\[(-?[0-9]+),(-?[0-9]+)\)")
 
 
 class Dependency(msgspec.Struct, frozen=True, kw_only=True):
-    """Jobs, and what they wait for."""
+    """Jobs and their predecessors."""
 
     dependency_id: int
     jobs: Ranges
     predecessors: Predecessors
     pending: Ranges
-    """What is left of the predecessors behind the first that has not ended as it must."""
+    """The predecessors from the first that has not ended as required."""
     failed: int | None = None
-    """A predecessor that has ended otherwise, if the jobs were told of it."""
+    """A predecessor that has ended otherwise, if the jobs' reason says so."""
 
 
 class PredecessorProgress(msgspec.Struct, frozen=True):
-    """How far the predecessors have come."""
+    """The progress of the predecessors."""
 
     pending: Ranges
     failed: int | None
 
     @property
     def is_met(self) -> bool:
-        """Whether all have ended as they must."""
+        """Whether all have ended as required."""
         return not self.pending
 
 
 class Unmet(msgspec.Struct, frozen=True):
-    """Predecessors of one block, or one with a row, that have not ended as they must: the first id, and the last."""
+    """Predecessors that have not ended as required, of one block or one job with a row: first and last id."""
 
     job_id: int
     last: int
@@ -57,14 +57,14 @@ class Unmet(msgspec.Struct, frozen=True):
 
 
 async def insert(tx: Transaction, waiting: Iterable[tuple[Ranges, Predecessors]]) -> None:
-    """Let jobs wait for others."""
+    """Make jobs wait for others."""
     rows = [(jobs, each.all, each.any_end, each.outputs_of) for jobs, each in waiting]
     if rows:
         await tx.execute(SQL["insert"], *dense(tuple(map(_text, row)) for row in rows))
 
 
 async def page(tx: Transaction, after: int, limit: int) -> list[Dependency]:
-    """Return the next dependencies behind that number."""
+    """Return the next dependencies after that number."""
     return [_dependency(row) for row in await tx.fetch(SQL["page"], after, limit)]
 
 
@@ -80,7 +80,7 @@ async def of_jobs(tx: Transaction, jobs: Ranges) -> list[Dependency]:
 
 
 async def progress(tx: Transaction, asked: Sequence[tuple[Ranges, Ranges]]) -> list[PredecessorProgress]:
-    """Return how far predecessors have come: of each pair those that are pending, and of which any end is enough."""
+    """Return the progress for pairs of pending predecessors and those of which any end is enough."""
     if not asked:
         return []
     columns = dense((n, _text(pending), _text(any_end)) for n, (pending, any_end) in enumerate(asked))
@@ -90,60 +90,60 @@ async def progress(tx: Transaction, asked: Sequence[tuple[Ranges, Ranges]]) -> l
 
 def _progress(pending: Ranges, row: asyncpg.Record) -> PredecessorProgress:
     unmet, looked_to = row["unmet"], row["looked_to"]
-    # Behind what was looked at nothing is known.
+    # Nothing is known of the predecessors after those that were read.
     least = min(EVERYTHING if unmet is None else unmet, EVERYTHING if looked_to is None else looked_to + 1)
     left = tuple((max(low, least), high) for low, high in pending if high >= least)
     return PredecessorProgress(left, row["failed"])
 
 
 async def unmet(tx: Transaction, pending: Ranges, any_end: Ranges, limit: int) -> list[Unmet]:
-    """Return the first predecessors that have not ended as they must, those that never will as things stand before others."""
+    """Return the first predecessors that have not ended as required; those that cannot any more come first."""
     rows = await tx.fetch(SQL["unmet"], _text(pending), _text(any_end), limit, WINDOW)
     return [Unmet(row["job_id"], row["last"], State(row["state"]), row["reason"]) for row in rows]
 
 
 async def states(tx: Transaction, job_ids: Sequence[int]) -> dict[int, State]:
-    """Return the states of jobs, of those that there are."""
+    """Return the states of these jobs, as far as they exist."""
     if not job_ids:
         return {}
     return {row["job_id"]: State(row["state"]) for row in await tx.fetch(SQL["states"], job_ids)}
 
 
 async def advance(tx: Transaction, dependency_id: int, pending: Ranges, failed: int | None) -> None:
-    """Remember what is left of the predecessors, and which of them the jobs were told of."""
+    """Store the remaining predecessors, and the failed one in the jobs' reason."""
     await tx.execute(SQL["advance"], dependency_id, _text(pending), failed)
 
 
 async def delete(tx: Transaction, dependency_id: int) -> None:
-    """Forget one: nobody waits any more."""
+    """Delete a dependency without waiting jobs."""
     await tx.execute(SQL["delete"], dependency_id)
 
 
 async def let_go(tx: Transaction, jobs: Ranges) -> None:
-    """Let these jobs wait for nobody any more."""
+    """Remove these jobs from all dependencies."""
     await tx.execute(SQL["let_all_go"], _text(jobs))
     await tx.execute(SQL["let_go"], _text(jobs))
 
 
 async def forget_idle(tx: Transaction, numbers: Sequence[int]) -> int:
-    """Forget those of these dependencies of which no job is Held; return how many."""
+    """Delete those of these dependencies without Held jobs; return how many."""
     return await tx.execute(SQL["forget_idle"], numbers) if numbers else 0
 
 
 async def lock_rows(
     tx: Transaction, jobs: Ranges, state: State, codes: Sequence[str] | None, limit: int
 ) -> list[JobId]:
-    """Return some of these jobs that have rows and are in this state, held for one of these reasons, locked."""
+    """Return some of these jobs, locked, that have rows and this state, held for one of these reasons."""
     return [row["job_id"] for row in await tx.fetch(SQL["lock_rows"], _text(jobs), state, codes, limit)]
 
 
 async def hold_codes(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, str]:
-    """Return why these jobs are held, of those that are."""
+    """Return the reasons of those of these jobs that are held."""
     return {row["job_id"]: row["reason"] for row in await tx.fetch(SQL["hold_codes"], job_ids)}
 
 
 async def visible(tx: Transaction, scope: Scope, ranges: Ranges) -> list[int]:
-    """Return how many jobs of each range there are that the asker may see."""
+    """Return how many jobs of each range the asker may see."""
     columns = dense(ranges, 2)
     rows = await tx.fetch(SQL["visible"], *columns, scope.owner, scope.group, scope.vo)
     found = {(row["low"], row["high"]): row["jobs"] for row in rows}
@@ -156,13 +156,13 @@ async def bodies(tx: Transaction, jobs: Ranges) -> dict[int, str]:
 
 
 async def rewrite_bodies(tx: Transaction, bodies: Mapping[int, str]) -> None:
-    """Let descriptions say something else."""
+    """Replace descriptions."""
     if bodies:
         await tx.execute(SQL["rewrite_bodies"], list(bodies), list(bodies.values()))
 
 
 async def outputs(tx: Transaction, jobs: Ranges) -> tuple[SandboxRef, ...]:
-    """Return the last outputs of these jobs, of those that have some, each into the directory of its job."""
+    """Return the last outputs of those of these jobs that have some, each for the directory of its job."""
     return tuple(
         SandboxRef(sha256=row["output_sha256"], size=row["output_bytes"] or 0, directory=str(row["job_id"]))
         for row in await tx.fetch(SQL["outputs"], _text(jobs))

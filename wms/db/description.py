@@ -1,4 +1,4 @@
-"""Descriptions of jobs that are there already: read, and replaced where what they ask for changes."""
+"""Descriptions of stored jobs: read, and replaced when their requirements change."""
 
 from collections.abc import Sequence
 
@@ -23,11 +23,11 @@ class Stored(msgspec.Struct, frozen=True):
     body: str
     """JSON."""
     shared: bool
-    """Whether it is its whole sweep's."""
+    """Whether its whole sweep has this description."""
 
 
 class Requeued(msgspec.Struct, frozen=True):
-    """A job with another description, and the queue that this leads to."""
+    """A job with a new description, and its new queue."""
 
     stored: Stored
     body: str
@@ -42,7 +42,7 @@ async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[Stored]:
 
 
 async def replace(tx: Transaction, requeued: Sequence[Requeued]) -> None:
-    """Give locked jobs other descriptions; one that had its sweep's gets one of its own."""
+    """Replace the descriptions of locked jobs; one that shares its sweep's gets its own."""
     own = [each for each in requeued if not each.stored.shared]
     if own:
         rows = [(each.stored.description_id, each.body) for each in own]

@@ -1,4 +1,4 @@
-"""What the database tells of a system's health beside heartbeats: messages unsent, pilots unheard, connections."""
+"""Health figures of a system beside heartbeats: unsent messages, silent pilots, connections."""
 
 import asyncpg
 
@@ -9,7 +9,7 @@ SQL = load(__file__)
 
 
 async def outbox(tx: Transaction) -> asyncpg.Record:
-    """Return `parcels` that are long due and not sent, and the `age` of the oldest in seconds."""
+    """Return the number of `parcels` that are long due and not sent, and the `age` of the oldest in seconds."""
     return await _one(tx, SQL["outbox"])
 
 

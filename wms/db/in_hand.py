@@ -1,4 +1,4 @@
-"""Notes of what consumers have had in hand for longer than usual: what one that died may have died of."""
+"""Notes of messages that consumers handle for longer than usual: possible causes of a consumer's death."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ Span = tuple[int, int]
 
 
 async def note(tx: Transaction, feed: Feed, spans: Mapping[int, Span], instance_id: InstanceId) -> None:
-    """Note what is in hand, by partition."""
+    """Note the messages being handled, by partition."""
     first, last = [each[0] for each in spans.values()], [each[1] for each in spans.values()]
     await tx.execute(
         SQL["note"], feed.consumer, feed.cluster_id, feed.topic, list(spans), first, last, instance_id
@@ -28,7 +28,7 @@ async def note(tx: Transaction, feed: Feed, spans: Mapping[int, Span], instance_
 async def note_alone(
     url: str, spans: Mapping[Feed, Mapping[int, Span]], instance_id: InstanceId, within: float
 ) -> None:
-    """Note what is in hand of several feeds, by a connection of its own."""
+    """Note the messages being handled of several feeds, by a connection of its own."""
     async with asyncio.timeout(within):
         connection = await asyncpg.connect(url)
         async with connection.transaction():
@@ -38,14 +38,14 @@ async def note_alone(
 
 
 async def forget(tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId) -> None:
-    """Take this instance's notes of these partitions back."""
+    """Delete this instance's notes of these partitions."""
     await tx.execute(SQL["forget"], feed.consumer, feed.cluster_id, feed.topic, partitions, instance_id)
 
 
 async def left(
     tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId
 ) -> dict[int, Span]:
-    """Return what instances other than this one had in hand when they died."""
+    """Return the messages that other instances were handling when they died."""
     rows = await tx.fetch(
         SQL["left"],
         feed.consumer,

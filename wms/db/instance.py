@@ -1,4 +1,4 @@
-"""Running instances of services: who lives, and so who reads which partition."""
+"""Running instances of services, which divide the partitions among themselves."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ from wms.ids import InstanceId
 SQL = load(__file__)
 
 DEAD_AFTER_SECONDS = 5.0
-"""An instance that has not beaten for so long shares no partition any more."""
+"""An instance without a heartbeat for so long has no partition any more."""
 
 FORGOTTEN_AFTER_SECONDS = 3_600.0
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
-    """What an instance says of itself."""
+    """The heartbeat of an instance."""
 
     instance_id: InstanceId
     service: str
@@ -31,14 +31,14 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def beat(tx: Transaction, instance: Beat) -> dict[str, list[InstanceId]]:
-    """Say that the instance lives; return the live instances of every consumer, in order."""
+    """Store a heartbeat; return the live instances of every consumer, in order."""
     await tx.execute(SQL["beat"], *msgspec.structs.astuple(instance))
     rows = await tx.fetch(SQL["sharers"], DEAD_AFTER_SECONDS)
     return {row["consumer"]: row["instances"] for row in rows}
 
 
 async def leave(tx: Transaction, instance_id: InstanceId) -> None:
-    """Give everything to the others."""
+    """Give up all partitions."""
     await tx.execute(SQL["leave"], instance_id)
     await tx.execute(SQL["forget"], FORGOTTEN_AFTER_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Jobs in the database: born in batches, locked and moved by decisions made on their facts, claimed for pilots."""
+"""Jobs in the database: inserted in batches, locked and moved by decisions, claimed for pilots."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -26,14 +26,14 @@ SQL = load(__file__)
 
 _JOB_ID = attrgetter("job_id")
 _STATES = {str(state): state for state in State}
-"""Looked up for every job that is read: far cheaper than calling the enumeration."""
+"""States by name: the lookup is made for every job that is read, and the enumeration's is far slower."""
 
 
 class NewJob(msgspec.Struct, frozen=True):
     """A job to be inserted."""
 
     job_id: JobId
-    """And that of its description."""
+    """Also the id of its description."""
     tq_id: TaskQueueId
     name: str
     user_priority: float
@@ -42,19 +42,19 @@ class NewJob(msgspec.Struct, frozen=True):
 
 
 class JobMove(msgspec.Struct, frozen=True, kw_only=True):
-    """A locked job and the steps that were decided for it."""
+    """A locked job and its decided steps."""
 
     job: Job
     steps: Steps
     attempts: int
-    """That count from now on."""
+    """The number of attempts that count from now on."""
     unstarted: int = 0
     end_told: bool = False
-    """Whether the attempt that ends with the last step tells it."""
+    """Whether the attempt that ends with the last step also records that step."""
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """A waiting job asked for a pilot."""
+    """A waiting job that is claimed for a pilot."""
 
     job_id: JobId
     pilot_id: PilotId
@@ -62,11 +62,11 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     site: str
     ce: str
     tq_id: TaskQueueId
-    """The queue that it was drawn from: it may have been edited since."""
+    """The queue that it was drawn from; the job may have been edited since."""
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """A job that is offered to a pilot now."""
+    """A claimed job, offered to a pilot."""
 
     job_id: JobId
     epoch: Epoch
@@ -76,7 +76,7 @@ class Claimed(msgspec.Struct, frozen=True):
     vo: str
     array_index: int | None
     parameters: str | None
-    """JSON: of a sweep's job its own values."""
+    """JSON: the own parameters of a sweep's job."""
     pilot_id: PilotId
     request_id: RequestId
     site: str
@@ -84,7 +84,7 @@ class Claimed(msgspec.Struct, frozen=True):
     """JSON."""
 
     def offered(self) -> OfferedJob:
-        """Return the job as its pilot is offered it."""
+        """Return the job as it is offered to its pilot."""
         return OfferedJob(
             job_id=self.job_id,
             epoch=self.epoch,
@@ -98,7 +98,7 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 async def reserve(tx: Transaction, count: int) -> JobId:
-    """Take so many ids that follow each other; return the first."""
+    """Reserve so many consecutive ids; return the first."""
     return JobId(await tx.fetchval(SQL["reserve_ids"], count))
 
 
@@ -114,7 +114,7 @@ _BORN = (
 
 
 async def insert(tx: Transaction, identity: Identity, jobs: Sequence[NewJob]) -> None:
-    """Insert jobs of one owner. Received, they wait at once: their rows themselves tell these two moves."""
+    """Insert waiting jobs of one owner. Their rows also record the moves to Received and Waiting."""
     rows = [
         (each.job_id, each.job_id, each.tq_id, *identity, each.name, each.user_priority, each.max_attempts,
          State.WAITING, 2, Code.QUEUED, each.job_group)
@@ -125,7 +125,7 @@ async def insert(tx: Transaction, identity: Identity, jobs: Sequence[NewJob]) ->
 
 
 async def tell_queued(tx: Transaction, first: JobId, count: int, identity: Identity) -> None:
-    """Tell everybody of jobs that were just inserted."""
+    """Publish the event of newly inserted jobs."""
     fact = events.JobsQueued(
         first=first,
         count=count,
@@ -138,12 +138,12 @@ async def tell_queued(tx: Transaction, first: JobId, count: int, identity: Ident
 
 
 async def lock(tx: Transaction, job_ids: Iterable[JobId]) -> dict[JobId, Job]:
-    """Lock the jobs, in the order of their ids so that no two transactions wait for each other, and return them."""
+    """Lock and return the jobs, in the order of their ids, so that transactions cannot deadlock."""
     return await _facts(tx, SQL["lock"], sorted(set(job_ids)))
 
 
 async def read(tx: Transaction, job_ids: Iterable[JobId]) -> dict[JobId, Job]:
-    """Return the jobs without locking them: to look at, not to decide on."""
+    """Return the jobs without locking them, for information only."""
     return await _facts(tx, SQL["read"], sorted(set(job_ids)))
 
 
@@ -181,7 +181,7 @@ def _job(row: asyncpg.Record, lease: Lease | None, stop_order: StopOrder | None)
 
 
 async def move(tx: Transaction, moves: Sequence[JobMove], source: str) -> None:
-    """Write the decided steps of locked jobs: state, history, facts for everybody, hints for the matchers."""
+    """Store the decided steps of locked jobs: state, history, events for everybody, hints for the matchers."""
     moves = [each for each in moves if each.steps]
     if not moves:
         return
@@ -216,7 +216,7 @@ def _event(job: Job, n: int, step: Step, now: datetime) -> events.JobEvent:
 
 
 def _tell(tx: Transaction, moved: Iterable[events.JobEvent]) -> None:
-    """Tell everybody, in few messages."""
+    """Publish events, in few messages."""
     lanes: list[list[events.JobEvent]] = [[] for _ in range(events.LANES)]
     for each in moved:
         lanes[events.lane(each.job_id)].append(each)
@@ -254,7 +254,7 @@ def _is_at_pilot(move: JobMove) -> bool:
 def _notes(move: JobMove) -> Iterable[tuple[Any, ...]]:
     for n, step in enumerate(move.steps[:-1] if move.end_told else move.steps, start=1):
         if step.event is Event.START:
-            continue  # the lease tells it, and then the attempt
+            continue  # the lease records the start, and later the attempt
         yield (
             move.job.job_id,
             move.job.event_seq + n,
@@ -269,14 +269,14 @@ def _notes(move: JobMove) -> Iterable[tuple[Any, ...]]:
 
 
 async def large_offers(tx: Transaction, job_ids: Sequence[JobId], limit: int) -> list[Claimed]:
-    """Return those of these jobs that are offered and whose descriptions and parameters take more bytes than a limit."""
+    """Return those offered jobs whose descriptions and parameters have more bytes than a limit."""
     if not job_ids:
         return []
     return [Claimed(*row) for row in await tx.fetch(SQL["large_offers"], list(job_ids), limit)]
 
 
 async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop, order: StopOrder) -> None:
-    """Remember what the pilots that have these jobs are asked to stop them for, by whom, and why."""
+    """Store the stop request for these jobs' pilots: what for, by whom, and why."""
     if job_ids:
         await tx.execute(SQL["ask_stop"], sorted(job_ids), stop, order.source, order.reason)
 
@@ -284,11 +284,11 @@ async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop, orde
 async def claim(
     tx: Transaction, claims: Sequence[Claim], offer_seconds: float, generation: int
 ) -> list[Claimed] | None:
-    """Give the jobs that still wait to the pilots; one that does not, or waits in another queue by now, is left out. No job may be asked for twice.
+    """Claim the jobs that still wait, and in the same queue, for pilots; the others are left out. A job must be named once.
 
-    None, and nothing is given, if elements began to state limits since that generation (`wms.db.limit.advertising`).
-    Raises LockNotAvailableError if another transaction has its hands on one of them; in a wary transaction such a job is as
-    good as gone: nobody waits, so that nobody waits in a circle.
+    Returns None, and claims nothing, if elements began to state limits since that generation
+    (`wms.db.limit.advertising`). Raises LockNotAvailableError if another transaction has locked one of them. A wary
+    transaction leaves such jobs out instead: nobody waits, so that nobody waits in a circle.
     """
     ordered = sorted(claims, key=_JOB_ID)
     by_id = {each.job_id: each for each in ordered}
@@ -357,7 +357,7 @@ def _matched(claimed: Claimed, now: datetime) -> events.JobEvent:
 
 
 async def offered(tx: Transaction, request_ids: Sequence[RequestId]) -> dict[RequestId, list[Claimed]]:
-    """Return what these requests were offered before, by request: a request asked twice gets the same offers."""
+    """Return the offers of earlier requests, by request: a repeated request gets the same offers."""
     found: dict[RequestId, list[Claimed]] = {}
     for row in await tx.fetch(SQL["offered"], request_ids):
         found.setdefault(row["request_id"], []).append(_claimed(row))
@@ -383,6 +383,6 @@ async def waiting_in(
 
 
 async def count_waiting(tx: Transaction) -> dict[TaskQueueId, int]:
-    """Return how many jobs wait in each task queue that has any."""
+    """Return how many jobs wait in each task queue with any."""
     rows = await tx.fetch(SQL["count_waiting"])
     return {row["tq_id"]: row["jobs"] for row in rows}

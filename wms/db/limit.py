@@ -1,7 +1,7 @@
-"""Limits in the database: what the file says and what was set, and the counters, of which each lease knows its own.
+"""Limits in the database: those of the configuration file, those set at run time, and counters, named by leases.
 
-A counter's row is locked by whoever claims or gives back under it, always in the order of their numbers, so that no
-limit is ever passed and nobody waits in a circle.
+Who claims or gives back under a counter locks its row, always in the order of numbers. So no limit is ever passed,
+and nobody waits in a circle.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ LISTED = 10_000
 
 
 class SourcedLimit(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit, who said it, and whether it was lifted since the file says it."""
+    """A limit, its source, and whether one of the file was lifted."""
 
     limit: LimitRule
     lifted: bool
@@ -38,36 +38,36 @@ class SourcedLimit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LockedCounter(NamedTuple):
-    """A counter that the transaction has locked."""
+    """A counter that is locked by the transaction."""
 
     counter_id: int
     level: Count
     at: datetime
-    """The database's time once the lock was held."""
+    """The database's time when the lock was obtained."""
 
 
 class Allowed(NamedTuple):
-    """What the ad of a computing element lets come until the next; None: it states no limit."""
+    """How many jobs the ad of a computing element lets come until the next; None: it states no limit."""
 
     allowed: int | None
     lifetime_seconds: float
     observed_at: datetime | None = None
-    """When its source counted jobs there: it cannot have seen what was sent later. None: just now."""
+    """When its source counted jobs, so that it cannot have seen those sent later. None: just now."""
     current: int = 0
     """Jobs that the source counted."""
     sees_jobs: bool = True
-    """Whether it counts the jobs of pilots, not pilots."""
+    """Whether it counts the pilots' jobs, not the pilots."""
 
 
 class AdvertisedLimits(NamedTuple):
-    """The elements whose ads state a limit, and how often elements had begun to by then."""
+    """The elements whose ads state a limit, and the generation of that set."""
 
     generation: int
     places: AbstractSet[CeId]
 
 
 class Leased(NamedTuple):
-    """A lease as limits see it."""
+    """What limits need of a lease."""
 
     job_id: JobId
     epoch: Epoch
@@ -78,7 +78,7 @@ class Leased(NamedTuple):
 
 
 async def said(tx: Transaction) -> list[SourcedLimit]:
-    """Return what holds, and what of the file was lifted."""
+    """Return the limits that hold, and those of the file that were lifted."""
     return [_said(row) for row in await tx.fetch(SQL["read"])]
 
 
@@ -99,12 +99,12 @@ def holding(said: Iterable[SourcedLimit]) -> list[LimitRule]:
 
 
 async def set_limit(tx: Transaction, limit: LimitRule, said_by: str) -> None:
-    """Let this hold from now on, whatever the file says, and tell the matchers."""
+    """Set a limit, which overrides the file, and tell the matchers."""
     await _say(tx, limit.kind, limit.key, limit.most, limit.per_second, said_by)
 
 
 async def lift(tx: Transaction, kind: Kind, key: LimitKey, said_by: str) -> None:
-    """Let no such limit hold from now on, whatever the file says, and tell the matchers."""
+    """Lift a limit, even one of the file, and tell the matchers."""
     await _say(tx, kind, key, None, None, said_by)
 
 
@@ -116,14 +116,14 @@ async def _say(  # noqa: PLR0917 - the columns of a rule
 
 
 async def reset(tx: Transaction, kind: Kind, key: LimitKey) -> bool:
-    """Let the file's word hold again; return whether another did."""
+    """Return to the file's limit; return whether another held."""
     was_set = bool(await tx.execute(SQL["reset"], kind, *key))
     tell_changed(tx)
     return was_set
 
 
 async def write_file(tx: Transaction, limits: Iterable[LimitRule]) -> None:
-    """Write down what the file says, all of it, and tell the matchers if it is news."""
+    """Store all limits of the file, and tell the matchers if they changed."""
     rows = [(each.kind, *each.key, each.most, each.per_second) for each in limits]
     columns = dense(rows, 7)
     dropped = await tx.execute(SQL["drop_file"], *columns)
@@ -133,9 +133,9 @@ async def write_file(tx: Transaction, limits: Iterable[LimitRule]) -> None:
 
 
 async def lock(tx: Transaction, keys: AbstractSet[LimitKey], *, wait: bool) -> dict[LimitKey, LockedCounter]:
-    """Lock the counters of these keys, and begin to count what was never counted; return how far they are.
+    """Lock the counters of these keys, making missing ones; return their counts.
 
-    Whoever holds some counters already must not wait for others: without `wait` those that are busy are left out.
+    Who already holds counters must not wait for others: without `wait` those that are locked are left out.
     """
     columns = dense(sorted(keys), 4)
     statement = SQL["lock"] if wait else SQL["lock_free"]
@@ -165,7 +165,7 @@ async def settle(  # noqa: PLR0917 - what was, what was taken, what is left
     awaited: Collection[LimitKey],
     claimed: Mapping[JobId, Collection[LimitKey]],
 ) -> None:
-    """Count what was claimed on locked counters and in the leases; in the `awaited` ones who makes room is to say so."""
+    """Store claims in locked counters and in the leases; counters in `awaited` tell the matchers when they get room."""
     rows = [
         (each.counter_id, taken[key], left[key].tokens, _filled(each, left[key]), key in awaited)
         for key, each in locked.items()
@@ -179,7 +179,7 @@ def _filled(locked: LockedCounter, left: Count) -> datetime | None:
 
 
 async def give_back(tx: Transaction, counted: Iterable[int]) -> None:
-    """Leases that were counted by these counters have ended; tell the matchers where they were waited for."""
+    """Give back the places of ended leases, and tell the matchers that wait for them."""
     ended = Counter(counted)
     if not ended:
         return
@@ -193,12 +193,12 @@ def _opened(keys: Iterable[LimitKey]) -> changes.Opened:
 
 
 async def counts(tx: Transaction, keys: Collection[LimitKey]) -> dict[LimitKey, Count]:
-    """Return how far these keys are; one that was never counted is not there."""
+    """Return the counts of these keys; one that was never counted is absent."""
     return {_key(row): _count(row) for row in await tx.fetch(SQL["counts"], *dense(sorted(keys), 4))}
 
 
 async def all_counts(tx: Transaction) -> dict[LimitKey, Count]:
-    """Return how far all keys are that count anything."""
+    """Return the counts of all keys that count anything."""
     return {_key(row): _count(row) for row in await tx.fetch(SQL["all_counts"], LISTED)}
 
 
@@ -209,9 +209,9 @@ def _count(row: asyncpg.Record) -> Count:
 
 
 async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
-    """Begin to count by new ads; tell the matchers of elements that had let nothing more come.
+    """Begin to count by new ads; tell the matchers of elements that were full before.
 
-    The transaction must have locked no counter yet.
+    The transaction must hold no counter yet.
     """
     limited = sorted(place for place, each in ads.items() if each.allowed is not None)
     if limited:
@@ -219,7 +219,7 @@ async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
             await tx.execute(SQL["begin"])
         await _make(tx, {all_jobs(*place) for place in limited})
     places = sorted(ads)
-    # Pilots that others write down under these locks are to be seen by the statement that counts them.
+    # The statement that counts must see pilots that others store under these locks.
     await tx.fetch(SQL["hold_ads"], *dense(places, 2))
     columns = dense([(*place, *ads[place]) for place in places], 7)
     rows = await tx.fetch(SQL["advertise"], *columns)
@@ -228,26 +228,26 @@ async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
 
 
 async def end_ads(tx: Transaction, places: Collection[CeId]) -> None:
-    """Let nothing more come to elements that went away, if they had stated a limit."""
+    """Close elements that went away, if they had stated a limit."""
     if places:
         await tx.execute(SQL["end_ads"], *dense(sorted(places), 2))
 
 
 async def advertising(tx: Transaction) -> AdvertisedLimits:
     """Return all elements whose ads state a limit."""
-    # First the generation: what came since is in it twice, and not missed.
+    # The generation is read first: later elements are then seen twice, and not missed.
     generation = await tx.fetchval(SQL["generation"])
     places = {CeId(row["site"], row["ce"]) for row in await tx.fetch(SQL["advertising"])}
     return AdvertisedLimits(generation, frozenset(places))
 
 
 async def pilots_left(tx: Transaction) -> dict[CeId, int]:
-    """Return how many pilots more may be sent to each element whose ad states a limit."""
+    """Return how many more pilots may be sent to each element whose ad states a limit."""
     return {CeId(row["site"], row["ce"]): row["left"] for row in await tx.fetch(SQL["pilots_left"])}
 
 
 async def count_pilots(tx: Transaction, wanted: Mapping[CeId, int]) -> dict[CeId, int]:
-    """Count pilots that are about to be written down; return how many may be, of elements whose ads state a limit."""
+    """Count pilots that are about to be sent; return how many may be, for elements whose ads state a limit."""
     columns = dense([(*place, wanted[place]) for place in sorted(wanted)], 3)
     await tx.execute(SQL["hold"])
     return {
@@ -262,7 +262,7 @@ async def leased(tx: Transaction, after: int, limit: int) -> list[Leased]:
 
 
 async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[LimitKey]]) -> None:
-    """Have leases counted by these keys too: those whose jobs nobody else has locked, and that have not ended."""
+    """Count leases by these keys too, if they have not ended and no other transaction has locked their jobs."""
     wanted = {key for keys in missing.values() for key in keys}
     await _make(tx, wanted)
     numbers = await counters(tx, wanted)

@@ -1,8 +1,8 @@
-"""Applies migrations: plain SQL files, forward only, one starter at a time, each file's digest remembered.
+"""Applies migrations: plain SQL files, forward only, one process at a time, with each file's digest stored.
 
 `NNNN_pre_*.sql` is safe before the new code runs, `NNNN_post_*.sql` after the last of the old is gone. A file whose
-first line is `-- no transaction` runs outside one (CREATE INDEX CONCURRENTLY). Starters poll for the lock instead of
-waiting in it: a session that waits holds a snapshot that a concurrent index build would wait for in turn.
+first line is `-- no transaction` runs outside one (CREATE INDEX CONCURRENTLY). Processes poll for the lock instead
+of waiting in it: a waiting session holds a snapshot, for which a concurrent index build would wait in turn.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ async def migrate(url: str) -> list[str]:
     """Bring the schema up to date; return the names of what was applied. Safe when many start at once."""
     connection = await _connect(url)
     try:
-        # Postgres tells nobody that a lock is free but who waits in it.
+        # Postgres reports a free lock only to those who wait in it.
         while not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         await connection.execute(_CREATE)
@@ -73,7 +73,7 @@ async def migrate(url: str) -> list[str]:
 
 
 async def check(url: str) -> None:
-    """Raise Rejected if the schema is not the one that this version works with, and say what to run."""
+    """Raise Rejected, with the command to run, if the schema is not of this version."""
     connection = await _connect(url)
     try:
         exists = await connection.fetchval("select to_regclass('schema_migration')")

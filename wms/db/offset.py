@@ -1,4 +1,4 @@
-"""Consumers' offsets, moved by compare-and-set in the transaction of what the messages did."""
+"""Offsets of consumers, moved by compare-and-set in the transaction that handles the messages."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,11 +13,11 @@ SQL = load(__file__)
 
 
 class PartitionLost(WmsError):  # noqa: N818 - an outcome, not a fault
-    """Another instance has moved the offset: what this one did with the messages must not take effect."""
+    """Another instance has moved the offset: this transaction must not commit."""
 
 
 class Feed(msgspec.Struct, frozen=True):
-    """What one consumer reads."""
+    """One consumer of one topic in one cluster."""
 
     cluster_id: str
     consumer: str
@@ -25,14 +25,14 @@ class Feed(msgspec.Struct, frozen=True):
 
 
 async def begin(tx: Transaction, feed: Feed, partitions: Sequence[int]) -> dict[int, int]:
-    """Return the next offset of each partition; a new one, or a new cluster, begins at 0."""
+    """Return the next offset of each partition; 0 for a new one, or a new cluster."""
     await tx.execute(SQL["begin"], feed.cluster_id, feed.consumer, feed.topic, partitions)
     rows = await tx.fetch(SQL["read"], feed.cluster_id, feed.consumer, feed.topic, partitions)
     return {row["partition"]: row["next_offset"] for row in rows}
 
 
 async def advance(tx: Transaction, feed: Feed, moves: Mapping[int, tuple[int, int]]) -> None:
-    """Move the offsets of partitions, each from what is expected to what follows, or raise PartitionLost."""
+    """Move the offset of each partition from the expected to the next, or raise PartitionLost."""
     partitions = sorted(moves)
     moved = await tx.fetch(
         SQL["advance"],
@@ -59,12 +59,12 @@ async def find(tx: Transaction, feed: Feed, partition: int) -> int | None:
 
 
 async def wait_briefly(tx: Transaction) -> None:
-    """Let the transaction fail with LockNotAvailableError instead of waiting long for a lock."""
+    """Make the transaction fail with LockNotAvailableError instead of waiting long for a lock."""
     await tx.execute(SQL["wait_briefly"])
 
 
 async def backend(tx: Transaction) -> int:
-    """Return the process of Postgres that serves this transaction."""
+    """Return the Postgres process of this transaction."""
     pid: int = await tx.fetchval(SQL["backend"])
     return pid
 

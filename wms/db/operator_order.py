@@ -1,4 +1,4 @@
-"""Orders of operators in the database: who ordered what, and when."""
+"""Orders of operators: who, what and when."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ SQL = load(__file__)
 async def record(
     tx: Transaction, operator: str, action: str, subjects: Sequence[str], reason: str = ""
 ) -> None:
-    """Write down one order for each subject."""
+    """Store an order for each subject."""
     for subject in subjects:
         await tx.execute(SQL["record"], shown(operator), action, shown(subject), shown(reason))
 
@@ -25,5 +25,5 @@ async def latest(tx: Transaction, limit: int) -> list[asyncpg.Record]:
 
 
 async def forget(tx: Transaction, age: float) -> int:
-    """Forget orders that are so many seconds old; return how many."""
+    """Delete orders that are so many seconds old; return how many."""
     return await tx.execute(SQL["forget"], age)

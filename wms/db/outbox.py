@@ -9,12 +9,12 @@ SQL = load(__file__)
 
 
 async def delete(tx: Transaction, outbox_ids: Sequence[int]) -> None:
-    """Forget messages that the broker has."""
+    """Delete messages that the broker has."""
     await tx.execute(SQL["delete"], outbox_ids)
 
 
 async def take_due(tx: Transaction, limit: int, for_seconds: float) -> list[Parcel]:
-    """Take messages that have waited too long; no cursor, so that none is ever passed over."""
+    """Take messages that have waited too long. Without a cursor, so that none is ever passed over."""
     rows = await tx.fetch(SQL["take_due"], limit, for_seconds)
     rows.sort(key=lambda row: row["outbox_id"])
     return [Parcel(row["outbox_id"], row["topic"], row["keys"], row["payloads"]) for row in rows]

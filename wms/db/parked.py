@@ -1,4 +1,4 @@
-"""Parked messages: taken off the log and kept until their owners' turn comes, so that others need not wait behind them."""
+"""Parked messages: taken off the log and stored until it is their owner's turn, so that others need not wait."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ SQL = load(__file__)
 
 
 async def park(tx: Transaction, feed: Feed, letters: Sequence[tuple[str, DeadLetter]]) -> None:
-    """Keep the messages of these owners; the transaction moves the offset past them."""
+    """Store the messages of these owners; the transaction moves the offset past them."""
     mine = [letter for _, letter in letters]
     await tx.execute(
         SQL["park"],
@@ -38,7 +38,7 @@ async def waiting(tx: Transaction, consumer: str, partitions: Sequence[int]) -> 
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What is taken at once of an owner's messages: so many of so many bytes, but the first whatever its size."""
+    """The most messages and bytes that are taken at once of an owner; a first message of any size is."""
 
     limit: int
     size: int
@@ -47,16 +47,16 @@ class Head(msgspec.Struct, frozen=True):
 async def first(
     tx: Transaction, consumer: str, whose: tuple[int, str], head: Head, instance_id: InstanceId
 ) -> list[asyncpg.Record]:
-    """Return the messages of a partition and owner that are next; `is_suspect` of those that another died with."""
+    """Return the next messages of a partition and owner; `is_suspect` marks those that another instance died with."""
     columns = (*whose, head.limit, head.size, instance_id, DEAD_AFTER_SECONDS)
     return await tx.fetch(SQL["first"], consumer, *columns)
 
 
 async def remove(tx: Transaction, parked_ids: Sequence[int]) -> set[int]:
-    """Remove messages that this transaction handles; return which were still there."""
+    """Delete messages that this transaction handles; return which were still there."""
     return {row["parked_id"] for row in await tx.fetch(SQL["remove"], parked_ids)}
 
 
 async def take(tx: Transaction, parked_ids: Sequence[int], instance_id: InstanceId | None) -> None:
-    """Note who has these in hand for longer than usual; None: nobody any more."""
+    """Note which instance handles these for longer than usual; None: none any more."""
     await tx.execute(SQL["take"], parked_ids, instance_id)

@@ -1,4 +1,4 @@
-"""Pilots in the database: about to be sent, sent, seen, ended."""
+"""Pilots in the database, from before they are sent until after their end."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -34,15 +34,15 @@ class LivePilot(msgspec.Struct, frozen=True, kw_only=True):
     seen_at: datetime | None
     reason: str
     age: float
-    """Seconds since it was written down, by the database's clock."""
+    """Seconds since it was stored, by the database's clock."""
     silent: float | None
-    """Seconds since it last spoke; None of one that never did."""
+    """Seconds since its last message; None if it never sent one."""
     unheard: float | None = None
-    """The same; of one that never spoke since its element said that it runs."""
+    """The same; for one that never sent a message, since its element reported it as running."""
 
 
 class Supply(msgspec.Struct, frozen=True, kw_only=True):
-    """Pilots that have not ended and offer the same, as far as anybody asks for it."""
+    """Live pilots with equal offers, as far as any work distinguishes them."""
 
     site: str
     ce: str
@@ -51,23 +51,23 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     busy: int
     resource: str
-    """As they were sent, JSON; empty if nobody said."""
+    """The resource that they were sent with, as JSON; empty if none was stored."""
     asks: str
     unfit: list[str]
     free_memory_mb: int | None
     silent: bool
-    """Not heard of for longer than between several of its reports."""
+    """Whether they were silent for longer than several report intervals."""
     owner_group: str
-    """Of private pilots, whose jobs they take."""
+    """The owner group of private pilots."""
     lasts: int
-    """How many of the times that were asked after each has left, the shortest counted first."""
+    """How many of the requested times each of them still has, counted from the shortest."""
     pilots: int
     worked: int
-    """Those of them that have had work."""
+    """Those of them that have had a job."""
 
 
 class EndedPilot(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot that has ended, and where."""
+    """An ended pilot and its element."""
 
     pilot_id: PilotId
     site: str
@@ -76,18 +76,18 @@ class EndedPilot(msgspec.Struct, frozen=True, kw_only=True):
     age: float
     """Seconds since its end."""
     lost: bool
-    """Nobody saw it end: it may work on where its element cannot see it."""
+    """Whether nobody saw it end: it may work on where its element cannot see it."""
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot that an element lists as alive and that should be gone."""
+    """A stray pilot: its element lists it as alive and it should be gone."""
 
     pilot_id: PilotId
     site: str
     ce: str
-    """Both empty if nobody knows of it any more."""
+    """Site and CE are empty if the pilot is unknown."""
     age: float | None
-    """Seconds since its end; None if nobody knows of it any more."""
+    """Seconds since its end; None if the pilot is unknown."""
 
 
 class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,19 +102,19 @@ class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     lifetime_seconds: float | None = None
     asks: str = ""
-    """The class of hosts that it asks for."""
+    """The name of its pilot class."""
     owner_group: str = ""
-    """Of a private pilot whose jobs it takes; empty: any group's of its VO."""
+    """The group whose jobs a private pilot takes; empty: any group's of its VO."""
     owner: str = ""
-    """And there whose; empty: all of the group's, which shares them."""
+    """The owner in that group whose jobs it takes; empty: all members', who share them."""
     order_id: int | None = None
-    """For which order of a user's it is sent."""
+    """The user's order for which it is sent."""
     resource: Resource | None = None
-    """What it is to offer."""
+    """The resource that it is expected to offer."""
 
 
 class PilotReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pilot said of itself."""
+    """A pilot's report on itself."""
 
     pilot_id: PilotId
     state: str
@@ -123,29 +123,29 @@ class PilotReport(msgspec.Struct, frozen=True, kw_only=True):
     done: int
     reason: str
     free_memory_mb: int | None = None
-    """What it has left for jobs; None: it did not say."""
+    """The memory that it has left for jobs; None: not reported."""
     refused_orders: int = 0
-    """Messages to it that no service had signed."""
+    """Messages to it without a service's signature."""
     token_until: datetime | None = None
-    """When the token ends with which it spoke."""
+    """The end of the token that it used."""
 
 
 class PilotAllowance(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pilot may still be given."""
+    """How many more jobs a pilot may be offered."""
 
     slots: int
-    """With which it was sent."""
+    """The slots that it was sent with."""
     done: int
     offered: int
     """Jobs that it was offered and has not accepted."""
     leases: int
     """Jobs that it was offered or has."""
     ended: bool
-    """Seen to end; one that was only lost from sight may work on."""
+    """Whether it was seen to end; one that was lost from sight may work on."""
 
 
 class TokenDue(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot that lives and whose token ends before long, or has ended."""
+    """A live pilot whose token ends soon or has ended."""
 
     pilot_id: PilotId
     site: str
@@ -156,14 +156,14 @@ class TokenDue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
-    """What its dispatcher says of a pilot."""
+    """The state of a pilot by its dispatcher."""
 
     pilot_id: PilotId
     state: str
     reference: str | None = None
     reason: str = ""
     cause: Code | None = None
-    """What became of it, if it did not end by itself."""
+    """The cause of its end, if it did not end by itself."""
 
 
 class Fate(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,21 +176,21 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     ended: bool
     seen_at: datetime | None
-    """When it last spoke itself."""
+    """The time of its last message."""
     word: str | None
-    """What its element said of it last, and when."""
+    """Its element's last report on it, with the time."""
     word_at: datetime | None
     cause: str | None
 
 
 async def seen(tx: Transaction, pilots: Sequence[PilotReport]) -> None:
-    """Write what pilots said; each at most once. One that was lost from sight, and speaks, is back."""
+    """Store reports, at most one for each pilot. A pilot that was lost from sight and reports is alive again."""
     if pilots:
         await tx.execute(SQL["seen"], *dense(map(msgspec.structs.astuple, pilots)))
 
 
 async def insert(tx: Transaction, pilots: Sequence[NewPilot], token_seconds: float | None = None) -> None:
-    """Write down pilots before they are sent, with tokens that are good for so long."""
+    """Store pilots before they are sent, with the lifetime of their tokens."""
     if pilots:
         await tx.execute(SQL["insert"], *dense(map(_inserted, pilots)), token_seconds)
 
@@ -201,13 +201,13 @@ def _inserted(sent: NewPilot) -> tuple[object, ...]:
 
 
 async def update(tx: Transaction, pilots: Sequence[Followed]) -> None:
-    """Write what the dispatcher says of pilots."""
+    """Store the states of pilots by the dispatcher."""
     if pilots:
         await tx.execute(SQL["update"], *dense(map(msgspec.structs.astuple, pilots)))
 
 
 async def standings(tx: Transaction, pilot_ids: Sequence[PilotId] | None) -> dict[PilotId, PilotAllowance]:
-    """Return what is known of these pilots; None: of all that live, but for what they were offered."""
+    """Return the allowances of these pilots; None: of all live ones, without the offers."""
     if pilot_ids is None:
         rows = await tx.fetch(SQL["living"])
     else:
@@ -221,34 +221,34 @@ def _keyed(row: asyncpg.Record) -> tuple[str, dict[str, Any]]:
 
 
 async def tokens_due(tx: Transaction, *, within: float, pause: float, limit: int) -> list[TokenDue]:
-    """Return pilots that live and whose tokens end within so many seconds, and that were sent none for `pause` seconds."""
+    """Return live pilots whose tokens end within so many seconds, and that got none for `pause` seconds."""
     return [TokenDue(**row) for row in await tx.fetch(SQL["tokens_due"], within, pause, limit)]
 
 
 async def tokens_sent(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
-    """Note that these pilots were sent new tokens: others get theirs first, should there be many."""
+    """Note that these pilots were sent new tokens, so that others are served first."""
     if pilot_ids:
         await tx.execute(SQL["tokens_sent"], pilot_ids)
 
 
 async def may_plan(tx: Transaction) -> bool:
-    """Return whether nobody else plans pilots now; holds until the transaction ends."""
+    """Lock the planning of pilots until the transaction ends; return False if another has the lock."""
     alone: bool = await tx.fetchval(SQL["may_plan"])
     return alone
 
 
 LAST_BREATH_SECONDS = 5.0
-"""Between a pilot's end and its jobs being given to others: its shepherd kills their payloads in far less."""
+"""Seconds between a pilot's end and giving its jobs to others: its shepherd kills their payloads in far less."""
 
 
 async def hurry_leases(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
-    """End soon what these pilots hold: they were seen to end. Of one lost from sight the leases run their time."""
+    """Let the leases of these pilots end soon, as they were seen to end. The leases of a lost pilot run their time."""
     if pilot_ids:
         await tx.execute(SQL["hurry_leases"], pilot_ids, LAST_BREATH_SECONDS)
 
 
 async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> None:
-    """Remember what pilots found their nodes not to do for, by `wms.matching.node_facts.wish`."""
+    """Store the requirements that pilots found their nodes unfit for, by `wms.matching.node_facts.wish`."""
     if found:
         pairs = sorted({(pilot_id, wish) for pilot_id, wishes in found.items() for wish in wishes})
         await tx.execute(SQL["unfit"], *dense(pairs))
@@ -257,15 +257,15 @@ async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> No
 async def supply(
     tx: Transaction, asked: Sequence[int], *, idle_silent: float, busy_silent: float
 ) -> list[Supply]:
-    """Return the pilots that have not ended by what they offer; `asked` are times in seconds that jobs ask for, rising.
+    """Return live pilots grouped by their offers; `asked` are the times in seconds that jobs ask for, ascending.
 
-    One that has no jobs is silent after `idle_silent` seconds without a word, one that has after `busy_silent`.
+    One without jobs is silent after `idle_silent` seconds without a message, one with jobs after `busy_silent`.
     """
     return [Supply(**row) for row in await tx.fetch(SQL["supply"], asked, idle_silent, busy_silent)]
 
 
 async def private(tx: Transaction) -> dict[tuple[str, str, str], int]:
-    """Return how many private pilots have not ended, by VO, group and owner, which is empty of those of a whole group."""
+    """Return the number of live private pilots by VO, group and owner; the owner is empty for pilots of a whole group."""
     rows = await tx.fetch(SQL["private"])
     return {(row["vo"], row["owner_group"], row["owner"]): row["pilots"] for row in rows}
 
@@ -276,7 +276,7 @@ async def alive(tx: Transaction) -> list[LivePilot]:
 
 
 async def unfetched(tx: Transaction, *, within: float, since: float, limit: int) -> list[EndedPilot]:
-    """Return pilots that ended `since` to `within` seconds ago and whose output was not asked for yet, oldest first."""
+    """Return pilots that ended `since` to `within` seconds ago and whose output was not fetched yet, oldest first."""
     return [EndedPilot(**row) for row in await tx.fetch(SQL["unfetched"], within, since, limit)]
 
 
@@ -287,7 +287,7 @@ async def mark(tx: Transaction) -> str:
 
 
 def prefix(mark: str) -> str:
-    """Return how the names of a system's pilots begin."""
+    """Return the prefix of the names of a system's pilots."""
     return f"p-{mark}-"
 
 
@@ -297,14 +297,14 @@ def new_id(mark: str) -> PilotId:
 
 
 async def over(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[Listed]:
-    """Return those of the pilots that have ended, or that nobody knows of, and that hold no lease."""
+    """Return those of the pilots that have ended or are unknown, and hold no lease."""
     return [Listed(**row) for row in await tx.fetch(SQL["over"], pilot_ids)]
 
 
 async def keep_outputs(tx: Transaction, outputs: Mapping[PilotId, str]) -> None:
-    """Keep what pilots printed; an empty text says that there was nothing."""
+    """Store the outputs of pilots; an empty text means that there was none."""
     if outputs:
-        # Postgres keeps no NUL in a text.
+        # Postgres stores no NUL in a text.
         texts = [text.replace("\0", "") for text in outputs.values()]
         await tx.execute(SQL["keep_outputs"], list(outputs), texts)
 
@@ -322,17 +322,17 @@ async def of_job(tx: Transaction, job_id: JobId) -> list[asyncpg.Record]:
 
 
 async def one(tx: Transaction, pilot_id: PilotId) -> asyncpg.Record | None:
-    """Return a pilot whole, with what it printed."""
+    """Return all of a pilot, with its output."""
     return await tx.fetchrow(SQL["one"], pilot_id)
 
 
 async def listed(
     tx: Transaction, after: int, limit: int, *, vo: str | None, ended: bool
 ) -> list[asyncpg.Record]:
-    """Return pilots for people to look at, of one VO or of all: at most so many after the first `after`."""
+    """Return pilots, of one VO or of all, for people to look at: at most so many after the first `after`."""
     return await tx.fetch(SQL["all"], after, limit, ended, vo)
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Forget some pilots that ended so many seconds ago; return how many."""
+    """Delete some pilots that ended so many seconds ago; return how many."""
     return await tx.execute(SQL["forget"], age, limit)

@@ -1,4 +1,4 @@
-"""Orders for private pilots: what users ordered, how much of it is there, and what keeps the rest from being sent."""
+"""Orders for private pilots: those of users, how many pilots they lack, and why."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ SQL = load(__file__)
 
 
 async def insert(tx: Transaction, order: PilotOrder, within_seconds: float) -> int:
-    """Write an order down, good for so many seconds; return its number."""
+    """Store an order that is valid for so many seconds; return its number."""
     columns = (order.vo, order.owner_group, order.owner, order.group_wide, order.site, order.ce)
     order_id: int = await tx.fetchval(SQL["insert"], *columns, order.missing, within_seconds)
     return order_id
@@ -31,7 +31,7 @@ async def missing(tx: Transaction, vo: str, owner_group: str, owner: str) -> tup
 
 
 async def hold(tx: Transaction, why: Mapping[int, str]) -> None:
-    """Write down why no pilot could be sent for orders."""
+    """Store why no pilot could be sent for orders."""
     if why:
         await tx.execute(SQL["hold"], list(why), list(why.values()))
 
@@ -42,11 +42,11 @@ async def listed(tx: Transaction, scope: Scope, after: int, limit: int) -> list[
 
 
 async def withdraw(tx: Transaction, scope: Scope, order_ids: Sequence[int]) -> list[int]:
-    """Send no more pilots for these orders, as far as they are in reach; none named: for all that are. Return which."""
+    """Withdraw these orders, as far as they are in reach; without names all in reach. Return which."""
     rows = await tx.fetch(SQL["withdraw"], scope.owner, scope.group, scope.vo, order_ids)
     return sorted(row["order_id"] for row in rows)
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Forget some orders that expired so many seconds ago; return how many."""
+    """Delete some orders that expired so many seconds ago; return how many."""
     return await tx.execute(SQL["forget"], age, limit)

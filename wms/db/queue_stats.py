@@ -1,7 +1,7 @@
-"""How task queues do: what a matcher has in memory, written down for all who would else have to count the jobs.
+"""Statistics of task queues from a matcher's memory, for all who would otherwise have to count the jobs.
 
-One matcher watches at a time and writes what changed; the others take over when it falls silent. How many jobs were
-matched, every matcher adds up. All of it is about a second old, and while no matcher runs it is not there.
+One matcher at a time writes changes; another takes over when it falls silent. Every matcher adds the jobs that it
+matched. The figures are about a second old, and absent while no matcher runs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +17,13 @@ from wms.matching.queue_stats import Level, Served
 SQL = load(__file__)
 
 SILENT_SECONDS = 10.0
-"""A watch that has said nothing for so long is over."""
+"""A matcher that has written nothing for so long is replaced."""
 FADING_SECONDS = 600.0
-"""Of the matches of so long ago a part of 1/e still counts."""
+"""The time constant of fading: matches of so long ago count 1/e."""
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
-    """How one queue does."""
+    """The state of one queue."""
 
     tq_id: TaskQueueId
     waiting: int
@@ -32,7 +32,7 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueNow(msgspec.Struct, frozen=True, kw_only=True):
-    """How one queue does, and how fast it was served lately."""
+    """The state of one queue, and the rate at which it was served lately."""
 
     waiting: int
     weight: float
@@ -49,12 +49,12 @@ class QueueDepth(msgspec.Struct, frozen=True):
 
 
 async def watch(tx: Transaction, matcher: str, law: Law) -> bool:
-    """Return whether this matcher is the one that says how queues do, from now on for a while."""
+    """Return whether this matcher is the one to write statistics; it then is for a while."""
     return bool(await tx.fetchval(SQL["watch"], matcher, law, SILENT_SECONDS))
 
 
 async def write(tx: Transaction, states: Iterable[QueueState]) -> None:
-    """Write how these queues do."""
+    """Store the states of these queues."""
     ordered = sorted(states, key=lambda each: each.tq_id)
     if ordered:
         await tx.execute(
@@ -67,18 +67,18 @@ async def write(tx: Transaction, states: Iterable[QueueState]) -> None:
 
 
 async def keep_only(tx: Transaction, tq_ids: Sequence[TaskQueueId]) -> None:
-    """Forget all queues but these."""
+    """Delete all other queues."""
     await tx.execute(SQL["keep_only"], tq_ids)
 
 
 async def forget(tx: Transaction, tq_ids: Sequence[TaskQueueId]) -> None:
-    """Forget these queues."""
+    """Delete these queues."""
     if tq_ids:
         await tx.execute(SQL["forget"], sorted(tq_ids))
 
 
 async def serve(tx: Transaction, matched: Mapping[TaskQueueId, int]) -> None:
-    """Add up how many jobs of each queue were matched."""
+    """Add the numbers of jobs that were matched, by queue."""
     if matched:
         ordered = sorted(matched.items())
         await tx.execute(
@@ -87,19 +87,19 @@ async def serve(tx: Transaction, matched: Mapping[TaskQueueId, int]) -> None:
 
 
 async def is_watched(tx: Transaction) -> bool:
-    """Return whether a matcher says how queues do."""
+    """Return whether a matcher writes statistics."""
     return bool(await tx.fetchval(SQL["is_watched"], SILENT_SECONDS))
 
 
 async def waiting(tx: Transaction) -> dict[TaskQueueId, QueueDepth] | None:
-    """Return the queues that have waiting jobs; None while no matcher says."""
+    """Return the queues with waiting jobs; None while no matcher writes."""
     if not await is_watched(tx):
         return None
     return {row["tq_id"]: QueueDepth(row["waiting"], row["weight"]) for row in await tx.fetch(SQL["waiting"])}
 
 
 async def read(tx: Transaction, tq_id: TaskQueueId) -> QueueNow | None:
-    """Return how a queue does; None while no matcher says."""
+    """Return the state of a queue; None while no matcher writes."""
     row = await tx.fetchrow(SQL["read"], tq_id, SILENT_SECONDS, FADING_SECONDS)
     if row is None:
         return None

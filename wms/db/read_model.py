@@ -1,4 +1,4 @@
-"""What people look at: one job whole, queues, sites. Reads only."""
+"""Queries for people: one job as a whole, queues, sites. Reads only."""
 
 import asyncpg
 import msgspec
@@ -57,7 +57,7 @@ async def places(tx: Transaction, vo: str) -> list[tuple[KnownElement, PilotCoun
 
 
 async def losses(tx: Transaction) -> dict[CeId, PilotLosses]:
-    """Return what became of the pilots that ended of late, by site and element."""
+    """Return the losses among pilots that ended lately, by element."""
     rows = await tx.fetch(SQL["losses"])
     return {CeId(row["site"], row["ce"]): PilotLosses(row["ended"], row["lost"]) for row in rows}
 

@@ -1,4 +1,4 @@
-"""What is written down for simulations: jobs that ran, by id. Reads only."""
+"""Records of jobs that ran, for simulations, by id. Reads only."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which sandboxes are still referred to."""
+"""Sandboxes in use."""
 
 from wms.db.database import Transaction
 from wms.db.sql import load

@@ -1,4 +1,4 @@
-"""Selectors in the database: which jobs a user means, of those that he may act on, with rows of their own or in blocks."""
+"""Selectors in the database: the jobs that a user selects among those in reach, with rows of their own or in blocks."""
 
 from collections import Counter
 from heapq import merge
@@ -18,26 +18,26 @@ from wms.messages.commands import Selector
 SQL = load(__file__)
 
 NO_JOB = ((0, 0),)
-"""A range that no job's id is in."""
+"""A range without any job's id."""
 
 
 class PageRequest(msgspec.Struct, frozen=True):
-    """Which part of the selected jobs."""
+    """A page of the selected jobs."""
 
     limit: int
     after: int | None = None
     newest: bool = False
     alone: bool = False
-    """Only of jobs that are of no sweep."""
+    """Only jobs that belong to no sweep."""
 
 
 def is_empty(selector: Selector) -> bool:
-    """Return whether the selector names nothing, and so means nothing."""
+    """Return whether the selector names nothing, and so selects nothing."""
     return selector == Selector()
 
 
 async def select(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> list[JobId]:
-    """Return the ids of a page of the jobs meant."""
+    """Return the ids of a page of the selected jobs."""
     ids = await select_rows(tx, scope, selector, page)
     if page.alone:
         return ids
@@ -62,7 +62,7 @@ def _beyond(scope: Scope, selector: Selector, page: PageRequest) -> block.JobFil
 
 
 async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> list[JobId]:
-    """Return the ids of a page of those of the jobs meant that have rows."""
+    """Return the ids of a page of the selected jobs that have rows."""
     if is_empty(selector):
         return []
     columns = [*_scope(scope), *_wanted(selector), page.after, page.limit, page.alone]
@@ -74,10 +74,10 @@ async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: P
 
 
 async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, int]:
-    """Return how many of the jobs meant are in each state."""
+    """Return how many of the selected jobs are in each state."""
     if is_empty(selector):
         return {}
-    # Blocks first: what becomes rows between the statements is counted twice for a moment, where it might be in neither.
+    # Blocks first: jobs that become rows between the statements are counted twice, not missed.
     counts = Counter(await block.count(tx, block.wanted(scope, selector)))
     columns = [*_scope(scope), *_wanted(selector)]
     if selector.ids:
@@ -89,7 +89,7 @@ async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, 
 
 
 async def reasons(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, dict[str, int]]:
-    """Return how many of the jobs meant are in each state for which reason."""
+    """Return how many of the selected jobs are in each state, by reason."""
     if is_empty(selector):
         return {}
     columns = [*_scope(scope), *_wanted(selector)]
@@ -107,7 +107,7 @@ async def reasons(tx: Transaction, scope: Scope, selector: Selector) -> dict[str
 
 
 async def of_submission(tx: Transaction, owner: str, selector: Selector) -> Selector:
-    """Return the selector with the ids of the submission that it names; Rejected where the owner made no such submission."""
+    """Return the selector with the ids of the submission that it names; raises Rejected if the owner made none such."""
     if selector.submission is None:
         return selector
     ids = await submission.ids(tx, selector.owner or owner, selector.submission)
@@ -123,7 +123,7 @@ async def of_submission(tx: Transaction, owner: str, selector: Selector) -> Sele
 
 
 async def lines(tx: Transaction, job_ids: list[JobId]) -> list[dict[str, Any]]:
-    """Return the jobs as a list shows them, in the order of the ids given."""
+    """Return list lines for jobs, in the order of the ids."""
     rows = {row["job_id"]: dict(row) for row in await tx.fetch(SQL["lines"], job_ids)}
     if len(rows) < len(job_ids):
         rows |= await block.lines(tx, [each for each in job_ids if each not in rows])
@@ -148,6 +148,6 @@ def _like(pattern: str | None) -> str | None:
 
 
 def _ranges(selector: Selector) -> tuple[list[int], list[int]]:
-    """Return the ids as ranges that do not overlap: each job is found, and counted, once."""
+    """Return the ids as ranges without overlap, so that each job is counted once."""
     ranges = joined(selector.ids)
     return [low for low, _ in ranges], [high for _, high in ranges]

@@ -1,4 +1,4 @@
-"""Shares in the database: what the file says, what was set at run time, and which of the two holds."""
+"""Shares in the database: those of the configuration file, those set at run time, and which of the two holds."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ SQL = load(__file__)
 
 
 class SourcedShare(msgspec.Struct, frozen=True, kw_only=True):
-    """A share and who said it: `source` is "set", "file" or "default"."""
+    """A share and its source: `source` is "set", "file" or "default"."""
 
     share: GroupShare
     source: str
@@ -26,7 +26,7 @@ NOTHING_SAID = SourcedShare(share=GroupShare(), source="default")
 
 
 async def said(tx: Transaction) -> dict[VoGroup, SourcedShare]:
-    """Return what holds for each group of which something was said."""
+    """Return the share of each group that has one."""
     return {
         (row["vo"], row["owner_group"]): SourcedShare(
             share=_share(row), source=row["source"], said_by=row["said_by"]
@@ -40,26 +40,26 @@ def _share(row: asyncpg.Record) -> GroupShare:
 
 
 async def acting(tx: Transaction, principal: Principal) -> Principal:
-    """Return who asks, with what its group's setting lets its members do with each other's jobs."""
+    """Return the principal with the job-sharing setting of its group."""
     shared = bool(await tx.fetchval(SQL["is_shared"], principal.vo, principal.group))
     return msgspec.structs.replace(principal, shares_jobs=shared)
 
 
 async def set_share(tx: Transaction, group: VoGroup, share: GroupShare, said_by: str) -> None:
-    """Let this hold from now on, whatever the file says, and tell the matchers."""
+    """Set a share, which overrides the file, and tell the matchers."""
     await tx.execute(SQL["set"], *group, *msgspec.structs.astuple(share), said_by)
     tell_changed(tx)
 
 
 async def reset(tx: Transaction, group: VoGroup) -> bool:
-    """Let the file's word hold again; return whether another did."""
+    """Return to the file's share; return whether another held."""
     was_set = bool(await tx.execute(SQL["reset"], *group))
     tell_changed(tx)
     return was_set
 
 
 async def write_file(tx: Transaction, shares: Mapping[VoGroup, GroupShare]) -> None:
-    """Write down what the file says, all of it, and tell the matchers if it is news."""
+    """Store all shares of the file, and tell the matchers if they changed."""
     columns = [
         [vo for vo, _ in shares],
         [group for _, group in shares],
@@ -80,5 +80,5 @@ async def standing(tx: Transaction, vo: str | None) -> list[asyncpg.Record]:
 
 
 def tell_changed(tx: Transaction) -> None:
-    """Tell the matchers to read the rules anew."""
+    """Tell the matchers to read shares and limits again."""
     tx.send(changes.TOPIC, "", changes.RulesChanged())

@@ -1,4 +1,4 @@
-"""Commands that were taken: one that is sent twice takes effect once and is answered the same."""
+"""Submissions: commands that were taken. A repeated one has no effect and gets the same answer."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ SQL = load(__file__)
 
 PARTS_AT_ONCE = 100
 PARTS_LIMIT = 10_000
-"""Of one submission; each part holds up to 2,000 descriptions."""
+"""The most parts of one submission; each has up to 2,000 descriptions."""
 
 _ranges = msgspec.json.Decoder(list[tuple[int, int]])
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """One command, the digest of what it said, and the JSON of what it was answered."""
+    """A taken command: its id, the digest of its content, and its answer as JSON."""
 
     command_id: CommandId
     digest: bytes
@@ -32,7 +32,7 @@ async def taken(tx: Transaction, owner: str, command_ids: Sequence[CommandId]) -
 
 
 async def take(tx: Transaction, owner: str, commands: Sequence[Taken]) -> None:
-    """Remember the owner's commands."""
+    """Store commands of the owner as taken."""
     if commands:
         await tx.execute(
             SQL["take"],

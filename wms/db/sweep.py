@@ -31,9 +31,9 @@ class NewSweep(msgspec.Struct, frozen=True, kw_only=True):
     user_priority: float
     max_attempts: int
     parameters: Mapping[str, Sequence[str]]
-    """Lists with one value a job; empty ones where they are kept already."""
+    """Lists with one value for each job; empty where the values are stored already."""
     kept: tuple[tuple[int, int], ...] = ()
-    """The parts that long lists were kept in: the number of each, and of how many jobs it is."""
+    """The stored parts of long lists: the number of each, and its number of jobs."""
     job_group: str = ""
 
 
@@ -79,7 +79,7 @@ async def _insert_parameters(tx: Transaction, lists: Sequence[tuple[int, Sequenc
 
 
 async def keep(tx: Transaction, owner: str, command_id: CommandId, chunks: Sequence[str], size: int) -> int:
-    """Keep a part of long lists, of so many bytes, for a sweep that is still to come; return its number."""
+    """Store a part of long lists, of so many bytes, for a sweep to come; return its number."""
     kept: int = await tx.fetchval(SQL["keep"])
     await _insert_parameters(tx, [(kept, chunks)])
     await tx.execute(SQL["note_part"], kept, owner, command_id, size)
@@ -87,14 +87,14 @@ async def keep(tx: Transaction, owner: str, command_id: CommandId, chunks: Seque
 
 
 async def unused_of(tx: Transaction, owner: str) -> tuple[int, int]:
-    """Return how many parts an owner has that no sweep has taken yet, and their bytes."""
+    """Return the number and the bytes of an owner's parts that no sweep has used yet."""
     row = await tx.fetchrow(SQL["unused_of"], owner)
     assert row is not None
     return row["parts"], row["bytes"]
 
 
 async def unused(tx: Transaction, kept: Sequence[int]) -> set[int]:
-    """Return those of the parts that no sweep has taken for its own, locked for this transaction."""
+    """Return those of the parts that no sweep has used, locked for this transaction."""
     return {row["description_id"] for row in await tx.fetch(SQL["unused"], kept)}
 
 
@@ -106,7 +106,7 @@ async def _adopt(tx: Transaction, sweep: NewSweep) -> None:
 
 
 def chunked(lists: Mapping[str, Sequence[str]], count: int) -> list[str]:
-    """Return the lists of so many jobs as they are kept, a text for each thousand: the same for the same lists."""
+    """Return the lists of so many jobs as they are stored, a text for each thousand jobs: equal for equal lists."""
     return [_encoder.encode(chunk).decode() for chunk in in_chunks(lists, count)]
 
 
@@ -115,7 +115,7 @@ _lists = msgspec.json.Decoder(dict[str, list[str]])
 
 
 async def parameters(tx: Transaction, description_id: int, first: int, last: int) -> list[Own]:
-    """Return the values of the jobs number `first` to `last` of a description that has lists."""
+    """Return the values of the jobs `first` to `last` of a description with lists."""
     rows = await tx.fetch(SQL["parameters"], description_id, first // CHUNK, last // CHUNK)
     found: list[Own] = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""When jobs were submitted, offered, begun and ended: what reports and benchmarks are made from. Reads only."""
+"""The times of jobs: submitted, offered, begun, ended. For reports and benchmarks. Reads only."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,9 +25,9 @@ class JobTimes(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     submitted_at: datetime
     offered_at: datetime | None
-    """When a pilot was offered it for the first time."""
+    """When it was first offered to a pilot."""
     started_at: datetime | None
-    """When its payload began, the last time."""
+    """When its payload last began."""
     ended_at: datetime | None
     exit_code: int | None
     reason_text: str | None
@@ -35,12 +35,12 @@ class JobTimes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wait_seconds(self) -> float | None:
-        """How long it waited before its payload began; None if it never did."""
+        """Seconds from submission to the payload's begin; None if it never began."""
         return None if self.started_at is None else (self.started_at - self.submitted_at).total_seconds()
 
 
 async def of_ranges(tx: Transaction, ranges: Sequence[tuple[int, int]]) -> list[JobTimes]:
-    """Return the times of the jobs of these ranges of ids, both ends included, by id."""
+    """Return the times of the jobs of these ranges of ids, by id."""
     rows = await tx.fetch(SQL["of_ranges"], [low for low, _ in ranges], [high for _, high in ranges])
     return [JobTimes(**row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Why task queues wait: one reason for all jobs of a queue, kept by whoever looks, shown with its jobs."""
+"""Wait reasons of task queues: one for all jobs of a queue."""
 
 from collections.abc import Collection, Sequence
 
@@ -16,12 +16,12 @@ SQL = load(__file__)
 
 
 class ReportedReason(msgspec.Struct, frozen=True, kw_only=True):
-    """What was last told of a queue."""
+    """The last published reason of a queue."""
 
     code: str
     chance: float
     age_seconds: float
-    """Since the code is what it is."""
+    """Seconds since the code last changed."""
 
 
 class QueueWaitReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,12 +34,12 @@ class QueueWaitReason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def may_look(tx: Transaction) -> bool:
-    """Return whether this transaction is the one that looks why queues wait: one at a time is enough."""
+    """Lock the look for reasons until the transaction ends; return False if another has the lock."""
     return bool(await tx.fetchval(SQL["may_look"]))
 
 
 async def known(tx: Transaction) -> list[KnownElement]:
-    """Return every computing element within memory."""
+    """Return every known computing element."""
     rows = {CeId(row["site"], row["ce"]): row for row in await tx.fetch(SQL["known"])}
     found = await ad.elements(tx, list(rows.values()))
     return [KnownElement(element, rows[place]["fresh"]) for place, element in found.items()]
@@ -56,7 +56,7 @@ async def crews(tx: Transaction) -> dict[tuple[str, str, str], PilotCounts]:
 
 
 async def read(tx: Transaction) -> dict[TaskQueueId, ReportedReason]:
-    """Return what was last told of all queues."""
+    """Return the last published reasons of all queues."""
     return {
         row["tq_id"]: ReportedReason(code=row["code"], chance=row["chance"], age_seconds=row["age"])
         for row in await tx.fetch(SQL["read"])
@@ -64,7 +64,7 @@ async def read(tx: Transaction) -> dict[TaskQueueId, ReportedReason]:
 
 
 async def write(tx: Transaction, reasons: Sequence[QueueWaitReason]) -> None:
-    """Write why these queues wait."""
+    """Store why these queues wait."""
     ordered = sorted(reasons, key=lambda each: each.tq_id)
     if ordered:
         await tx.execute(
@@ -77,17 +77,17 @@ async def write(tx: Transaction, reasons: Sequence[QueueWaitReason]) -> None:
 
 
 async def forget(tx: Transaction, tq_ids: Collection[TaskQueueId]) -> None:
-    """Forget queues in which nothing waits."""
+    """Delete queues without waiting jobs."""
     if tq_ids:
         await tx.execute(SQL["forget"], sorted(tq_ids))
 
 
 async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, asyncpg.Record]:
-    """Return why these jobs wait (code and text), of those that do."""
+    """Return code and text of the wait reasons of those of these jobs that wait."""
     return {row["job_id"]: row for row in await tx.fetch(SQL["of_jobs"], job_ids)}
 
 
 async def chance(tx: Transaction, tq_id: TaskQueueId) -> float:
-    """Return the part of the draws for free slots that falls to a queue; 1 while nobody has looked."""
+    """Return the share of the draws for free slots that goes to a queue; 1 if unknown."""
     found = await tx.fetchval(SQL["chance"], tq_id)
     return 1.0 if found is None else float(found)

@@ -1,7 +1,8 @@
-"""Room left under limits on waiting jobs: counted now and then, and what is submitted is taken off it.
+"""Room under limits on waiting jobs: counted at intervals, and reduced by each submission.
 
-What leaves the queues is not put back, so that the room is never more than there is; where it seems used up it is counted
-anew. What returns to the queues makes it unknown. So claims, the most frequent of all, touch it not.
+Jobs that leave the queues do not restore it, so that the room is never overestimated; when it seems used up it is
+counted again. Jobs that return to the queues make it unknown. So claims, the most frequent operation, do not touch
+it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -21,21 +22,21 @@ Whose: TypeAlias = tuple[str, str]
 
 
 class WaitingRoom(NamedTuple):
-    """What is left, and when it was counted by the database's clock."""
+    """The room that is left, and when it was counted by the database's clock."""
 
     left: int
     counted_at: datetime
 
 
 class LockedRooms(msgspec.Struct, frozen=True):
-    """The rooms that the transaction has locked, and the database's time then."""
+    """Rooms that the transaction has locked, and the database's time then."""
 
     rooms: dict[Whose, WaitingRoom]
     at: datetime
 
 
 async def lock(tx: Transaction, whose: Collection[Whose]) -> LockedRooms:
-    """Lock rooms, in one order; one that is not there yet is made, to be counted."""
+    """Lock rooms, always in the same order; missing ones are created and must be counted."""
     columns = [[attribute for attribute, _ in sorted(whose)], [value for _, value in sorted(whose)]]
     await tx.execute(SQL["make"], *columns)
     rows = await tx.fetch(SQL["lock"], *columns)
@@ -44,7 +45,7 @@ async def lock(tx: Transaction, whose: Collection[Whose]) -> LockedRooms:
 
 
 async def settle(tx: Transaction, rooms: Mapping[Whose, WaitingRoom]) -> None:
-    """Write what is left of locked rooms."""
+    """Store the room that is left of locked rooms."""
     await tx.execute(
         SQL["settle"],
         [attribute for attribute, _ in rooms],
@@ -55,7 +56,7 @@ async def settle(tx: Transaction, rooms: Mapping[Whose, WaitingRoom]) -> None:
 
 
 async def forget(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
-    """Jobs return to these queues: the rooms of their owners are to be counted anew."""
+    """Make the rooms of these queues' owners unknown, as jobs return to them."""
     await tx.execute(SQL["forget"], sorted(set(tq_ids)))
 
 

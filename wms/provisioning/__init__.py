@@ -1,1 +1,1 @@
-"""Provisioning: how much work waits for pilots, counted once, and how many pilots go where, with the reasons."""
+"""Provisioning: the waiting work, counted once, and the pilots to be sent for it, with the reasons."""

@@ -27,7 +27,7 @@ from wms.site import PRIVATE, ComputingElement, PilotOwner, Resource, ad_of, fol
 
 _EXAMPLES = 3
 _OF_PLACE = OF_NAMES.keys() | OF_ADS
-"""The clauses that look at what is an element's own."""
+"""Clauses about the element itself, which differ for each element."""
 _WHOSE = CREDENTIALS | {"owner", "ownergroup"}
 
 
@@ -39,7 +39,7 @@ class QueuedWork(Struct, frozen=True):
 
 
 class Avoided(NamedTuple):
-    """Why no work goes to an element for now, and whether canaries do."""
+    """Why an element gets no work for now, and whether it gets canaries."""
 
     code: Literal["LIMIT", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"]
     why: str
@@ -53,33 +53,33 @@ _USUAL: Mapping[int, PilotClass] = {}
 _UNRANKED: Mapping[int, float] = {}
 
 HostsOf: TypeAlias = Callable[[Requirements, ComputingElement], PilotClass | Avoided | None]
-"""What pilots for some work ask an element for that it reaches: None for the usual; or why none are sent for it now."""
+"""The pilot class for some work at an element that it reaches: None for the usual, or why no pilots are sent for now."""
 
 
 class WorkKind(NamedTuple):
-    """Work that the same pilots could do: its jobs are counted once, whatever the number of elements they may run on."""
+    """Work that the same pilots could do. Its jobs are counted once, whatever the number of elements for them."""
 
     requirements: Requirements
     jobs: int
     processors: int
     elements: tuple[int, ...]
-    """Numbers of the elements, in the order given, that it may run on now."""
+    """The elements where it may run now, by their numbers in the given order."""
     keys: Mapping[int, tuple[LimitKey, ...]] = _NO_KEYS
-    """By number of an element: what counts it there."""
+    """The limit keys that count its jobs, by element."""
     avoided: Mapping[int, Avoided] = _NOT_AVOIDED
-    """The elements that it may run on, but for what is the matter with them."""
+    """Elements where it could run but that are avoided now, with the reason."""
     hosts: Mapping[int, PilotClass] = _USUAL
-    """By number of an element: the class of pilots that are sent there for it, where they are not the usual ones."""
+    """The class of pilots that are sent for it, by element, where it is not the usual one."""
     ranks: Mapping[int, float] = _UNRANKED
-    """By number of an element: how well the work likes it; the same for all where it says nothing."""
+    """The job's rank of each element; empty if it has none."""
     owner_groups: tuple[str, ...] = ()
-    """Some of the groups whose jobs they are: told to batch systems, and looked at by nobody here."""
+    """Some of the groups that own the jobs, which batch systems are told; no decision uses them."""
     private: PilotOwner | None = None
-    """Whose the pilots are that are sent for it; None: generic ones are sent."""
+    """The owner of the private pilots that are sent for it; None: generic ones are sent."""
 
 
 class Unservable(Struct, frozen=True, kw_only=True):
-    """Work that no advertised element can do, and why each cannot. Owner and group are blank unless an expression may look."""
+    """Work that no advertised element can do, and why each cannot. Owner and group are blank unless an expression may use them."""
 
     requirements: Requirements
     jobs: int
@@ -87,7 +87,7 @@ class Unservable(Struct, frozen=True, kw_only=True):
 
 
 class Demand(NamedTuple):
-    """All waiting work; `unreached[e]` counts the jobs that may not run on element e by the first clause that forbids it."""
+    """All waiting work; `unreached[e]` counts the jobs that may not run on element e by the first failing clause."""
 
     kinds: list[WorkKind]
     unservable: list[Unservable]
@@ -95,7 +95,7 @@ class Demand(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One clause on the way of a pilot to an element: before it is there, the job's own clauses are not looked at."""
+    """One clause about sending a pilot to an element. The job's own clauses apply once the pilot is there."""
 
     name: str
     part: Callable[[Requirements], Hashable]
@@ -129,7 +129,7 @@ WAYS = (
         lambda _, at: f"{at.ce} is reached by {_middleware(at)}",
     ),
 )
-"""What must hold for a pilot of the job's VO to be sent to an element."""
+"""The clauses that must hold for a pilot of the job's VO to be sent to an element."""
 
 
 def reach(
@@ -148,17 +148,17 @@ def reach(
 
 
 def of_pilots_to_be(requirements: Requirements) -> Requirements:
-    """Return requirements as elements are judged by them: private pilots may be ordered at any, so none lacks them."""
+    """Return requirements as elements are judged by them. Private pilots may be ordered at any element, so that none fails by their lack."""
     if PRIVATE not in folded(requirements.pilot_types):
         return requirements
     return replace(requirements, pilot_types=())
 
 
 class JobDemand:
-    """What a job asks for, looked at once and judged at many elements; of those that differ only in their names, once."""
+    """A job's requirements, analysed once and judged at many elements; of elements that differ only in their names, once."""
 
     def __init__(self, requirements: Requirements, *, since: Requirements | None = None) -> None:
-        """Look at all that is asked, or with `since` at what is asked differently from there."""
+        """Analyse all requirements, or with `since` those that differ from it."""
         requirements = of_pilots_to_be(requirements)
         since = since and of_pilots_to_be(since)
         self._vo = requirements.vo
@@ -172,7 +172,7 @@ class JobDemand:
         self._kinds: dict[int, list[Mismatch]] = {}
 
     def obstacles(self, element: ComputingElement) -> list[Mismatch]:
-        """Return every clause that keeps the job from an element; an empty list exactly where `reach` finds none."""
+        """Return every clause that keeps the job from an element; empty exactly if `reach` finds none."""
         pilot = pilot_at(element, self._vo)
         failing = [
             Mismatch(way.name, way.detail(part, element))
@@ -188,18 +188,18 @@ class JobDemand:
 
 
 class ProspectivePilot(NamedTuple):
-    """What a generic pilot would offer at an element, and why it would be refused, if so."""
+    """The resource of a generic pilot at an element, and why it would be refused, if so."""
 
     resource: Resource
     refused: Mismatch | None
     kind: int
-    """The same number for resources that differ only in the names of their site and element, and in its ad."""
+    """A number that is equal for resources that differ only in site, element and ad."""
 
 
-# Ads come anew all the time and seldom say anything new.
+# Ads are repeated all the time and seldom change.
 @lru_cache(maxsize=20_000)
 def pilot_at(element: ComputingElement, vo: str) -> ProspectivePilot:
-    """Return what a generic pilot of a VO would offer at an element."""
+    """Return the resource of a generic pilot of a VO at an element."""
     resource = element.pilot_resource(vo=vo)
     return ProspectivePilot(resource, refusal(resource), _kind(plain(resource)))
 
@@ -220,7 +220,7 @@ def gather(  # noqa: PLR0917 - what waits, what there is, and what bounds it
     hosts_of: HostsOf | None = None,
     private_groups: PrivateGroups = NOBODY,
 ) -> Demand:
-    """Put waiting work together by kind and find where each may run. Faulty ads serve nothing."""
+    """Group waiting work by kind, and find where each may run. Elements with faulty ads serve nothing."""
     leeway = leeway or LimitHeadroom()
     jobs: Counter[Requirements] = Counter()
     groups: dict[Requirements, dict[str, None]] = {}
@@ -256,10 +256,10 @@ def kind_of(
     by_owner: bool = False,
     private_groups: PrivateGroups = NOBODY,
 ) -> Requirements:
-    """Return what the work asks for, without what of it nobody looks at: of a job's own attributes all but those `asked`.
+    """Return the work's requirements without what nothing uses: of a job's own attributes all but those in `asked`.
 
-    Whose it is is left out as well, unless limits or expressions may make a difference by that: its own, or those that sites
-    require something by, which look at `required`.
+    Its owner is left out as well, unless limits or expressions may use it: its own expressions, or sites'
+    requirements, which use `required`.
     """
     seen = without_unseen(requirements, asked)
     tells = seen.requirements or seen.rank or not _WHOSE.isdisjoint(required)
@@ -280,7 +280,7 @@ def _open(
     leeway: LimitHeadroom,
     avoided: Mapping[CeId, Avoided],
 ) -> WorkKind:
-    """Return a kind of work with the elements that it may run on for now."""
+    """Return a kind of work with the elements where it may run now."""
     shut = {
         number: found
         for number in kind.elements
@@ -294,7 +294,7 @@ def _open(
 
 
 def _classed(kind: WorkKind, elements: Sequence[ComputingElement], hosts_of: HostsOf) -> WorkKind:
-    """Return a kind of work with what its pilots ask for, without the elements where none are sent for it now."""
+    """Return a kind of work with its pilot classes, without the elements where no pilots are sent for it now."""
     wanted = {number: with_unknown_disk(kind.requirements, elements[number]) for number in kind.elements}
     found = {number: hosts_of(each, elements[number]) for number, each in wanted.items() if each.requirements}
     if not found:
@@ -308,9 +308,9 @@ def _classed(kind: WorkKind, elements: Sequence[ComputingElement], hosts_of: Hos
 
 
 def with_unknown_disk(requirements: Requirements, element: ComputingElement) -> Requirements:
-    """Return requirements that name the disk where an element does not tell its own: only pilots there can see it.
+    """Return requirements that include the disk at elements whose ads do not state theirs: only pilots there can measure it.
 
-    So one pilot goes at first, as for all that only a node can tell, and no more than find work: however much is asked for.
+    So one pilot goes first, as for all that only a node can tell, and then as many as find work.
     """
     if not requirements.min_disk_mb or element.disk_mb:
         return requirements
@@ -330,12 +330,12 @@ def _ranked(kind: WorkKind, elements: Sequence[ComputingElement]) -> WorkKind:
 
 
 def asked_of_jobs(elements: Iterable[ComputingElement]) -> frozenset[str]:
-    """Return the names of jobs' attributes, in lower case, that elements' expressions look at."""
+    """Return the names of the jobs' attributes that elements' expressions use, in lower case."""
     return frozenset[str]().union(*(site_ad(ad_of(each)).asks for each in elements))
 
 
 def required_of_jobs(elements: Iterable[ComputingElement]) -> frozenset[str]:
-    """Return the names of jobs' attributes, in lower case, that elements require something by."""
+    """Return the names of the jobs' attributes that elements' requirements use, in lower case."""
     return frozenset[str]().union(*(site_ad(ad_of(each)).required for each in elements))
 
 
@@ -346,7 +346,7 @@ def _add_kind(
     elements: dict[int, ComputingElement],
     owner: PilotOwner | None = None,
 ) -> None:
-    # Most work with a list of sites names few of very many: the others need no closer look, unless these fail too.
+    # Most lists of sites name few of very many sites: the other elements are judged only if these fail too.
     near, far = _by_site(requirements, elements)
     verdicts = {number: reach(requirements, elements[number], owner) for number in near}
     reached = tuple(number for number, mismatch in verdicts.items() if mismatch is None)
@@ -375,7 +375,7 @@ def _by_site(
 
 
 def _reasons(mismatches: list[Mismatch]) -> tuple[str, ...]:
-    """One line a clause: how many elements fail there, and some of the cases."""
+    """Return one line for each clause: how many elements fail there, and some of the cases."""
     if not mismatches:
         return ("no computing element is advertised",)
     by_clause: dict[str, list[str]] = {}

@@ -1,13 +1,14 @@
-"""The health of computing elements: whether pilots and work go there, as a table; and the judgement of what jobs met there.
+"""The health of computing elements: states and moves as a table, and the judgement of elements by their jobs' outcomes.
 
-An element that cannot be reached, or that loses pilots, is left alone for a while (backing-off). One that eats jobs - they
-fail there within seconds, one after the other, the faster the more it is given - is *quarantined*: it gets no work, only
-now and then a *canary*, a small job of the system's own. While one is out the element is probing; when it comes back well
-the element is healthy, when not it is left alone twice as long. An operator may ban an element, or drain it.
+An element that cannot be reached, or that loses pilots, gets none for a while (backing-off). A black hole, where
+jobs fail within seconds of their start, is *quarantined*: it gets no work but, now and then, a *canary*, a small
+job of the system's own. While a canary is out the element is probing. If the canary succeeds the element is
+healthy, otherwise the next pause is twice as long. An operator may ban or drain an element.
 
-That a job fails at once may be the job's own fault. So failures speak against an element only where others do not tell
-otherwise: what fails elsewhere as often does not count, and what nobody tried elsewhere counts only if it is of several
-owners. (HTCondor's black holes are judged by rate alone, and one user's broken jobs take away all machines.)
+A job that fails at once may itself be at fault. So failures count against an element only if nothing contradicts
+them: work that fails elsewhere as often does not count, and work that nobody tried elsewhere counts only if it is
+of several owners. (HTCondor's black holes are judged by rate alone, and one user's broken jobs take away all
+machines.)
 """
 
 from collections import Counter
@@ -42,41 +43,41 @@ MOVES: Final[Mapping[State, Mapping[Event, State]]] = {
     "banned": {"unban": "healthy", "ban": "banned", "drain": "draining"},
     "draining": {"unban": "healthy", "ban": "banned", "drain": "draining"},
 }
-"""What follows from what; an event that is not here leaves the element as it is."""
+"""The next state for each state and event; other events leave the element as it is."""
 
 AVOIDED: Final[frozenset[State]] = frozenset({"quarantined", "probing", "banned", "draining"})
-"""States in which pilots there get no work, and no pilots are sent but for canaries."""
+"""States in which an element gets no work, and no pilots but for canaries."""
 
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 
 
 class HealthPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When an element is taken for one that eats jobs, and how it is tried again."""
+    """When an element counts as a black hole, and how it is tried again."""
 
     window_seconds: Seconds = 600.0
-    """Attempts that ended so long ago are looked at."""
+    """Attempts that ended within so many seconds count."""
     quick_seconds: Seconds = 30.0
-    """What fails sooner after its start fails at once."""
+    """A failure within so many seconds of the start is a quick one."""
     failures: Annotated[int, Meta(ge=1, le=1_000_000)] = 5
-    """So many at least, that speak against the element."""
+    """The least number of failures that count against the element."""
     share: Annotated[float, Meta(gt=0, le=1)] = 0.8
-    """So large a part of all attempts there."""
+    """The least share of these in all attempts there."""
     owners: Annotated[int, Meta(ge=1, le=1_000_000)] = 3
-    """Of so many owners, unless jobs of the same kind do better elsewhere."""
+    """The least number of their owners, unless jobs of the same kind do better elsewhere."""
     first_pause_seconds: Seconds = 60.0
-    """After so long a quarantined element gets a canary; after each that failed twice as long."""
+    """Seconds until a quarantined element gets a canary; they double with each canary that fails."""
     longest_pause_seconds: Seconds = 14_400.0
     probe_seconds: Seconds = 900.0
-    """A canary that has not come back by then has failed."""
+    """A canary that has not ended within so many seconds has failed."""
 
     def pause(self, relapses: int) -> timedelta:
-        """Return how long an element is left alone after so many canaries that failed."""
+        """Return the pause after so many failed canaries."""
         seconds = self.first_pause_seconds * 2 ** min(relapses, 64)
         return timedelta(seconds=min(seconds, self.longest_pause_seconds))
 
 
 class ElementHealth(Struct, frozen=True, kw_only=True):
-    """How an element is, since when and why, who said so, and until when it is left as it is (None: until told)."""
+    """The state of an element: since when and why, by whom, and until when it stays (None: until changed)."""
 
     state: State = "healthy"
     since: datetime | None = None
@@ -84,11 +85,11 @@ class ElementHealth(Struct, frozen=True, kw_only=True):
     reason: str = ""
     said_by: str = ""
     relapses: int = 0
-    """Canaries that failed, one after the other."""
+    """Consecutive canaries that failed."""
 
     @property
     def avoided(self) -> bool:
-        """Whether it gets no work."""
+        """Whether the element gets no work."""
         return self.state in AVOIDED
 
     def text(self) -> str:
@@ -98,7 +99,7 @@ class ElementHealth(Struct, frozen=True, kw_only=True):
 
 
 class HealthChange(NamedTuple):
-    """What happened to an element; `pause` is how long it is left alone, where the event does not say it by itself."""
+    """An event at an element; `pause` is its duration, where the event does not determine it."""
 
     event: Event
     reason: str = ""
@@ -109,7 +110,7 @@ class HealthChange(NamedTuple):
 def apply(
     health: ElementHealth, move: HealthChange, now: datetime, terms: HealthPolicy
 ) -> ElementHealth | None:
-    """Return how an element is after a move; None when it stays as it is."""
+    """Return the health after a change; None if it stays as it is."""
     after = MOVES[health.state].get(move.event)
     if after is None:
         return None
@@ -141,27 +142,27 @@ def _until(
 
 
 def wants_probe(health: ElementHealth, now: datetime) -> bool:
-    """Tell whether an element has been left alone for long enough."""
+    """Tell whether the pause of an element is over."""
     return health.state == "quarantined" and health.until is not None and now >= health.until
 
 
 class Tried(NamedTuple):
-    """What became of the attempts of one task queue on one element of late."""
+    """Outcomes of the recent attempts of one task queue at one element."""
 
     site: str
     ce: str
     queue: int
     kind: str
-    """The same for queues whose jobs ask for the same, whoever owns them."""
+    """Equal for queues whose jobs have equal requirements, whoever owns them."""
     owner: str
     ended: int
-    """All that ended there, but those that were killed or withdrawn."""
+    """Attempts that ended there, without those that were killed or withdrawn."""
     quick: int
-    """Those that failed at once."""
+    """Quick failures."""
 
 
 class BlackHole(NamedTuple):
-    """An element that eats jobs, and why we think so."""
+    """A black hole, and why it counts as one."""
 
     site: str
     ce: str
@@ -178,7 +179,7 @@ class _Toll(NamedTuple):
 
 
 def judge(tried: Iterable[Tried], terms: HealthPolicy) -> list[BlackHole]:
-    """Return the elements that eat jobs, by what became of the attempts of late."""
+    """Return the black holes, by the outcomes of recent attempts."""
     all_ = list(tried)
     everywhere = _tolls(all_)
     at: dict[CeId, list[Tried]] = {}

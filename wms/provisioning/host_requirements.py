@@ -1,10 +1,10 @@
-"""What of a job's requirements is about the host: by partial evaluation, as bounds that a batch system can be asked for.
+"""The part of a job's requirements that is about the host, as bounds that a batch system can be asked for.
 
-The approach is the «DIY» one of the EGEE project's slides of 2005 (F. Prelz): the ad of the computing element decides what it
-can, but for the attributes that its site forwards; what is then left of the expression is about single hosts. From that
-come *bounds*: terms on one attribute each that are true wherever the whole is. So asking for them keeps no host away on
-which the job could run; and where they say less than the whole does, that is told with the reason, and the job agent evaluates
-the whole on the node.
+The approach is the «DIY» one of the EGEE project's slides of 2005 (F. Prelz). The ad of the computing element
+decides its part of the expression, by partial evaluation; the attributes that its site forwards stay open. What is
+left is about single hosts. From it come *bounds*: terms on one attribute each that are true wherever the whole
+expression is. So asking for them excludes no host on which the job could run. Where they are weaker than the whole,
+the reason is reported, and the job agent evaluates the whole on the node.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ Relation: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "member"]
 Plain: TypeAlias = bool | int | float | str
 
 _TURNED: dict[str, Relation] = {">=": "<=", ">": "<", "<=": ">=", "<": ">", "==": "==", "is": "=="}
-"""What a relation is when its sides change places."""
+"""Each relation with its sides exchanged."""
 _DENIED: dict[str, str] = {">=": "<", ">": "<=", "<=": ">", "<": ">=", "!=": "==", "isnt": "is"}
 _LOWER, _UPPER = (">=", ">"), ("<=", "<")
 
@@ -32,7 +32,8 @@ _LOWER, _UPPER = (">=", ">"), ("<=", "<")
 class HostTerm(Struct, frozen=True):
     """A term on one attribute of the host, in lower case.
 
-    `member`: the value is one of the attribute's. `== true` and `== false`: it counts as such. Texts are equal in any case.
+    `member`: the value is one of the attribute's. `== true` and `== false`: it counts as such. Texts are compared
+    without case.
     """
 
     attribute: str
@@ -47,7 +48,7 @@ class HostTerm(Struct, frozen=True):
 
 
 class Unasked(Struct, frozen=True):
-    """What no bound says, or not wholly, and why: the node is looked at before anything starts there."""
+    """A term that the bounds cover partly or not at all, and why: the node is checked before anything starts there."""
 
     text: str
     reason: str
@@ -57,17 +58,17 @@ class Unasked(Struct, frozen=True):
 
 
 class HostRequirements(Struct, frozen=True):
-    """What is left for the host: all bounds are true of every host over which `left` is."""
+    """The requirements on the host: all bounds are true of every host over which `left` is."""
 
     left: str
-    """The canonical text; `true` if nothing is left, `false` or the like if no host of the element will do."""
+    """The canonical text of the rest; `true` if nothing is left, `false` or the like if no host of the element will do."""
     possible: bool
     bounds: tuple[HostTerm, ...] = ()
     unasked: tuple[Unasked, ...] = ()
 
 
 def host_requirements_of(requirements: Expression, element: Sketch, own: Ad = NOTHING) -> HostRequirements:
-    """Return what is left about the hosts of an element of which it is known what may be other than its ad says.
+    """Return the requirements on the hosts of an element, of which some attributes may differ from its ad.
 
     Raises Rejected if the expression grows too large.
     """
@@ -75,7 +76,7 @@ def host_requirements_of(requirements: Expression, element: Sketch, own: Ad = NO
 
 
 def _of_rest(left: Expression) -> HostRequirements:
-    """Return the bounds that what is left implies."""
+    """Return the bounds that the rest implies."""
     outcome = decided(left)
     if outcome is not None:
         return HostRequirements(left.text, outcome)
@@ -86,7 +87,7 @@ def _of_rest(left: Expression) -> HostRequirements:
 
 
 def tightest(bounds: Iterable[HostTerm]) -> tuple[HostTerm, ...]:
-    """Return bounds that say the same, of each attribute but one from below and one from above."""
+    """Return equivalent bounds: for each attribute the tightest from below and from above."""
     kept: dict[tuple[object, ...], HostTerm] = {}
     for bound in bounds:
         key = _side(bound)
@@ -96,7 +97,7 @@ def tightest(bounds: Iterable[HostTerm]) -> tuple[HostTerm, ...]:
 
 
 def _side(bound: HostTerm) -> tuple[object, ...]:
-    """Return a key that those bounds share of which only the tightest need be kept."""
+    """Return a key that is equal for bounds of which only the tightest is needed."""
     for side in (_LOWER, _UPPER):
         if bound.relation in side and not isinstance(bound.value, str):
             return bound.attribute, side
@@ -115,7 +116,7 @@ def _is_tighter(bound: HostTerm, other: HostTerm) -> bool:
 
 
 class _Implied(Struct, frozen=True):
-    """Bounds that are true wherever a term is, and why they are not the whole of it; empty if they are."""
+    """Bounds that are true wherever a term is, and why they are weaker than it; no reason if they are equivalent."""
 
     bounds: tuple[HostTerm, ...] = ()
     lost: str = ""
@@ -164,7 +165,7 @@ def _of_comparison(node: Binary) -> _Implied:
         return _Implied(lost="it looks at no value of the host's")
     if isinstance(right.value, bool) and relation != "==":
         return _Implied(lost="neither of true and false is more")
-    # `is` tells "a" from "A", and 1 from 1.0: the bound does not.
+    # `is` distinguishes "a" from "A", and 1 from 1.0; a bound does not.
     lost = "" if node.operator != "is" else "a batch system does not compare so strictly"
     return _Implied((HostTerm(left.key, relation, right.value),), lost)
 
@@ -191,10 +192,10 @@ def _of_call(node: Call) -> _Implied:
 
 
 def _of_denial(node: Node) -> _Implied:
-    """Return what is true wherever a node is false."""
+    """Return what is implied where a node is false."""
     match node:
         case Unary(operator="!"):
-            # Both take a number for a truth, which then is no bound; attributes alone are true or false.
+            # Both accept a number as a truth, which gives no bound; only attributes are true or false.
             return _implied(node.operand)
         case Binary(operator=operator) if operator in _DENIED:
             return _of_comparison(Binary(_DENIED[operator], node.left, node.right))
@@ -209,7 +210,7 @@ def _of_denial(node: Node) -> _Implied:
 
 
 def _of_choice(node: Choice) -> _Implied:
-    """Return what is implied by a choice: one branch that cannot be true leaves the other, with what leads to it."""
+    """Return what a choice implies: if one branch cannot be true, the other branch and the condition that leads to it."""
     if node.yes is None:
         return _any([_implied(node.condition), _implied(node.no)])
     if _never(node.no):
@@ -231,7 +232,7 @@ def _all(parts: Sequence[_Implied]) -> _Implied:
 
 
 def _any(parts: Sequence[_Implied]) -> _Implied:
-    """Return what each of the alternatives implies, in the loosest of their ways."""
+    """Return the bounds that all alternatives imply, each at its loosest."""
     if len(parts) < 2:
         return parts[0] if parts else _Implied(lost="it cannot be true")
     first, *others = parts
@@ -244,7 +245,7 @@ def _any(parts: Sequence[_Implied]) -> _Implied:
 
 
 def _loosest(bound: HostTerm, others: Iterable[_Implied]) -> HostTerm | None:
-    """Return the loosest of the bounds like this one that all others have, too."""
+    """Return the loosest bound of this kind that all others have, too."""
     for other in others:
         alike = [each for each in other.bounds if _side(each) == _side(bound)]
         if not alike:

@@ -1,4 +1,4 @@
-"""Computing elements that are known, with counts of the pilots there: what explanations start from."""
+"""Known computing elements and the pilots there, for explanations."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from wms.site import ComputingElement
 
 
 class KnownElement(NamedTuple):
-    """A computing element that advertises itself (`fresh`) or did within memory."""
+    """A computing element that advertises itself (`fresh`) or did of late."""
 
     element: ComputingElement
     fresh: bool
@@ -17,9 +17,9 @@ class PilotCounts(NamedTuple):
 
     running: int = 0
     coming: int = 0
-    """Pilots that are submitted and have not begun."""
+    """Pilots that are sent and have not begun."""
     slots: int = 0
-    """Of the pilots that run and take jobs."""
+    """Slots of the pilots that run and take jobs."""
     free_slots: int = 0
 
 
@@ -28,4 +28,4 @@ class PilotLosses(NamedTuple):
 
     ended: int = 0
     lost: int = 0
-    """Died before they were seen at work."""
+    """Pilots that died before they were seen at work."""

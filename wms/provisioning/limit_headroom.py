@@ -1,4 +1,4 @@
-"""What the limits on running jobs still let start, key by key: nobody needs a pilot for a job that a limit holds back."""
+"""The headroom of limits: how many more jobs each key lets start. Jobs that a limit holds back need no pilots."""
 
 from collections.abc import Collection, Iterable
 
@@ -9,11 +9,11 @@ from wms.matching.limits import Count, Counts, LimitKey, LimitSet, StrictestLimi
 from wms.site import ComputingElement
 
 ARRIVAL_SECONDS = 30.0
-"""A pilot that is sent now asks for work later: a rate will have let more through by then."""
+"""Seconds until a pilot that is sent now asks for work; a rate lets more jobs start until then."""
 
 
 class LimitHeadroom:
-    """The limits with how far each key is, used up as jobs are given places."""
+    """The limits with the counts of their keys, used up as jobs get places."""
 
     def __init__(self, limits: LimitSet | None = None, counts: Counts | None = None) -> None:
         self._limits = limits or LimitSet()
@@ -25,11 +25,11 @@ class LimitHeadroom:
 
     @property
     def by_owner(self) -> bool:
-        """Whether some limit tells owners, or their groups, apart."""
+        """Whether some limit distinguishes owners or groups."""
         return bool(self._limits.attributes & {"owner", "owner_group"})
 
     def keys(self, requirements: Requirements, element: ComputingElement) -> tuple[LimitKey, ...]:
-        """Return what counts such jobs on an element."""
+        """Return the keys that count such jobs on an element."""
         if not self._limits or is_canary(requirements):
             return ()
         bounds = self._limits.concerning(requirements, element.site, element.ce)
@@ -43,25 +43,25 @@ class LimitHeadroom:
         return min((self._left[key] for key in keys), default=most)
 
     def take(self, keys: tuple[LimitKey, ...], jobs: int) -> None:
-        """Let jobs have places."""
+        """Use up room for jobs that get places."""
         for key in keys:
             self._left[key] -= jobs
 
     def fullest(self, keys: tuple[LimitKey, ...]) -> str:
-        """Return in words the key that lets the fewest through."""
+        """Return in words the key with the least room."""
         key = min(keys, key=self._left.__getitem__)
         return key.text()
 
 
 def concerned(limits: LimitSet, work: Iterable[Requirements], places: Collection[CeId]) -> set[LimitKey]:
-    """Return all the keys that count some of the work somewhere."""
+    """Return all keys that count some of the work at some place."""
     return {
         key for requirements in work for place in places for key in limits.concerning(requirements, *place)
     }
 
 
 def _room(bound: StrictestLimit, count: Count) -> int:
-    """Return how many jobs a key lets start until a pilot that is sent now is there."""
+    """Return how many jobs a key lets start until a pilot that is sent now asks for work."""
     if bound.burst is None:
         return room(bound, count)
     coming = int(tokens(bound, count) + bound.per_second * ARRIVAL_SECONDS)

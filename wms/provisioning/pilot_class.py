@@ -1,7 +1,7 @@
-"""Classes of pilots: what their element is asked for beyond the usual, and what is known of their nodes by that.
+"""Pilot classes: what pilots ask their element for beyond the usual, and what is therefore known of their nodes.
 
-A pilot that its batch system was asked for by a job's requirements does for this job and for those that ask for less; for
-others, only its own measurements can tell. A pilot that was asked for as usual does for what its element's ad meets.
+A pilot that was asked for by a job's requirements fits this job and jobs that ask for less; for others only its own
+measurements can tell. A pilot that was asked for as usual fits what its element's ad meets.
 """
 
 from functools import lru_cache
@@ -20,17 +20,17 @@ class PilotClass(Struct, frozen=True, cache_hash=True):
     """A class of pilots."""
 
     asked: tuple[str, ...] = ()
-    """What is asked for, in words, each with the option that says it."""
+    """What is asked for, in words, each with its option of the batch system."""
     unasked: tuple[str, ...] = ()
-    """What is not, and why: the node is looked at."""
+    """What is not asked for, and why: the node is checked."""
     node: Told = ()
-    """What is known of the node of one that came, above what its element's ad says."""
+    """Known attributes of the node of such a pilot, beyond its element's ad."""
     sure: bool = True
-    """Whether such a node does for the work that the pilots are sent for; if not, only a pilot that is there can tell."""
+    """Whether such a node surely fits the work; if not, only a pilot that is there can tell."""
 
     @property
     def name(self) -> str:
-        """A name that is the same wherever the same is asked for."""
+        """A name that is equal where the same is asked for."""
         return _name(self)
 
     def __str__(self) -> str:
@@ -45,6 +45,6 @@ def _name(hosts: PilotClass) -> str:
 
 @lru_cache(maxsize=_KEPT)
 def do(hosts: PilotClass | None, requirements: Requirements, element: ComputingElement) -> bool:
-    """Tell whether pilots of a class at an element, None for the usual ones, do for what is required, as far as is known."""
+    """Tell whether pilots of a class at an element, None for the usual ones, fit the requirements as far as is known."""
     resource = element.pilot_resource(vo=requirements.vo)
     return job_wants(asked(requirements), as_it_is(resource, hosts.node if hosts else ()))

@@ -1,4 +1,4 @@
-"""Which task queues a plan looks at: all but those whose expressions take long to parse, of which it looks at some in turn."""
+"""The task queues of a plan: all, but of those whose expressions take long to parse only some, in turns of owners."""
 
 from collections.abc import Mapping
 
@@ -8,18 +8,18 @@ from wms.matching.conjuncts import is_long, length
 from wms.matching.grouping import Requirements
 
 CHARACTERS = 30_000
-"""Of long expressions that one plan looks at: each thousand takes some milliseconds, in every plan."""
+"""Characters of long expressions in one plan: each thousand takes some milliseconds, in every plan."""
 
 
 class PlanningTurns:
-    """Remembers how much plans have looked at: the next queue is one of the owner of whose expressions they saw least."""
+    """Counts the expressions that plans evaluated; the next queue is one of the owner with the least."""
 
     def __init__(self) -> None:
         self._queues: dict[TaskQueueId, int] = {}
         self._owners: dict[str, int] = {}
 
     def choose(self, waiting: Mapping[TaskQueueId, Requirements]) -> set[TaskQueueId]:
-        """Return the queues that the next plan looks at."""
+        """Return the queues of the next plan."""
         long = {tq_id: each for tq_id, each in waiting.items() if is_long(each)}
         chosen, left = waiting.keys() - long.keys(), CHARACTERS
         self._queues = levelled(self._queues, long, 0)

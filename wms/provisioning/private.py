@@ -31,7 +31,7 @@ class PilotOrder(Struct, frozen=True, kw_only=True):
     missing: int = 1
     order_id: int = 0
     held: str = ""
-    """Why none could be sent at the last look."""
+    """Why none could be sent in the last plan."""
 
     @property
     def pilot_owner(self) -> PilotOwner:

@@ -1,4 +1,4 @@
-"""Groups with private pilots: for whose work they are sent, and whose members share their jobs."""
+"""Groups with private pilots, and groups whose members share their jobs."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -16,16 +16,16 @@ class PrivateGroups(NamedTuple):
     present: frozenset[VoGroup] = frozenset()
 
     def concern(self, requirements: Requirements) -> bool:
-        """Tell whether it makes a difference of which group the work is."""
+        """Tell whether the group of the work matters."""
         group = requirements.vo, requirements.owner_group
         return group in self.senders or group in self.present
 
     def with_present(self, groups: Iterable[VoGroup]) -> "PrivateGroups":
-        """Return the same, with pilots of these groups that are about to be sent."""
+        """Return it with private pilots of these groups, which are about to be sent."""
         return self._replace(present=self.present.union(groups))
 
     def pilot_owner(self, requirements: Requirements) -> PilotOwner | None:
-        """Return whose the pilots are that are sent for some work; None: generic ones are."""
+        """Return the owner of the private pilots for some work; None: generic pilots are sent."""
         group = requirements.vo, requirements.owner_group
         types = folded(requirements.pilot_types)
         if group not in self.senders or (GENERIC in types and PRIVATE not in types):

@@ -1,4 +1,4 @@
-"""What pilots are sent for: the policy requirements of the jobs that they were ordered for, kept small."""
+"""The purpose of pilots: the requirements of the jobs that they are ordered for, as batch systems may be told."""
 
 from collections.abc import Sequence
 
@@ -7,20 +7,20 @@ from msgspec import Struct
 from wms.matching.grouping import Requirements
 
 GROUPS = 8
-"""Groups of owners that are told by name."""
+"""At most so many groups are named."""
 
 
 class Purpose(Struct, frozen=True, kw_only=True):
-    """The most that jobs of one class ask for."""
+    """The greatest requirements of the jobs of one class."""
 
     owner_groups: tuple[str, ...] = ()
     cpu_seconds: int = 0
     memory_mb: int = 0
     requirements: str = ""
-    """The expression of the first of them that has one."""
+    """The expression of the first job that has one."""
 
     def with_work(self, asked: Requirements, owner_groups: Sequence[str]) -> "Purpose":
-        """Return the purpose of pilots that are also sent for this work of these groups."""
+        """Return the purpose extended by this work of these groups."""
         groups = dict.fromkeys([*self.owner_groups, *owner_groups])
         return Purpose(
             owner_groups=tuple(filter(None, groups))[:GROUPS],
