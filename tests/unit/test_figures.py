@@ -94,6 +94,7 @@ def code(root: Path, *, body: str = "return 1") -> None:
 
 def test_what_falls_short_and_is_on_no_list_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "TWICE", {})
+    monkeypatch.setattr(figures, "LEAST_TESTED", 0.0)
     code(tmp_path, body="\n    ".join("one()" for _ in range(40)))
     assert measured(tmp_path).faults(set(), set()) == [
         "the median function has 20.5 lines, over 6",
@@ -104,6 +105,7 @@ def test_what_falls_short_and_is_on_no_list_is_told(tmp_path: Path, monkeypatch:
 
 def test_what_is_mended_leaves_its_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "TWICE", {})
+    monkeypatch.setattr(figures, "LEAST_TESTED", 0.0)
     code(tmp_path)
     (tmp_path / UNTESTED).write_text("services/two.py\nwms/gone.py\nwms/one.py\n")
     (tmp_path / LONG).write_text("wms/one.py\n")
