@@ -1,1 +1,1 @@
-"""Who somebody is, by a signed token, and what that lets them do to whose job."""
+"""Authentication by signed tokens, and authorisation: which actions a principal may take on which jobs."""

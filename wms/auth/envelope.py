@@ -1,6 +1,6 @@
-"""Envelopes of signed messages: their bounded reading, and the authentication codes in them.
+"""Envelopes of signed messages: bounded decoding, and the message authentication codes in them.
 
-A code is HMAC-SHA256 in base64, over parts that are separated by a NUL. Only the last part may hold a NUL.
+A code is HMAC-SHA256 in base64 over parts that are separated by a NUL byte. Only the last part may contain a NUL byte.
 """
 
 import hmac
@@ -14,9 +14,9 @@ from wms.bounds import Word
 from wms.errors import Rejected
 
 SECRETS_LIMIT: Final = 2
-"""At most so many secrets are in use at a time."""
+"""The largest number of secrets in use at a time."""
 ENVELOPE_BYTES: Final = 256
-"""Signing makes a message at most so many bytes longer."""
+"""The most bytes that a signature adds to a message."""
 
 Macs: TypeAlias = Annotated[tuple[Word, ...], msgspec.Meta(max_length=SECRETS_LIMIT)]
 """One code for each secret in use, the newest first."""
@@ -25,15 +25,19 @@ E = TypeVar("E", bound=msgspec.Struct)
 
 
 class Envelopes(Generic[E]):
-    """Reads envelopes of one type."""
+    """A decoder of signed messages of one envelope type."""
 
     def __init__(self, envelope: type[E], code: str) -> None:
-        """`code` is the code of the Rejected that a faulty envelope raises."""
+        """Build a decoder; a malformed envelope raises Rejected with the error code `code`."""
         self._decoder = msgspec.json.Decoder(envelope)
         self._code = code
 
     def read(self, payload: bytes, limit: int) -> E:
-        """Return the envelope of a message of at most `limit` bytes, not yet verified; raises Rejected."""
+        """Return the decoded, not yet verified envelope of a message whose content has at most `limit` bytes.
+
+        Raises:
+            Rejected: The message is too large, or is no such envelope.
+        """
         if len(payload) > limit + ENVELOPE_BYTES:
             raise self.forged("it is too large")
         try:
@@ -42,27 +46,27 @@ class Envelopes(Generic[E]):
             raise self.forged("it is not signed") from None
 
     def forged(self, why: str) -> Rejected:
-        """Return the refusal of a message whose code is wrong."""
+        """Return, not raise, the Rejected for a message whose envelope or signature is invalid; `why` is the reason."""
         return Rejected(self._code, why)
 
 
 def begin(key: bytes, *parts: bytes) -> hmac.HMAC:
-    """Return a code begun over the given parts.
+    """Return an HMAC that has hashed the given parts, each followed by a NUL byte.
 
-    It is copied for each message, as to begin a code costs more than to hash an offer.
+    It is copied for each message, because a new HMAC costs more than hashing an offer.
     """
     return hmac.new(key, b"".join(part + b"\0" for part in parts), "sha256")
 
 
 def mac(begun: hmac.HMAC, content: bytes) -> bytes:
-    """Return the code over the parts of `begun` and the content."""
+    """Return the code, in base64, over the parts of `begun` and the content."""
     code = begun.copy()
     code.update(content)
     return b2a_base64(code.digest(), newline=False)
 
 
 def is_among(good: bytes, macs: Sequence[str]) -> bool:
-    """Tell whether a code is among those given. The time that it takes tells nothing of them."""
+    """Return whether a code equals one of the given codes. The comparison takes constant time, so that its duration reveals nothing."""
     # Each code is compared; a message with more codes than we have secrets is not ours.
     equal = [hmac.compare_digest(good, each.encode()) for each in macs[:SECRETS_LIMIT]]
     return any(equal)

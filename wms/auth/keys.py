@@ -29,7 +29,7 @@ KINDS: Final[Mapping[str, tuple[Kind, ...]]] = {
 
 
 class PublicKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A JSON Web Key (RFC 7517) with its issuer and the kinds of token that it may sign: none by default."""
+    """A JSON Web Key (RFC 7517) with its issuer and the kinds of token that it may sign; by default it may sign none."""
 
     kty: Word
     crv: Word
@@ -49,7 +49,7 @@ class KeySet(msgspec.Struct, frozen=True):
 
 
 class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A private key with its name and the kinds of token it is for."""
+    """A private key with its key id and the kinds of token that it may sign."""
 
     kid: str
     kinds: tuple[Kind, ...]
@@ -60,9 +60,9 @@ class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def generate_keys(directory: Path) -> None:
-    """Make the keys that are not there yet, each readable by its owner alone, and write `jwks.json` from all of them.
+    """Create the missing private keys, readable by their owner alone, and write the public keys to `jwks.json`.
 
-    May be run again at any time, and by two at once: a key that is there is never replaced.
+    The function may be repeated, also by two processes at once: an existing key is never replaced.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in KINDS:
@@ -77,10 +77,10 @@ def generate_keys(directory: Path) -> None:
 
 
 def load_key(path: Path, kinds: tuple[Kind, ...] | None = None) -> SigningKey:
-    """Return the key of a file. The file's name says which kinds of token it may sign, unless they are given.
+    """Return the private key in a file. Without `kinds`, the file's name determines the kinds of token that the key may sign.
 
     Raises:
-        Rejected: KEY_EXPOSED when others than the owner may read or write it; KEY_UNREADABLE.
+        Rejected: KEY_EXPOSED if users other than the owner may read or write the file; KEY_UNREADABLE if it is not an EC key on P-256 or cannot be read.
     """
     try:
         private = serialization.load_pem_private_key(read_secret(path, 65_536), password=None)
@@ -126,7 +126,7 @@ def _coordinates(private: ec.EllipticCurvePrivateKey) -> tuple[str, str]:
 
 
 def _name(private: ec.EllipticCurvePrivateKey) -> str:
-    """Return the key's thumbprint (RFC 7638), which names it."""
+    """Return the key's thumbprint (RFC 7638), which is its key id."""
     x, y = _coordinates(private)
     members = f'{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}'
     return _base64(hashlib.sha256(members.encode()).digest())

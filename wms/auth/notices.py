@@ -1,7 +1,6 @@
 """Notices: messages between services, signed with a key that only services have.
 
-A notice is accepted once and within a few minutes. Someone who can write to the broker can neither forge one nor
-replay one.
+A notice is accepted once and within a few minutes. So a writer to the broker without the key can neither forge nor replay one.
 """
 
 import hmac
@@ -15,18 +14,18 @@ from wms.auth.orders import OrderKeys
 from wms.errors import Rejected
 
 NOTICE_SECONDS: Final = 300.0
-"""The greatest age of a notice when it is read, and the greatest difference between the clocks of two services."""
+"""The greatest age in seconds of an accepted notice, and the greatest tolerated difference between the clocks of two services."""
 SEEN_LIMIT: Final = 200_000
-"""So many read notices are remembered; above that, the older half is forgotten."""
+"""The number of accepted notices that are remembered against replay. Above it, the older half is forgotten."""
 
 
 class SignedNotice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The envelope of a notice."""
+    """The envelope of a notice: its authentication codes, its time and its content."""
 
     macs: Macs
-    """The codes over topic, time and notice."""
+    """The authentication codes over topic, time and notice."""
     at: Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
-    """When it was signed, in milliseconds since 1970."""
+    """Time of the signature in milliseconds since 1970."""
     notice: msgspec.Raw
 
 
@@ -34,7 +33,7 @@ _ENVELOPES: Final = Envelopes(SignedNotice, "NOTICE_FORGED")
 
 
 class Notices:
-    """Signs and verifies notices; `now` is the time in seconds since 1970."""
+    """Signer and verifier of notices; `now` returns the time in seconds since 1970."""
 
     def __init__(self, keys: OrderKeys, now: Callable[[], float]) -> None:
         self._keys = keys.of_services()
@@ -50,10 +49,10 @@ class Notices:
         return b'{"macs":["%b"],"at":%d,"notice":%b}' % (macs, at, notice)
 
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
-        """Return the notice in a signed message, which may have at most `limit` bytes.
+        """Return the verified notice in a signed message; the notice may have at most `limit` bytes.
 
         Raises:
-            Rejected: NOTICE_FORGED when no service signed it; NOTICE_STALE when it is old or was read before.
+            Rejected: NOTICE_FORGED if no service signed it; NOTICE_STALE if it is too old or was read before.
         """
         signed = _ENVELOPES.read(payload, limit)
         # The time is checked before the codes, so that old messages cost little.
@@ -63,7 +62,7 @@ class Notices:
         return signed.notice
 
     def _good(self, signed: SignedNotice, topic: str) -> bytes:
-        """Return the newest valid code of the notice."""
+        """Return the valid code by the newest of the services' keys. Raise Rejected if no code is valid."""
         for each in self._begun(topic, signed.at):
             if is_among(good := mac(each, bytes(signed.notice)), signed.macs):
                 return good

@@ -1,8 +1,8 @@
 """Keys of pilots: services sign their orders to a pilot with its key, and agents obey signed orders only.
 
-A pilot's key is HMAC-SHA256(secret of the services, pilot id), so that no table of keys is needed. It travels
-beside the pilot's token and signs only orders to that pilot. Two secrets may be in use at a time: the older serves
-the pilots that were sent before the newer came, until the last of them has ended.
+A pilot's key is HMAC-SHA256(secret of the services, pilot id), so that no table of keys is needed. The key travels beside the pilot's
+token and signs only orders to that pilot. Two secrets may be in use at a time. The older one serves pilots that were sent before the
+newer one existed, until the last of them has ended.
 """
 
 import base64
@@ -20,22 +20,21 @@ from wms.auth.envelope import SECRETS_LIMIT, Envelopes, Macs, begin, is_among, m
 from wms.errors import Rejected
 
 ORDERS_KEY: Final = "orders.key"
-"""The file of the services' secrets: one on each line in hexadecimal digits, the newest first."""
+"""The file with the services' secrets: one secret a line in hexadecimal digits, the newest first."""
 SECRET_BYTES: Final = 32
 _NONCE_BYTES = 12
 _SERVICES = "\0services"
 """The name for which the services' own key is derived; no pilot can have it."""
 _FILE_LIMIT = 4_096
 PILOTS_KEPT: Final = 16_384
-"""The begun codes of so many pilots are kept, about 1 KiB each."""
+"""The number of pilots whose partly computed HMACs are cached; each takes about 1 KiB."""
 
 
 def read_secret(path: Path, limit: int) -> bytes:
-    """Return at most `limit` bytes of a secret file; raises OSError if it cannot be read.
+    """Return the content of a secret file, at most `limit` bytes. Raise OSError if it cannot be read.
 
     Raises:
-        Rejected: KEY_EXPOSED when others than the owner may read or write it.
-
+        Rejected: KEY_EXPOSED if users other than the owner may read or write the file.
     """
     with path.open("rb") as file:
         # The open file is checked, so that it cannot be replaced between check and use.
@@ -49,10 +48,10 @@ def read_secret(path: Path, limit: int) -> bytes:
 
 
 class SignedOrder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The envelope of each message in a site's inbox: the order and the codes that prove that a service sent it."""
+    """The envelope of each message in a site's inbox: the order, and the codes that prove that a service sent it."""
 
     macs: Macs
-    """The codes by the pilot's key over topic, key and order."""
+    """The authentication codes over topic, key and order, made with the pilot's key."""
     order: msgspec.Raw
 
 
@@ -60,7 +59,7 @@ _ENVELOPES: Final = Envelopes(SignedOrder, "ORDER_FORGED")
 
 
 class OrderKeys:
-    """Signs orders to pilots with the services' secrets."""
+    """Signer of orders to pilots, and source of the keys derived from the services' secrets."""
 
     def __init__(self, secrets_: Sequence[bytes]) -> None:
         if not 1 <= len(secrets_) <= SECRETS_LIMIT or any(len(each) != SECRET_BYTES for each in secrets_):
@@ -75,11 +74,10 @@ class OrderKeys:
 
     @classmethod
     def from_file(cls, path: Path) -> "OrderKeys":
-        """Return the secrets of a file.
+        """Return the signer with the secrets in a file.
 
         Raises:
-            Rejected: KEY_EXPOSED when others than the owner may read or write it; KEY_UNREADABLE.
-
+            Rejected: KEY_EXPOSED if users other than the owner may read or write the file; KEY_UNREADABLE if it cannot be used.
         """
         try:
             lines = read_secret(path, _FILE_LIMIT).split()
@@ -90,20 +88,20 @@ class OrderKeys:
             ) from None
 
     def of_pilot(self, pilot_id: str) -> str:
-        """Return the key of a new pilot, as text."""
+        """Return the key of a new pilot in hexadecimal digits."""
         return self._of_pilot(pilot_id)[0].hex()
 
     def of_services(self) -> tuple[bytes, ...]:
-        """Return the keys with which services sign what they tell each other, the newest first."""
+        """Return the keys with which services sign notices to each other, the newest first."""
         return self._derived(_SERVICES)
 
     def sign(self, topic: str, key: bytes, order: bytes) -> bytes:
-        """Return the signed form of an order, a JSON document, to the pilot that `key` names."""
+        """Return a signed order, a JSON document, for the pilot whose id is the message key `key`."""
         macs = b'","'.join([mac(each, order) for each in self._begun(topic, key)])
         return b'{"macs":["%b"],"order":%b}' % (macs, order)
 
     def seal(self, pilot_id: str, text: str) -> tuple[str, ...]:
-        """Return a text encrypted for the pilot alone, once with each key that the pilot may have."""
+        """Return a text encrypted for one pilot, once for each key that the pilot may have."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         nonce = secrets.token_bytes(_NONCE_BYTES)
@@ -113,11 +111,11 @@ class OrderKeys:
         return tuple(base64.b64encode(nonce + each).decode() for each in sealed)
 
     def ticket(self, *parts: str | int) -> str:
-        """Return a proof that a service put these words together. Others may pass it on but cannot make one."""
+        """Return a proof that a service made this combination of values. Others may forward the proof but cannot make one."""
         return mac(self._tickets[0], msgspec.json.encode(parts)).decode()
 
     def is_ticket(self, ticket: str, *parts: str | int) -> bool:
-        """Tell whether a ticket proves these words."""
+        """Return whether the ticket is a valid proof for these values."""
         words, given = msgspec.json.encode(parts), ticket.encode()
         return any(hmac.compare_digest(mac(each, words), given) for each in self._tickets)
 
@@ -129,10 +127,10 @@ class OrderKeys:
 
 
 class PilotKey:
-    """The key of one pilot, as its agent has it."""
+    """The key of one pilot, with which its agent verifies orders."""
 
     def __init__(self, pilot_id: str, text: str) -> None:
-        """Raises Rejected for a text that is no key."""
+        """Load the key from its text; raise Rejected if the text is not a key."""
         try:
             self._key = bytes.fromhex(text)
         except ValueError:
@@ -145,7 +143,11 @@ class PilotKey:
         return f"PilotKey({self._pilot_id!r})"
 
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
-        """Return the order, of at most `limit` bytes, in a signed message, or raise Rejected: ORDER_FORGED."""
+        """Return the verified order in a signed message; the order may have at most `limit` bytes.
+
+        Raises:
+            Rejected: ORDER_FORGED if it is too large or not signed for this pilot.
+        """
         signed = _ENVELOPES.read(payload, limit)
         begun = begin(self._key, topic.encode(), self._pilot_id.encode())
         if not is_among(mac(begun, bytes(signed.order)), signed.macs):
@@ -153,7 +155,7 @@ class PilotKey:
         return signed.order
 
     def opened(self, sealed: Sequence[str]) -> str:
-        """Return the text that was encrypted for this pilot, or raise Rejected: SEAL_BROKEN."""
+        """Return the text that was encrypted for this pilot; raise Rejected with SEAL_BROKEN if none of the texts can be decrypted."""
         # Imported here: it takes long, and a pilot without renewals does not need it.
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -169,7 +171,7 @@ class PilotKey:
 
 
 class PilotCredential(msgspec.Struct, frozen=True):
-    """The file that a pilot is sent with: its token, and the key of its orders."""
+    """The credential that a pilot is sent with: its token, and the key that verifies its orders."""
 
     token: str
     key: str
@@ -179,12 +181,12 @@ class PilotCredential(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The content of the file."""
+        """The content of the credential's file."""
         return f"{self.token}\n{self.key}\n"
 
     @classmethod
     def parse(cls, text: str) -> "PilotCredential":
-        """Return the credential in the text of a file, or raise Rejected."""
+        """Return the credential in the content of a file; raise Rejected if it is not a token and a key."""
         match text.split():
             case [token, key]:
                 return cls(token, key)
@@ -192,7 +194,7 @@ class PilotCredential(msgspec.Struct, frozen=True):
 
 
 def claimed_end(token: str) -> float:
-    """Return the end of a token in seconds since 1970, unverified; 0 for a text that is no token."""
+    """Return the expiry of a token in seconds since 1970 without verifying it; 0 for a text that is not a token."""
     try:
         payload = token.split(".")[1]
         claims = msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=_End)

@@ -1,12 +1,11 @@
 """Authorisation: a table of rights, actions and the jobs that they reach.
 
-Jobs form four circles: those of the owner (a person in one group of one VO), of the group, of the VO, and all. A
-right grants actions within a circle; the widest circle of a principal's rights is its scope, which becomes three
-columns of a query. As in DIRAC, nobody submits for another, and the same person in another group is a stranger to
-the job.
+Jobs form four circles: those of the owner (a person in one group of one VO), of the group, of the VO, and all jobs. A right grants
+actions within a circle. The widest circle of a principal's rights is its scope, which becomes three columns of a query. As in DIRAC,
+nobody submits for another user. The same person in another group has no access to the job.
 
-The answer about a job out of reach is `refusal`: «no such job», the same as for an id that never was, so that ids
-tell nothing. «Not allowed» is answered only to those who may see the job.
+The answer about a job out of reach is `refusal`: «no such job». It is the same as for an id that never existed, so that ids reveal
+nothing. «Not allowed» is answered only to principals who may see the job.
 """
 
 from collections.abc import Mapping
@@ -38,7 +37,7 @@ Reach: TypeAlias = Literal["nothing", "owner", "group", "vo", "all"]
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 REACHES: Final[tuple[Reach, ...]] = get_args(Reach)
-"""From the narrowest to the widest."""
+"""The circles of jobs, from the narrowest to the widest."""
 
 ON_JOBS: Final[frozenset[Action]] = frozenset(ACTIONS) - {
     "submit",
@@ -57,13 +56,13 @@ GRANTS: Final[Mapping[str, Mapping[Action, Reach]]] = {
     },
 }
 OF_USERS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "submit", "order_pilots"), "owner")
-"""What every user may do without any right. Services own no jobs, and this table gives pilots and sites nothing."""
+"""Actions that every user may take without any right. Services own no jobs; pilots and sites may take none of these actions."""
 IN_SHARING_GROUPS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "order_pilots"), "group")
-"""What members of a group that shares its jobs may do (`wms shares set --job-sharing`)."""
+"""Actions that members of a group may take on all its jobs if the group shares them (`wms shares set --job-sharing`)."""
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """The jobs that equal every column that is not None. A scope with empty columns has no job."""
+    """A set of jobs: those that match every column that is not None. A scope whose columns are empty texts contains no job."""
 
     reach: Reach
     owner: str | None = None
@@ -71,7 +70,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     vo: str | None = None
 
     def covers(self, owner: str, group: str, vo: str) -> bool:
-        """Tell whether the scope has a job of this owner, group and VO."""
+        """Return whether the scope contains a job of this owner, group and VO."""
         return (
             self.reach != "nothing"
             and (self.owner is None or self.owner == owner)
@@ -84,7 +83,7 @@ NOTHING: Final = Scope(reach="nothing", owner="", group="", vo="")
 
 
 def scope(principal: Principal, action: Action) -> Scope:
-    """Return the jobs on which the principal may take the action."""
+    """Return the set of jobs on which the principal may take the action."""
     match _reach(principal, action):
         case "nothing":
             return NOTHING
@@ -99,26 +98,26 @@ def scope(principal: Principal, action: Action) -> Scope:
 
 
 def allowed(principal: Principal, action: Action, owner: str, group: str, vo: str) -> bool:
-    """Tell whether the principal may take the action on a job of that owner, group and VO."""
+    """Return whether the principal may take the action on a job of this owner, group and VO."""
     return scope(principal, action).covers(owner, group, vo)
 
 
 def may_advertise(principal: Principal, site: str) -> bool:
-    """Tell whether the principal may publish ads of a site: its own, or one that a pattern in its token matches."""
+    """Return whether the principal may publish ads of a site: its own site, or one that a pattern in its token matches."""
     return principal.kind == "site" and (
         principal.site in (site, ANY_SITE) or any(fnmatchcase(site, each) for each in principal.sites)
     )
 
 
 def no_such_job(job_id: int) -> Rejected:
-    """Return the answer about a job that does not exist, or whose existence the asker may not know."""
+    """Return the Rejected for a job that does not exist, or whose existence the principal may not know."""
     return Rejected("NO_SUCH_JOB", f"there is no job {job_id}", "`wms jobs` lists yours")
 
 
 def refusal(
     principal: Principal, action: Action, owner: str, group: str, vo: str, *, job_id: int
 ) -> Rejected:
-    """Return the answer to a principal who may not take the action on the job."""
+    """Return the Rejected for an action that the principal may not take on a job. A job that it may not see does not exist for it."""
     if not allowed(principal, "see", owner, group, vo):
         return no_such_job(job_id)
     what = action.replace("_", " ")

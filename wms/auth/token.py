@@ -1,8 +1,7 @@
-"""Signed tokens (JWT, ES256): made with a key of the issuer, verified into a `Principal`.
+"""Signed tokens (JWT, ES256): signed with a key of the issuer, and verified into a `Principal`.
 
-One algorithm, one form of header and one spelling of the signature are accepted. The name of the key (`kid`)
-decides which kinds of token it may have signed. No error holds a token or a part of one. Only this module uses
-PyJWT.
+One algorithm, one form of header and one spelling of the signature are accepted. The key's name (`kid`) determines which kinds of token
+it may sign. No error contains a token or a part of one. Only this module uses PyJWT.
 """
 
 import hashlib
@@ -36,11 +35,11 @@ __all__ = [
 AUDIENCE: Final = "wms"
 SIZE_LIMIT: Final = 8 * 1024
 KEYS_BYTES: Final = 1024 * 1024
-"""The most bytes of a file of public keys."""
+"""The largest size in bytes of a file of public keys."""
 SKEW_SECONDS: Final = 30
-"""How far the issuer's clock may be ahead. The end of a token has no such tolerance."""
+"""The tolerance in seconds for an issuer's clock that is ahead. The expiry of a token has no tolerance."""
 LIFETIME_LIMIT: Final = 31 * 86_400
-"""The longest life of a token in seconds, as tokens cannot be revoked."""
+"""The longest lifetime of a token in seconds. It is bounded because tokens cannot be revoked."""
 CACHE_LIMIT: Final = 10_000
 
 # 64 bytes of signature are 86 characters, and the last has four unused bits. Only one spelling is accepted,
@@ -56,7 +55,7 @@ _NEEDED: Mapping[Kind, tuple[str, ...]] = {
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The claims of a token about its bearer."""
+    """The claims of a token: the identity and the rights of its bearer."""
 
     kind: Kind
     owner: Name = msgspec.field(name="sub")
@@ -67,14 +66,14 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     site: Name | None = None
     ce: Name | None = None
     sites: NameSet = frozenset()
-    """More sites, or patterns of them, that a site's token may speak for. Such a token needs no `site`."""
+    """Further sites, or patterns of sites, for which a site's token is valid. Such a token needs no `site`."""
     certificate_subject: Subject = ""
-    """The subject of the user's certificate, for the rules by which sites let users in."""
+    """The subject of the user's certificate, which the access rules of sites may name."""
     fqans: Fqans = ()
     """The VOMS roles of the user, such as `/lhcb/Role=production`, the primary one first."""
 
     def fault(self) -> str:
-        """Return what is wrong with the claims, or an empty text."""
+        """Return the first fault of the claims; empty if they are valid."""
         values = (
             self.owner,
             self.group,
@@ -111,11 +110,10 @@ class _Token(Claims, frozen=True, kw_only=True):
 
 
 def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
-    """Return a signed token that is good from `now` (seconds since 1970) for `lifetime` seconds.
+    """Return a signed token that is valid from `now` (seconds since 1970) for `lifetime` seconds.
 
     Raises:
-        Rejected: TOKEN_NOT_MINTED, when the claims lack something or the key is not for that kind.
-
+        Rejected: TOKEN_NOT_MINTED if the claims or the lifetime are invalid, or the key may not sign this kind of token.
     """
     fault = claims.fault() if claims.kind in key.kinds else f"this key is not for a {claims.kind}'s token"
     fault = fault or _own_fault(claims)
@@ -139,7 +137,7 @@ def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
 
 
 class Verifier:
-    """Verifies tokens by the issuer's public keys, and remembers those it found good until they expire."""
+    """Verifier of tokens by the issuers' public keys. It caches verified tokens."""
 
     def __init__(self, keys: KeySet) -> None:
         self._keys = {
@@ -150,15 +148,14 @@ class Verifier:
         if len(self._keys) != len(keys.keys):
             raise Rejected("KEYS_INVALID", "two public keys have one name")
         self._good = BoundedCache[bytes, tuple[Principal, float]](CACHE_LIMIT)
-        """Keyed by the hashes of the tokens, so that no token is kept."""
+        """The cached principals, keyed by the hashes of tokens, so that no token is kept."""
 
     @classmethod
     def from_file(cls, path: Path) -> "Verifier":
-        """Return the verifier for the keys of a `jwks.json`.
+        """Return a verifier with the public keys in a `jwks.json`.
 
         Raises:
-            Rejected: KEYS_INVALID.
-
+            Rejected: KEYS_INVALID if the file cannot be read or is invalid.
         """
         try:
             with path.open("rb") as file:
@@ -171,11 +168,10 @@ class Verifier:
         return cls(keys)
 
     def verify(self, token: str | bytes, now: float) -> Principal:
-        """Return who the bearer is; `now` is in seconds since 1970.
+        """Return the bearer of a valid token; `now` is in seconds since 1970.
 
         Raises:
             Rejected: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED or TOKEN_NOT_YET_VALID.
-
         """
         principal, not_before = self._known(token)
         if not not_before - SKEW_SECONDS <= now < principal.expires_at:
@@ -183,9 +179,9 @@ class Verifier:
         return principal
 
     def subject(self, token: str | bytes) -> str:
-        """Return the owner of a refused token if only its time is wrong, else an empty text.
+        """Return the owner of a refused token if its signature is valid, as for an expired token; else an empty text.
 
-        Nobody is told of forgeries.
+        So no answer about a forged token is sent to anybody.
         """
         try:
             return self._known(token)[0].owner
@@ -193,7 +189,7 @@ class Verifier:
             return ""
 
     def _known(self, token: str | bytes) -> tuple[Principal, float]:
-        """Return the bearer of a token with a good signature, and the time from which it is valid."""
+        """Return the bearer of a token with a valid signature, and the start of its validity in seconds since 1970."""
         if len(token) > SIZE_LIMIT:
             raise _invalid(f"it is longer than {SIZE_LIMIT:,} bytes")
         digest = hashlib.sha256(
@@ -257,7 +253,7 @@ _REASONS: dict[type[BaseException], str] = {
 
 
 def _own_fault(claims: Claims) -> str:
-    """Return what is wrong with a name of our own users. A private pilot has its owner's name, whoever issued that."""
+    """Return the fault in the name of a user of this system; empty if it has none. Pilots may have owners of other issuers."""
     if claims.kind == "pilot" or NAME_MARK not in claims.owner:
         return ""
     return f"a name of our own holds no {NAME_MARK}"
