@@ -1,7 +1,7 @@
-"""What the processes of wms start without; each imports this first.
+"""Makes service processes start faster; their main modules import it first.
 
-Where rich is installed structlog imports it, for traces that no service prints: a sixth of the time to start. Nor is there
-garbage to be looked for among modules: another sixth.
+structlog imports rich if it is installed, for tracebacks that no service prints: a sixth of the time to start.
+Collecting garbage among freshly imported modules takes another sixth.
 """
 
 import gc
@@ -14,6 +14,6 @@ if _program is not None and _program.name.startswith("services.") and _program.n
 
 
 def started() -> None:
-    """Look for garbage from now on, and never among what was imported: looking once would take longer than it frees is worth."""
+    """Turn on garbage collection, without what was imported so far: it is never freed."""
     gc.freeze()
     gc.enable()

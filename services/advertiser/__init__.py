@@ -1,1 +1,1 @@
-"""The advertiser: reads what a site has and publishes it as ads."""
+"""The advertiser: reads the state of a site's computing elements and publishes it as ads."""

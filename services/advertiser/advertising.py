@@ -1,7 +1,7 @@
-"""Publishes the ads of one provider's elements: all of them each period, and one at once when something changed that matters.
+"""Publishes the ads of one provider's elements: all in each period, and one at once after an important change.
 
-A provider that cannot be read has nothing said of its elements: their ads expire. An element that its provider tells of no
-more is withdrawn.
+While a provider cannot be read, nothing is published and the ads expire. An element that its provider no longer
+reports is withdrawn.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,14 +26,14 @@ _CODEC: Codec[Ad] = Codec(Ad)
 
 
 class Publisher:
-    """Sends ads, in the name of a token."""
+    """Sends ads with a token."""
 
     def __init__(self, kafka: Kafka, token_file: str) -> None:
         self._kafka = kafka
         self._token_file = Path(token_file)
 
     async def publish(self, messages: Sequence[Advertise | Withdraw]) -> None:
-        """Send them and wait until the broker has them."""
+        """Send ads and wait until the broker has them."""
         if not messages:
             return
         headers = [("authorization", f"Bearer {self._token()}".encode())]
@@ -50,7 +50,7 @@ class Publisher:
 
 
 class Looking:
-    """Has one loop look and say, and lets go of what the source holds when it ends."""
+    """Runs the loop of one source, and closes the source at the end."""
 
     def __init__(self, every: Every, source: AdvertisedSource) -> None:
         self.name = every.name
@@ -58,7 +58,7 @@ class Looking:
         self._source = source
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Run until cancelled."""
         try:
             await self._every.run()
         finally:
@@ -79,7 +79,7 @@ class AdPublisher:
         self._said_at: datetime | None = None
 
     async def look_and_say(self) -> None:
-        """Look; publish all if the period is over, else what changed that matters, and withdraw what is gone."""
+        """Read the provider; publish all ads once in a period, otherwise those with important changes, and withdraw missing elements."""
         found = await self._look()
         whole = self._due()
         changes = {place: news(self._said.get(place), each) for place, each in found.items()}
@@ -92,7 +92,7 @@ class AdPublisher:
         ads = [self._ad(each, now) for each in told.values()]
         await self._publisher.publish([each for each in ads if _readable(each)])
         await self._publisher.publish([_withdraw(place, now) for place in gone])
-        # Small changes add up: what is news is judged against what was said, not against what was seen last.
+        # Small changes add up: a change is judged against the last ad, not against the last reading.
         kept = {place: self._said[place] for place in missing if place not in gone}
         self._said = kept | {place: told.get(place) or self._said[place] for place in found}
         if whole:
@@ -105,7 +105,7 @@ class AdPublisher:
         try:
             seen = await self._source.provider.read()
         except Rejected as error:
-            # What a site says of itself is not ours to mend, and is no reason to be silent about others.
+            # A faulty statement of one element must not keep the others from being published.
             raise Unavailable(f"what it says is not understood: {error}") from None
         found = {}
         for each in seen:
@@ -135,7 +135,7 @@ class AdPublisher:
 
 
 def _readable(ad: Advertise) -> bool:
-    """Tell whether a matcher would take the ad: what elements say of themselves may be too much for a message."""
+    """Tell whether a matcher would accept the ad: some statements are too large for a message."""
     try:
         _CODEC.decode(encode(ad))
     except Rejected as error:

@@ -1,4 +1,4 @@
-"""The queues of an ARC computing element, from the GLUE 2.0 that its REST interface tells."""
+"""The queues of an ARC computing element, from the GLUE 2.0 of its REST interface."""
 
 import asyncio
 
@@ -31,7 +31,7 @@ class Arc:
         )
 
     async def read(self) -> list[SeenElement]:
-        """Ask the element."""
+        """Ask the element for its queues."""
         async with ArcRest(self._element) as element:
             document, form = await element.information(SIZE_LIMIT)
         return wanted(self._settings, await asyncio.to_thread(_queues, document, form), dispatcher="arc")

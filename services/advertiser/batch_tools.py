@@ -1,4 +1,4 @@
-"""The tools of a batch system, as the advertiser runs them."""
+"""The command-line tools of a batch system."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,11 @@ from pathlib import Path
 from wms.dispatch.commands import ToolOutput, Tools
 
 INHERITED = ("PATH", "HOME", "TZ")
-"""Variables that all such tools have from this process."""
+"""Environment variables of this process that all such tools get."""
 
 
 class BatchTools:
-    """Tools in a directory, or on the PATH where that is empty; of this process's environment they see what is named."""
+    """Tools in a directory, or on the PATH if it is empty. They get only the named environment variables of this process."""
 
     def __init__(
         self, directory: str, environment: Mapping[str, str], inherited: Sequence[str] = INHERITED
@@ -21,6 +21,6 @@ class BatchTools:
         self._tools = Tools(own | {"LC_ALL": "C"} | dict(environment))
 
     async def ask(self, name: str, *arguments: str) -> ToolOutput:
-        """Run a tool that must not fail; raises Unavailable."""
+        """Run a tool; raises Unavailable if it fails."""
         program = str(Path(self._directory) / name) if self._directory else name
         return await self._tools.ask(program, *arguments)

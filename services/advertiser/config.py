@@ -1,4 +1,4 @@
-"""What the advertiser is told."""
+"""The configuration of the advertiser."""
 
 from typing import Annotated, TypeAlias
 
@@ -12,61 +12,61 @@ Lifetime: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
 
 class SiteStatement(Section, frozen=True, kw_only=True):
-    """What whoever runs a site says of its elements; it goes before what is read there."""
+    """Statements of a site's administrators on its elements, which override the values that are read."""
 
     setup: Line = "default"
     slots: Count = 0
-    """How many jobs at once; 0: as many as is read."""
+    """The number of concurrent jobs; 0: the value that is read."""
     slots_per_pilot: Count = 0
-    """0: as many as the element has, but not over eight."""
+    """0: as many as the element has, at most eight."""
     memory_mb: Count = 0
-    """Of this machine's slots together; of a pilot where the element is a batch system's. 0: as is read."""
+    """For this machine, of all slots together; for a batch system, of one pilot. 0: the value that is read."""
     disk_mb: Count = 0
-    """What a pilot's jobs have for their directories; 0: not told, pilots measure it."""
+    """Disk space for the directories of a pilot's jobs; 0: not stated, and measured by pilots."""
     grid_middleware: Line = ""
-    """How jobs that choose their middleware name the way there; empty: as the dispatcher."""
+    """The grid middleware by which jobs may choose the element; empty: the dispatcher's."""
     max_waiting_pilots: Count = 4
     max_pilots: Count = 0
-    """0: as many as the slots feed."""
+    """0: as many as fill the slots."""
     max_jobs: Count = 0
-    """Jobs at most, in any state, others' too where the source counts them; 0: no such limit."""
+    """The most jobs in any state, also of others where the source counts them; 0: no limit."""
     max_submitting_jobs: Count = 0
-    """Jobs at most that are being submitted; 0: no such limit."""
+    """The most jobs that are being submitted; 0: no limit."""
     tags: Lines = []
     required_tags: Lines = []
-    """A job must ask for these, or it does not go there."""
+    """Tags that a job must ask for to run there."""
     platforms: Lines = []
-    """Empty: as is read."""
+    """Empty: those that are read."""
     submit_pools: Lines = []
     vos: Lines = []
-    """Whose jobs it takes; empty: as is read, else everybody's."""
+    """VOs whose jobs it takes; empty: those that are read, or all."""
     stations: Lines = []
     """Names by which users choose where data is handled (SAM-Grid)."""
     entry_point: Line = ""
-    """The grid's way in, a GRAM URL such as `ce.example.org:2119/jobmanager-pbs`; empty: as GLUE tells its contact."""
+    """The entry point of the grid, a GRAM URL such as `ce.example.org:2119/jobmanager-pbs`; empty: the contact in GLUE."""
     monitoring_database: Line = ""
-    """The URL of the database that jobs there send monitoring events to (SAM-Grid)."""
+    """The URL of the database for monitoring events of jobs (SAM-Grid)."""
     applications: Lines = []
-    """Software that is installed, as jobs ask for it; told besides what is read."""
+    """Installed software, by the names that jobs use; added to what is read."""
     close_storage: LineTable = {}
-    """Storage elements that are near, and the path where machines see each, empty if they do not."""
+    """Near storage elements, with the path of each on the machines; empty if it is not mounted."""
     benchmarks: Annotated[
         dict[Line, Annotated[float, msgspec.Meta(gt=0, le=1e9)]], msgspec.Meta(max_length=1_000)
     ] = {}
-    """Results of a core: `HEPSPEC06`, `SI00`, `SF00`."""
+    """Benchmark results of a core: `HEPSPEC06`, `SI00`, `SF00`."""
     attributes: Annotated[
         dict[Line, Scalar | Annotated[list[Scalar], msgspec.Meta(max_length=10_000)]],
         msgspec.Meta(max_length=1_000),
     ] = {}
-    """More that expressions may look at, by name."""
+    """Further attributes for expressions, by name."""
     requirements: Expression = ""
-    """An expression that must be true of a job (`other`), with the limits on jobs above."""
+    """An expression over a job (`other`) that must be true, beside the limits on jobs above."""
     rank: Expression = ""
-    """The greater it is, the rather the site has the job."""
+    """An expression over a job: the site prefers jobs with greater values."""
 
 
 class LocalElement(SiteStatement, frozen=True, kw_only=True):
-    """One computing element of this machine: what is not said is read from the machine."""
+    """One computing element of this machine; values that are not stated are read from the machine."""
 
     site: Line
     ce: Line = "local"
@@ -80,16 +80,16 @@ class BatchSettings(SiteStatement, frozen=True, kw_only=True):
 
     site: Line
     queues: Lines = []
-    """Those that are advertised; empty: all. Queues over the same machines see the same free slots: name one of them."""
+    """The advertised queues; empty: all. Queues over the same machines report the same free slots: advertise one of them."""
     names: LineTable = {}
-    """What the element of a queue is called, where not as the queue."""
+    """Names of elements by queue, where they differ from the queue's."""
     dispatcher: Line = ""
-    """How pilots are sent there; empty: by what the queue is read from."""
+    """The dispatcher of pilots; empty: that of the system that the queue is read from."""
     max_cpu_time: Count = 0
-    """Seconds; 0: as is read."""
+    """In seconds; 0: the value that is read."""
     period_seconds: Seconds = 300.0
     look_seconds: Seconds = 60.0
-    """How often it is looked at: what changes and matters is said at once."""
+    """Seconds between readings; important changes are published at once."""
     lifetime_seconds: Lifetime = 900.0
 
 
@@ -101,7 +101,7 @@ class SlurmQueues(BatchSettings, frozen=True, kw_only=True):
     directory: Line = ""
     """Where its tools are; empty: on the PATH."""
     users: Lines = []
-    """Whose jobs the ad's CurrentJobs counts; empty: everybody's."""
+    """Users whose jobs CurrentJobs counts; empty: all."""
 
 
 class PbsQueues(BatchSettings, frozen=True, kw_only=True):
@@ -123,7 +123,7 @@ class LsfQueues(BatchSettings, frozen=True, kw_only=True):
 
 
 class ArcQueues(BatchSettings, frozen=True, kw_only=True):
-    """The queues of an ARC computing element, told by its REST interface."""
+    """The queues of an ARC computing element, by its REST interface."""
 
     url: Line
     """Such as https://ce.example.org/arex"""
@@ -136,64 +136,63 @@ class ArcQueues(BatchSettings, frozen=True, kw_only=True):
 
 
 class FileSettings(BatchSettings, frozen=True, kw_only=True):
-    """Elements that a file tells of in GLUE: .ldif, .xml, .json as ARC has it, or one as a ClassAd, .ad."""
+    """Elements in a GLUE file: .ldif, .xml, .json in ARC's form, or one element as a ClassAd, .ad."""
 
     path: Line
     dispatcher: Line = "local"
 
 
 class Whom(Section, frozen=True, kw_only=True):
-    """For whom elements are wanted; what is empty is not looked at."""
+    """An identity that elements must let in; empty fields match everything."""
 
     vo: Line = ""
     group: Line = ""
     """A group or role of the VO by its name, or as VOMS has it: `/lhcb/prod/Role=pilot`."""
     owner: Line = ""
-    """A person, as the rules of elements name one: the subject of a certificate."""
+    """A person, by the certificate subject in elements' rules."""
 
 
 class IndexSettings(BatchSettings, frozen=True, kw_only=True):
     """The elements that a hierarchy of index servers leads to."""
 
     urls: Lines
-    """Where it begins: `https:`, `http:`, `file:`, or the ads of a broker, `kafka://broker:9092/wms.resource.ads`."""
+    """The first servers: `https:`, `http:`, `file:`, or the ads of a broker, `kafka://broker:9092/wms.resource.ads`."""
     site: Line = ""
-    """One site for all elements; empty: each its own, called as its index does or as the host of its door."""
+    """One site for all elements; empty: each element's own, by its index or the host of its endpoint."""
     sites: LineTable = {}
-    """What a site is called here, by what it would be called."""
+    """Names of sites here, by their names in the index."""
     hosts: Lines = []
-    """Patterns of hosts that indexes may lead to, such as `*.example.org`, or `*` for all; empty: the hosts of `urls`, and those
-    of their domains."""
+    """Patterns of hosts that indexes may lead to, such as `*.example.org`, or `*` for all; empty: the hosts of `urls` and their domains."""
     for_whom: Annotated[list[Whom], msgspec.Meta(max_length=10_000)] = []
-    """Elements are left out that let none of these in; empty: none is."""
+    """Only elements that let one of these in are advertised; empty: all are."""
     proxy_file: Line = ""
     """An X.509 proxy, or a certificate with its key; read anew each time."""
     token_file: Line = ""
     """A bearer token; read anew each time."""
     token_hosts: Lines = []
-    """Patterns of the hosts that are shown the token, over https."""
+    """Patterns of the hosts that get the token, over https."""
     authorities: Line = ""
     """A file or a directory with the certificates of the authorities that are believed; empty: this machine's."""
     jwks: Line = ""
-    """Of the ads of a broker: a file with the keys of the issuers whose tokens are believed there."""
+    """For the ads of a broker: a file with the keys of trusted issuers."""
     server_seconds: Seconds = 15.0
-    """To wait for one server."""
+    """Seconds to wait for one server."""
     whole_seconds: Seconds = 20.0
-    """For the whole hierarchy: what has not come by then is left out this time."""
+    """Seconds for the whole hierarchy: later answers are left out this time."""
     patience_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 2.0
-    """To wait for a server whose last answer can stand in."""
+    """Seconds to wait for a server whose last answer can be used instead."""
     servers_at_once: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 8
     fresh_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 30.0
-    """An answer that is not older is not asked for again."""
+    """Seconds for which an answer is used without asking again."""
 
 
 class AdvertisingSettings(Section, frozen=True, kw_only=True):
     """How ads are published."""
 
     token_file: Line
-    """A token of kind site; it says for which sites this advertiser may speak."""
+    """A token of kind site, which names the sites that this advertiser may speak for."""
     period_seconds: Seconds = 60.0
-    """Of this machine's own elements."""
+    """Seconds between the ads of this machine's elements."""
     lifetime_seconds: Lifetime = 180.0
 
 

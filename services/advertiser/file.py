@@ -1,4 +1,4 @@
-"""Elements that a file tells of, as an information system gave it or a site's people wrote it."""
+"""Elements in a file, written by an information system or a site's administrators."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ FAULTS_TOLD = 20
 
 
 class FileProvider:
-    """One file; read anew each time, so that it may change."""
+    """One file, which is read each time, so that it may change."""
 
     def __init__(self, settings: FileSettings) -> None:
         self._settings = settings
@@ -38,7 +38,7 @@ class FileProvider:
         """Read the file."""
         queues, written_at = await asyncio.to_thread(self._queues)
         seen = wanted(self._settings, queues, dispatcher=self._settings.dispatcher)
-        # Jobs were counted before it was written, whenever it is read.
+        # The file's jobs were counted before it was written, however late it is read.
         return [replace(each, observed_at=written_at) for each in seen]
 
     def _queues(self) -> tuple[list[GlueComputingElement], datetime]:
@@ -52,7 +52,7 @@ class FileProvider:
 
 
 def _of_ldif(data: bytes) -> list[GlueComputingElement]:
-    """Return the elements of either version, of GLUE 1.x if the document has both: they would be the same ones."""
+    """Return the elements of either version; those of GLUE 1.x if the document has both versions of the same elements."""
     entries, faults = ldif.read_ldif(data)
     if faults:
         log.warning("entries of LDIF not read", count=len(faults), faults=faults[:FAULTS_TOLD])

@@ -1,7 +1,7 @@
 """The elements that index servers lead to, each advertised as one of its own site's.
 
-An index is believed as far as our token goes: what it tells of sites that the token may not speak for is left out. An element
-whose server does not answer this time is not taken to be gone.
+An index is trusted as far as our token reaches: elements of sites that the token does not cover are left out. An
+element whose server does not answer this time is not taken as gone.
 """
 
 from collections.abc import Callable
@@ -39,14 +39,14 @@ TROUBLES_TOLD = 20
 
 
 class Voice:
-    """In whose name we advertise: the bearer of a token that is read anew each time, for others renew it."""
+    """The principal of our token. The token file is read each time, as others renew it."""
 
     def __init__(self, jwks: Path, token_file: Path) -> None:
         self._jwks = jwks
         self._token_file = token_file
 
     def principal(self) -> Principal:
-        """Return who we are. Raises Rejected while the token is no good."""
+        """Return the principal. Raises Rejected while the token is not valid."""
         try:
             token = self._token_file.read_text("utf-8").strip()
         except OSError as error:
@@ -83,7 +83,7 @@ class Indexes:
         self._told_of: set[str] = set()
 
     async def read(self) -> list[SeenElement]:
-        """Discover; raises Unavailable if no server answers."""
+        """Discover elements; raises Unavailable if no server answers."""
         found = await self._discovery.find(self._roots)
         if found.unheard and len(found.unheard) == len(found.visits):
             raise Unavailable(f"no index answers: {found.unheard[0].url}: {found.unheard[0].why or 'late'}")
@@ -104,11 +104,11 @@ class Indexes:
         return [seen for _, seen in told.values()]
 
     def doubts(self, place: CeId) -> bool:
-        """Tell whether an element that the last look did not find may still be there."""
+        """Tell whether an element that was not found this time may still exist."""
         return self._known.doubts(place)
 
     async def close(self) -> None:
-        """Give up what is under way, and disconnect."""
+        """Cancel current questions and disconnect."""
         await self._discovery.close()
         if self._topics is not None:
             await self._topics.close()
@@ -117,7 +117,7 @@ class Indexes:
         return self.settings.site or self.settings.sites.get(element.site, element.site)
 
     def _seen(self, element: FoundElement, site: str) -> list[SeenElement]:
-        """Return the element as it is advertised; an ad's word for word but for what the configuration says."""
+        """Return the advertised elements of a found one; a foreign ad stays as it is but for configured statements."""
         settings = replace(self.settings, site=site)
         if element.offer is None:
             return wanted(settings, [element.glue], dispatcher="arc")
@@ -126,14 +126,14 @@ class Indexes:
         return [SeenElement(offer=_restated(element.offer, settings), glue=replace(element.glue, site=site))]
 
     def _tell(self, troubles: set[str]) -> None:
-        """Log who was not heard and what is not believed, when that is not what was logged last."""
+        """Log servers without answers and rejected statements, when they change."""
         if troubles != self._told_of:
             log.warning("discovery not whole", troubles=sorted(troubles)[:TROUBLES_TOLD], count=len(troubles))
         self._told_of = troubles
 
 
 class _Known:
-    """Which server told of which element, and who was heard last."""
+    """The server of each element, and the servers that answered last."""
 
     def __init__(self) -> None:
         self._told_by: dict[CeId, str] = {}
@@ -151,7 +151,7 @@ class _Known:
         by = self._told_by.get(place)
         if by is None or by in self._heard:
             return False
-        # Who leads there no more, or is silent and may still.
+        # A server that no longer leads there, or one that is silent and may still lead there.
         return by in self._unheard or self._index_unheard
 
 

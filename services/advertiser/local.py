@@ -1,4 +1,4 @@
-"""This machine as computing elements: what it has, what it does, and what jobs run here, counted as `ps` shows them."""
+"""This machine as computing elements: its resources, its load, and its jobs, counted as `ps` shows them."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -30,10 +30,10 @@ class Local:
         self._processes = processes
 
     async def read(self) -> list[SeenElement]:
-        """Look at the machine and its processes."""
+        """Read the state of the machine and its processes."""
         machine = self._look()
         counts = any(each.count_jobs for each in self._elements)
-        # Of hundreds of processes that takes tens of milliseconds.
+        # With hundreds of processes this takes tens of milliseconds.
         processes = await asyncio.to_thread(self._processes) if counts else ()
         return [
             _seen(
@@ -45,7 +45,7 @@ class Local:
 
 
 def element(settings: LocalElement, machine: Machine) -> ComputingElement:
-    """Return what one element on this machine offers."""
+    """Return the offer of one element of this machine."""
     slots = settings.slots or machine.cores
     per_pilot = min(settings.slots_per_pilot or SLOTS_PER_PILOT, slots)
     memory = settings.memory_mb or machine.memory_mb

@@ -1,4 +1,4 @@
-"""LSF's queues as computing elements: one call of `bqueues` for all, one of `bhosts` for each set of hosts that queues name."""
+"""LSF's queues as computing elements: one call of `bqueues` for all, one of `bhosts` for each set of hosts."""
 
 import asyncio
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Lsf:
         self._tools = BatchTools(settings.directory, configured, _INHERITED)
 
     async def read(self) -> list[SeenElement]:
-        """Ask the cluster."""
+        """Ask the cluster for its queues."""
         known = queues(await self._run("bqueues", "-o", QUEUE_FIELDS, "-json", *self._settings.queues))
         named = {each.queue_name: names_of(each.hosts) for each in known}
         sets = list(dict.fromkeys(named.values()))
@@ -49,7 +49,7 @@ class Lsf:
 
 
 def element(site: str, queue: LsfQueue, machines: Sequence[LsfHost]) -> GlueComputingElement:
-    """Return what GLUE says of a queue; its slots are those of its hosts that are at work or could be, within its own limit."""
+    """Return the GLUE record of a queue. Its slots are those of its usable hosts, within its own limit."""
     usable = [each for each in machines if each.usable]
     slots, free = sum(each.slots for each in usable), sum(each.free for each in usable)
     most = number(queue.max)

@@ -1,7 +1,7 @@
-"""What LSF's tools print, read: `bqueues -o ... -json` and `bhosts -o ... -json` of LSF 10.1.
+"""Readers of LSF's tools: `bqueues -o ... -json` and `bhosts -o ... -json` of LSF 10.1.
 
-All values are texts; a dash stands for no limit. What LSF calls jobs in these counts are slots: a job of four slots counts four
-times.
+All values are texts; a dash means no limit. These counts of jobs are counts of slots: a job of four slots counts
+four times.
 """
 
 import re
@@ -19,7 +19,7 @@ RECORDS_LIMIT = 100_000
 NAMES_LIMIT = 1_000
 
 UNUSABLE = ("unavail", "unreach", "unlicensed", "closed_adm", "closed_lim", "closed_lock", "closed_wind")
-"""States of hosts, without case, of which nothing can be had for now; others are at work, or could be."""
+"""States of unusable hosts, without case; other hosts run jobs, or could."""
 OPEN = "ok"
 
 _MINUTES = re.compile(r"\s*(\d{1,9})(?:\.(\d)\d*)?\b.*", re.ASCII)
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class LsfQueue(msgspec.Struct, frozen=True, rename="upper"):
-    """A queue as `bqueues` tells of it."""
+    """A queue by `bqueues`."""
 
     queue_name: str
     status: str
@@ -40,7 +40,7 @@ class LsfQueue(msgspec.Struct, frozen=True, rename="upper"):
     hosts: str = "all"
     runlimit: str = "-"
     max_runlimit: str = "-"
-    """The same as `runlimit`: it is headed by the one name or by the other."""
+    """The same as `runlimit`: the column has one name or the other."""
 
     @property
     def is_open(self) -> bool:
@@ -54,7 +54,7 @@ class LsfQueue(msgspec.Struct, frozen=True, rename="upper"):
 
     @property
     def taken(self) -> int:
-        """Slots of jobs that were started, and those that are reserved for others."""
+        """Slots of started jobs, and slots that are reserved for others."""
         return number(self.run) + number(self.susp) + number(self.rsv)
 
     @property
@@ -64,7 +64,7 @@ class LsfQueue(msgspec.Struct, frozen=True, rename="upper"):
 
 
 class LsfHost(msgspec.Struct, frozen=True, rename="upper"):
-    """A host as `bhosts` tells of it."""
+    """A host by `bhosts`."""
 
     host_name: str
     status: str
@@ -73,17 +73,17 @@ class LsfHost(msgspec.Struct, frozen=True, rename="upper"):
 
     @property
     def usable(self) -> bool:
-        """Whether it is at work, or could be."""
+        """Whether it runs jobs, or could."""
         return not self.status.lower().startswith(UNUSABLE)
 
     @property
     def slots(self) -> int:
-        """How many it has; none of one without a limit."""
+        """The number of slots; 0 for a host without a limit."""
         return number(self.max)
 
     @property
     def free(self) -> int:
-        """Slots in which it would start jobs now."""
+        """Slots in which it could start jobs now."""
         return max(0, self.slots - number(self.njobs)) if self.status.lower() == OPEN else 0
 
 
@@ -96,19 +96,19 @@ class _Hosts(msgspec.Struct, frozen=True, rename="upper"):
 
 
 def queues(printed: bytes) -> list[LsfQueue]:
-    """Read what `bqueues -o ... -json` prints."""
+    """Read the output of `bqueues -o ... -json`."""
     return _bounded(_decoded(printed, _Queues, "bqueues -json").records, "bqueues -json")
 
 
 def hosts(printed: bytes) -> list[LsfHost]:
-    """Read what `bhosts -o ... -json` prints."""
+    """Read the output of `bhosts -o ... -json`."""
     return _bounded(_decoded(printed, _Hosts, "bhosts -json").records, "bhosts -json")
 
 
 def names_of(hosts_: str) -> tuple[str, ...] | None:
     """Return the hosts and groups that a queue names, without preferences; None for all hosts.
 
-    Raises Rejected for names that could not stand on a command line, and for more than can be asked for.
+    Raises Rejected for names that cannot be on a command line, and for too many names.
     """
     words = [word.partition("+")[0].rstrip("/") for word in hosts_.split()]
     if not words or any(
@@ -123,7 +123,7 @@ def names_of(hosts_: str) -> tuple[str, ...] | None:
 
 
 def number(text: str) -> int:
-    """Read a number; a dash, and what is none, is 0."""
+    """Read a number; a dash and any other text is 0."""
     word = text.strip()
     return int(word) if word.isdecimal() and len(word) <= 9 else 0
 
@@ -150,5 +150,5 @@ def _decoded(printed: bytes, kind: type[T], tool: str) -> T:
 
 
 def without_twins(known: Sequence[LsfHost]) -> list[LsfHost]:
-    """Return hosts once each: one in several groups is told several times."""
+    """Return each host once: a host in several groups is listed several times."""
     return list({each.host_name: each for each in known}.values())

@@ -22,7 +22,7 @@ class Pbs:
         self._tools = BatchTools(settings.directory, configured)
 
     async def read(self) -> list[SeenElement]:
-        """Ask the server."""
+        """Ask the server for its queues."""
         server = ("-s", self._settings.server) if self._settings.server else ()
         said, machines = await asyncio.gather(
             self._run("qstat", "-Q", "-f"), self._run("pbsnodes", "-a", *server)
@@ -35,13 +35,13 @@ class Pbs:
 
 
 def elements(site: str, said: str, machines: str) -> list[GlueComputingElement]:
-    """Return the queues that `qstat -Q -f` tells of, with the nodes that `pbsnodes -a` does."""
+    """Return the queues in the output of `qstat -Q -f`, with the nodes in that of `pbsnodes -a`."""
     known = nodes(machines)
     return [element(site, each, nodes_of(each, known)) for each in queues(said)]
 
 
 def element(site: str, queue: PbsQueue, of_queue: Sequence[PbsNode]) -> GlueComputingElement:
-    """Return what GLUE says of a queue; its slots are those of the nodes that are in use or could be."""
+    """Return the GLUE record of a queue. Its slots are those of its usable nodes."""
     usable = [each for each in of_queue if each.usable]
     is_full = 0 < queue.max_running <= queue.running
     free = 0 if is_full else sum(each.free for each in usable)

@@ -1,12 +1,12 @@
-"""What PBS's tools print, read: `qstat -Q -f` and `pbsnodes -a`, of Torque and of PBS Pro (OpenPBS).
+"""Readers of PBS's tools: `qstat -Q -f` and `pbsnodes -a`, of Torque and of PBS Pro (OpenPBS).
 
-Both print records: a line that begins one, and lines `name = value` that are set in. `qstat` cuts lines after eighty characters
-and goes on after a tab. Torque tells of a node's slots (`np`) and which jobs have which (`jobs = 0/17.server, 2-5/18.server`),
-PBS Pro how much of each resource there is and is assigned.
+Both print records: a first line, then indented lines `name = value`. `qstat` wraps lines after eighty characters
+and continues them after a tab. Torque prints a node's slots (`np`) and their jobs (`jobs = 0/17.server,
+2-5/18.server`), PBS Pro the available and assigned amounts of each resource.
 
-A node that belongs to a queue (`queue = long`) takes jobs of that queue alone, and a queue with such nodes uses no others. Else a
-queue's jobs need what its defaults say: at Torque a property (`resources_default.neednodes`), at PBS Pro a resource of words
-(`default_chunk.Qlist`). A node that several queues use is seen whole by each.
+A node of a queue (`queue = long`) takes that queue's jobs alone, and a queue with such nodes uses no others. Other
+queues' jobs need the resources of their defaults: at Torque a property (`resources_default.neednodes`), at PBS Pro
+a resource of words (`default_chunk.Qlist`). A node that several queues use is counted whole by each.
 """
 
 import re
@@ -28,24 +28,24 @@ _MEMORY = re.compile(r"(\d{1,18})([kmgtp]?)(b|w)", re.ASCII | re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 
 STARTING = frozenset({"free", "job-sharing", "resv-exclusive"})
-"""States of nodes that start jobs now, as far as they have room."""
+"""States of nodes that start jobs now if they have room."""
 UNUSABLE = frozenset(
     {
         "down", "offline", "unknown", "state-unknown", "stale", "provisioning", "wait-provisioning", "unresolvable",
         "maintenance", "sleep", "initializing", "uninitialized", "powering-on", "powering-off",
     }
 )  # fmt: skip
-"""States of nodes of which nothing can be had until somebody does something, or for a while."""
+"""States of unusable nodes."""
 
 
 class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution queue; `needs` are what its jobs ask of nodes unless they say otherwise, by resource."""
+    """An execution queue; `needs` are the default requests of its jobs on nodes, by resource."""
 
     name: str
     enabled: bool
-    """Takes jobs."""
+    """Whether it takes jobs."""
     started: bool
-    """Starts jobs."""
+    """Whether it starts jobs."""
     running: int = 0
     waiting: int = 0
     max_running: int = 0
@@ -55,7 +55,7 @@ class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node, its slots, and what distinguishes it: words by resource, properties under their own name."""
+    """A node with its slots and its distinctions: words by resource, properties under their own name."""
 
     name: str
     usable: bool
@@ -67,7 +67,7 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def queues(printed: str) -> list[PbsQueue]:
-    """Read what `qstat -Q -f` prints; routes, which lead to other queues, are left out."""
+    """Read the output of `qstat -Q -f`; routing queues are left out."""
     return [
         _queue(name, said)
         for name, said in _records(printed, _QUEUE, "qstat -Q -f")
@@ -76,7 +76,7 @@ def queues(printed: str) -> list[PbsQueue]:
 
 
 def nodes(printed: str) -> list[PbsNode]:
-    """Read what `pbsnodes -a` prints."""
+    """Read the output of `pbsnodes -a`."""
     return [_node(name, said) for name, said in _records(printed, _NODE, "pbsnodes -a")]
 
 
@@ -86,7 +86,7 @@ def nodes_of(queue: PbsQueue, known: Sequence[PbsNode]) -> list[PbsNode]:
     if own:
         return own
     shared = [each for each in known if not each.queue]
-    # A resource that no node tells of is no matter of nodes.
+    # A resource that no node has does not select nodes.
     told = {name for each in known for name, _ in each.words}
     needs = {need for need in queue.needs if need[0] in told}
     return [each for each in shared if needs <= each.words]
@@ -106,7 +106,7 @@ def duration(text: str) -> Quantity:
 
 
 def memory_mb(text: str) -> int:
-    """Read a size such as 1863028kb; words are of eight bytes. 0 for what is none."""
+    """Read a size such as 1863028kb; words have eight bytes. 0 for any other text."""
     match = _MEMORY.fullmatch(text)
     if not match:
         return 0
@@ -155,7 +155,7 @@ def _node(name: str, said: Mapping[str, str]) -> PbsNode:
 
 
 def _words(name: str, said: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Give a Torque node's properties, its own name among them, and the resources of words of a PBS Pro node."""
+    """Yield a Torque node's properties with its own name, and the resources of words of a PBS Pro node."""
     for word in (name, *said.get("properties", "").split(",")):
         yield "", word.strip()
     for resource, value in said.items():
@@ -165,7 +165,7 @@ def _words(name: str, said: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _taken(jobs: str) -> int:
-    """Return how many slots Torque's `jobs` names: `0/17.server, 1/17.server`, or `0-3,6/17.server` since Torque 5."""
+    """Return the number of slots in Torque's `jobs`: `0/17.server, 1/17.server`, or `0-3,6/17.server` since Torque 5."""
     taken: set[int] = set()
     for match in _TAKEN.finditer(jobs):
         for part in match[1].split(","):
@@ -180,7 +180,7 @@ def _physical(status: str) -> int:
 
 
 def _is_amount(text: str) -> bool:
-    """Tell whether a resource is counted or measured: what is left is chosen by its words."""
+    """Tell whether a resource is counted or measured; others are chosen by their words."""
     return bool(_WALLTIME.fullmatch(text) or _MEMORY.fullmatch(text))
 
 
@@ -189,7 +189,7 @@ def _number(text: str) -> int:
 
 
 def _records(printed: str, head: re.Pattern[str], tool: str) -> list[tuple[str, dict[str, str]]]:
-    """Return records by name. Raises Rejected for what is none of PBS's."""
+    """Return records by name. Raises Rejected for any other text."""
     records: list[tuple[str, dict[str, str]]] = []
     last = ""
     for line in _lines(printed):

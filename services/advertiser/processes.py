@@ -1,7 +1,7 @@
 """Jobs on this machine, counted by their processes, as SAM-Grid's `jim_advertise` does with `ps`.
 
-A payload and all its processes bear the job's id in their environment, a pilot that of the pilot and of its element. The
-environments of other users' processes are only read with the rights to.
+A payload and all its processes have the job's id in their environment, a pilot has its own id and its element's.
+Reading the environments of other users' processes needs the rights to.
 """
 
 import contextlib
@@ -16,16 +16,16 @@ ELEMENT = "WMS_PILOT_ELEMENT"
 
 
 class Jobs(msgspec.Struct, frozen=True, kw_only=True):
-    """How many jobs run, and how many pilots have been started that run none yet."""
+    """The number of running jobs, and of pilots without a job."""
 
     running: int = 0
     submitting: int = 0
 
 
 def jobs_of(environments: Iterable[Mapping[str, str]], element: str = "") -> Jobs:
-    """Count the jobs whose processes have these environments.
+    """Count the jobs of processes with these environments.
 
-    With an element, `SITE/CE`, those of other elements are left out; jobs of which nothing says where they belong are not.
+    With an element, `SITE/CE`, jobs of other elements are left out, and jobs without a known element are counted.
     """
     found = list(environments)
     elements = {each.get(PILOT, ""): each[ELEMENT] for each in found if ELEMENT in each}
@@ -36,10 +36,10 @@ def jobs_of(environments: Iterable[Mapping[str, str]], element: str = "") -> Job
 
 
 def environments() -> list[Mapping[str, str]]:
-    """Return of each process that bears a mark what marks it."""
+    """Return the marks of each process that has any."""
     found: list[Mapping[str, str]] = []
     for process in psutil.process_iter():
-        # It may have ended since, or be another user's.
+        # The process may have ended, or be another user's.
         with contextlib.suppress(psutil.Error, OSError):
             environment = process.environ()
             if JOB in environment or PILOT in environment:

@@ -1,4 +1,4 @@
-"""Queues as elements: those that are wanted, each with what its site says of it."""
+"""Queues as elements: the configured ones, each with its site's statements."""
 
 from collections.abc import Iterable
 
@@ -22,13 +22,13 @@ STATUS = {
     (False, True): "Draining",
     (False, False): "Closed",
 }
-"""What GLUE calls a queue by whether it takes jobs and whether it starts them."""
+"""GLUE's states of a queue by whether it takes jobs and whether it starts them."""
 
 
 def wanted(
     settings: BatchSettings, queues: Iterable[glue1.GlueComputingElement], *, dispatcher: str
 ) -> list[SeenElement]:
-    """Return the queues that are to be advertised; one that says too little is left out, and the log says what it lacks."""
+    """Return the queues to be advertised; one with missing values is left out, and they are logged."""
     seen = []
     for queue in queues:
         if settings.queues and queue.name not in settings.queues:
@@ -42,14 +42,14 @@ def wanted(
 
 def _seen(settings: BatchSettings, queue: glue1.GlueComputingElement, dispatcher: str) -> SeenElement:
     offer = offered(queue, stated(settings, queue, dispatcher))
-    # More than it has would never start.
+    # A pilot with more slots than the queue has would never start.
     per_pilot = max(1, min(offer.slots_per_pilot, offer.slots or 1))
     offer = replace(offer, slots_per_pilot=per_pilot, cores_per_pilot=per_pilot)
     return SeenElement(offer=offer, glue=replace(queue, site=queue.site or settings.site))
 
 
 def stated(settings: BatchSettings, queue: glue1.GlueComputingElement, dispatcher: str) -> ComputingElement:
-    """Return the offer of a queue as far as the configuration says it."""
+    """Return the offer of a queue with the configured values."""
     per_pilot = settings.slots_per_pilot or SLOTS_PER_PILOT
     name = queue.name or queue.id
     return ComputingElement(

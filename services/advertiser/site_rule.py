@@ -1,8 +1,9 @@
-"""A site's own rule of how many jobs may come: parted from its requirements, as an ad has it in a field of its own.
+"""A site's own rule on how many jobs may come, separated from its requirements into a field of the ad.
 
-Terms of the requirements that look at the counts of `wms.matching.ad_limits` are the rule; the others are about jobs. A term
-that looks at both is of the rule, and takes all that jobs say for undefined. The limits that are configured hold besides: SAM-Grid's
-terms for them are added. If there are no other terms, no rule is written: the limits are numbers of the ad.
+Terms of the requirements that use the counts of `wms.matching.ad_limits` make the rule; the other terms are about
+jobs. A term with both belongs to the rule, where all attributes of jobs are undefined. Configured limits hold
+besides: SAM-Grid's terms for them are added. If there are no other terms, no rule is written: the limits are
+numbers of the ad.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,10 +27,10 @@ USUAL = {
 def with_rule(
     element: ComputingElement, attributes: Mapping[str, Any], requirements: str
 ) -> tuple[ComputingElement, str]:
-    """Return the element with all that its site says of counts, and the requirements without it.
+    """Return the element with its limits, counts and rule, and the requirements without the rule.
 
-    Limits and counts may be said by attributes, too: these limits are the rule's to look at. Raises Rejected if the requirements
-    cannot be read.
+    Attributes may state limits and counts, too; such limits hold only as far as the rule uses them. Raises Rejected
+    if the requirements cannot be read.
     """
     stated = _with_numbers_of(attributes, element)
     if not mentions_counts(requirements):
@@ -43,7 +44,7 @@ def with_rule(
 
 
 def _with_numbers_of(attributes: Mapping[str, Any], element: ComputingElement) -> ComputingElement:
-    """Return the element with the limits and counts that its attributes say and nothing else does."""
+    """Return the element with the limits and counts of its attributes, where it has none itself."""
     said = {name.lower(): value for name, value in attributes.items()}
     known = {
         field: value

@@ -14,7 +14,7 @@ from wms.glue.glue1 import GlueComputingElement, GlueHosts
 from wms.glue.quantity import UNKNOWN
 
 STATUS = {"UP": "Production", "DOWN": "Queueing", "DRAIN": "Draining", "INACTIVE": "Closed"}
-"""Of partitions: one that is down takes jobs and starts none, one that drains starts those it has and takes no more."""
+"""GLUE's states of partitions: a down one takes jobs and starts none, a draining one only starts those that it has."""
 
 
 class Slurm:
@@ -22,18 +22,18 @@ class Slurm:
 
     def __init__(self, settings: SlurmQueues) -> None:
         self._settings = settings
-        # All tasks of arrays are to be told, where Slurm by itself cuts their list off after 64 characters.
+        # By default Slurm cuts the list of an array's tasks after 64 characters.
         configured = {"SLURM_CONF": settings.configuration} if settings.configuration else {}
         self._tools = BatchTools(settings.directory, {"SLURM_BITSTR_LEN": "0"} | configured)
 
     async def read(self) -> list[SeenElement]:
-        """Ask the cluster."""
+        """Ask the cluster for its partitions."""
         nodes, limits, jobs = await asyncio.gather(
             self._run("sinfo", "--json"),
             self._run("scontrol", "--oneliner", "show", "partition"),
             self._run("squeue", "--json"),
         )
-        # Decoding tens of megabytes would keep everything else waiting.
+        # Decoding tens of megabytes in this thread would block the event loop.
         queues = await asyncio.to_thread(self._queues, nodes, limits, jobs)
         by_name = {queue.name: load for queue, load in queues}
         seen = wanted(self._settings, [queue for queue, _ in queues], dispatcher="slurm")
@@ -59,7 +59,7 @@ class Slurm:
 
 
 def queue(site: str, partition: Partition, nodes: Sequence[Machines], load: Load) -> GlueComputingElement:
-    """Return what GLUE says of a partition; its slots are the processors of the nodes that start jobs now."""
+    """Return the GLUE record of a partition. Its slots are the processors of the nodes that start jobs now."""
     usable = [each for each in nodes if each.usable]
     free = sum(each.idle_cpus for each in usable)
     return GlueComputingElement(
@@ -94,7 +94,7 @@ def _hosts(nodes: Sequence[Machines]) -> GlueHosts:
 
 
 def _common(nodes: Iterable[Machines]) -> frozenset[str]:
-    """Return the features that all nodes have: a pilot does not choose its node."""
+    """Return the features that all nodes have, as a pilot does not choose its node."""
     return frozenset.intersection(*(each.features for each in nodes))
 
 

@@ -1,11 +1,13 @@
-"""What Slurm's tools print, read: `sinfo --json`, `squeue --json`, `scontrol --oneliner show partition`.
+"""Readers of Slurm's tools: `sinfo --json`, `squeue --json`, `scontrol --oneliner show partition`.
 
-JSON came with Slurm 21.08 and changed: up to 22.05 `sinfo` tells of nodes, since 23.02 of nodes alike in a partition; a state
-was a word and is a list of words; a number may be an object that says whether it is set or infinite. Both are read. Limits
-of partitions are read from `scontrol`, whose lines are the same in all versions.
+JSON came with Slurm 21.08 and changed. Up to 22.05 `sinfo` lists nodes, since 23.02 groups of like nodes in a
+partition. A state was a word and is a list of words; a number may be an object that says whether it is set or
+infinite. Both forms are read. Limits of partitions are read from `scontrol`, whose lines are the same in all
+versions.
 
-A node in several partitions is seen by each, with all its processors: the free ones of partitions must not be added up. A
-job that waits in several partitions waits in each. Tasks of an array that have not started are one record.
+A node in several partitions is counted by each with all its processors: the free ones of partitions must not be
+added up. A job that waits in several partitions waits in each. Tasks of an array that have not started are one
+record.
 """
 
 import re
@@ -20,7 +22,7 @@ from wms.glue.quantity import UNKNOWN, UNLIMITED, Quantity
 
 
 class Number(msgspec.Struct, frozen=True):
-    """A number as 23.02 and later tell it."""
+    """A number in the form of 23.02 and later."""
 
     set: bool = True
     infinite: bool = False
@@ -75,7 +77,7 @@ class _Features(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """Nodes alike in a partition, of 23.02's `sinfo --json` and later."""
+    """Like nodes in a partition, in `sinfo --json` of 23.02 and later."""
 
     partition: _Named = _Named()
     node: _State = _State()
@@ -103,7 +105,7 @@ class _Squeue(msgspec.Struct, frozen=True):
 
 
 class Machines(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes of a partition that are alike: how many, their processors together, and what one of them has."""
+    """Like nodes of a partition: their number, their processors together, and the resources of one."""
 
     partition: str
     nodes: int
@@ -117,7 +119,7 @@ class Machines(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition's limits; `max_seconds` of a job's wall time."""
+    """A partition's limits; `max_seconds` is the wall time of a job."""
 
     name: str
     state: str
@@ -153,7 +155,7 @@ _TASKS = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 
 
 def machines(printed: bytes) -> list[Machines]:
-    """Read what `sinfo --json` prints."""
+    """Read the output of `sinfo --json`."""
     said = _decoded(printed, _Sinfo, "sinfo --json")
     if said.sinfo is not None:
         return [_of_group(each) for each in said.sinfo]
@@ -191,12 +193,12 @@ def _of_group(group: _Group) -> Machines:
 
 
 def _usable(states: Iterable[str]) -> bool:
-    # «idle*» is a node that does not answer.
+    # «idle*» means a node that does not answer.
     return not any(state.upper() in UNUSABLE or state.endswith("*") for state in states)
 
 
 def partitions(printed: bytes) -> list[Partition]:
-    """Read what `scontrol --oneliner show partition` prints: a line of `Key=value` a partition."""
+    """Read the output of `scontrol --oneliner show partition`: one line of `Key=value` for each partition."""
     found = []
     for line in printed.decode("utf-8", "replace").splitlines():
         said = dict(word.partition("=")[::2] for word in line.split())
@@ -223,7 +225,7 @@ def duration(text: str) -> Quantity:
 
 
 def loads(printed: bytes, users: Sequence[str] = ()) -> dict[str, Load]:
-    """Read what `squeue --json` prints: the jobs of each partition, and those of users, or of all if none are named."""
+    """Read the output of `squeue --json`: the jobs of each partition, and those of these users; of all without users."""
     counted: Counter[tuple[str, str, bool]] = Counter()
     for job in _decoded(printed, _Squeue, "squeue --json").jobs:
         states = {state.upper() for state in _words(job.job_state)}
@@ -246,7 +248,7 @@ def loads(printed: bytes, users: Sequence[str] = ()) -> dict[str, Load]:
 
 
 def tasks(job: _Job) -> int:
-    """Return how many jobs a record stands for: of an array `1-20`, `1,5-9:2%4` all that have not started."""
+    """Return the number of jobs in a record: for an array `1-20`, `1,5-9:2%4` all that have not started."""
     if not job.array_task_string or _whole(job.array_task_id):
         return 1
     count = 0

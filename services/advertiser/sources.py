@@ -1,4 +1,4 @@
-"""What the configuration names to be advertised: a provider each, what the site says of its elements, and how often."""
+"""The configured sources of ads: a provider each, the site's statements, and the intervals."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -21,13 +21,13 @@ from wms.site import ComputingElement
 
 LOCAL_LOOK_SECONDS = 5.0
 ARC_LAG_SECONDS = 60.0
-"""A-REX tells what its information provider wrote last, once a minute."""
+"""The age of A-REX's answers: its information provider writes once a minute."""
 INDEX_LAG_SECONDS = 180.0
-"""What an index tells was told by an element, gathered and kept meanwhile: minutes, and nobody says how many."""
+"""The assumed age of an index's answers, in which elements' data was gathered and cached for minutes."""
 
 
 class AdvertisedSource(NamedTuple):
-    """A provider, what is told of each of its elements, and how often it is looked at, advertised, and forgotten."""
+    """A provider with its elements' settings, and the intervals of reading, advertising and expiry."""
 
     name: str
     provider: Provider
@@ -36,17 +36,17 @@ class AdvertisedSource(NamedTuple):
     period_seconds: float
     lifetime_seconds: float
     doubtful: Callable[[CeId], bool] = lambda _: False
-    """Whether the provider cannot say of an element that it did not tell of whether it is gone."""
+    """Whether an element that the provider did not return may still exist."""
     lag_seconds: float = 0.0
-    """How old the source's numbers may be when it is read."""
+    """The age of the source's numbers when it is read."""
     close: Callable[[], Awaitable[None]] | None = None
-    """Lets go of what the provider holds."""
+    """Closes the provider's connections."""
 
 
 def sources(config: Config) -> Iterator[AdvertisedSource]:
-    """Give this machine, if it has elements, and each batch or information system.
+    """Yield this machine, if it has elements, and each batch or information system.
 
-    Raises Rejected for what of the configuration cannot be, expressions that are none among it.
+    Raises Rejected for impossible configurations, such as malformed expressions.
     """
     batch = (*config.slurm, *config.pbs, *config.lsf, *config.arc, *config.files, *config.indexes)
     for each in (*config.elements, *batch):
@@ -74,7 +74,7 @@ def sources(config: Config) -> Iterator[AdvertisedSource]:
 
 
 def _parse(settings: SiteStatement) -> None:
-    """See whether the expressions are expressions, while the one who wrote them looks on."""
+    """Check the expressions at the start, while the administrator is watching."""
     for name, text in (("requirements", settings.requirements), ("rank", settings.rank)):
         if text:
             Expression.parse(text, name)

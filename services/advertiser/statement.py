@@ -1,7 +1,7 @@
-"""What an ad says of an element: what was seen, and what its site says of it and demands; and what of it is news.
+"""The statement of an ad on an element: readings, the site's configuration and requirements; and important changes.
 
-A site's limits on jobs are SAM-Grid's, and numbers of the ad: how many jobs may be there, and how many of them may not run
-yet. What its requirements say of counts besides is a rule of its own (`services.advertiser.site_rule`).
+A site's limits on jobs are SAM-Grid's, and numbers of the ad: how many jobs may be there, and how many of them may
+not run yet. Terms on counts in its requirements are a rule of its own (`services.advertiser.site_rule`).
 """
 
 from collections.abc import Callable, Mapping
@@ -21,16 +21,16 @@ from wms.site import ComputingElement
 
 MATCHED = "CurMatches - CurrentJobs"
 BENCHMARKS = {"HEPSPEC06": "hepspec06", "SI00": "si00", "SF00": "sf00"}
-"""What benchmarks are called in the configuration, and in GLUE 1.x."""
+"""Names of benchmarks in the configuration, and in GLUE 1.x."""
 ENTRY_POINT = "GlobusResourceContactString"
-"""The name in the ads of EGEE, whose elements GRAM led to; here the way in whatever leads there."""
+"""The name of the entry point in EGEE's ads, where it was a GRAM contact; here any entry point."""
 MONITORING_DATABASE = "MonitoringDatabaseURL"
 FREE_PART = 0.25
-"""Free slots are news when so great a part of all became free or taken."""
+"""A change of free slots is important when so large a fraction of all slots changed."""
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an ad says but its time."""
+    """An ad's content without its time."""
 
     element: ComputingElement
     attributes: dict[str, Any]
@@ -38,7 +38,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     requirements: str
     rank: str
     observed_at: datetime | None = None
-    """When its source counted jobs."""
+    """When its source counted its jobs."""
 
     @property
     def place(self) -> CeId:
@@ -47,7 +47,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def state(seen: SeenElement, settings: SiteStatement) -> Statement:
-    """Return what an ad says of an element."""
+    """Return the statement on an element."""
     glue = _completed(seen.glue, seen.offer, settings)
     attributes = (
         ad.matchable(glue)
@@ -70,7 +70,7 @@ def state(seen: SeenElement, settings: SiteStatement) -> Statement:
 def _completed(
     glue: glue1.GlueComputingElement, offer: ComputingElement, settings: SiteStatement
 ) -> glue1.GlueComputingElement:
-    """Return what was seen with what the configuration adds; what it says of VOs and slots goes before what was read."""
+    """Return the GLUE record with configured additions; configured VOs and slots override read ones."""
     near = tuple(
         glue1.StorageBinding(storage_element=name, mount_point=mount)
         for name, mount in settings.close_storage.items()
@@ -89,7 +89,7 @@ def _completed(
 def _cpu_seconds(
     glue: glue1.GlueComputingElement, offer: ComputingElement, settings: SiteStatement
 ) -> quantity.Quantity:
-    """Return what the ad tells of CPU time: a place-holder that a site published stays what expressions see."""
+    """Return the CPU time for the ad; a published placeholder stays, as expressions may look for it."""
     stated = getattr(settings, "max_cpu_time", 0)
     as_published = any(name == "GlueCEPolicyMaxCPUTime" for name, _ in glue.published)
     return glue.max_cpu_seconds if as_published and not stated else offer.max_cpu_time
@@ -106,7 +106,7 @@ def _hosts(hosts: glue1.GlueHosts, settings: SiteStatement) -> glue1.GlueHosts:
 
 
 def _limits(offer: ComputingElement) -> dict[str, int]:
-    """Return what a rule of the site's own, or a job, may look at of its limits."""
+    """Return the attributes on limits and counts, for rules and jobs' expressions."""
     limits = {"MaxJobs": offer.max_jobs, "MaxSubmittingJobs": offer.max_submitting_jobs}
     return {
         "CurrentJobs": offer.current_jobs,
@@ -120,7 +120,7 @@ def _stations(settings: SiteStatement) -> dict[str, list[str]]:
 
 
 def _ways_in(glue: glue1.GlueComputingElement, settings: SiteStatement) -> dict[str, str]:
-    """Return where the grid enters the site, and where its jobs send what is to be known of them."""
+    """Return the entry point of the site and its monitoring database."""
     said = {
         ENTRY_POINT: settings.entry_point or _gram_contact(glue),
         MONITORING_DATABASE: settings.monitoring_database,
@@ -129,7 +129,7 @@ def _ways_in(glue: glue1.GlueComputingElement, settings: SiteStatement) -> dict[
 
 
 def _gram_contact(glue: glue1.GlueComputingElement) -> str:
-    """Return the contact that GLUE tells, or what its parts make, as a gatekeeper's are written."""
+    """Return the contact of GLUE, or one made of its parts, as gatekeepers' contacts are written."""
     host, port = glue.host_name, known(glue.gatekeeper_port)
     if glue.contact or not host or not glue.job_manager:
         return glue.contact
@@ -138,9 +138,10 @@ def _gram_contact(glue: glue1.GlueComputingElement) -> str:
 
 
 def news(before: Statement | None, after: Statement) -> str:
-    """Return what changed that who sends jobs must know before the next ad is due; empty if nothing did.
+    """Return the change that matchers and the pilot submitter must know before the next ad; empty if there is none.
 
-    Counts change all the time and are no news: jobs that run or wait, load, and free slots unless many.
+    Counts change all the time and are not important: running or waiting jobs, load, and free slots unless many
+    change.
     """
     if before is None:
         return "it is new"
@@ -163,7 +164,7 @@ _PARTS: dict[str, Callable[[Statement], object]] = {
 
 
 def _of_limits(before: ComputingElement, after: ComputingElement) -> str:
-    """Tell when a limit on jobs was reached, or is not any more; and, while it is, when it counts other jobs than before."""
+    """Tell whether a limit on jobs was reached or is no longer, and at a limit, whether other jobs count than before."""
     jobs = [bool(each.max_jobs) and each.current_jobs >= each.max_jobs for each in (before, after)]
     submitting = [
         bool(each.max_submitting_jobs) and each.current_submitting_jobs >= each.max_submitting_jobs
@@ -171,7 +172,7 @@ def _of_limits(before: ComputingElement, after: ComputingElement) -> str:
     ]
     if jobs[0] != jobs[1] or submitting[0] != submitting[1]:
         return "a limit on jobs"
-    # A job that ended leaves its pilot idle, and that pilot may have another.
+    # A job that ends leaves its pilot idle, and that pilot may get another.
     others = (before.current_jobs, before.current_submitting_jobs) != (
         after.current_jobs,
         after.current_submitting_jobs,

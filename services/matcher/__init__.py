@@ -1,1 +1,1 @@
-"""The matcher: gives an asking job agent jobs from task queues, under leases."""
+"""The matcher: offers jobs of task queues to job agents that ask, under leases."""

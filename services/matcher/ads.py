@@ -1,6 +1,6 @@
-"""Handles `wms.resource.ads`: what sites say of themselves, if their token may speak for them; and lets the index know.
+"""Handles `wms.resource.ads`: stores the ads of sites whose tokens cover them, and updates the index.
 
-One matcher reads an ad and stores it; all go by what is stored.
+One matcher reads an ad and stores it; all use the stored ads.
 """
 
 from collections.abc import Iterable
@@ -27,18 +27,18 @@ from wms.site import ad_of
 log = structlog.get_logger()
 
 AHEAD_SECONDS = 300
-"""So far a site's clock may be ahead of the database's."""
+"""Seconds by which a site's clock may be ahead of the database's."""
 
 
 class Heard(msgspec.Struct, frozen=True, gc=False):
-    """An ad whose expressions were read, and how many jobs it lets come until the next."""
+    """A parsed ad, and how many jobs it lets come until the next."""
 
     ad: Advertise
     allowed: int | None
 
 
 async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
-    """Store or forget what the ads say; count anew what comes to their elements once all are stored."""
+    """Store or withdraw ads; then reset the counts of their elements."""
     heard: list[Heard] = []
     counted: dict[CeId, Allowed] = {}
     gone: set[CeId] = set()
@@ -62,7 +62,7 @@ async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
 
 
 def _refused(tx: Transaction, delivery: Delivery[Ad], now: datetime) -> bool:
-    """Refuse an ad of the future to its sender: it would be newer than all that come after it."""
+    """Refuse an ad from the future: it would stay newer than all later ones."""
     said, principal = delivery.message, delivery.principal
     ahead = (said.advertised_at - now).total_seconds()
     if principal is None or ahead <= AHEAD_SECONDS:
@@ -81,7 +81,7 @@ def _refused(tx: Transaction, delivery: Delivery[Ad], now: datetime) -> bool:
 
 
 def _heard(advertised: Advertise) -> Iterable[Heard]:
-    """Read an ad; nothing comes of one that is at fault."""
+    """Read an ad; None for a faulty one."""
     element = advertised.element
     fault = element.fault()
     if not fault:
@@ -94,15 +94,15 @@ def _heard(advertised: Advertise) -> Iterable[Heard]:
 
 
 def read(said: Advertise) -> Heard:
-    """Read the expressions of an ad. Raises Rejected for what cannot be read."""
+    """Read the expressions of an ad. Raises Rejected for malformed ones."""
     check_requirements(said.requirements)
     ad_text(said.attributes, said.expressions, said.requirements, said.rank)
     return Heard(said, allowance(said.element, said.attributes))
 
 
 async def _store(tx: Transaction, heard: Iterable[Heard]) -> dict[CeId, Allowed]:
-    """Store ads; return what those let come that were the newest of their elements."""
-    # The newest of each is the last, as it is in the database.
+    """Store ads; return the allowances of those that were their elements' newest."""
+    # The last one of each element is its newest, as in the database.
     newest = {each.ad.element.ce_id: each for each in sorted(heard, key=_age)}
     told = await ad.store(tx, [each.ad for each in newest.values()])
     return {place: _allowed(newest[place]) for place in told}
@@ -128,7 +128,7 @@ def _may(principal: Principal | None, site: str) -> bool:
 
 
 class Elements:
-    """Leads an index's ads of computing elements: as they are stored, until they expire."""
+    """Keeps an index's ads as they are stored, until they expire."""
 
     def __init__(self, db: Database, index: QueueIndex) -> None:
         self._db = db
@@ -136,7 +136,7 @@ class Elements:
         self._told: dict[CeId, str] = {}
 
     async def refresh(self) -> None:
-        """Tell the index what changed."""
+        """Update the index."""
         async with self._db.transaction() as tx:
             there = {each.ce_id: ad_of(each) for each in await ad.fresh(tx)}
         for place in self._told.keys() | there.keys():
@@ -153,13 +153,13 @@ class Elements:
 
 
 class Expiry:
-    """Forgets ads whose life is over."""
+    """Deletes expired ads."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def sweep(self) -> None:
-        """Forget them."""
+        """Delete expired ads."""
         async with self._db.transaction() as tx:
             forgotten = await ad.forget_expired(tx)
         if forgotten:

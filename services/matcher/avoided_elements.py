@@ -1,4 +1,4 @@
-"""Reads which computing elements are avoided, and tells the index: their pilots get canaries alone."""
+"""Reads which computing elements are avoided, and tells the index: pilots there get canaries alone."""
 
 import structlog
 
@@ -11,7 +11,7 @@ log = structlog.get_logger()
 
 
 class AvoidedElements:
-    """How elements are, as the database says, told to one index."""
+    """Keeps the avoided elements of one index."""
 
     def __init__(self, db: Database, index: QueueIndex) -> None:
         self._db = db
@@ -19,7 +19,7 @@ class AvoidedElements:
         self._avoided: dict[CeId, str] = {}
 
     async def refresh(self) -> None:
-        """Read which elements are avoided now, and let it hold from the next draw on."""
+        """Read which elements are avoided; the index uses it from the next draw on."""
         async with self._db.transaction() as tx:
             avoided = await ce_state.avoided(tx)
         if avoided != self._avoided:

@@ -1,4 +1,4 @@
-"""What the matcher is told."""
+"""The configuration of the matcher."""
 
 from typing import Annotated
 
@@ -21,19 +21,19 @@ class LimitSettings(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class MatchingSettings(Section, frozen=True, kw_only=True):
-    """How jobs are drawn."""
+    """The draw, its answers, and the configured shares and limits."""
 
     draw: Law = "dirac"
     retry_after_seconds: Seconds = 1.0
-    """When an agent that got nothing may ask again."""
+    """Seconds after which an agent that got nothing may ask again."""
     offers_open: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 8
-    """Jobs that a pilot may have been offered, and not accepted, beyond its slots; more for each that it has done."""
+    """Unaccepted offers that a pilot may have beyond its slots; more for each job that it has done."""
     shares: Annotated[
         dict[Name, Annotated[dict[Name, GroupShare], Meta(max_length=10_000)]], Meta(max_length=10_000)
     ] = {}
-    """Shares by VO and owner group; one that is not named has the default. What `wms shares` sets goes before."""
+    """Shares by VO and owner group; others have the default. `wms shares` overrides them."""
     limits: Annotated[tuple[LimitSettings, ...], Meta(max_length=100_000)] = ()
-    """Limits on jobs. What `wms limits` sets goes before."""
+    """Limits on jobs. `wms limits` overrides them."""
 
     def __post_init__(self) -> None:
         for each in self.limits:

@@ -1,11 +1,11 @@
-"""Keeps the queue index in step with Postgres: a load at the start, then the changes as they come.
+"""Keeps the queue index in step with Postgres: loads it at the start, then applies changes.
 
-The feed is opened before the load, so that a job that began to wait during it is in one or in both. What a feed may
-still miss - a message lost with its broker - the reconciliation finds by comparing how many jobs wait in each queue. Changes that no
-service signed are passed over.
+The feed is opened before the load, so that a job that begins to wait meanwhile is in one or both. Changes that the
+feed misses, such as messages lost with their broker, are found by reconciliation, which compares the number of
+waiting jobs in each queue. Changes without a service's signature are passed over.
 
-A new queue whose requirements take long to parse is prepared first (`services.matcher.queue_parsing`). Until it is in the index, changes
-of its jobs are passed over; then they are read from the database.
+A new queue whose requirements take long to parse is prepared first (`services.matcher.queue_parsing`). Until it is
+in the index, changes of its jobs are passed over; then they are read from the database.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 class IndexSync:
-    """Leads one index."""
+    """Keeps one index in step."""
 
     name = "queue-feed"
 
@@ -44,25 +44,25 @@ class IndexSync:
         notices: Notices,
         newcomers: Newcomers | None = None,
     ) -> None:
-        """`newcomers` are prepared by somebody else before they are added; None: all queues are added at once."""
+        """`newcomers` prepares queues that take long to parse; None: all queues are added at once."""
         self._db = db
         self._index = index
         self._newcomers = newcomers
         topic = next(each for each in SHARED if each.name == TOPIC)
         self.on_rules_changed: Callable[[], None] = lambda: None
-        """Called when shares or limits are others now."""
+        """Called when shares or limits changed."""
         self.on_opened: Callable[[Iterable[LimitKey]], None] = lambda _: None
-        """Called when there is room again under limits."""
+        """Called with the keys of limits that have room again."""
         self.inbox: Inbox[Change] = Inbox(kafka, topic, SignedCodec(Change, TOPIC, notices))
 
     async def load(self) -> None:
-        """Open the feed and load what waits now."""
+        """Open the feed and load waiting jobs."""
         await self.inbox.start()
         await self.fill()
         log.info("index loaded", jobs=len(self._index))
 
     async def run(self) -> None:
-        """Follow the changes until cancelled."""
+        """Apply changes until cancelled."""
         try:
             while True:
                 for change in await self.inbox.poll(1.0):
@@ -73,10 +73,10 @@ class IndexSync:
     async def _apply_or_pass_over(self, change: Change) -> None:
         try:
             await self._apply(change)
-            # A queue takes milliseconds to add where its requirements are parsed here.
+            # Adding a queue takes milliseconds if its requirements are parsed here.
             await asyncio.sleep(0)
         except Exception:
-            # What it should have changed the reconciliation sets right.
+            # The reconciliation repairs what the change should have done.
             log.exception("a change is passed over", change=type(change).__name__)
 
     async def _apply(self, change: Change) -> None:
@@ -106,7 +106,7 @@ class IndexSync:
             self._index.add_range(change.tq_id, change.user_priority, JobId(first), JobId(last))
 
     async def _learn(self, tq_ids: Collection[TaskQueueId]) -> None:
-        """Read what queues require that are not known here yet; what cannot be read now the reconciliation finds."""
+        """Read the requirements of unknown queues; those that cannot be read now are left to the reconciliation."""
         unknown = {tq_id for tq_id in tq_ids if tq_id not in self._index} - self._put_off
         if not unknown:
             return
@@ -119,14 +119,14 @@ class IndexSync:
         await self._know(required)
 
     async def _know(self, required: Mapping[TaskQueueId, Requirements]) -> None:
-        """Add queues one by one, and let everything else go on between them."""
+        """Add queues one by one, with pauses for other work."""
         for tq_id, requirements in required.items():
             if not self._is_put_off(tq_id, requirements):
                 self.add_or_leave_out(tq_id, requirements)
             await asyncio.sleep(0)
 
     def add_or_leave_out(self, tq_id: TaskQueueId, requirements: Requirements) -> bool:
-        """Add a queue to the index; one that cannot be added is logged, and False."""
+        """Add a queue to the index; return False for one that cannot be added, which is logged."""
         try:
             self._index.add_queue(tq_id, requirements)
         except Exception:
@@ -135,7 +135,7 @@ class IndexSync:
         return True
 
     def _is_put_off(self, tq_id: TaskQueueId, requirements: Requirements) -> bool:
-        """Put off a new queue that takes long to parse; tell whether it is put off."""
+        """Defer a new queue that takes long to parse; tell whether it is deferred."""
         if self._newcomers is None or tq_id in self._index:
             return False
         return self._newcomers.put_if_long(tq_id, requirements)
@@ -145,11 +145,11 @@ class IndexSync:
         return self._newcomers.queue_ids() if self._newcomers is not None else set()
 
     async def catch_up(self, tq_ids: Sequence[TaskQueueId]) -> None:
-        """Read the jobs of queues that were put off and are in the index now."""
+        """Read the jobs of deferred queues that are in the index now."""
         await self._reconcile(list(tq_ids))
 
     async def fill(self) -> None:
-        """Load what waits in the database now into an index that is empty."""
+        """Load the waiting jobs of the database into an empty index."""
         async with self._db.transaction() as tx:
             waiting = await job.waiting(tx)
             swept = await block.waiting(tx)
@@ -166,7 +166,7 @@ class IndexSync:
             self._index.add_range(tq_id, priority, JobId(first), JobId(last))
 
     async def reconcile(self) -> None:
-        """Set right what the feed missed: waiting jobs that are not here, and jobs here that wait no more."""
+        """Repair what the feed missed: waiting jobs that are not here, and jobs here that no longer wait."""
         before = {tq_id: self._index.count(tq_id) for tq_id in self._index.queue_ids()}
         put_off = self._put_off
         async with self._db.transaction() as tx:
@@ -181,16 +181,16 @@ class IndexSync:
             self._index.remove_queue(tq_id)
 
     async def _reconcile(self, tq_ids: list[TaskQueueId]) -> None:
-        # First, since it takes its time: between the look and what is made of it nothing may come.
+        # This comes first as it takes long: no change may come between reading and applying.
         await self._learn(tq_ids)
-        # Only what was here before the look can be found gone by it: what comes meanwhile is newer than it.
+        # Only jobs that were here before the reading can be found missing by it.
         known = [tq_id for tq_id in tq_ids if tq_id in self._index]
         singles = {job_id for tq_id in known for job_id in self._index.singles(tq_id)}
         ranges = [each for tq_id in known for each in self._index.blocks(tq_id)]
         async with self._db.transaction() as tx:
             waiting = await job.waiting_in(tx, tq_ids)
             swept = await block.waiting(tx, tq_ids)
-        # A queue that is new since then is learnt by its own change, or by the next reconciliation.
+        # A queue that is newer is added by its own change, or by the next reconciliation.
         waiting = [each for each in waiting if each[0] in self._index]
         swept = [each for each in swept if each[0] in self._index]
         rows = {job_id for _, _, ids in waiting for job_id in ids}

@@ -1,9 +1,9 @@
-"""Claims jobs under limits: what has room is claimed and counted in one transaction, the rest goes back to the index.
+"""Claims jobs under limits: jobs with room are claimed and counted in one transaction, others return to the index.
 
-A key without room is closed in the index, so that nothing is drawn in vain, until whoever makes room says so, or until
-the next token of its bucket, or the next ad of its computing element. Jobs that no limit names, and all jobs where there are
-none, pass without a statement: the claim itself finds whether an element began to state a limit that this matcher does not
-know, and then gives nothing (ADR 29).
+A key without room is closed in the index, so that none of its jobs is drawn in vain, until room is reported, the
+next token of its bucket, or the next ad of its computing element. Jobs without limits pass without a statement: the
+claim itself detects that an element began to state a limit that this matcher does not know, and then claims nothing
+(ADR 29).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -33,25 +33,25 @@ from wms.matching.limits import (
 from wms.queue_index.index import Pick, QueueIndex
 
 BUSY_SECONDS = 0.05
-"""For how long a key is passed over that another matcher has its hands on, or whose leases are not all counted yet."""
+"""Seconds for which a key is closed that another matcher has locked, or whose leases are not all counted yet."""
 
 Asked: TypeAlias = tuple[Claim, Pick]
-"""A job that was drawn, and for whom."""
+"""A drawn job and its claim."""
 
 Claims: TypeAlias = Callable[[Transaction, Sequence[Claim], int], Awaitable[list[Claimed] | None]]
-"""What gives jobs to pilots; it leaves out those that wait no more. None: elements state limits since that generation."""
+"""Claims jobs, without those that no longer wait; returns None if elements began to state limits since that generation."""
 
 UNKNOWN = AdvertisedLimits(-1, frozenset())
 
 
 class _Closed(NamedTuple):
     until: float
-    """Infinite: until somebody makes room."""
+    """Infinite: until room is reported."""
     bound: StrictestLimit
 
 
 class LimitGate:
-    """The limits that one matcher keeps, and what is closed for them; `clock` tells monotonic seconds."""
+    """The limits of one matcher, and the keys that are closed; `clock` returns monotonic seconds."""
 
     def __init__(self, index: QueueIndex, clock: Callable[[], float]) -> None:
         self._index = index
@@ -60,31 +60,31 @@ class LimitGate:
         self._uncounted = LimitSet()
         self._closed: dict[LimitKey, _Closed] = {}
         self._advertising = UNKNOWN
-        """The elements whose ads state a limit, or did when this was last read."""
+        """The elements whose ads state a limit, as last read."""
 
     # --- what is closed ---------------------------------------------------------------------------
 
     def keep(self, limits: LimitSet, uncounted: LimitSet) -> None:
-        """Keep these limits from now on; nothing passes those of which not all leases are counted yet."""
+        """Use these limits from now on; keys whose leases are not all counted yet stay closed."""
         self._limits, self._uncounted = limits, uncounted
         self.open(list(self._closed))
 
     def waiting_for_room(self) -> list[LimitKey]:
-        """Return what is closed until somebody makes room."""
+        """Return the keys that are closed until room is reported."""
         return [key for key, each in self._closed.items() if each.until == inf]
 
     def open(self, keys: Iterable[LimitKey]) -> None:
-        """There is room again under these keys."""
+        """Open these keys, which have room again."""
         self._tell([key for key in keys if self._closed.pop(key, None) is not None])
 
     def open_due(self) -> None:
-        """Open what was closed for a time that is over."""
+        """Open keys whose time is over."""
         if self._closed:
             now = self._clock()
             self.open([key for key, each in self._closed.items() if each.until <= now])
 
     def open_roomy(self, counts: Counts) -> None:
-        """Open what has room by these counts, should the word of it have been lost."""
+        """Open keys that have room by these counts, in case a report of it was lost."""
         closed = [(key, self._closed[key].bound) for key in self.waiting_for_room()]
         self.open([key for key, bound in closed if room(bound, counts.get(key, Count())) > 0])
 
@@ -93,7 +93,7 @@ class LimitGate:
         self._tell(closed)
 
     def _tell(self, keys: Iterable[LimitKey]) -> None:
-        """Have the index keep back what is closed now at the places of these keys."""
+        """Tell the index what is closed now at the places of these keys."""
         for (site, ce), pairs in pairs_by_place(keys, self._closed).items():
             self._index.close(site, pairs, ce=ce)
 
@@ -102,13 +102,13 @@ class LimitGate:
     async def claim(
         self, tx: Transaction, asked: Sequence[Asked], claim: Claims, *, first: bool
     ) -> list[Claimed]:
-        """Have what the limits let pass claimed; put the rest back into the index, where it is closed by then.
+        """Claim the jobs that limits let pass; put the others back into the index, where they are closed by then.
 
-        `first` in its transaction: only then may it wait for a counter that another has locked.
+        `first` in its transaction: only then may it wait for a counter that another transaction has locked.
         """
         claimed = await self._claim(tx, asked, claim, wait=first)
         if claimed is None:
-            # No element begins to state a limit before this transaction ends: this time it is known.
+            # No element can begin to state a limit before this transaction ends.
             self._advertising = await limit.advertising(tx)
             claimed = await self._claim(tx, asked, claim, wait=False)
             assert claimed is not None
@@ -117,7 +117,7 @@ class LimitGate:
     async def _claim(
         self, tx: Transaction, asked: Sequence[Asked], claim: Claims, *, wait: bool
     ) -> list[Claimed] | None:
-        """Claim under the limits that are known; None, and all is as it was, if there are others."""
+        """Claim under the known limits; None, without any effect, if there are others."""
         concerned = (
             {pick.job_id: self._concerning(claim, pick) for claim, pick in asked}
             if self._limits or self._advertising.places
@@ -158,7 +158,7 @@ class LimitGate:
         bounds: Bounds,
         claimed: Mapping[JobId, Bounds],
     ) -> None:
-        """Count what was claimed, and close what has no room left."""
+        """Count claimed jobs, and close keys without room."""
         taken = dict.fromkeys(locked, 0)
         for key in (key for each in claimed.values() for key in each):
             taken[key] += 1
@@ -170,7 +170,7 @@ class LimitGate:
             if not room(bounds[key], count)
         }
         awaited = {key for key, each in full.items() if each.until == inf}
-        # Who gives back finds it said that it is waited for, unless this transaction fails.
+        # Whoever gives room back sees that it is awaited, unless this transaction fails.
         tx.on_failure(partial(self.open, awaited))
         await limit.settle(tx, locked, taken, left, awaited, claimed)
         self._close(full)
@@ -179,7 +179,7 @@ class LimitGate:
 def _parted(
     asked: Sequence[Asked], concerned: Mapping[JobId, Bounds], locked: Mapping[LimitKey, LockedCounter]
 ) -> tuple[list[Claim], list[Pick]]:
-    """Return what the limits let pass, and what not."""
+    """Return the jobs that limits let pass, and the others."""
     counts = {key: each.level for key, each in locked.items()}
     verdicts = admitted([concerned[pick.job_id] for _, pick in asked], counts)
     judged = list(zip(asked, verdicts, strict=True))

@@ -1,4 +1,4 @@
-"""Handles match requests: draws from the index, claims in Postgres, offers under leases or says why there is nothing."""
+"""Handles match requests: draws from the index, claims in Postgres, and answers with offers or the reason for none."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,14 +29,14 @@ from wms.site import Resource
 log = structlog.get_logger()
 
 ROUNDS = 32
-"""How often a request draws anew for jobs that were gone: another matcher's, or their users'. Each round cleans the index."""
+"""The most draws for a request whose jobs were taken by others or cancelled meanwhile. Each draw cleans the index."""
 RESOURCES_LIMIT = 20_000
 FEW_SLOTS = 16
-"""A batch that asks for fewer seldom draws what another matcher draws just now: it may take the oldest jobs of all."""
+"""A batch for fewer jobs seldom conflicts with other matchers: it may take the oldest jobs of all."""
 
 
 class VerifiedRequest(msgspec.Struct, frozen=True, gc=False):
-    """A request whose sender is known: what the token says stands, whatever the body says."""
+    """A request with the identity of its token, whatever its body says."""
 
     request_id: RequestId
     pilot_id: PilotId
@@ -47,12 +47,12 @@ class VerifiedRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 def may_ask(principal: Principal | None, request: MatchRequest) -> bool:
-    """Tell whether the token is the one of the request's pilot."""
+    """Tell whether the token is of the request's pilot."""
     return principal is not None and principal.kind == "pilot" and principal.pilot_id == request.pilot_id
 
 
 def bind(principal: Principal, resource: Resource, *, job_sharing: bool = False) -> Resource:
-    """Return the resource as its pilot's token allows it; `job_sharing`: the token's group shares its jobs."""
+    """Return the resource as the pilot's token allows it; `job_sharing`: the token's group shares its jobs."""
     return msgspec.structs.replace(
         resource,
         vo=principal.vo,
@@ -66,10 +66,10 @@ def bind(principal: Principal, resource: Resource, *, job_sharing: bool = False)
 
 
 def leeway_for(slots: int) -> int:
-    """Return how many younger jobs may be given before an older one of another matcher, in a batch that asks for so many.
+    """Return how many younger jobs a batch of so many may take before an older one of another matcher.
 
-    As many as the batch asks for: the other matcher has as many in hand. Without any leeway, matchers that are busy at once
-    would draw the same oldest jobs, and all but one in vain.
+    It is as many as the batch asks for, as the other matcher handles as many. Without it, matchers that are busy at
+    once would draw the same oldest jobs, and all but one in vain.
     """
     return 0 if slots < FEW_SLOTS else slots
 
@@ -89,7 +89,10 @@ class Matching:
         pilots: AskingPilots | None = None,
         is_shared: Callable[[VoGroup], bool] = lambda _: False,
     ) -> None:
-        """`is_shared` tells whether a group shares its jobs. `pilots` knows who may be given jobs, and how many; None: whoever has a token may, for tests and benchmarks."""
+        """`is_shared` tells whether a group shares its jobs.
+
+        `pilots` knows who may be given jobs, and how many; None, for tests and benchmarks: any pilot with a token.
+        """
         self._leeway = leeway
         self._pilots = pilots
         self._index = index
@@ -99,12 +102,12 @@ class Matching:
         self._rng = rng
         self._is_shared = is_shared
         self._resources: dict[tuple[str | None, str, bool, Resource], Resource] = {}
-        """What requests said of themselves, by token, and what that token makes of it."""
+        """Resources by token and described resource."""
         self.tell_others = False
-        """Whether other matchers are to be told which jobs wait no more."""
+        """Whether other matchers must be told which jobs no longer wait."""
         self.matched = 0
         self.by_queue: Counter[TaskQueueId] = Counter()
-        """Jobs matched since someone took them off (`services.matcher.queue_stats`)."""
+        """Jobs matched since these counts were last taken (`services.matcher.queue_stats`)."""
 
     async def handle(self, tx: Transaction, batch: Sequence[Delivery[MatchRequest]]) -> None:
         """Answer each request."""
@@ -128,7 +131,7 @@ class Matching:
         fresh: Sequence[VerifiedRequest],
         requests: dict[RequestId, VerifiedRequest],
     ) -> list[VerifiedRequest]:
-        """Return the requests of pilots that are there, each for no more jobs than it may have; the others are answered no."""
+        """Return the requests of known pilots, each bounded by its allowance; the others are refused."""
         await pilots.look(tx, [(each.pilot_id, each.slots) for each in fresh])
         trusted: list[VerifiedRequest] = []
         for request in fresh:
@@ -171,7 +174,7 @@ class Matching:
     async def _offered(
         tx: Transaction, requests: Mapping[RequestId, VerifiedRequest]
     ) -> dict[RequestId, list[Claimed]]:
-        """Return what these requests, of these very pilots, were offered before."""
+        """Return the earlier offers of these requests, if the same pilots made them."""
         again = [request_id for request_id, request in requests.items() if request.again]
         found = await job.offered(tx, again) if again else {}
         return {each: jobs for each, jobs in found.items() if jobs[0].pilot_id == requests[each].pilot_id}
@@ -227,7 +230,7 @@ class Matching:
         return taken
 
     async def _claim(self, tx: Transaction, claims: Sequence[Claim], generation: int) -> list[Claimed] | None:
-        """Claim jobs; what is not found may be in a block of its sweep still, and gets its row now."""
+        """Claim jobs; one without a row may be in a block of its sweep, and gets its row now."""
         claimed = await job.claim(tx, claims, self._terms.offer_seconds, generation)
         if claimed is None or len(claimed) == len(claims):
             return claimed
@@ -238,7 +241,7 @@ class Matching:
         return claimed
 
     def _draw(self, resource: Resource, slots: int, *, packed: bool) -> list[Pick]:
-        """Draw for one request: where jobs run beside each other, after each for what the resource has left."""
+        """Draw for one request; with several jobs, each for the resource that the earlier ones leave."""
         if slots == 1 or not packed:
             return self._index.select(resource, slots, self._rng)
         picks: list[Pick] = []
@@ -254,7 +257,7 @@ class Matching:
     def _still_open(
         self, picks: dict[JobId, tuple[VerifiedRequest, Pick]], missed: Iterable[JobId]
     ) -> list[tuple[VerifiedRequest, Resource, int]]:
-        """Return the requests whose picks were gone already, each with what it has left."""
+        """Return the requests whose picks were taken, each with its remaining resource."""
         short: dict[RequestId, tuple[VerifiedRequest, Resource | None, int]] = {}
         lost = set(missed)
         for job_id, (request, pick) in picks.items():
@@ -273,7 +276,7 @@ class Matching:
     def _answer(self, tx: Transaction, request: VerifiedRequest, claimed: Sequence[Claimed]) -> None:
         topic = inbox(request.resource.site)
         if not claimed:
-            # Pilots are told no examples: these are others' jobs.
+            # Pilots get no examples, as these are others' jobs.
             why = self._index.why_nothing(request.resource, with_examples=False)
             answer = NoMatch(
                 pilot_id=request.pilot_id,
@@ -294,7 +297,7 @@ class Matching:
             try:
                 tx.reply(topic, request.pilot_id, offer)
             except Rejected as fault:
-                # Taken before such sizes were refused. Its offer runs out, and nobody else's fails with it.
+                # A job that was submitted before such sizes were refused. Its offer expires, and no other fails with it.
                 jobs = [each.job_id for each in part]
                 log.error("job cannot be offered", jobs=jobs, fault=fault.message)  # noqa: TRY400 - no fault of ours
 

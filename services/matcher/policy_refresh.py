@@ -1,4 +1,4 @@
-"""Reads shares, limits and rights from Postgres when they changed, and every few seconds."""
+"""Reads shares, limits and job sharing from Postgres, after changes and every few seconds."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,12 +17,12 @@ log = structlog.get_logger()
 
 PAGE = 1_000
 COUNT_AGAIN_SECONDS = 30.0
-"""For how long after a limit came there may be matchers that do not know it, whose leases are counted afterwards."""
+"""Seconds for which other matchers may not know a new limit; leases of that time are counted afterwards."""
 PASSES = 100
 
 
 class PolicyRefresh:
-    """Shares, limits and usage, as they are in the database; `clock` tells monotonic seconds."""
+    """Shares, limits and usage as stored; `clock` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class PolicyRefresh:
     async def declare(
         self, shares: Mapping[str, Mapping[str, GroupShare]], limits: Sequence[LimitRule] = ()
     ) -> None:
-        """Write down what this matcher's file says; of several that differ, the one that started last counts."""
+        """Store the rules of this matcher's file; of different files, the matcher that started last wins."""
         said = {(vo, group): each for vo, groups in shares.items() for group, each in groups.items()}
         async with self._db.transaction() as tx:
             await share.write_file(tx, said)
@@ -57,7 +57,7 @@ class PolicyRefresh:
         return held is not None and held.job_sharing
 
     async def refresh(self) -> None:
-        """Read what holds now, and let it hold here."""
+        """Read the rules and apply them."""
         async with self._db.transaction() as tx:
             shares = {group: each.share for group, each in (await share.said(tx)).items()}
             limits = limit.holding(await limit.said(tx))
@@ -74,7 +74,7 @@ class PolicyRefresh:
             await self._count_usage()
 
     async def _keep(self, limits: list[LimitRule]) -> None:
-        """Count by the new limits from now on, and let nothing pass them until what runs already is counted too."""
+        """Use new limits from now on, closed until the leases before them are counted."""
         before = {each.key for each in self._limits if each.kind == "running"}
         new = [each for each in limits if each.kind == "running" and each.key not in before]
         self._limits = limits
@@ -94,13 +94,13 @@ class PolicyRefresh:
             self._gate.open_roomy(counts)
 
     async def _count_usage(self) -> None:
-        """Let shares count by what owners have used of late."""
+        """Weight shares by recent usage."""
         async with self._db.transaction() as tx:
             used = await usage.read(tx, self._half_life_seconds)
         self._index.count_usage(factors(self._index.waiting_owners(), self._shares, used))
 
     async def _count_in(self) -> int:
-        """Have leases counted that were given before the limit was known; return how many were not."""
+        """Count leases that are older than the limit; return how many could not be counted yet."""
         running = LimitSet(each for each in self._limits if each.kind == "running")
         last, found, page = 0, 0, PAGE
         while running and page == PAGE:
@@ -117,7 +117,7 @@ class PolicyRefresh:
 async def _missing(
     tx: Transaction, running: LimitSet, leases: Sequence[Leased]
 ) -> dict[Leased, list[LimitKey]]:
-    """Return by which keys leases are not counted and should be."""
+    """Return the keys by which leases are not counted and should be."""
     required = await task_queue.read(tx, (each.tq_id for each in leases))
     keys = {each: running.concerning(required[each.tq_id], each.site, each.ce).keys() for each in leases}
     numbers = await limit.counters(tx, {key for several in keys.values() for key in several})

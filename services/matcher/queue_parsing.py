@@ -1,4 +1,4 @@
-"""Parses long requirements beside the loop, and adds their queues to the index one by one."""
+"""Parses long requirements outside the event loop, and adds their queues to the index one by one."""
 
 import time
 
@@ -12,11 +12,11 @@ from wms.runtime.newcomers import Newcomers
 log = structlog.get_logger()
 
 CATCH_UP_SECONDS = 0.5
-"""The jobs of queues that were added are read so often at most."""
+"""Seconds between two readings of the jobs of added queues."""
 
 
 class QueueParsing:
-    """Takes the newcomers of a feed one by one."""
+    """Adds the newcomers of a feed one by one."""
 
     name = "queue-learning"
 
@@ -25,13 +25,13 @@ class QueueParsing:
         self._newcomers = newcomers
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Run until cancelled."""
         while True:
             await self._newcomers.wait()
             await self.learn(CATCH_UP_SECONDS)
 
     async def learn(self, seconds: float) -> None:
-        """Add queues for so long, and then read their jobs. What cannot be read now the reconciliation finds."""
+        """Add queues for so long, and then read their jobs; those that cannot be read are left to the reconciliation."""
         until = time.monotonic() + seconds
         added: list[TaskQueueId] = []
         while self._newcomers and time.monotonic() < until:

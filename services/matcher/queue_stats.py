@@ -12,15 +12,15 @@ from wms.matching.queue_stats import Level
 from wms.queue_index.index import QueueIndex
 
 SHARE_OF_TIME = 50
-"""A look rests for so many times the processor time that it took: that of the wall would let a busy machine delay pilots."""
+"""A round pauses for so many times its processor time. With wall time a busy machine would delay pilots."""
 LONGEST_REST_SECONDS = 3.0
-"""Less than after what others take this one to be silent, and little enough for pilots to be on their way within five."""
+"""The longest pause: shorter than the silence after which another matcher takes over, and short enough to send pilots within five seconds."""
 WEIGHT_STEP = 0.02
-"""A weight that changed by less than this part of it is not written anew."""
+"""A weight is written again when it changed by this fraction."""
 
 
 class QueueStatsWriter:
-    """Writes how the queues of one index do, unless another matcher does; and in any case how many it matched."""
+    """Writes the states of one index's queues, unless another matcher does; and always how many jobs it matched."""
 
     def __init__(
         self, db: Database, index: QueueIndex, matched: Counter[TaskQueueId], law: Law, name: str
@@ -34,7 +34,7 @@ class QueueStatsWriter:
         self._written: dict[TaskQueueId, tuple[int, float]] | None = None
 
     async def look(self) -> None:
-        """Write what changed since the last look; after a long one rest, to use little of the time."""
+        """Write changes since the last round; pause after a long one."""
         began = time.monotonic()
         if began >= self._not_before:
             before = time.process_time()
@@ -43,7 +43,7 @@ class QueueStatsWriter:
             self._not_before = began + min(SHARE_OF_TIME * took, LONGEST_REST_SECONDS)
 
     async def write(self) -> None:
-        """Write what changed since the last time."""
+        """Write changes since the last round."""
         matched = self._matched.copy()
         now = {
             tq_id: (self._index.count(tq_id), self._index.weight(tq_id)) for tq_id in self._index.queue_ids()

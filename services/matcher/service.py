@@ -1,4 +1,4 @@
-"""The matcher: its loops, and what they stand on."""
+"""The matcher's loops and their parts."""
 
 import gc
 import time
@@ -26,15 +26,15 @@ from wms.runtime.host import Host
 from wms.runtime.newcomers import Newcomers
 
 ADS_SECONDS = 2.0
-"""How late what an element advertises anew is matched by at most."""
+"""The longest delay until a new ad is used."""
 PILOTS_SECONDS = 2.0
-"""How late it is known at most that a pilot has ended."""
+"""The longest delay until a pilot's end is known."""
 RULES_SECONDS = 5.0
-"""How late rules are applied at most, should the word of their change be lost."""
+"""The longest delay until rules apply, if the report of their change is lost."""
 
 
 async def build(host: Host, config: Config) -> None:
-    """Load what waits, the ads and the rules; then put the loops together."""
+    """Load waiting jobs, ads and rules; then build the loops."""
     index = QueueIndex(law=config.matching.draw)
     gate = LimitGate(index, time.monotonic)
     rules = PolicyRefresh(host.db, index, gate, time.monotonic, config.usage.half_life_hours)
@@ -44,7 +44,7 @@ async def build(host: Host, config: Config) -> None:
     await feed.load()
     await elements.refresh()
     await rules.declare(config.matching.shares, config.matching.limits)
-    # What was loaded lives long: the collector need not look at it again and again.
+    # Loaded objects live long: the garbage collector need not traverse them again and again.
     gc.freeze()
     _match(host, config, index, gate, rules)
     _keep_ads(host, elements)
@@ -55,7 +55,7 @@ async def build(host: Host, config: Config) -> None:
 
 
 def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules: PolicyRefresh) -> None:
-    """Answer match requests, and tell what was matched."""
+    """Answer match requests, and report their numbers."""
     pilots = AskingPilots(host.db, config.matching.offers_open)
     retry = config.matching.retry_after_seconds
     matching = Matching(
@@ -76,14 +76,14 @@ def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules
 
 
 def _keep_ads(host: Host, elements: ads.Elements) -> None:
-    """Store the ads of elements, and match by those that are fresh."""
+    """Store the ads of elements, and match by fresh ones."""
     host.consume("ads", ad_messages.TOPIC, ad_messages.Ad, ads.handle)
     host.every("elements", ADS_SECONDS, elements.refresh)
     host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)
 
 
 def _follow_queues(host: Host, feed: IndexSync, newcomers: Newcomers) -> None:
-    """Keep the index as the queues are."""
+    """Keep the index in step with the queues."""
     host.add(feed)
     host.add(QueueParsing(feed, newcomers))
     host.every("reconcile", 30.0, feed.reconcile)
@@ -93,7 +93,7 @@ def _follow_queues(host: Host, feed: IndexSync, newcomers: Newcomers) -> None:
 
 
 async def _follow_rules(host: Host, index: QueueIndex, rules: PolicyRefresh) -> Sequence[Every]:
-    """Keep shares, limits and avoided elements as they are; return the loops to be woken when one changes."""
+    """Apply shares, limits and avoided elements; return the loops to be woken by a change."""
     avoided = AvoidedElements(host.db, index)
     await avoided.refresh()
     return (
@@ -108,7 +108,7 @@ def _wake(loops: Iterable[Every]) -> None:
 
 
 async def _take_part(host: Host, index: QueueIndex, matching: Matching) -> None:
-    """Prefer other jobs than the other matchers do, and tell them which are gone, while there are any."""
+    """While there are other matchers, prefer other jobs than they do, and tell them which jobs are gone."""
     place, matchers = host.membership.place("matcher.requests")
     index.set_part(place, matchers)
     matching.tell_others = matchers > 1

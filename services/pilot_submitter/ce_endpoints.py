@@ -1,7 +1,7 @@
-"""CE endpoints: the dispatcher of each computing element, what pilots ask for there, and a circuit breaker.
+"""CE endpoints: the dispatcher of each computing element, its requests for pilots, and a circuit breaker.
 
-An endpoint that cannot be reached, or whose pilots die without ever having been seen, is left alone for a while that grows
-with every failure. Meanwhile pilots are planned for the next best elements.
+An endpoint that does not answer, or whose pilots die unseen, is not used for a pause that grows with every failure.
+Meanwhile pilots are planned for the next best elements.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ log = structlog.get_logger()
 
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 600.0
 ANSWER_SECONDS = 60.0
-"""An element that takes longer to take pilots, to tell of them or to end them is as good as away."""
+"""An element that takes longer to answer counts as not answering."""
 
 
 T = TypeVar("T")
 
 
 class SubmittedPilot(Protocol):
-    """What is known of a pilot that went through a door."""
+    """What is known of a pilot that was sent through an endpoint."""
 
     @property
     def site(self) -> str: ...  # noqa: D102 - as its name says
@@ -51,7 +51,7 @@ S = TypeVar("S", bound=SubmittedPilot)
 
 
 class CircuitBreaker:
-    """Whether something is worth another try yet; `clock` gives seconds that only grow."""
+    """Whether something may be tried again; `clock` returns monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float], first: float = FIRST_PAUSE) -> None:
         self._clock = clock
@@ -66,11 +66,11 @@ class CircuitBreaker:
 
     @property
     def seconds_left(self) -> float:
-        """How long the pause lasts."""
+        """Seconds until the pause ends."""
         return max(0.0, self._not_before - self._clock())
 
     def failed(self) -> float:
-        """Begin the next pause, longer than the last; return how long it is. Failures within a pause are one."""
+        """Begin a pause longer than the last; return its seconds. Failures within a pause count once."""
         if self.over:
             self._pauses = self._pauses or delays(self._first, LONGEST_PAUSE, 2.0, random.Random().random)
             self._not_before = self._clock() + next(self._pauses)
@@ -82,14 +82,14 @@ class CircuitBreaker:
 
 
 class EndpointTerms(NamedTuple):
-    """What is asked for behind a door, and how often it is looked through; 0 and "" ask for nothing."""
+    """What pilots ask for at an endpoint, and how often they are followed; 0 and "" ask for nothing."""
 
     kind: str = "local"
     lifetime_seconds: float = 0.0
-    """After so long a pilot takes no more jobs; 0: as all pilots."""
+    """Seconds after which a pilot takes no more jobs; 0: as all pilots."""
     sandboxes_url: str = ""
     asks: DoorTerms | None = None
-    """What a batch system is asked for; None: there is none, or no more than the ad says that a pilot brings."""
+    """What a batch system is asked for; None: it is none, or gets only the request of the ad."""
     software: str = ""
     follow_every_seconds: float = 0.0
 
@@ -105,23 +105,23 @@ class CeEndpoint:
         terms: EndpointTerms,
         script: ScriptAnswers | None = None,
     ) -> None:
-        """Raises Rejected for a rule for hosts that is none."""
+        """Raises Rejected for a malformed rule for hosts."""
         self.place = place
         self.dispatcher = dispatcher
         self.terms = terms
         self.script = script
-        """What the site's mapping script answers, if `terms` name one."""
+        """The answers of the site's mapping script, if `terms` name one."""
         self.mapping = terms.asks.mapping(script.answers if script else None) if terms.asks else None
-        """How hosts are asked for there; None: not at all."""
+        """How hosts are asked for; None: they cannot be."""
         self._clock = clock
         self._followed_at = float("-inf")
         self._reach = CircuitBreaker(clock)
         self._trust = CircuitBreaker(clock)
         self.why_shut = ""
-        """What was the matter the last time that it was shut."""
+        """Why its last pause began."""
 
     def asks_as_json(self) -> str:
-        """Return what is asked for there, with what its mapping script answered last, for those who explain."""
+        """Return what is asked for, with the latest answers of its mapping script, for explanations."""
         asks = self.terms.asks
         if asks is not None and self.script is not None:
             asks = replace(asks, answers=self.script.latest())
@@ -129,7 +129,7 @@ class CeEndpoint:
 
     @property
     def pause_seconds(self) -> float:
-        """For how long no pilots are sent."""
+        """Seconds until pilots are sent again."""
         return max(self._reach.seconds_left, self._trust.seconds_left)
 
     @property
@@ -144,16 +144,16 @@ class CeEndpoint:
 
     @property
     def reachable(self) -> bool:
-        """Whether it answered when it was last asked, or may be asked again."""
+        """Whether its last question was answered, or it may be asked again."""
         return self._reach.over
 
     @property
     def due(self) -> bool:
-        """Whether the pilots behind it are to be looked at again."""
+        """Whether its pilots are to be followed now."""
         return self.reachable and self._clock() >= self._followed_at + self.terms.follow_every_seconds
 
     def request(self, element: ComputingElement) -> Request:
-        """Return what a pilot asks for: what the ad says that it brings, for as long as it is to live."""
+        """Return a pilot's request: the resources of the ad, for the pilot's life."""
         if self.terms.asks is None:
             return Request(cores=element.cores_per_pilot, memory_mb=element.memory_mb)
         return self.terms.asks.usual(element)
@@ -163,7 +163,7 @@ class CeEndpoint:
         self._reach.succeeded()
 
     def followed(self) -> None:
-        """Note that its pilots were looked at."""
+        """Note that its pilots were followed."""
         self._followed_at = self._clock()
         self.reached()
 
@@ -172,7 +172,7 @@ class CeEndpoint:
         self._pause(self._reach, "element unreachable", why)
 
     def lost(self, why: str) -> None:
-        """Note that pilots were refused there, or died without ever having been seen."""
+        """Note that pilots were refused, or died unseen."""
         self._pause(self._trust, "pilots lost", why)
 
     def _pause(self, patience: CircuitBreaker, what: str, why: str) -> None:
@@ -182,7 +182,7 @@ class CeEndpoint:
             log.warning(what, site=site, ce=ce, reason=why, pause_seconds=round(patience.failed(), 1))
 
     async def ask(self, asked: Awaitable[T]) -> T | None:
-        """Return what its dispatcher answers, None if it is away: then it is left alone for a while."""
+        """Return its dispatcher's answer; None if it does not answer, which begins a pause."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await asked
@@ -191,14 +191,14 @@ class CeEndpoint:
             return None
 
     def served(self) -> None:
-        """Note that a pilot there was seen at work."""
+        """Note that a pilot was seen at work."""
         self._trust.succeeded()
 
 
 class CeEndpoints:
-    """All doors: those configured, and one to this machine for each local element of the sites that it is configured for.
+    """All endpoints: the configured ones, and one on this machine for each local element of the configured sites.
 
-    What an ad says of its dispatcher only chooses among them: no ad opens a door.
+    An ad's dispatcher only chooses among them: no ad opens an endpoint.
     """
 
     def __init__(
@@ -209,14 +209,14 @@ class CeEndpoints:
         *,
         local_sites: Sequence[str] = (),
     ) -> None:
-        """`local_sites` are names, or patterns, of the sites whose local elements are this machine."""
+        """`local_sites` are the names, or patterns, of sites whose local elements are this machine."""
         self._local = local
         self._local_sites = tuple(local_sites)
         self.clock = clock
         self._doors = {door.place: door for door in doors}
 
     def asking(self) -> list[tuple[CeEndpoint, HostMapping]]:
-        """Return the doors where hosts can be asked for, with how."""
+        """Return the endpoints where hosts can be asked for, with how."""
         return [(door, door.mapping) for door in self._doors.values() if door.mapping]
 
     def script_revisions(self) -> tuple[int, ...]:
@@ -224,7 +224,7 @@ class CeEndpoints:
         return tuple(door.script.revision for door in self._doors.values() if door.script)
 
     async def ask_scripts(self) -> bool:
-        """Have each mapping script answer a question that is wanted; tell whether there are more."""
+        """Let each mapping script answer one waiting question; tell whether more wait."""
         scripts = [(door.script, door.mapping) for door in self._doors.values()]
         asked = [
             script.answer_next(mapping)
@@ -234,19 +234,19 @@ class CeEndpoints:
         return any(await asyncio.gather(*asked))
 
     def shut(self) -> list[CeEndpoint]:
-        """Return the doors through which no pilots are sent just now."""
+        """Return the endpoints that send no pilots now."""
         return [door for door in self._doors.values() if not door.open]
 
     def all(self) -> list[CeEndpoint]:
-        """Return all doors that are known by now."""
+        """Return all endpoints that are known by now."""
         return list(self._doors.values())
 
     def has(self, place: CeId) -> bool:
-        """Tell whether there is a door to an element."""
+        """Tell whether an element has an endpoint."""
         return place in self._doors
 
     def to(self, site: str, ce: str, kind: str) -> CeEndpoint | None:
-        """Return the door to an element of a kind of dispatcher; None if there is none of that kind."""
+        """Return the endpoint of an element for a kind of dispatcher; None if it has none of that kind."""
         place = CeId(site, ce)
         door = self._doors.get(place)
         if door is None and kind == "local" and self._is_here(site):
@@ -257,7 +257,7 @@ class CeEndpoints:
         return any(fnmatchcase(site, each) for each in self._local_sites)
 
     def behind(self, pilots: Iterable[S]) -> dict[CeEndpoint, list[S]]:
-        """Return the pilots by the doors that they went through, those of doors that are there still."""
+        """Return the pilots by their endpoints, as far as these still exist."""
         found: dict[CeEndpoint, list[S]] = {}
         for each in pilots:
             if (door := self.to(each.site, each.ce, each.dispatcher)) is not None:

@@ -1,7 +1,7 @@
-"""Watches how computing elements do: which eat jobs, what canaries found, which doors are shut; and says so to everyone.
+"""Judges the health of computing elements: black holes, outcomes of canaries, pauses of endpoints; and stores it.
 
-One instance judges at a time. Canaries are sent by the job manager, through the path of all jobs, where an element is
-probing or an operator wants to know.
+One instance judges at a time. The job manager sends canaries, on the path of all jobs, to elements that are probing
+or that an operator tests.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ US = "pilot_submitter"
 
 
 class HealthJudge:
-    """Judges elements by what became of jobs, canaries and pilots there."""
+    """Judges elements by the outcomes of jobs, canaries and pilots."""
 
     def __init__(self, db: Database, doors: CeEndpoints, terms: HealthPolicy) -> None:
         self._db = db
@@ -33,7 +33,7 @@ class HealthJudge:
         self._withdrawn: set[PilotId] = set()
 
     async def look(self) -> None:
-        """Look how elements do, write down what changed, and call back pilots from those that are banned."""
+        """Judge elements, store changes, and cancel waiting pilots of banned elements."""
         async with self._db.transaction() as tx:
             if not await ce_state.may_judge(tx):
                 return
@@ -47,7 +47,7 @@ class HealthJudge:
 
     @staticmethod
     async def _unwanted(tx: Transaction, known: dict[CeId, ElementHealth]) -> list[LivePilot]:
-        """Return the pilots that have not begun where an operator wants none, but for those that canaries wait for."""
+        """Return the pilots that have not begun at banned elements, except those for canaries."""
         banned = [place for place, health in known.items() if health.state == "banned"]
         if not banned:
             return []
@@ -90,7 +90,7 @@ class HealthJudge:
                 await self._move(tx, place, "probe", health.reason)
 
     async def _tell_doors(self, tx: Transaction, known: dict[CeId, ElementHealth]) -> None:
-        """Write down which doors are shut; they open by themselves."""
+        """Store which endpoints pause; they recover by themselves."""
         shut = {door.place: door for door in self._doors.shut()}
         for place, door in shut.items():
             if known.get(place, ElementHealth()).state == "healthy":

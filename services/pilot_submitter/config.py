@@ -1,4 +1,4 @@
-"""What the pilot submitter is told."""
+"""The configuration of the pilot submitter."""
 
 from typing import Annotated, Literal
 
@@ -11,93 +11,96 @@ from wms.runtime.config import Seconds, Section, ServiceConfig
 
 
 class PilotFactorySettings(Section, frozen=True, kw_only=True):
-    """How pilots are made and how many."""
+    """How many pilots are made, and how."""
 
     directory: Line
     """Below it every pilot of this machine has a directory."""
     keys: Line
     """The directory with the key that signs pilots' tokens."""
     local_sites: Lines = []
-    """The sites whose local elements are this machine, by name or pattern: pilots run here for no other, whatever an ad says."""
+    """Names or patterns of sites whose local elements are this machine. For other sites no pilot runs here, whatever an ad says."""
     lifeline: Line = ""
-    """The lock file of a system on this machine, with which its pilots end."""
+    """The lock file of a system on this machine; its pilots end when its holder does."""
     system: Line = ""
-    """The name by which leftovers of an earlier life of this system are known."""
+    """The name that marks pilots of this system, also of earlier runs."""
     isolation: Literal["auto", "required", "none"] = "auto"
-    """Whether payloads run in namespaces of their own: where their node allows it, always, or never."""
+    """Whether payloads run in namespaces of their own: `auto` where their node allows it, `required` or `none`."""
     hidden: Lines = []
-    """Directories that payloads in namespaces of their own find empty, beside the pilot's and the sandbox store's."""
+    """Directories that are empty for payloads in namespaces, beside the pilot's and the sandbox store's."""
     most: Count = 16
-    """Pilots at a time, over all elements."""
+    """The most pilots at a time, over all elements."""
     plan_every_seconds: Seconds = 1.0
     choice: Choice = "room"
-    """How an element is chosen among those that a job fits: by the room that each has, or at random, as SAM-Grid's broker does."""
+    """How an element is chosen among those that a job fits: by their room, or at random, as SAM-Grid's broker does."""
     idle_seconds: Seconds = 20.0
     grace_seconds: Seconds = 3.0
-    """What a pilot that is told to end leaves its running jobs."""
+    """Seconds that running jobs have when their pilot is told to end."""
     token_seconds: Seconds = 14_400.0
-    """A pilot's token is good for so long; it gets a new one when half of that is over, for as long as it lives."""
+    """The life of a pilot's token. A living pilot gets a new one in the second half of it."""
     lifetime_seconds: Seconds = 1_209_600.0
     silent_seconds: Seconds = 60.0
-    """An element's word that it lost a pilot from sight counts only once the pilot has been silent for so long itself.
+    """An element's report that it lost a pilot counts once the pilot itself has been silent for so long.
 
-    Half a lease: longer than between two renewals, and short enough to be known when the lease runs out.
+    Half a lease: longer than between two renewals, and short enough to be known when the lease ends.
     """
     given_up_seconds: Seconds = 1_200.0
-    """A pilot that its element lists as running and that says nothing for so long is lost from sight, and is cancelled there
-    once its leases are over. Longer than an agent that hears nothing goes on (900 s).
+    """A pilot that is listed as running and silent for so long counts as lost. It is cancelled once its leases are over.
+
+    Longer than an agent without answers goes on (900 s).
     """
     lingering_seconds: Seconds = 120.0
-    """A pilot that has ended, or was lost from sight, and that its element lists for so long after it is cancelled there."""
+    """A pilot that ended or was lost, and that its element lists for so long after that, is cancelled."""
 
 
 class PilotSandboxSettings(Section, frozen=True, kw_only=True):
-    """Where sandboxes are, as pilots see it."""
+    """The sandbox store, as pilots see it."""
 
     url: Line
 
 
 class MappingScriptSettings(Section, frozen=True, kw_only=True):
-    """A script of the site's own that maps what jobs require of hosts to options of the batch system, where rules are not enough.
+    """A site's script that maps jobs' requirements on hosts to options of the batch system, where rules are not enough.
 
-    It runs in a sandbox (bubblewrap), which sees `/usr` and what is named here.
+    It runs in a sandbox (bubblewrap), with `/usr` and the paths that are named here.
     """
 
     path: Line
-    """The file; everybody may read and run it."""
+    """The file, which everybody may read and run."""
     attributes: Annotated[list[Line], msgspec.Meta(min_length=1, max_length=100)]
-    """The attributes of hosts that it is asked about. No rule may be for them; built-in ones give way."""
+    """The attributes of hosts that it maps. No rule may be for them; built-in rules for them are not used."""
     options: Annotated[list[Line], msgspec.Meta(max_length=100)]
-    """The options that it may give: `["--constraint", "--tmp"]`."""
+    """The options that it may return: `["--constraint", "--tmp"]`."""
     reads: Annotated[list[Line], msgspec.Meta(max_length=100)] = []
-    """Files and directories outside `/usr` that it reads: a table of nodes, an interpreter."""
+    """Files and directories outside `/usr` that it reads, such as a table of nodes or an interpreter."""
     seconds: Annotated[float, msgspec.Meta(gt=0, le=8)] = 5.0
-    """After so long it is killed."""
+    """Seconds after which it is killed."""
 
 
 class ElementSettings(Section, frozen=True, kw_only=True):
-    """One computing element that is reached through a middleware: its name, and what pilots ask for there."""
+    """One computing element behind a middleware: its name, and what pilots ask for there."""
 
     site: Line
     ce: Line
     agent: Lines = []
-    """How a job agent is started there; empty: as on this machine, by this Python."""
+    """The command that starts a job agent there; empty: as on this machine, with this Python."""
     sandboxes_url: Line = ""
-    """The store, as pilots there see it; empty: as in `[sandboxes]`."""
+    """The sandbox store, as pilots there see it; empty: that of `[sandboxes]`."""
     lifetime_seconds: Seconds = 86_400.0
-    """After so long a pilot takes no more jobs."""
+    """Seconds after which a pilot takes no more jobs."""
     drain_seconds: Seconds = 3_600.0
-    """What its jobs then have left before the element ends them: the wall time asked for is the sum of the two."""
+    """Seconds that its jobs then have before the element ends them. The requested wall time is the sum of both."""
     follow_every_seconds: Seconds = 10.0
     mapping: LineTable = {}
-    """Rules by which what jobs require of hosts is asked for, above the built-in ones: an attribute and an option,
-    `GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"`."""
+    """Rules for requesting hosts by jobs' requirements, which override built-in ones: an attribute and an option,
+    `GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"`.
+    """
     mapping_script: MappingScriptSettings | None = None
     software: Line = ""
-    """A directory on the nodes whose entries are the names of their runtime environments; empty: as the element's ad says."""
+    """A directory on the nodes whose entries are the names of their runtime environments; empty: those of the element's ad."""
     attributes: LineTable = {}
-    """Options of the middleware's own: of `sbatch`, relations of xRSL for ARC, commands of HTCondor's submit description,
-    resources (`-l`) and options (`"-W"`) of PBS's `qsub`, options of LSF's `bsub`."""
+    """Further options of the middleware: of `sbatch`, relations of xRSL for ARC, commands of HTCondor's submit
+    description, resources (`-l`) and options (`"-W"`) of PBS's `qsub`, options of LSF's `bsub`.
+    """
 
 
 class SlurmSettings(ElementSettings, frozen=True, kw_only=True):
@@ -106,7 +109,7 @@ class SlurmSettings(ElementSettings, frozen=True, kw_only=True):
     directory: Line
     """On a file system that the cluster shares: a directory for each pilot."""
     configuration: Line = ""
-    """The slurm.conf; empty: what the tools find by themselves."""
+    """The slurm.conf; empty: the tools' default."""
     partition: Line = ""
     account: Line = ""
     constraint: Line = ""
@@ -114,7 +117,7 @@ class SlurmSettings(ElementSettings, frozen=True, kw_only=True):
 
 
 class ArcSettings(ElementSettings, frozen=True, kw_only=True):
-    """An ARC element with its REST interface. It knows us by a proxy or a token; both may be renewed at any time."""
+    """An ARC element with its REST interface. It identifies us by a proxy or a token; both may be renewed at any time."""
 
     url: Annotated[str, msgspec.Meta(pattern="^https://", max_length=4_096)]
     """As in `https://ce.example.org/arex`."""
@@ -124,18 +127,18 @@ class ArcSettings(ElementSettings, frozen=True, kw_only=True):
     token: Line = ""
     """A file with a bearer token."""
     authorities: Line = ""
-    """A file of certificates that may vouch for the element; empty: whom this machine trusts."""
+    """A file with the certificates of authorities that are trusted; empty: those of this machine."""
 
 
 class HTCondorSettings(ElementSettings, frozen=True, kw_only=True):
-    """An element that is an HTCondor pool, by its tools, which run here."""
+    """An element that is an HTCondor pool, by its tools on this machine."""
 
     directory: Line
     """A directory for each pilot; HTCondor carries its files to the node and back."""
     pool: Line = ""
-    """The collector; empty: what the tools find by themselves."""
+    """The collector; empty: the tools' default."""
     schedd: Line = ""
-    """The name of the queue; empty: the one of this machine."""
+    """The name of the queue; empty: that of this machine."""
     constraint: Line = ""
     """An expression that machines must satisfy (`requirements`)."""
 
@@ -148,13 +151,13 @@ class PbsSettings(ElementSettings, frozen=True, kw_only=True):
     flavour: Literal["torque", "pbspro"] = "torque"
     """How nodes are asked for: by `-l nodes=1:ppn=N`, or by `-l select=1:ncpus=N` (PBS Pro, OpenPBS)."""
     server: Line = ""
-    """Empty: what the tools find by themselves."""
+    """Empty: the tools' default."""
     queue: Line = ""
     account: Line = ""
     name_length: Annotated[int, msgspec.Meta(ge=15, le=230)] = 230
-    """Characters of a job's name that the server takes."""
+    """The most characters of a job's name at the server."""
     constraint: Line = ""
-    """Of the node: properties (`bigmem:ib`), or resources of the chunk (`bigmem=true`)."""
+    """Properties of the node (`bigmem:ib`), or resources of the chunk (`bigmem=true`)."""
 
 
 class LsfSettings(ElementSettings, frozen=True, kw_only=True):
@@ -163,13 +166,13 @@ class LsfSettings(ElementSettings, frozen=True, kw_only=True):
     directory: Line
     """On a file system that the nodes share: a directory for each pilot."""
     configuration: Line = ""
-    """The directory of lsf.conf; empty: what the tools find by themselves."""
+    """The directory of lsf.conf; empty: the tools' default."""
     queue: Line = ""
     project: Line = ""
     constraint: Line = ""
-    """What hosts must have: an expression of `select[]`."""
+    """An expression for hosts in `select[]`."""
     resources: Line = ""
-    """What is set aside there beside memory: of `rusage[]`, by commas."""
+    """Reserved resources beside memory, in `rusage[]`, separated by commas."""
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Makes doors of what the configuration says: one dispatcher for this machine, one for each element behind a middleware."""
+"""Makes the configured endpoints: one dispatcher for this machine, one for each element behind a middleware."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -32,15 +32,15 @@ from wms.errors import Rejected
 from wms.ids import CeId
 
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM")
-"""What of our environment local pilots get."""
+"""Environment variables that local pilots get."""
 LSF_PROFILE = ("LSF_ENVDIR", "LSF_SERVERDIR", "LSF_BINDIR", "LSF_LIBDIR", "LD_LIBRARY_PATH")
-"""What LSF's profile sets, and its tools need."""
+"""Environment variables of LSF's profile, which its tools need."""
 PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "CONDOR_CONFIG", *LSF_PROFILE)
-"""What of it a batch system's tools get, and with them the pilots."""
+"""Environment variables that a batch system's tools get, and with them the pilots."""
 
 
 def doors_of(config: Config, environment: Mapping[str, str]) -> CeEndpoints:
-    """Return all doors. Raises Rejected for an element that is configured twice."""
+    """Return all endpoints. Raises Rejected for an element that is configured twice."""
     passed = {name: environment[name] for name in PASSED_ON if name in environment}
     local = LocalDispatcher(Path(config.pilots.directory), agent_argv(), passed)
     doors = list(_configured(config, environment))
@@ -75,7 +75,7 @@ def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: EndpointTerm
 
 
 def _script_answers(place: CeId, settings: MappingScriptSettings | None) -> ScriptAnswers | None:
-    """Return what a site's mapping script answers; raises Rejected where it cannot be run in a sandbox."""
+    """Return the answers of a site's mapping script; raises Rejected if it cannot be run in a sandbox."""
     if settings is None:
         return None
     reads = tuple(Path(each).absolute() for each in settings.reads)

@@ -1,7 +1,7 @@
-"""The hosts that pilots ask their elements for: a class of pilots for each that waiting jobs require.
+"""Requests for hosts: a class of pilots for each that waiting jobs require at an element.
 
-The plan says for which class a pilot is sent. A class that the batch system refuses, or of which only the node itself can
-tell whether it does, is left alone for a while that grows with each try, until a pilot of it has found work.
+The plan chooses the class of a pilot. A class that the batch system refuses, or that only the node itself can
+judge, pauses for longer with each try, until a pilot of it has found work.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,11 +28,11 @@ log = structlog.get_logger()
 _KEPT = 16_384
 
 Name: TypeAlias = tuple[CeId, str]
-"""An element and the name of a class of hosts there."""
+"""An element and the name of a pilot class there."""
 
 
 class HostRequests:
-    """Knows the classes of pilots at elements, what they ask for, and how they do; `clock` gives seconds that only grow."""
+    """The pilot classes at elements, their requests and their success; `clock` returns monotonic seconds."""
 
     def __init__(self, doors: CeEndpoints, clock: Callable[[], float]) -> None:
         self._doors = doors
@@ -45,7 +45,7 @@ class HostRequests:
         self._trust = BoundedCache[Name, tuple[CircuitBreaker, str]](_KEPT)
 
     def hosts(self, requirements: Requirements, element: ComputingElement) -> PilotClass | Avoided | None:
-        """Return the class of the pilots that are sent for some work, None for the usual; or why none are just now."""
+        """Return the pilot class for some work, None for the usual one; or why no pilots are sent now."""
         found = self._forward(requirements, element)
         if found is not None and found.avoided:
             return self._avoided(requirements, element, found)
@@ -59,11 +59,11 @@ class HostRequests:
         return found.hosts if patience is None or patience.over else Avoided("BACKOFF", f"backing-off: {why}")
 
     def request(self, pilot: NewPilot, door: CeEndpoint, element: ComputingElement) -> Request:
-        """Return what a pilot asks for."""
+        """Return a pilot's request."""
         return self._requests.get(_name(pilot)) or door.request(element)
 
     def sent(self, pilots: Iterable[NewPilot]) -> None:
-        """Note that pilots are sent: where only the node can tell, more than one try needs more and more time."""
+        """Note that pilots are sent. A class that only nodes can judge pauses after each try."""
         for each in pilots:
             if each.asks:
                 log.info("host asked for", pilot=each.pilot_id, reason=each.reason)
@@ -71,11 +71,11 @@ class HostRequests:
                 self._failed(_name(each), "no pilot has found such a node yet")
 
     def refused(self, pilot: NewPilot, why: str) -> None:
-        """Note that a batch system refused a pilot of a class: the others are not to suffer for it."""
+        """Note that a batch system refused a pilot of a class, so that only this class pauses."""
         self._failed(_name(pilot), why)
 
     def seen(self, supplies: Iterable[Supply]) -> None:
-        """Begin a plan: note which classes of pilots have found work."""
+        """Begin a plan: note the classes whose pilots have found work."""
         if len(self._requests) > _KEPT:
             self._requests.clear()
             self._unsure.clear()
@@ -100,7 +100,7 @@ class HostRequests:
         return door.script if door else None
 
     def _avoided(self, requirements: Requirements, element: ComputingElement, found: Forwarded) -> Avoided:
-        """Return why no pilots are sent, and have the site's mapping script asked if that is why."""
+        """Return why no pilots are sent, and ask the site's mapping script if that is why."""
         script = self._script(element)
         if script and found.question:
             script.want(found.question, (requirements.vo, requirements.owner))
@@ -118,7 +118,7 @@ class HostRequests:
 
 
 def _is_old(found: Forwarded | None, script: ScriptAnswers) -> bool:
-    """Tell whether a mapping script has answered since requirements were looked at."""
+    """Tell whether a mapping script has answered since the requirements were judged."""
     if found is None or not found.question:
         return False
     return why_avoided(script.answers.get(found.question)) != found.avoided

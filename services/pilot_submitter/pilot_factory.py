@@ -1,4 +1,4 @@
-"""Makes what a pilot is sent with: its agent's configuration and its token."""
+"""Makes the configuration and the token of a pilot."""
 
 import msgspec
 
@@ -19,11 +19,11 @@ from wms.runtime import clock
 from wms.site import ComputingElement, ad_of
 
 NO_OWNER = "pilot_submitter"
-"""In whose name pilots run that are nobody's in particular."""
+"""The owner of generic pilots."""
 
 
 class PilotFactory:
-    """Makes orders for a dispatcher."""
+    """Makes a dispatcher's orders."""
 
     def __init__(self, config: Config, key: SigningKey, orders: OrderKeys) -> None:
         self._pilots: PilotFactorySettings = config.pilots
@@ -35,11 +35,11 @@ class PilotFactory:
 
     @property
     def token_seconds(self) -> float:
-        """How long a pilot's token is good."""
+        """Seconds for which a pilot's token is valid."""
         return self._pilots.token_seconds
 
     def lifetime_seconds(self, door: CeEndpoint) -> float:
-        """Return after how long a pilot takes no more jobs."""
+        """Return after how many seconds a pilot takes no more jobs."""
         return door.terms.lifetime_seconds or self._pilots.lifetime_seconds
 
     def order(
@@ -50,9 +50,9 @@ class PilotFactory:
         request: Request | None = None,
         purpose: Purpose = Purpose(),  # noqa: B008 - a value that never changes
     ) -> PilotRequest:
-        """Return the order for one pilot, which asks for the usual unless said otherwise.
+        """Return the order for one pilot, with the usual request unless another is given.
 
-        It is bound by its token to itself, its site, its element and its VO, and a private one to its owner and group.
+        Its token binds it to itself, its site, its element and its VO, and a private pilot to its owner and group.
         """
         request = request or door.request(element)
         token = self._token(sent)
@@ -68,12 +68,12 @@ class PilotFactory:
         )
 
     def renewal(self, due: TokenDue) -> TokenRenewal:
-        """Return a new token for a pilot that lives, bound as the one that it has, which only that pilot can open."""
+        """Return a new token for a living pilot, with the bindings of its present one, encrypted for that pilot."""
         token = self._token(due)
         return TokenRenewal(pilot_id=due.pilot_id, sealed=self._orders.seal(due.pilot_id, token))
 
     def _token(self, pilot: NewPilot | TokenDue) -> str:
-        """Return a token that is bound to all that the pilot was sent with; a private one has no right of a generic pilot."""
+        """Return a token with all bindings of the pilot. A private one lacks the right of a generic pilot."""
         claims = Claims(
             kind="pilot",
             owner=pilot.owner or NO_OWNER,
@@ -88,7 +88,7 @@ class PilotFactory:
 
     def _config(self, sent: NewPilot, element: ComputingElement, door: CeEndpoint, memory_mb: int) -> str:
         node = sent.resource.node if sent.resource else ()
-        # Where its token and its jobs are, its dispatcher tells it: it knows the place.
+        # Its dispatcher adds the paths of its token and its jobs.
         return to_toml(
             {
                 "pilot": {
@@ -100,7 +100,7 @@ class PilotFactory:
                     "idle_seconds": self._pilots.idle_seconds,
                     "grace_seconds": self._pilots.grace_seconds,
                     "lifetime_seconds": self.lifetime_seconds(door),
-                    # A lock file tells of a process on its own machine alone.
+                    # A lock file is meaningful on its own machine alone.
                     "isolation": self._pilots.isolation,
                     "hidden": self._pilots.hidden,
                     "lifeline": self._pilots.lifeline if door.is_local else "",
@@ -128,7 +128,7 @@ class PilotFactory:
 
 
 def _policy(vo: str, request: Request, purpose: Purpose) -> JobPolicy:
-    """Return the policy requirements of a pilot's jobs: what it asks of its element, and what it was sent for."""
+    """Return the policy requirements of a pilot: of its element, and of the jobs that it was sent for."""
     return JobPolicy(
         vo=vo,
         owner_groups=purpose.owner_groups,

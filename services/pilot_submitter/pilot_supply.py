@@ -28,7 +28,7 @@ def planned_supply(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGr
         waiting=supply.pilots if supply.state == "Waiting" else 0,
         running=supply.pilots if running else 0,
         ending=supply.pilots if ending else 0,
-        # What does not speak takes no job: nobody waits for it, and should it speak again it counts again.
+        # A silent pilot takes no job; it counts again once it reports.
         idle_slots=supply.pilots * free if running and not ending and not supply.silent else 0,
         resource=_shared(_offered(supply, asked, free) if running else _sent(supply.resource), sharing),
         asks=supply.asks,
@@ -64,4 +64,4 @@ def _sent(resource: str) -> Resource | None:
     try:
         return msgspec.json.decode(resource, type=Resource) if resource else None
     except msgspec.DecodeError:
-        return None  # written down before its values had bounds
+        return None  # stored before its values had bounds

@@ -1,4 +1,4 @@
-"""Follows pilots to their ends: how they do, what they printed, and what their elements may forget then."""
+"""Follows pilots to their ends: their states, their outputs, and their removal from their elements."""
 
 import asyncio
 import contextlib
@@ -18,20 +18,20 @@ from wms.job.reasons import Code
 log = structlog.get_logger()
 
 ARRIVING_SECONDS = 60.0
-"""What another instance wrote down so recently may be on its way still, though its element does not know it."""
+"""A pilot that another instance stored so recently may still be on its way, though its element does not know it."""
 SETTLED_SECONDS = 20.0
-"""After a pilot's end its element has got what it printed."""
+"""Seconds after a pilot's end until its element has its output."""
 LINGERING_SECONDS = 120.0
-"""After a pilot's end its element knows of it: what it lists still then has a process that does not go."""
+"""Seconds after a pilot's end until its element knows of it; one that is still listed then has a stuck process."""
 GIVEN_UP_SECONDS = 1_200.0
-"""A pilot that said nothing for so long is lost from sight whatever its element lists: an agent that hears nothing ends sooner."""
+"""A pilot that was silent for so long is lost, whatever its element lists: an agent without answers ends sooner."""
 ASKED_FOR_SECONDS = 3_600.0
-"""For so long after a pilot's end its output is asked for."""
+"""Seconds after a pilot's end in which its output is fetched."""
 OUTPUTS_AT_ONCE = 100
 
 
 class PilotTracking:
-    """Follows the pilots behind all doors."""
+    """Follows the pilots of all endpoints."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class PilotTracking:
         self._doors = doors
         self._settled_seconds = settled_seconds
         self.silent_seconds = silent_seconds
-        """After so long without a word a pilot that has jobs is silent."""
+        """Seconds without a message after which a pilot with jobs is silent."""
         self._given_up_seconds = given_up_seconds
         self._sending: list[set[PilotId]] = []
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[set[PilotId]]:
-        """Take the pilots in the set for being sent, so neither there nor dead, as long as this lasts."""
+        """Treat the pilots of the set as being sent, so neither there nor dead, for the duration of the context."""
         names: set[PilotId] = set()
         self._sending.append(names)
         try:
@@ -61,7 +61,7 @@ class PilotTracking:
             self._sending.remove(names)
 
     async def follow(self) -> None:
-        """Look how the pilots do behind every door that is due, and write down what is new."""
+        """Read the states of pilots at every endpoint that is due, and store changes."""
         async with self._db.transaction() as tx:
             alive = await pilot.alive(tx)
         arrived = [each for each in alive if not any(each.pilot_id in names for names in self._sending)]
@@ -80,14 +80,14 @@ class PilotTracking:
         await self.note(news)
 
     def _given_up(self, sighting: PilotSighting, known: LivePilot) -> PilotSighting:
-        """Return what the element says, or that the pilot is lost from sight: listed as running, and silent for too long."""
+        """Return the element's state of a pilot; one that is listed as running and silent for too long is lost."""
         if sighting.state != "Running" or known.unheard is None or known.unheard < self._given_up_seconds:
             return sighting
         reason = f"listed as running, and not heard of for {known.unheard:,.0f} s"
         return replace(sighting, state="Failed", lost=Code.NODE_LOST, reason=reason)
 
     async def note(self, sightings: Iterable[PilotSighting]) -> None:
-        """Write down what dispatchers say of pilots; hurry the leases of those that were seen to end."""
+        """Store the states by dispatchers; shorten the leases of pilots that were seen to end."""
         news = list(sightings)
         if not news:
             return
@@ -108,7 +108,7 @@ class PilotTracking:
             log.info("pilot", pilot=each.pilot_id, state=each.state, reason=each.reason)
 
     async def fetch_outputs(self) -> bool:
-        """Fetch what ended pilots printed, keep it, and have their elements forget them; return whether there is more."""
+        """Fetch and store the outputs of ended pilots, and remove the pilots from their elements; return whether there are more."""
         async with self._db.transaction() as tx:
             ended = await pilot.unfetched(
                 tx, within=ASKED_FOR_SECONDS, since=self._settled_seconds, limit=OUTPUTS_AT_ONCE
@@ -130,9 +130,9 @@ class PilotTracking:
         return True
 
     async def _gone(self, door: CeEndpoint, pilots: Sequence[EndedPilot]) -> list[PilotId]:
-        """Return those that their element lists no more as alive, and those that linger there for long.
+        """Return those that their element no longer lists as alive, and those that have lingered there for long.
 
-        Of the latter it takes what they printed so far; cancelling them is `Clearing`'s.
+        The output so far of lingering ones is taken; `StrayPilots` cancels them.
         """
         sightings = await door.dispatcher.follow([each.pilot_id for each in pilots])
         there = {each.pilot_id for each in sightings if not each.ended}
@@ -145,7 +145,7 @@ class PilotTracking:
 
 def _is_news(sighting: PilotSighting, known: LivePilot, silent_seconds: float) -> bool:
     if sighting.lost and known.silent is not None and known.silent < silent_seconds:
-        return False  # it speaks itself, and knows better
+        return False  # its own messages are more reliable
     if known.state == "Submitting" and sighting.state == "Aborted" and known.age < ARRIVING_SECONDS:
         return False
     if sighting.state == "Running" and known.state in ("Running", "Draining", "Submitted"):
@@ -154,7 +154,7 @@ def _is_news(sighting: PilotSighting, known: LivePilot, silent_seconds: float) -
 
 
 def _judge(door: CeEndpoint, pilots: Sequence[LivePilot], news: Sequence[PilotSighting]) -> None:
-    """Let a door be trusted by what becomes of its pilots: one that was seen speaks for it, one that died unseen against."""
+    """Note at an endpoint what became of its pilots: one that was seen is a success, one that died unseen a failure."""
     seen = {each.pilot_id for each in pilots if each.seen_at is not None}
     if seen:
         door.served()

@@ -1,7 +1,7 @@
-"""Sends pilots by plan: what waits, what advertises itself and what is under way, read in one transaction; sent after it.
+"""Sends pilots by plan: waiting jobs, ads and pilots are read in one transaction, pilots are sent after it.
 
-Pilots are written down before they are sent, under ids that we chose, so that a crash in between leaves none unknown.
-One instance plans at a time; whoever finds the lock taken leaves it to the other.
+Pilots are stored before they are sent, under ids of our own, so that a crash in between leaves none unknown. One
+instance plans at a time; another that finds the lock taken does nothing.
 """
 
 import asyncio
@@ -57,17 +57,17 @@ from wms.site import ComputingElement, as_it_is, lasting, private, without_ad
 log = structlog.get_logger()
 
 IDLE_SILENT_SECONDS = 20.0
-"""A pilot without jobs says that it lives every five seconds: after so long it offers no free slots."""
+"""A pilot without jobs reports every five seconds: after a longer silence it offers no free slots."""
 FREE_SECONDS = 0.05
 SHARE_OF_TIME = 20
-"""Planning for many queues takes time, ours and the database's: it pauses for so many times what it took of ours beyond that.
+"""Planning pauses for so many times its own processor time.
 
-Processor time, so that a busy machine delays no pilot any longer.
+It is processor time, so that a busy machine delays no pilot any longer.
 """
 
 
 class Provisioning:
-    """Plans and sends pilots through all doors."""
+    """Plans and sends pilots through all endpoints."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Provisioning:
         self._caps = caps
         self._choice: Choice = choice
         self._purposes: dict[PilotId, Purpose] = {}
-        """What the pilots of the last plan are sent for."""
+        """The purposes of the last plan's pilots."""
         self._following = following
         self._asking = HostRequests(doors, doors.clock)
         self._doors_written: tuple[int, ...] | None = None
@@ -97,7 +97,7 @@ class Provisioning:
         self._said: tuple[str, ...] = ()
         self._written: dict[CeId, ElementDecision] | None = None
         self._lives: dict[CeId, float] = {}
-        """How long pilots live behind the doors to the elements that were last planned for, as it was written down."""
+        """The stored lives of pilots at the elements of the last plan."""
 
     async def provide(self) -> None:
         """Make one plan and carry it out."""
@@ -155,7 +155,7 @@ class Provisioning:
         sent = await _let_come(tx, [each for each, _ in ordered])
         self._purposes = {each.pilot_id: purpose for each, purpose in ordered}
         self._asking.sent(sent)
-        # Who is written down and not yet sent must not be taken for dead.
+        # Pilots that are stored and not yet sent must not be taken as dead.
         names.update(each.pilot_id for each in sent)
         await pilot.insert(tx, sent, self._maker.token_seconds)
         return sent, elements
@@ -167,7 +167,7 @@ class Provisioning:
         pilots: Sequence[PilotSupply],
         avoided: Mapping[CeId, Avoided],
     ) -> Allocation:
-        """Return the private pilots to be sent for users' orders, and write down why others cannot be."""
+        """Return the private pilots to be sent for users' orders, and store why others cannot be."""
         open_ = await pilot_order.open_orders(tx)
         found = allocate(open_, elements, pilots, self._caps, avoided)
         now = {each.order_id: found.held.get(each.order_id, "") for each in open_}
@@ -177,7 +177,7 @@ class Provisioning:
         return found
 
     async def _tell_lives(self, elements: Mapping[CeId, ComputingElement]) -> None:
-        """Write down how long pilots live behind doors, as far as it is news: in a transaction that waits for nothing else."""
+        """Store changed lives of pilots by endpoint, in a transaction that waits for nothing else."""
         lives = {
             place: self._maker.lifetime_seconds(door)
             for place, element in elements.items()
@@ -228,7 +228,7 @@ class Provisioning:
     async def _avoided(
         self, tx: Transaction, elements: Mapping[CeId, ComputingElement], left: Mapping[CeId, int]
     ) -> dict[CeId, Avoided]:
-        """Return the elements that are to get no pilots, or those for canaries alone."""
+        """Return the elements that get no pilots, or only those for canaries."""
         known = await ce_state.read(tx)
         tried = {CeId(each.site, each.ce) for each in await canary.out(tx)}
         found = {}
@@ -243,7 +243,7 @@ class Provisioning:
         return found
 
     async def _write(self, tx: Transaction, decided: Plan) -> None:
-        """Write down what was decided, as far as it is news."""
+        """Store changed decisions."""
         now = {CeId(each.site, each.ce): each for each in decided.decisions}
         before = self._written or {}
         await ce_plan.write(tx, [each for place, each in now.items() if before.get(place) != each])
@@ -253,7 +253,7 @@ class Provisioning:
         self._written = now
 
     async def _write_doors(self, tx: Transaction) -> None:
-        """Write down, when it is news, how elements are asked for hosts: all who judge where jobs could run go by it."""
+        """Store changes in how elements are asked for hosts, which everyone who judges elements uses."""
         revisions = self._doors.script_revisions()
         if revisions != self._doors_written:
             rows = [
@@ -294,7 +294,7 @@ class Provisioning:
         self._said = said
 
     async def _send_all(self, sent: Sequence[NewPilot], elements: Mapping[CeId, ComputingElement]) -> None:
-        """Send through all doors at once: none waits for another."""
+        """Send through all endpoints concurrently."""
         by_place: dict[CeId, list[NewPilot]] = {}
         for each in sent:
             by_place.setdefault(CeId(each.site, each.ce), []).append(each)
@@ -315,7 +315,7 @@ class Provisioning:
         ]
         sightings = await door.ask(door.dispatcher.send(orders))
         if sightings is None:
-            return  # some may have arrived: whoever follows them finds out
+            return  # some may have arrived, and tracking will find them
         door.reached()
         self._note_refused(door, sent, sightings)
         await self._following.note(sightings)
@@ -323,7 +323,7 @@ class Provisioning:
     def _note_refused(
         self, door: CeEndpoint, sent: Sequence[NewPilot], sightings: Sequence[PilotSighting]
     ) -> None:
-        """A door that refuses usual pilots is left alone for a while; where it refuses what was asked besides, only that is."""
+        """Note a refusal: of a usual pilot by its endpoint, of a special request by its class alone."""
         by_name = {each.pilot_id: each for each in sent}
         for each in sightings:
             if each.ended and by_name[each.pilot_id].asks:
@@ -333,7 +333,7 @@ class Provisioning:
 
 
 async def _let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]:
-    """Count pilots at the elements whose ads state a limit, and leave out those that the ads let come no more."""
+    """Count pilots at elements whose ads state a limit, and leave out those over the limits."""
     if not sent:
         return []
     granted = await limit.count_pilots(tx, Counter(CeId(each.site, each.ce) for each in sent))
@@ -350,7 +350,7 @@ async def _let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]
 def _bounded(
     elements: Mapping[CeId, ComputingElement], alive: Iterable[Supply], left: Mapping[CeId, int]
 ) -> list[ComputingElement]:
-    """Return the elements that pilots may be sent to, with room for no more than their ads let come."""
+    """Return the elements that pilots may be sent to, with their room bounded by their ads' limits."""
     there: Counter[CeId] = Counter()
     for supply in alive:
         there[CeId(supply.site, supply.ce)] += supply.pilots
@@ -371,7 +371,7 @@ _CODES: Mapping[State, Literal["QUARANTINE", "BANNED", "DRAINING"]] = {
 
 
 async def _leeway(tx: Transaction, waiting: Sequence[QueuedWork], places: Iterable[CeId]) -> LimitHeadroom:
-    """Return what limits let start of what waits."""
+    """Return the limits' headroom for waiting work."""
     limits = LimitSet(limit.holding(await limit.said(tx)))
     if not limits:
         return LimitHeadroom()

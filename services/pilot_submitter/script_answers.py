@@ -1,7 +1,7 @@
-"""What a site's mapping script answers: asked once a question, one at a time by turns of owners, and kept until the script is another.
+"""Answers of a site's mapping script: each question is asked once, in turns of owners, and kept until the script changes.
 
-A sandboxed script sees nothing but its question, so its answer to that stays the same as long as its file does. While there is
-none, and where it failed, no pilots go there for the jobs concerned; all others are sent.
+A sandboxed script sees nothing but its question, so that its answer stays the same as long as its file does. Until
+there is an answer, and after a failure, no pilots are sent for the jobs concerned; all others are.
 """
 
 from collections.abc import Callable, Hashable
@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 ANSWERS_KEPT = 16_384
 RETRY_SECONDS = 60.0
-"""After a failure the same question is left alone for so long."""
+"""Seconds after a failure before the same question is asked again."""
 
 Version: TypeAlias = Hashable
 
@@ -34,14 +34,14 @@ class Script(Protocol):
     def name(self) -> str: ...  # noqa: D102 - as its name says
 
     def version(self) -> Version:
-        """Return something that differs when the script is another."""
+        """Return a value that changes with the script."""
 
     async def run(self, question: str) -> bytes:
-        """Return what it prints. Raises Unavailable, with the reason, if it fails or passes a bound."""
+        """Return its output. Raises Unavailable, with the reason, if it fails or passes a limit."""
 
 
 class SandboxedScript:
-    """The script of the element at a place, in its sandbox."""
+    """The script of one element, in its sandbox."""
 
     def __init__(self, place: CeId, sandbox: Sandbox) -> None:
         self._place = place
@@ -49,7 +49,7 @@ class SandboxedScript:
         self.name = str(sandbox.program)
 
     def version(self) -> Version:
-        """Return what differs when a file was changed or another took its place; None while there is none."""
+        """Return a value that changes with the file; None if there is none."""
         try:
             found = [each.stat() for each in (self._sandbox.program, *self._sandbox.reads)]
         except OSError:
@@ -57,28 +57,28 @@ class SandboxedScript:
         return tuple((each.st_dev, each.st_ino, each.st_mtime_ns, each.st_size) for each in found)
 
     async def run(self, question: str) -> bytes:
-        """Return what it prints to a question about its element. Raises Unavailable if it fails or passes a bound."""
+        """Return its output for a question about its element. Raises Unavailable if it fails or passes a limit."""
         site, ce = self._place
         whole = {"site": site, "ce": ce, **msgspec.json.decode(question)}
         return await self._sandbox.run(msgspec.json.encode(whole).decode())
 
 
 class ScriptAnswers:
-    """The answers of one element's script; `clock` gives seconds that only grow."""
+    """The answers of one element's script; `clock` returns monotonic seconds."""
 
     def __init__(self, script: Script, clock: Callable[[], float]) -> None:
         self._script = script
         self._clock = clock
         self._wanted = ScriptQuestions()
         self._not_before = BoundedCache[str, float](ANSWERS_KEPT)
-        """When questions may be asked again that failed."""
+        """When failed questions may be asked again."""
         self.version: Version = script.version()
         self.answers = BoundedCache[str, Outcome](ANSWERS_KEPT)
         self.revision = 0
-        """How often answers have changed."""
+        """The number of changes of answers."""
 
     def want(self, question: str, owner: Owner) -> None:
-        """Have a question answered in its owner's turn, unless it was answered, or failed a short time ago."""
+        """Add a question for its owner's turn, unless it was answered, or failed a short time ago."""
         is_answered = isinstance(self.answers.get(question), ScriptAnswer)
         is_due = self._clock() >= self._not_before.get(question, 0.0)
         if is_due and not is_answered:

@@ -1,16 +1,16 @@
-"""Questions that wait for a mapping script. Owners take turns, so that one with many does not delay another's.
+"""Questions that wait for a mapping script, in turns of owners, so that one with many does not delay the others.
 
-The room is bounded. Where it is full, the owner with the most questions gives up its newest for an owner with less than an
-equal share. What is given up is still wanted, and comes again.
+Their number is bounded. At the bound, the owner with the most questions loses its newest to an owner with less than
+an equal share. A lost question is asked again while it is needed.
 """
 
 from typing import TypeAlias
 
 WANTED_LIMIT = 1_000
-"""Questions that wait, of all owners together."""
+"""The most waiting questions of all owners together."""
 
 Owner: TypeAlias = tuple[str, str]
-"""A VO and one who submits in it."""
+"""A VO and an owner in it."""
 
 
 class ScriptQuestions:
@@ -20,20 +20,20 @@ class ScriptQuestions:
         self._limit = limit
         self._count = 0
         self._by_owner: dict[Owner, dict[str, None]] = {}
-        """Whose turn is next stands first."""
+        """Questions by owner; the first owner is next."""
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, owner: Owner, question: str) -> None:
-        """Have a question wait, if there is room for this owner's."""
+        """Add a question if there is room for its owner's."""
         if question in self._by_owner.get(owner, ()) or not self._make_room(owner):
             return
         self._by_owner.setdefault(owner, {})[question] = None
         self._count += 1
 
     def next(self) -> str | None:
-        """Return the oldest question of the owner whose turn it is, who comes last then; None if none waits."""
+        """Return the oldest question of the next owner, who then comes last; None if none waits."""
         if not self._by_owner:
             return None
         owner = next(iter(self._by_owner))
@@ -44,12 +44,12 @@ class ScriptQuestions:
         return question
 
     def answered(self, question: str) -> None:
-        """Forget a question, whoever wants it."""
+        """Remove a question of all owners."""
         for owner in [owner for owner, own in self._by_owner.items() if question in own]:
             self._remove(owner, question)
 
     def _make_room(self, owner: Owner) -> bool:
-        """Tell whether there is room for one more of an owner; who has less than an equal share takes it from who has the most."""
+        """Tell whether there is room for one more of an owner; one with less than an equal share takes it from the one with most."""
         if self._count < self._limit:
             return True
         share = self._limit // len({*self._by_owner, owner})

@@ -1,4 +1,4 @@
-"""The pilot submitter: its loops, and what they stand on."""
+"""The pilot submitter's loops and their parts."""
 
 import os
 from pathlib import Path
@@ -16,11 +16,11 @@ from wms.provisioning.plan import Caps
 from wms.runtime.host import Host
 
 SLOW_ELEMENT_SECONDS = 1_800.0
-"""What speaks with elements may take so long: to send many pilots to a slow one takes minutes."""
+"""The longest round of a loop that talks to elements: to send many pilots to a slow one takes minutes."""
 
 
 async def build(host: Host, config: Config) -> None:
-    """Put its loops together."""
+    """Build the loops."""
     endpoints = doors_of(config, os.environ)
     signing_key = load_key(Path(config.pilots.keys) / "pilots.pem", ("pilot",))
     factory = PilotFactory(config, signing_key, host.orders)

@@ -1,8 +1,8 @@
-"""Stray pilots: an element lists them as alive though their time here is over. They are cancelled until it agrees.
+"""Stray pilots: an element lists them as alive though their time here is over. They are cancelled until they are gone.
 
-Three are such: a pilot that ended, or told its end, and does not go; one that was lost from sight, once its leases are over; and
-one that bears this system's mark and that nobody knows of any more. A batch system that was away when it was told forgets the
-word, so it is told again, in growing pauses, for as long as its own listing shows the pilot.
+There are three kinds: a pilot that ended and is still listed, one that was lost and whose leases are over, and one
+with this system's mark that is unknown here. A batch system that restarts may forget a cancellation, so it is
+repeated, in growing pauses, as long as the pilot is listed.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from wms.ids import CeId, PilotId
 log = structlog.get_logger()
 
 LOOK_SECONDS = 30.0
-"""Between two listings of an element where nothing of ours was left over."""
+"""Seconds between two listings of an element without stray pilots."""
 CANCEL_PAUSE_SECONDS = 30.0
-"""What a cancelled pilot has to go before it is cancelled again; twice as long each time."""
+"""Seconds until a cancelled pilot is cancelled again; they double each time."""
 
 
 class StrayPilots:
-    """Looks through the listings of all elements for pilots that should be gone."""
+    """Finds stray pilots in the listings of all elements."""
 
     def __init__(
         self, db: Database, doors: CeEndpoints, *, lingering_seconds: float = LINGERING_SECONDS
@@ -39,7 +39,7 @@ class StrayPilots:
         self._left: dict[CeEndpoint, dict[PilotId, _Left]] = {}
 
     async def clear(self) -> None:
-        """Look at every element that is due, and cancel there what should be gone."""
+        """List pilots at every element that is due, and cancel stray ones."""
         if not self._mark:
             async with self._db.transaction() as tx:
                 self._mark = await pilot.mark(tx)
@@ -66,7 +66,7 @@ class StrayPilots:
         await door.ask(door.dispatcher.cancel(due))
 
     async def _over(self, door: CeEndpoint, names: Collection[PilotId]) -> list[Listed]:
-        """Return those of the pilots that should be gone: read after the listing, so that none is too new to be known."""
+        """Return the stray pilots among those listed; read after the listing, so that no new pilot is unknown."""
         if not names:
             return []
         async with self._db.transaction() as tx:
@@ -79,7 +79,7 @@ class StrayPilots:
         return CeId(each.site, each.ce) == door.place
 
     def _note(self, door: CeEndpoint, over: Sequence[Listed]) -> "dict[PilotId, _Left]":
-        """Return those that have lingered for long enough, by name; forget those that the element lists no more."""
+        """Return those that have lingered for long enough, by name; forget those that are no longer listed."""
         known, now = self._left.get(door, {}), self._doors.clock()
         found = {each.pilot_id: known.get(each.pilot_id) or _Left(self._doors, now) for each in over}
         self._left[door] = found
@@ -91,7 +91,7 @@ class StrayPilots:
 
 
 class _Left:
-    """A pilot that should be gone: since when it is known, how often it was cancelled, and when it will be again."""
+    """A stray pilot: since when it is known, how often it was cancelled, and when it will be again."""
 
     def __init__(self, doors: CeEndpoints, since: float) -> None:
         self.since = since

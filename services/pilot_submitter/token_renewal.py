@@ -1,6 +1,6 @@
-"""Sends pilots new tokens before theirs end, for as long as their rows say that they live.
+"""Sends pilots new tokens before theirs end, as long as they are stored as alive.
 
-A pilot that waited in a batch system until its token had ended finds a new one within seconds of its start.
+A pilot that waited in a batch system beyond its token's end finds a new one within seconds of its start.
 """
 
 from services.pilot_submitter.pilot_factory import PilotFactory
@@ -9,11 +9,11 @@ from wms.db.database import Database
 from wms.messages.site_inbox import inbox
 
 AT_ONCE = 500
-"""Pilots in one transaction: the oldest tokens go first."""
+"""Pilots in one transaction, oldest tokens first."""
 
 
 class TokenRenewer:
-    """Renews tokens of pilots whose rows say that they live. A renewal that is lost is made again at the next look."""
+    """Renews tokens of living pilots. A lost renewal is repeated in the next round."""
 
     def __init__(self, db: Database, maker: PilotFactory) -> None:
         self._db = db
@@ -22,7 +22,7 @@ class TokenRenewer:
 
     @property
     def every_seconds(self) -> float:
-        """How often to look: a token is renewed some eight times before it ends, should renewals be lost."""
+        """Seconds between rounds: a token has some eight chances of renewal before it ends."""
         return min(10.0, self._token_seconds / 16)
 
     async def renew(self) -> bool:
