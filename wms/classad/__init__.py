@@ -1,5 +1,5 @@
-"""ClassAds: ads, expressions over them, two-sided matches, what is left of an expression, and why one fails.
+"""ClassAds: ads, their expressions, two-sided matches, partial evaluation of expressions, and explanations of failed matches.
 
-Texts are anyone's. They are read by a reader of our own (`parsing`), with limits (`limits`), into trees (`tree`); the
-HTCondor project's library (`engine`) evaluates what is written anew from these trees, and never sees a stranger's text.
+Anyone may write the texts. Our own reader (`parsing`) reads them within limits (`limits`) into trees (`tree`). The HTCondor
+project's library (`engine`) evaluates only texts that are written anew from these trees; it never parses a user's text.
 """

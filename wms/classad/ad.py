@@ -1,8 +1,8 @@
-"""Ads: attributes with values or expressions, in both syntaxes of the language, or made of Python's values.
+"""Ads: attributes with values or expressions, read from either syntax of the language or made of Python's values.
 
-When an ad is made, what each attribute says of the ad's own others is put into it and folded. An attribute is then *closed*, and
-has its value, or *open*: it looks at the other ad. Over closed ones an expression is evaluated twenty times faster than with two
-ads that look at each other, and that is nearly always so.
+When an ad is made, references between its own attributes are replaced by the referenced trees, and the result is folded. An
+attribute is then *closed* and has its value, or *open*: it references the other ad. Evaluating an expression over closed
+attributes is twenty times faster than over two ads that reference each other; nearly all attributes are closed.
 """
 
 import weakref
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     import classad2
 
 Given: TypeAlias = "bool | int | float | str | Special | Expression | list[Given] | tuple[Given, ...] | Mapping[str, Given] | None"
-"""What an attribute may be made of; None is undefined."""
+"""A Python value from which an attribute can be made; None stands for undefined."""
 
 
 class Ad:
-    """An ad, frozen; equal when the canonical texts are. Names are compared in lower case."""
+    """An immutable ClassAd; two are equal if their canonical texts are. Names are compared in lower case."""
 
     def __init__(self, attributes: Attributes, place: str = "") -> None:
         self._place = place
@@ -58,42 +58,45 @@ class Ad:
             for key, tree in self._bound.items()
             if not constant(tree) and references(tree, NameScope.OTHER)
         )
-        """The attributes that look at the other ad, in lower case."""
+        """The names of the attributes that reference the other ad, in lower case."""
 
     @staticmethod
     def parse(text: str, place: str = "") -> "Ad":
-        """Read an ad: in the new syntax if it begins with a bracket, else in the old. Raises Rejected, with the place."""
+        """Read an ad: in the new syntax if it begins with a bracket or a comment, else in the old.
+
+        Raises Rejected, with the place, if the text is no ad.
+        """
         new = text.lstrip().startswith(("[", "/"))
         return Ad(parse_ad(text, place) if new else parse_old_ad(text, place), place)
 
     @staticmethod
     def of(values: "Mapping[str, Given]", place: str = "") -> "Ad":
-        """Make an ad of values. Raises Rejected for what no attribute can be."""
+        """Make an ad of values. Raises Rejected for a value that no attribute can have."""
         attributes = _attributes(values, place, 1)
         nodes(Record(attributes), place)
         return Ad(attributes, place)
 
     @cached_property
     def text(self) -> str:
-        """The canonical text, in the new syntax: names in lower case and in order."""
+        """The canonical text of the ad, in the new syntax, with the names in lower case and sorted."""
         ordered = sorted((key, tree) for key, (_, tree) in self._written.items())
         return write(Record(tuple(ordered)), lower=True)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The attributes' names, as written."""
+        """The names of the attributes, as written."""
         return tuple(name for name, _ in self._written.values())
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._written
 
     def expression(self, name: str) -> Expression | None:
-        """Return an attribute as it was written; None if there is none."""
+        """Return an attribute's expression as it was written; None if the ad lacks the attribute."""
         found = self._written.get(name.lower())
         return None if found is None else Expression(found[1])
 
     def inner(self, name: str) -> "Ad | None":
-        """Return the ad that an attribute is, as `info` is of a GLUE ad; None if it is none."""
+        """Return the ad that is an attribute's value, such as `info` of a GLUE ad; None if the value is no record."""
         found = self._written.get(name.lower())
         if found is None or not isinstance(found[1], Record):
             return None
@@ -101,28 +104,29 @@ class Ad:
         return Ad(tuple((each, _outward(tree, own)) for each, tree in found[1].attributes), self._place)
 
     def bound(self, name: str) -> Expression | None:
-        """Return an attribute with what this ad says of itself folded in; None if there is none."""
+        """Return an attribute's expression with the ad's own attributes folded in; None if the ad lacks the attribute."""
         tree = self._bound.get(name.lower())
         return None if tree is None else Expression(tree)
 
     def bind(self, expression: Expression) -> Expression:
-        """Return an expression as if it were an attribute here: with what this ad says of itself folded in."""
+        """Return an expression with this ad's attributes folded in, as if it were an attribute of this ad."""
         return expression.bound(self._bound, self._place)
 
     @cached_property
     def requirements(self) -> Expression | None:
-        """The attribute of this name, bound; None if there is none, and nothing is required."""
+        """The bound expression of the attribute `Requirements`; None if the ad lacks it, and accepts every other ad."""
         return self.bound("requirements")
 
     @cached_property
     def rank(self) -> Expression | None:
-        """The attribute of this name, bound; None if there is none, and all are alike."""
+        """The bound expression of the attribute `Rank`; None if the ad lacks it, and prefers no other ad."""
         return self.bound("rank")
 
     def view(self, names: frozenset[str]) -> tuple[str | None, ...]:
-        """Return what those see here who look at these names alone: where two ads' views are equal, so is what they see.
+        """Return the canonical texts of the named attributes, sorted by name; None for each missing one.
 
-        An open attribute is seen as its expression: what it looks at in turn is the looker's own ad.
+        Two ads with equal views give equal results to any expression that references these names alone. An open attribute appears
+        as its expression, which references the ad of the evaluated expression.
         """
         return tuple(map(self._seen, sorted(names)))
 
@@ -133,16 +137,16 @@ class Ad:
         return found
 
     def tree(self, key: str) -> Node | None:
-        """Return the bound tree of an attribute by its name in lower case."""
+        """Return the bound tree of an attribute by its name in lower case; None if the ad lacks it."""
         return self._bound.get(key)
 
     def cost(self, key: str) -> Cost:
-        """Return what a closed attribute costs whoever looks at it."""
+        """Return the evaluation cost of a closed attribute by its name in lower case; `UNKNOWN` if the ad lacks it."""
         return self._costs.get(key, UNKNOWN)
 
     @cached_property
     def special(self) -> dict[int, frozenset[str]]:
-        """The attributes that are open or beyond an envelope, by the envelopes' sizes."""
+        """The names of the attributes that are open or exceed an envelope, by the size of the envelope."""
         beyond = {
             size: {key for key, each in self._costs.items() if _is_beyond(each, size)} for size in ENVELOPES
         }
@@ -179,7 +183,7 @@ class Ad:
         return hash(self.text)
 
     def _ordered(self) -> Iterable[str]:
-        """Return the attributes' names, each behind those it looks at."""
+        """Return the names of the attributes in lower case, each behind the attributes that it references."""
         grown = {key: tree for key, (_, tree) in self._written.items() if not constant(tree)}
         looks = {
             key: (references(tree, NameScope.BARE) | references(tree, NameScope.OWN)) & grown.keys()
@@ -223,7 +227,7 @@ class Ad:
 
 
 def as_value(tree: Node) -> Value:
-    """Return the value that a constant stands for."""
+    """Return the value of a constant tree."""
     if isinstance(tree, ListOf):
         return tuple(as_value(each) for each in tree.items)
     assert isinstance(tree, Literal)
@@ -235,7 +239,7 @@ def _is_beyond(each: Cost, size: int) -> bool:
 
 
 def _outward(node: Node, own: frozenset[str]) -> Node:
-    """Return a record's part with the record's own names looked up in the ad that the record becomes."""
+    """Return a part of a record whose references to the record's own names become references to the ad made of that record."""
     if isinstance(node, Reference):
         return (
             Reference(NameScope.BARE, node.name)

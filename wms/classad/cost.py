@@ -1,7 +1,7 @@
-"""What an evaluation may cost, reckoned before it begins: how large its value can be, and how much it can touch.
+"""Upper bounds of an evaluation, computed from its tree before it begins: the size of its value and the work.
 
-An upper bound from the tree alone: no value is larger than what it is made of, but for lists written as texts, whose quotes
-are escaped. The library has a limit of its own, of ten million steps, which it takes half a second to reach.
+No value is larger than the values it is made of, except lists written as texts, whose quotes are escaped. The library has a
+limit of its own, ten million steps, which it takes half a second to reach.
 """
 
 from collections.abc import Callable
@@ -29,19 +29,19 @@ from wms.classad.tree import (
 from wms.classad.value import Scalar
 
 _NUMBER = 24
-"""Bytes of a number written down."""
+"""Upper bound of the bytes of a number's text."""
 
 
 class Cost(NamedTuple):
-    """Bounds of an evaluation."""
+    """Upper bounds of one evaluation."""
 
     size: int
-    """Bytes of the value as a text."""
+    """Bytes of the value, written as a text."""
     work: int
-    """Steps, and bytes they touch."""
+    """Steps, plus the bytes that they touch."""
     depth: int
     plain: bool
-    """The value is no list or record."""
+    """Whether the value is neither a list nor a record."""
 
 
 CostOf: TypeAlias = Callable[[Reference], Cost]
@@ -50,11 +50,11 @@ UNKNOWN = Cost(_NUMBER, 1, 1, plain=True)
 
 
 class TooCostlyError(Exception):
-    """The evaluation could pass a limit; the text says which."""
+    """An evaluation that could exceed a limit; the text names the limit."""
 
 
 def cost(node: Node, of: CostOf, depth: int = 0) -> Cost:
-    """Return the bounds of an evaluation; `of` gives those of an ad's attribute. Raises TooCostlyError."""
+    """Return the upper bounds of evaluating a tree; `of` returns those of a referenced attribute. Raises TooCostlyError."""
     if depth > EVALUATION_DEPTH:
         raise TooCostlyError(f"more than {EVALUATION_DEPTH} levels deep")
     if isinstance(node, Literal):
@@ -89,7 +89,7 @@ def _whole(node: Node, parts: list[Cost]) -> Cost:
 
 
 def _record(node: Record, of: CostOf, depth: int) -> Cost:
-    """Return the cost of all of a record's attributes, which may look at each other."""
+    """Return the cost of all attributes of a record, which may reference each other. Raises TooCostlyError if they form a circle."""
     trees = {name.lower(): tree for name, tree in node.attributes}
     known: dict[str, Cost] = {}
 

@@ -1,11 +1,11 @@
-"""The HTCondor project's ClassAd library, `classad2`, held at arm's length; nothing else imports it.
+"""The HTCondor project's ClassAd library, `classad2`, behind an interface of our own; no other module imports it.
 
-What reaches it was written from trees of ours, so that its parser's surprises (numbers that overflow to 0, text that is
-not read, crashes on half characters) stay out of reach, and what its evaluation may cost is bounded before it begins.
+All texts that reach it are written from our own trees, and their cost is bounded first. So the defects of its parser do no
+harm: numbers that overflow to 0, text that is not read, crashes on half characters.
 
-It never gives back the 144 bytes of any handle (25.14.1), of which an expression takes three and an ad one. So values are
-put into ads that are used again, texts evaluated once go through its function `eval`, which needs no handle, and only what
-is evaluated often is compiled, once for each text.
+It never frees the 144 bytes of any handle (25.14.1), of which an expression takes three and an ad one. Hence ads are emptied
+and used again. Texts that are evaluated once go through its function `eval`, which needs no handle. Only expressions that
+are evaluated often are compiled, once for each text.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import classad2
 
 COMPILED = 16_384
-"""Expressions kept compiled; 450 bytes are lost for each that must be compiled again."""
+"""The number of compiled expressions that are kept; compiling one again loses 450 bytes."""
 _SPARE = 1_024
-"""Emptied ads kept for use again."""
+"""The number of emptied ads that are kept for later use."""
 _evaluating = Lock()
 
 
@@ -42,17 +42,17 @@ def _library() -> Any:
 
 @lru_cache(maxsize=COMPILED)
 def compiled(text: str) -> "classad2.ExprTree":
-    """Return the library's tree of an expression that we wrote."""
+    """Return the library's tree of an expression's text, written by `library_text` or its like."""
     return _library().ExprTree(text)
 
 
 def library_ad(text: str) -> "classad2.ClassAd":
-    """Return the library's ad of a text that we wrote."""
+    """Return the library's ad of an ad's text, written by `library_text`."""
     return _library().ClassAd(text)
 
 
 def evaluate(tree: "classad2.ExprTree", own: Any = None, other: Any = None) -> Any:
-    """Return what the library makes of an expression over its own and another ad, in its kinds of values."""
+    """Return the library's value of an expression over its own and another ad; its error if the evaluation fails."""
     try:
         return tree.eval(own, other)
     except (_library().ClassAdException, UnicodeDecodeError):
@@ -61,12 +61,12 @@ def evaluate(tree: "classad2.ExprTree", own: Any = None, other: Any = None) -> A
 
 
 def error() -> Any:
-    """Return the library's error."""
+    """Return the library's value for an error."""
     return _library().Value.Error
 
 
 def value(found: Any, again: Callable[[Any], Any]) -> Value:
-    """Return a value of ours for one of the library's; `again` evaluates the elements of lists."""
+    """Convert a value of the library to a value of ours; `again` evaluates the elements of lists."""
     library = _library()
     match found:
         case library.Value():
@@ -85,7 +85,7 @@ def value(found: Any, again: Callable[[Any], Any]) -> Value:
 
 
 def evaluate_text(text: str, own: Any, other: Any = None) -> Value:
-    """Evaluate a text once, as an attribute of the library's ad `own`, which may look at `other`."""
+    """Evaluate a text once as an attribute of the library's ad `own`; it may reference the ad `other`."""
     # Another thread may evaluate another text there.
     with _evaluating:
         own[TEXT_NAME] = text
@@ -96,7 +96,7 @@ def evaluate_text(text: str, own: Any, other: Any = None) -> Value:
 
 
 class Values:
-    """Attributes with values, in which expressions of the other scope are evaluated: an ad of the library's, lent."""
+    """Attributes in an ad of the library, over which expressions of another ad are evaluated; the ad is reused after `empty`."""
 
     _spare: "list[classad2.ClassAd]" = []
 
@@ -110,15 +110,15 @@ class Values:
         self.ad[name] = _given(value)
 
     def put(self, name: str, text: str) -> None:
-        """Put an expression there, which is evaluated each time."""
+        """Add an attribute with an expression, which is evaluated at each reference."""
         self.ad[name] = compiled(text)
 
     def evaluate(self, text: str) -> Value:
-        """Evaluate a text once, over these attributes."""
+        """Evaluate a text once over these attributes."""
         return evaluate_text(text, self.ad)
 
     def empty(self) -> None:
-        """Give the ad back, without its attributes."""
+        """Delete the attributes and keep the library's ad for later use."""
         for name in list(self.ad):
             del self.ad[name]
         if len(self._spare) < _SPARE:
@@ -132,7 +132,7 @@ def _once() -> "classad2.ExprTree":
 
 @cache
 def nothing() -> Values:
-    """Return what has no attributes."""
+    """Return values without attributes."""
     return Values()
 
 

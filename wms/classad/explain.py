@@ -1,4 +1,4 @@
-"""Why an expression is not true over an ad: which of its conjuncts fail, and the values they saw."""
+"""Explanations why an expression is not true over an ad: its conjuncts that fail, and the values of their references."""
 
 from msgspec import Struct
 
@@ -17,16 +17,16 @@ _LENGTH = 200
 
 
 class ExplainedTerm(Struct, frozen=True, kw_only=True):
-    """One of the terms that must all be true."""
+    """One conjunct of an expression, with its value."""
 
     text: str
-    """As written."""
+    """The text of the conjunct, as written."""
     value: Value
     met: bool
     seen: tuple[tuple[str, Value], ...] = ()
-    """The attributes it looks at, with their scope, and their values: at most twenty, and for the first hundred terms."""
+    """The referenced attributes with their scopes and values: at most 20, and only for the first 100 conjuncts."""
     note: str = ""
-    """What should be known of the value besides."""
+    """Further facts on the value, such as the limit that it exceeds; empty if there are none."""
 
     def __str__(self) -> str:
         seen = ", ".join(f"{name} = {said(value)}" for name, value in self.seen)
@@ -35,7 +35,7 @@ class ExplainedTerm(Struct, frozen=True, kw_only=True):
 
 
 def explain(expression: Expression, other: Ad, own: Ad = NOTHING) -> tuple[ExplainedTerm, ...]:
-    """Return each conjunct of an expression of `own` with what it is over another ad; all are met if it is true."""
+    """Return each conjunct of an expression of `own` with its value over another ad. The expression is true if all are met."""
     terms = split("&&", expression.tree)
     return tuple(
         _judged(term, other, own, number, alone=len(terms) == 1) for number, term in enumerate(terms)
@@ -43,7 +43,7 @@ def explain(expression: Expression, other: Ad, own: Ad = NOTHING) -> tuple[Expla
 
 
 def failing(own: Ad, other: Ad) -> tuple[ExplainedTerm, ...]:
-    """Return the conjuncts of an ad's Requirements that are not met by another; none if it wants it."""
+    """Return the conjuncts of an ad's Requirements that another ad does not meet; none if the ad accepts the other."""
     requirements = own.expression("requirements")
     if requirements is None:
         return ()
@@ -51,7 +51,7 @@ def failing(own: Ad, other: Ad) -> tuple[ExplainedTerm, ...]:
 
 
 def said(value: Value) -> str:
-    """Return a value as it would be written down, cut if it is long."""
+    """Return the text of a value, cut if it is long."""
     match value:
         case RecordText():
             text: str = value

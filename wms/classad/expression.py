@@ -1,4 +1,4 @@
-"""Expressions: read once, known by their canonical text, bound to the ad they belong to, and evaluated over another."""
+"""Expressions: read once, identified by their canonical text, bound to their own ad, and evaluated over another ad."""
 
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -19,14 +19,17 @@ _CACHED = 2_048
 _CACHED_BYTES = 2_048
 
 ENVELOPES = (16_384, 256)
-"""Sizes in bytes, and steps: an expression is proved once to stay within its limits over attributes within one of these."""
+"""Envelopes: bounds, in bytes and in steps, of the attributes that an expression references.
+
+An expression is proved once to stay within its limits if all these attributes stay within one envelope.
+"""
 
 
 class Expression:
-    """An expression of the ClassAd language, frozen; equal when the canonical texts are.
+    """An immutable expression of the ClassAd language; two are equal if their canonical texts are.
 
-    `other.x` and `TARGET.x` are the other ad's attribute, `MY.x` and `self.x` its own ad's, `x` its own ad's if that has one of
-    this name and else the other's; names and words in any case. It is *bound* when it looks at the other ad alone.
+    `other.x` and `TARGET.x` are the other ad's attribute, `MY.x` and `self.x` its own ad's. `x` is its own ad's if that ad has such
+    an attribute, else the other's. Names and words are in any case. A *bound* expression references the other ad alone.
     """
 
     def __init__(self, tree: Node) -> None:
@@ -34,58 +37,59 @@ class Expression:
 
     @property
     def tree(self) -> Node:
-        """What the text means."""
+        """The tree of the expression."""
         return self._tree if self._tree is not None else parse_expression(self.text)
 
     def shed_tree(self) -> None:
-        """Give back the memory of the tree, which is large: whoever wants it has the canonical text parsed again.
+        """Free the memory of the tree, which is large; the next access parses the canonical text again.
 
-        For bound expressions; to evaluate one over ads that do not look back does not take its tree.
+        For bound expressions: evaluating one over ads without open attributes does not need its tree.
         """
         _ = self.text, self.other, self.own, self.bare, self.envelope, self.single
         self._tree = None
 
     @staticmethod
     def parse(text: str, place: str = "") -> "Expression":
-        """Read an expression. Raises Rejected, with the place: what it is read from, line and column."""
+        """Read an expression. Raises Rejected with the place: the source of the text, line and column."""
         return (
             _parsed(text, place) if len(text) <= _CACHED_BYTES else Expression(parse_expression(text, place))
         )
 
     @cached_property
     def text(self) -> str:
-        """The canonical text: one for all that differ in spaces, brackets, comments and the case of names alone."""
+        """The canonical text: equal for expressions that differ only in spaces, brackets, comments and the case of names."""
         return write(self.tree, lower=True)
 
     @cached_property
     def other(self) -> frozenset[str]:
-        """What it looks at in the other ad, in lower case; names without a scope are not among them."""
+        """The names, in lower case, that the expression references with the scope of the other ad."""
         return references(self.tree, NameScope.OTHER)
 
     @cached_property
     def own(self) -> frozenset[str]:
-        """What it looks at in its own ad, in lower case; names without a scope are not among them."""
+        """The names, in lower case, that the expression references with the scope of its own ad."""
         return references(self.tree, NameScope.OWN)
 
     @cached_property
     def bare(self) -> frozenset[str]:
-        """What it looks at in its own ad or else in the other, in lower case."""
+        """The names, in lower case, that the expression references without a scope: its own ad's or else the other's."""
         return references(self.tree, NameScope.BARE)
 
     @property
     def names(self) -> frozenset[str]:
-        """All attributes of ads that are free in it, in lower case."""
+        """The names of all ad attributes that the expression references in any scope, in lower case."""
         return self.other | self.own | self.bare
 
     @property
     def is_bound(self) -> bool:
-        """Whether it looks at the other ad alone."""
+        """Whether the expression references the other ad alone."""
         return not (self.own or self.bare)
 
     def bound(self, own: Mapping[str, Node], place: str = "") -> "Expression":
-        """Return the expression with what its own ad says put in and folded; `own` its bound trees by lower-case name.
+        """Return the expression with its own ad's attributes put in and folded; `own` holds their bound trees by lower-case name.
 
-        What its ad lacks is undefined. Raises Rejected if it grows too large.
+        References to attributes that the own ad lacks become undefined, or the other ad's if they have no scope. Raises Rejected if
+        the expression grows too large.
         """
         if self.is_bound:
             return self
@@ -95,12 +99,12 @@ class Expression:
 
     @cached_property
     def envelope(self) -> int:
-        """The largest of ENVELOPES whose attributes cannot make it cost too much; 0 for none."""
+        """The largest of ENVELOPES within which referenced attributes cannot make the evaluation exceed its limits; 0 if none."""
         return next((size for size in ENVELOPES if self._is_cheap(size)), 0)
 
     @cached_property
     def single_text(self) -> str | None:
-        """The text for an ad of values alone; None if a record in the expression could catch the ad's names."""
+        """The text for evaluation in an ad of values alone; None if a record in the expression could capture names of that ad."""
         assert self.is_bound, "bind it to its own ad first"
         if any(isinstance(node, Record) for node in walk(self.tree)):
             return None
@@ -108,12 +112,12 @@ class Expression:
 
     @cached_property
     def single(self) -> "classad2.ExprTree | None":
-        """The library's tree of that text."""
+        """The library's compiled tree of `single_text`; None if there is no such text."""
         return None if self.single_text is None else compiled(self.single_text)
 
     @cached_property
     def double(self) -> "classad2.ExprTree":
-        """The library's tree over two ads that look at each other."""
+        """The library's compiled tree for evaluation over two ads that reference each other."""
         return compiled(library_text(self.tree))
 
     def _is_cheap(self, size: int) -> bool:
@@ -137,7 +141,7 @@ class Expression:
 
 
 def substituted(tree: Node, own: Mapping[str, Node]) -> Node:
-    """Return the tree with what its own ad says instead of the references to it; `own` the ad's bound trees."""
+    """Return the tree with references to its own ad replaced by the ad's bound trees `own`, keyed by lower-case name."""
     if not isinstance(tree, Reference):
         return with_children(tree, lambda part: substituted(part, own))
     if tree.scope in {NameScope.OTHER, NameScope.LOCAL}:
@@ -148,7 +152,7 @@ def substituted(tree: Node, own: Mapping[str, Node]) -> Node:
 
 
 def library_text(tree: Node) -> str:
-    """Return the text of a bound tree for the library, where two ads look at each other."""
+    """Return the library's text of a bound tree, for evaluation with two ads that reference each other."""
     return write(tree, halved=True, scopes={NameScope.OTHER: "TARGET.", NameScope.LOCAL: ""})
 
 

@@ -1,7 +1,7 @@
-"""Folding: what of an expression is decided is replaced by its value, and the rest keeps its meaning, exactly.
+"""Folding: each decided part of an expression is replaced by its value, without changing the expression's meaning.
 
-What has no references left is evaluated by the library. && and || follow its tables: from the left, false && anything is false
-and true || anything is true; a number counts as true unless it is 0; a text or list makes an error, whatever comes behind it.
+The library evaluates the parts without references. && and || follow its tables, from the left: false && anything is false,
+true || anything is true. A number counts as true unless it is 0; a text or list makes an error, whatever follows it.
 """
 
 from wms.classad import engine
@@ -29,7 +29,7 @@ _TRUTHS = frozenset({"!", "==", "!=", "is", "isnt", "<", "<=", ">", ">="})
 
 
 def fold(tree: Node) -> Node:
-    """Return the tree with all that is decided replaced by its value."""
+    """Return the tree with each decided part replaced by its value."""
     if isinstance(tree, Literal | Reference | Record):
         return tree
     folded = with_children(tree, fold)
@@ -41,7 +41,7 @@ def fold(tree: Node) -> Node:
 
 
 def is_truth(node: Node) -> bool:
-    """Tell whether a node's value can only be a boolean, undefined or an error."""
+    """Return whether a node's value can only be a boolean, undefined or an error."""
     match node:
         case Literal():
             return isinstance(node.value, bool | Special)
@@ -56,19 +56,19 @@ def is_truth(node: Node) -> bool:
 
 
 def truth(value: Value) -> Value:
-    """Return what && and || take a value for."""
+    """Return the boolean, undefined or error that && and || take a value for."""
     if isinstance(value, str | tuple):
         return ERROR
     return bool(value) if isinstance(value, int | float) else value
 
 
 def constant(node: Node) -> bool:
-    """Tell whether a node is a value written down: a scalar, or a list of such."""
+    """Return whether a node is a constant: a scalar, or a list of constants."""
     return isinstance(node, Literal) or (isinstance(node, ListOf) and all(map(constant, node.items)))
 
 
 def as_node(value: Value) -> Node | None:
-    """Return the tree that stands for a value; None for what has none: records, and numbers that are none."""
+    """Return the tree of a value; None for a record, an infinity and NaN, which have no tree."""
     if isinstance(value, tuple):
         items = [as_node(each) for each in value]
         return ListOf(tuple(each for each in items if each is not None)) if None not in items else None
@@ -78,7 +78,7 @@ def as_node(value: Value) -> Node | None:
 
 
 def _evaluated(node: Node) -> Node:
-    """Evaluate a node whose parts are all constants; leave any other."""
+    """Return the value of a node whose parts are all constants, as a tree; return any other node unchanged."""
     if isinstance(node, ListOf) or not all(constant(part) for part in children(node)):
         return node
     try:
@@ -106,7 +106,7 @@ def _choice(node: Choice) -> Node:
 
 
 def _is_itself(node: Choice) -> bool:
-    """Tell whether a choice is `condition ? true : false`, of a condition that can be nothing else."""
+    """Return whether a choice is `condition ? true : false` with a condition that is a boolean, undefined or an error."""
     match node:
         case Choice(condition=condition, yes=Literal(value=yes), no=Literal(value=no)):
             return yes is True and no is False and is_truth(condition)
@@ -115,7 +115,7 @@ def _is_itself(node: Choice) -> bool:
 
 
 def _chain(node: Chain) -> Node:
-    """Drop what a chain does not need: neutral terms, and all behind one that decides."""
+    """Return a chain without its superfluous terms: neutral ones, and all behind a term that decides it."""
     decides = node.operator == "||"
     kept: list[Node] = []
     for term in node.terms:
@@ -137,7 +137,7 @@ def _chain(node: Chain) -> Node:
 
 
 def _settled(operator: str, kept: list[Node]) -> Node:
-    """Evaluate a chain that begins with constants: an error at the beginning is the whole."""
+    """Return the folded chain of terms that begins with its constants; an error at the beginning is the whole."""
     if isinstance(kept[0], Literal) and kept[0].value is ERROR:
         return kept[0]
     if all(isinstance(each, Literal) for each in kept):

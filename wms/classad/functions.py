@@ -1,21 +1,25 @@
-"""The functions of the language that may be called.
+"""The functions of the language that expressions may call.
 
-Each is a function of its arguments alone, and its value is not much larger than they are. Left out, for that: `time`,
-`random`, `userMap` and other looks at the world; `eval` and `unparse`, which make texts programs again; `join`, `replace`,
-`regexps`, whose values grow as products; `debug`, which writes; times, and what is made of them.
+The value of each depends on its arguments alone, and is not much larger than they are. Hence these are left out:
+
+- `time`, `random`, `userMap` and others that depend on the environment;
+- `eval` and `unparse`, which evaluate texts as programs;
+- `join`, `replace` and `regexps`, whose values grow as products of their arguments;
+- `debug`, which writes a log;
+- functions of absolute and relative times.
 """
 
 from typing import NamedTuple
 
 
 class Function(NamedTuple):
-    """How a function is called, and what it gives."""
+    """The name of a function, its least and most number of arguments, and the kind of its value."""
 
     name: str
     least: int
     most: int
     gives: str
-    """"truth" (a boolean, undefined or error), "scalar", "text" or "any"."""
+    """The kind of the value: "truth" (a boolean, undefined or error), "scalar", "text" or "any"."""
 
 
 _TRUTHS = (
@@ -47,7 +51,7 @@ FUNCTIONS = {
     **_read(_TEXTS, "text"),
     **_read(_ANY, "any"),
 }
-"""By their names in lower case."""
+"""The allowed functions by their names in lower case."""
 
 PATTERN_FIRST = frozenset({"regexp", "regexpMember"})
-"""Those whose first argument is a regular expression, and whose third its options."""
+"""The functions whose first argument is a regular expression, and whose third argument its options."""

@@ -5,23 +5,23 @@ from wms.classad.tree import NameScope
 from wms.classad.value import ERROR, UNDEFINED, Scalar
 
 TEXT_NAME = "wms:text"
-"""The attribute in which the library gets a text to evaluate."""
+"""The name of the attribute in which the library receives a text to evaluate."""
 SCOPES = {"my": NameScope.OWN, "self": NameScope.OWN, "other": NameScope.OTHER, "target": NameScope.OTHER}
 CONSTANTS: dict[str, Scalar] = {"true": True, "false": False, "undefined": UNDEFINED, "error": ERROR}
 RESERVED = frozenset(
     {*SCOPES, *CONSTANTS, "is", "isnt", "parent", "toplevel", "root", "super", "currenttime", TEXT_NAME}
 )
-"""Words that are no name of an attribute: the library gives some of them another meaning."""
+"""Words that no attribute may be named; the library gives some of them another meaning."""
 
 LEVELS = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "is": 6, "isnt": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
     "<<": 8, ">>": 8, ">>>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
 }  # fmt: skip
-"""Precedence of the binary operators, the closest last; all are left-associative."""
+"""The precedence of each binary operator; a higher number binds closer. All are left-associative."""
 
 
 def name_checked(name: str, place: str) -> str:
-    """Return the name of an attribute; refuse one that no attribute may have."""
+    """Return the name of an attribute. Raises Rejected if no attribute may have it."""
     if name.lower() in RESERVED:
         raise refused("NAME", f'"{name}" is a word of the language, and no attribute\'s name', place)
     if not 0 < len(name) <= NAME_LENGTH or not name.isascii() or not name.isprintable():

@@ -1,29 +1,31 @@
-"""Limits of what anyone may write: texts, trees, and the work and size of a value."""
+"""Limits of what anyone may write: lengths of texts, sizes of trees, and the work and size of an evaluation."""
 
 from wms.errors import Rejected
 
 TEXT_BYTES = 65_536
-"""Of one expression or ad, in UTF-8."""
+"""Bytes of one expression or ad, in UTF-8."""
 NODES = 10_000
-"""Of the tree of an expression or ad."""
+"""Nodes in the tree of an expression or ad."""
 DEPTH = 60
-"""Of brackets, operators and calls in each other; chains of && and of || count as one."""
+"""Nesting depth of brackets, operators and calls; a chain of && or of || counts as one level."""
 RECORDS = 8
-"""Of records in each other, and of tables and lists that an ad is made of."""
+"""Nesting depth of records, and of the tables and lists of which an ad is made."""
 AD_NODES = 4 * NODES
-"""Of an ad when what its attributes say of each other is put into them."""
+"""Nodes in the trees of an ad after its attributes are put into each other."""
 ATTRIBUTES = 2_000
-"""Of an ad."""
+"""Attributes of an ad."""
 NAME_LENGTH = 255
 EVALUATION_DEPTH = 120
-"""Of an evaluation, through all the attributes it goes through; the library gives up at 400 levels of its own, which count
-brackets."""
+"""Nesting depth of an evaluation through all the attributes that it references.
+
+The library stops at 400 levels of its own, which count brackets.
+"""
 WORK = 2_000_000
-"""Steps and bytes that an evaluation may touch at most, reckoned before it begins."""
+"""Steps of an evaluation, plus the bytes that they touch, computed before it begins."""
 VALUE_BYTES = 65_536
-"""Of any value on the way, reckoned likewise."""
+"""Bytes of any intermediate value of an evaluation, computed before it begins."""
 
 
 def refused(code: str, message: str, place: str, remedy: str = "") -> Rejected:
-    """Return the refusal of a text, which names the place; `code` without its CLASSAD_."""
+    """Return the refusal of a text, with its place in the message; `code` lacks its prefix CLASSAD_."""
     return Rejected(f"CLASSAD_{code}", f"{place}: {message}" if place else message, remedy)

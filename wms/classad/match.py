@@ -1,8 +1,9 @@
-"""Matching: what an expression of one ad is over another, whether two ads want each other, and how well they like it.
+"""Matching: values of one ad's expressions over another ad, whether two ads accept each other, and their ranks.
 
-An ad wants another when its Requirements are `true`: not undefined, no error, and no number either. SAM-Grid's broker fails a
-match when "either requirement conditions evaluate to FALSE", Condor's when they are not TRUE; its library lets a number other
-than 0 pass, which we do not, for a Requirements of 1 more likely is a slip than a wish. An ad without Requirements wants all.
+An ad accepts another when its Requirements are `true`: neither undefined nor an error nor a number. SAM-Grid's broker fails
+a match when "either requirement conditions evaluate to FALSE", Condor's when they are not TRUE. Condor's library accepts
+numbers other than 0; we do not, since Requirements of 1 are more likely a slip than a wish. An ad without Requirements
+accepts all.
 """
 
 from collections.abc import Iterable
@@ -16,14 +17,14 @@ from wms.classad.tree import Reference
 from wms.classad.value import ERROR, Value
 
 _HOPS = 8
-"""How often an evaluation may go from one ad to the other and back."""
+"""The number of times that an evaluation may go from one ad to the other."""
 NOTHING = Ad(())
 
 
 def evaluate(expression: Expression, other: Ad, own: Ad = NOTHING) -> Value:
-    """Return the value of an expression of `own` over another ad. What would cost too much is an error.
+    """Return the value of an expression of `own` over another ad; an error if the evaluation would cost too much.
 
-    For expressions that are evaluated seldom: nothing of it is kept.
+    For expressions that are evaluated seldom, since nothing is cached.
     """
     bound = own.bind(expression)
     if why_too_costly(bound, other, own):
@@ -34,12 +35,12 @@ def evaluate(expression: Expression, other: Ad, own: Ad = NOTHING) -> Value:
 
 
 def satisfied(expression: Expression, other: Ad, own: Ad = NOTHING) -> bool:
-    """Tell whether an expression, bound to its own ad, is true over another."""
+    """Return whether an expression, bound to its own ad, is true over another."""
     return _raw(expression, other, own) is True
 
 
 def satisfied_by(expression: Expression, others: Iterable[Ad], own: Ad = NOTHING) -> list[bool]:
-    """Tell for many ads whether an expression, bound to its own ad, is true over them."""
+    """Return for each of many ads whether an expression, bound to its own ad, is true over it."""
     single, envelope, looks = expression.single, expression.envelope, expression.other
     if single is None or not envelope:
         return [satisfied(expression, each, own) for each in others]
@@ -53,22 +54,22 @@ def satisfied_by(expression: Expression, others: Iterable[Ad], own: Ad = NOTHING
 
 
 def numbers(expression: Expression, others: Iterable[Ad], own: Ad = NOTHING) -> list[float]:
-    """Return for many ads the number that an expression, bound to its own ad, is over them; what is none counts as 0."""
+    """Return for each of many ads the number that an expression, bound to its own ad, has over it; 0 for other values."""
     return [_number(_raw(expression, each, own)) for each in others]
 
 
 def wants(own: Ad, other: Ad) -> bool:
-    """Tell whether an ad's Requirements are true over another ad."""
+    """Return whether an ad's Requirements are true over another ad."""
     return own.requirements is None or satisfied(own.requirements, other, own)
 
 
 def matches(job: Ad, resource: Ad) -> bool:
-    """Tell whether two ads want each other."""
+    """Return whether two ads accept each other."""
     return wants(job, resource) and wants(resource, job)
 
 
 def number(expression: Expression, other: Ad, own: Ad = NOTHING) -> float:
-    """Return the number that an expression of `own` is over another ad, as a rank is read: what is none counts as 0."""
+    """Return the number that an expression of `own` has over another ad, such as a rank; 0 for other values."""
     return _number(evaluate(expression, other, own))
 
 
@@ -79,7 +80,7 @@ def _number(found: Any) -> float:
 
 
 def why_too_costly(expression: Expression, other: Ad, own: Ad = NOTHING) -> str:
-    """Return which limit an evaluation could pass; nothing if none."""
+    """Return the limit that an evaluation could exceed, as a text; empty if none."""
     try:
         cost(expression.tree, _Pair(other, own))
     except TooCostlyError as error:
@@ -88,7 +89,7 @@ def why_too_costly(expression: Expression, other: Ad, own: Ad = NOTHING) -> str:
 
 
 def _raw(expression: Expression, other: Ad, own: Ad) -> Any:
-    """Evaluate, in the library's kinds of values."""
+    """Return the library's value of an expression over another ad, in the library's own types."""
     envelope = expression.envelope
     if envelope and expression.other.isdisjoint(other.special[envelope]) and expression.single is not None:
         return engine.evaluate(expression.single, other.values.ad)
@@ -96,7 +97,7 @@ def _raw(expression: Expression, other: Ad, own: Ad) -> Any:
 
 
 def _careful(expression: Expression, other: Ad, own: Ad) -> Any:
-    """Evaluate when the ad is open to the expression, or could make it costly."""
+    """Return the library's value when the other ad has open attributes or costly ones that the expression references."""
     if why_too_costly(expression, other, own):
         return engine.error()
     if expression.single is not None and expression.other.isdisjoint(other.open):
@@ -105,7 +106,7 @@ def _careful(expression: Expression, other: Ad, own: Ad) -> Any:
 
 
 class _Pair:
-    """The costs of attributes of two ads that look at each other, from one of them."""
+    """The costs of the attributes of two ads that reference each other, as seen from an expression of one of them."""
 
     def __init__(
         self, other: Ad, own: Ad, hops: int = 0, known: dict[tuple[int, str], Cost | None] | None = None

@@ -1,7 +1,7 @@
-"""The reader of expressions and ads, after the grammar of the language: all of a text is read, or it is refused.
+"""The reader of expressions and ads by the grammar of the language; it reads a text completely or refuses it.
 
-Stricter than the library, which takes 99999999999999999999 for 0, reads no further than it likes, and looks at the clock for
-CurrentTime.
+It is stricter than the library. That takes 99999999999999999999 for 0, ignores the rest of some texts, and reads the clock
+for CurrentTime.
 """
 
 from typing import NoReturn, TypeGuard
@@ -39,12 +39,14 @@ _SAME = {"=?=": "is", "=!=": "isnt"}
 _UNARY = frozenset("-+!~")
 _LARGEST = 2**63 - 1
 _NESTED = DEPTH + 2
-"""How deep what is read may lie in brackets and behind signs. A tree as deep as is allowed is written with two more than it
-has levels: one for the whole itself, one for the sign of a number."""
+"""The nesting depth of brackets and signs that the reader accepts.
+
+The text of a tree of the allowed depth needs two levels more: one for the whole, one for the sign of a number.
+"""
 
 
 def parse_expression(text: str, place: str = "") -> Node:
-    """Return the tree of an expression; Rejected, naming the place, if it is none or passes a limit."""
+    """Return the tree of an expression. Raises Rejected, with the place, if the text is none or exceeds a limit."""
     reader = _Reader(checked(text, place), place)
     tree = reader.expression()
     reader.expect_end()
@@ -53,7 +55,7 @@ def parse_expression(text: str, place: str = "") -> Node:
 
 
 def parse_ad(text: str, place: str = "") -> Attributes:
-    """Return the attributes of an ad in the new syntax, `[name = expression; ...]`; Rejected as above."""
+    """Return the attributes of an ad in the new syntax, `[name = expression; ...]`. Raises Rejected as `parse_expression`."""
     reader = _Reader(checked(text, place), place)
     reader.expect("[")
     attributes = reader.attributes()
@@ -62,7 +64,7 @@ def parse_ad(text: str, place: str = "") -> Attributes:
 
 
 def parse_old_ad(text: str, place: str = "") -> Attributes:
-    """Return the attributes of an ad in the old syntax, a line `name = expression` each; Rejected as above."""
+    """Return the attributes of an ad in the old syntax, one `name = expression` a line. Raises Rejected as `parse_expression`."""
     found: dict[str, tuple[str, Node]] = {}
     for number, line in enumerate(checked(text, place).splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("#"):
@@ -73,7 +75,7 @@ def parse_old_ad(text: str, place: str = "") -> Attributes:
 
 
 def nodes(tree: Node, place: str) -> int:
-    """Return how many nodes a tree has; refuse one of too many nodes or levels."""
+    """Return the number of nodes of a tree. Raises Rejected if it has too many nodes or levels."""
     waiting = [(tree, 1)]
     found = 0
     while waiting:
@@ -97,7 +99,7 @@ def _measured_ad(attributes: Attributes, place: str) -> Attributes:
 
 
 class _Reader:
-    """Recursive descent, a method a rule; operators by their levels."""
+    """A recursive-descent parser with one method for each grammar rule; operators are parsed by precedence."""
 
     def __init__(self, text: str, place: str, *, old: bool = False) -> None:
         self._text, self._place = text, place
@@ -117,7 +119,7 @@ class _Reader:
         return condition
 
     def attributes(self) -> Attributes:
-        """Read on behind `[` to the end of the record."""
+        """Read the attributes of a record and its closing bracket; the opening one has been read."""
         found: dict[str, tuple[str, Node]] = {}
         while not self._sign("]"):
             # As the library, which reads [a = 1;; b = 2].
@@ -189,14 +191,14 @@ class _Reader:
         return Unary(operator.text, operand)
 
     def _smallest(self) -> Node:
-        """Read 2**63, which there is but with a minus before it."""
+        """Read 2**63, which is valid only behind a minus sign."""
         self._take()
         if self._token.text in {".", "["}:
             self._fail("a number has no attributes or elements")
         return Literal(_LARGEST + 1)
 
     def _alternative(self) -> Node:
-        """Read `a ?: b`, which binds closer than any other operator, as the library has it."""
+        """Read `a ?: b`, which binds closer than any other operator, as in the library."""
         node = self._postfix()
         grown = 0
         while self._sign("?:"):
@@ -207,7 +209,7 @@ class _Reader:
         return node
 
     def _second(self) -> Node:
-        """Read what stands behind `?:`: of what has a sign before it, a negative number alone, as the library."""
+        """Read the operand behind `?:`; of the operands with a sign only a negative number is allowed, as in the library."""
         if self._token.kind == "sign" and self._token.text in _UNARY:
             sign = self._take()
             number = self._token
@@ -359,7 +361,7 @@ class _Reader:
             self._fail(f"more than {DEPTH} {what}", "TOO_DEEP")
 
     def _sign(self, sign: str) -> bool:
-        """Take the sign if it is next."""
+        """Return whether the sign is next, and if so consume it."""
         found = self._token.kind == "sign" and self._token.text == sign
         if found:
             self._take()

@@ -1,8 +1,8 @@
-"""Partial evaluation: what another ad decides of an expression is folded away, and what it says nothing of is left.
+"""Partial evaluation: the attributes of a known ad are folded into an expression; references to unknown attributes remain.
 
-So a computing element's ad decides its part of a job's requirements, and what is left about the host goes to the batch
-system. Unlike in a match, an attribute that the ad lacks is not undefined: it is not known yet. Where it is known which
-attributes those are, the ad is a *sketch*, in which all others that it lacks are undefined.
+So a computing element's ad decides some of a job's requirements, and those on the host go to the batch system. Unlike in a
+match, an attribute that the ad lacks is unknown yet, not undefined. In a *sketch* the unknown attributes are listed, and all
+others that the ad lacks are undefined.
 """
 
 from collections.abc import Iterable
@@ -19,14 +19,14 @@ from wms.errors import Rejected
 
 
 class Sketch(NamedTuple):
-    """An ad of which `free`, names in lower case, is not known yet; what is neither there nor free is undefined."""
+    """An ad whose attributes `free`, in lower case, are unknown yet; attributes neither in the ad nor in `free` are undefined."""
 
     ad: Ad
     free: frozenset[str]
 
 
 def sketch(ad: Ad, names: Iterable[str]) -> Sketch:
-    """Return what is known of an ad when these attributes may yet be others, and with them what is reckoned from them."""
+    """Return the sketch of an ad in which the named attributes are free, and with them all attributes computed from them."""
     free = {name.lower() for name in names}
     kept = {name: expression for name in ad.names if (expression := ad.expression(name)) is not None}
     while True:
@@ -42,7 +42,7 @@ def _looks(expression: Expression, names: set[str]) -> bool:
 
 
 def left_by(expression: Expression, known: Sketch, own: Ad = NOTHING) -> Expression:
-    """Return what a sketch leaves of an expression of `own`, bound to it. Raises Rejected if it grows too large."""
+    """Return an expression of `own`, bound and partially evaluated over a sketch. Raises Rejected if it grows too large."""
     bound = own.bind(expression)
     absent = bound.other - known.free - {name.lower() for name in known.ad.names}
     return own.bind(reduce(Expression(_lacking(bound.tree, absent)), known.ad, own))
@@ -55,7 +55,7 @@ def _lacking(node: Node, absent: frozenset[str]) -> Node:
 
 
 def could(expression: Expression, known: Sketch, own: Ad = NOTHING) -> bool:
-    """Tell whether an expression of `own` may be true of an ad that is as a sketch says; not of one that grows too large."""
+    """Return whether an expression of `own` may be true of an ad that a sketch describes; False if it grows too large."""
     try:
         return decided(left_by(expression, known, own)) is not False
     except Rejected:
@@ -63,9 +63,9 @@ def could(expression: Expression, known: Sketch, own: Ad = NOTHING) -> bool:
 
 
 def own_part(expression: Expression, known: Sketch) -> Expression | None:
-    """Return an expression of an ad that is known as a sketch, with what is known of that ad folded in; what is free is left.
+    """Return an expression of an ad, given as a sketch, with the ad's known attributes folded in; free ones remain.
 
-    None if it grows too large.
+    None if the expression grows too large.
     """
     whole = _put_in(expression.tree, known)
     try:
@@ -88,7 +88,7 @@ def _put_in(node: Node, known: Sketch) -> Node:
 
 
 def could_want(wanted: Expression, other: Ad) -> bool:
-    """Tell whether what `own_part` left may be true of another ad, which is known whole; not of one that grows too large."""
+    """Return whether a result of `own_part` may be true of another ad, which is known completely; False if it grows too large."""
     whole = _lacking(_known(wanted.tree, other), wanted.other)
     try:
         nodes(whole, "")
@@ -98,9 +98,10 @@ def could_want(wanted: Expression, other: Ad) -> bool:
 
 
 def reduce(expression: Expression, other: Ad, own: Ad = NOTHING, place: str = "") -> Expression:
-    """Return what is left of an expression of `own` when another ad is known; its `names` are those still free.
+    """Return an expression of `own`, partially evaluated over another ad; its `names` are the attributes still free.
 
-    The value over any ad that has what `other` has, and more, is the expression's. Raises Rejected if it grows too large.
+    Over any ad that has the attributes of `other`, and more, it has the value of the whole expression. Raises Rejected if it
+    grows too large.
     """
     whole = _known(own.bind(expression).tree, other)
     nodes(whole, place)
@@ -108,14 +109,14 @@ def reduce(expression: Expression, other: Ad, own: Ad = NOTHING, place: str = ""
 
 
 def decided(expression: Expression) -> bool | None:
-    """Tell whether what is left of a requirement is true, or can no longer be, whatever is found out; None if that is open."""
+    """Return True if a reduced requirement is true, False if it can no longer become true; None if it is still open."""
     if isinstance(expression.tree, Literal):
         return expression.tree.value is True
     return False if _never(expression.tree) else None
 
 
 def _never(node: Node) -> bool:
-    """Tell whether a node cannot count as true."""
+    """Return whether a node can never count as true."""
     match node:
         case Literal():
             return truth(node.value) is not True
@@ -128,7 +129,7 @@ def _never(node: Node) -> bool:
 
 
 def _has_no_value(node: Node) -> bool:
-    """Tell whether a node is undefined or an error whatever is found out: what is reckoned from such a thing is such a thing."""
+    """Return whether a node is always undefined or an error; operations on such a value give such a value."""
     match node:
         case Literal():
             return isinstance(node.value, Special)
@@ -148,7 +149,7 @@ def _known(node: Node, other: Ad) -> Node:
 
 
 def _turned(node: Node) -> Node:
-    """Return a bound tree of the other ad as it reads from this one: its other is we."""
+    """Return a bound tree of the other ad as seen from this ad: its references to `other` become references to this ad."""
     if isinstance(node, Reference):
         return Reference(NameScope.OWN, node.name) if node.scope is NameScope.OTHER else node
     return with_children(node, _turned)

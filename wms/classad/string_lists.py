@@ -1,8 +1,9 @@
-"""Membership in string lists, by functions that the library has: it ships without `stringListMember` and `stringListIMember`.
+"""Membership in string lists, written with other functions: the library lacks `stringListMember` and `stringListIMember`.
 
-HTCondor defines both outside its ClassAd library. A list is split at each delimiter, its items are trimmed, empty ones are
-dropped; the item looked for is taken as it is. One argument that is undefined is an empty text, two are undefined; what is
-no text is an error. A call is written for the library as `regexp`, `replaceAll` and `stringListsIntersect` of the same meaning.
+HTCondor defines both outside its ClassAd library. A list is split at each delimiter, its items are trimmed, and empty ones are
+dropped; the sought item is used unchanged. One undefined argument is an empty text, two make the result undefined. An argument
+of another type is an error. A call is written for the library as `regexp`, `replaceAll` and `stringListsIntersect` of the same
+meaning.
 """
 
 import re
@@ -17,12 +18,12 @@ _EMPTY = Literal("")
 
 
 def delimiters_allowed(value: Scalar) -> bool:
-    """Tell whether a value can be the delimiters of a list: signs and blanks, at least one."""
+    """Return whether a value can be the delimiters of a list: a text of 1 to 32 signs and blanks."""
     return isinstance(value, str) and _ALLOWED.fullmatch(value) is not None
 
 
 def library_form(call: Call) -> Node:
-    """Return a membership call as an expression that the library can evaluate, of the same value."""
+    """Return an expression of the same value as a membership call, which the library can evaluate."""
     item, items = call.arguments[:2]
     delimiters = _delimiters(call)
     both_undefined = Chain("&&", (_call("isUndefined", item), _call("isUndefined", items)))
@@ -44,7 +45,7 @@ def _found(item: Node, items: Node, delimiters: str, *, any_case: bool) -> Node:
 
 
 def _normalised(items: Node, delimiters: str, separator: str) -> Node:
-    """Return a list with one separator between two items and no blanks around them."""
+    """Return a list expression with one separator between two items and no blanks around them."""
     signs = _class(delimiters)
     # A run is looked at from its beginning alone, or many blanks would take their square of steps.
     between = rf"(?<![{signs}\s])(?=\s*[{signs}])[{signs}\s]++"

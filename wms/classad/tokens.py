@@ -35,7 +35,7 @@ _UNIT = re.compile(r"[A-Za-z0-9_.]")
 
 
 class Token(NamedTuple):
-    """A piece of text: its kind (a group's name above, or "end"), what it says, and where it begins."""
+    """A token of a text: its kind (a group name of the pattern, or "end"), its content, and its position from 0."""
 
     kind: str
     text: str
@@ -43,9 +43,9 @@ class Token(NamedTuple):
 
 
 def tokens(text: str, place: str, *, old: bool = False) -> Iterator[Token]:
-    """Yield the tokens of a text, strings without quotes and escapes, and one of kind "end" at last.
+    """Yield the tokens of a text, and one of kind "end" at last. Strings come without quotes and escapes.
 
-    In the old syntax a backslash is one, but before a quote.
+    In the old syntax a backslash is an ordinary character, except before a quote. Raises Rejected for an unreadable token.
     """
     at = 0
     while at < len(text):
@@ -75,14 +75,14 @@ def tokens(text: str, place: str, *, old: bool = False) -> Iterator[Token]:
 
 
 def where(text: str, at: int, place: str) -> str:
-    """Return the place of a position: line and column, from 1."""
+    """Return the place of a position in a text: `place`, line and column, both from 1."""
     line = text.count("\n", 0, at) + 1
     column = at - text.rfind("\n", 0, at)
     return f"{place}{' ' if place else ''}line {line}, column {column}"
 
 
 def checked(text: str, place: str) -> str:
-    """Return the text; refuse one that is too long, or whose characters no file could have."""
+    """Return the text. Raises Rejected if it is too long, or has a lone surrogate or a character of code 0."""
     try:
         size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError:
@@ -95,7 +95,7 @@ def checked(text: str, place: str) -> str:
 
 
 def _unescaped(text: str, place: str) -> str:
-    """Return what a string says; octal escapes are bytes of UTF-8."""
+    """Return the value of a string with escapes; octal escapes are bytes of UTF-8. Raises Rejected if the bytes are invalid."""
     pieces: list[bytes] = []
     at = 0
     for escape in _ESCAPE.finditer(text):

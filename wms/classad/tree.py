@@ -1,6 +1,6 @@
-"""Trees of expressions: what a text means, without its spaces, brackets and spelling.
+"""Trees of expressions: the meaning of a text, without its spaces, brackets and spelling.
 
-Chains of && and of || are one node, since both are associative for all kinds of values (tested over all of them).
+Chains of && and of || are one node, since both operators are associative for all kinds of values. Tests check this for all.
 """
 
 import enum
@@ -14,43 +14,43 @@ from wms.classad.value import Scalar
 
 
 class NameScope(enum.Enum):
-    """In which ad a name is looked up."""
+    """The ad or record in which a name is looked up."""
 
     BARE = ""
-    """Its own ad if that has it, else the other."""
+    """The expression's own ad if that has the name, else the other ad."""
     OWN = "my"
     OTHER = "other"
     LOCAL = "local"
-    """A record within the text."""
+    """A record within the expression."""
 
 
 class Literal(Struct, frozen=True):
-    """A value written down."""
+    """A constant."""
 
     value: Scalar
 
 
 class Reference(Struct, frozen=True):
-    """An attribute of an ad; `name` as written."""
+    """A reference to an attribute; `name` is spelled as written."""
 
     scope: NameScope
     name: str
 
     @property
     def key(self) -> str:
-        """The name as names are compared."""
+        """The name in lower case, for comparison with other names."""
         return self.name.lower()
 
 
 class Unary(Struct, frozen=True):
-    """`-`, `+`, `!` or `~` of something."""
+    """A unary operator, `-`, `+`, `!` or `~`, with its operand."""
 
     operator: str
     operand: "Node"
 
 
 class Binary(Struct, frozen=True):
-    """An operator between two; not && and ||."""
+    """A binary operator other than && and ||, with its two operands."""
 
     operator: str
     left: "Node"
@@ -58,14 +58,17 @@ class Binary(Struct, frozen=True):
 
 
 class Chain(Struct, frozen=True):
-    """Two or more terms between which && stands, or ||; none of them is a chain of the same operator."""
+    """Two or more terms joined by && or by ||; no term is itself a chain of the same operator."""
 
     operator: str
     terms: "tuple[Node, ...]"
 
 
 class Choice(Struct, frozen=True):
-    """`condition ? yes : no`; without `yes`, `condition ?: no`: the first if it is defined, else the other."""
+    """The operator `condition ? yes : no`.
+
+    If `yes` is None it is `condition ?: no`: the value of the condition if that is defined, else of `no`.
+    """
 
     condition: "Node"
     yes: "Node | None"
@@ -73,34 +76,34 @@ class Choice(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """A function of arguments; the name in the spelling of `functions`."""
+    """A function call; the name is spelled as in `functions`."""
 
     function: str
     arguments: "tuple[Node, ...]"
 
 
 class Select(Struct, frozen=True):
-    """An attribute of a record."""
+    """An attribute of a record: `record.name`."""
 
     record: "Node"
     name: str
 
 
 class Index(Struct, frozen=True):
-    """An element of a list, or an attribute of a record by its name."""
+    """An element of a list by its number, or an attribute of a record by its name: `container[index]`."""
 
     container: "Node"
     index: "Node"
 
 
 class ListOf(Struct, frozen=True):
-    """`{...}`."""
+    """A list: `{...}`."""
 
     items: "tuple[Node, ...]"
 
 
 class Record(Struct, frozen=True):
-    """`[...]` within a text."""
+    """A record: `[...]` within a text."""
 
     attributes: "tuple[tuple[str, Node], ...]"
 
@@ -111,7 +114,7 @@ Node: TypeAlias = (
 
 
 def children(node: Node) -> tuple[Node, ...]:  # noqa: C901 - a case a kind of node
-    """Return the parts of a node, in the order of the text."""
+    """Return the child nodes of a node, in the order of the text."""
     match node:
         case Literal() | Reference():
             parts: tuple[Node, ...] = ()
@@ -137,7 +140,7 @@ def children(node: Node) -> tuple[Node, ...]:  # noqa: C901 - a case a kind of n
 
 
 def with_children(node: Node, change: Callable[[Node], Node]) -> Node:  # noqa: C901 - likewise
-    """Return the node with each of its parts changed."""
+    """Return a copy of the node in which `change` has replaced each child."""
     match node:
         case Literal() | Reference():
             changed: Node = node
@@ -164,7 +167,7 @@ def with_children(node: Node, change: Callable[[Node], Node]) -> Node:  # noqa: 
 
 
 def chain(operator: str, terms: "list[Node]") -> Node:
-    """Return a chain of terms, those of chains of the same operator among them; the one term if there is but one."""
+    """Return the chain of terms, with nested chains of the same operator merged; of a single term the term itself."""
     flat: list[Node] = []
     for term in terms:
         flat.extend(split(operator, term))
@@ -172,12 +175,12 @@ def chain(operator: str, terms: "list[Node]") -> Node:
 
 
 def split(operator: str, node: Node) -> "tuple[Node, ...]":
-    """Return the terms between which an operator stands, with && the conjuncts; of anything else itself alone."""
+    """Return the terms of a chain of this operator, such as the conjuncts for &&; for another node the node alone."""
     return node.terms if isinstance(node, Chain) and node.operator == operator else (node,)
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield the node and all below it."""
+    """Yield the node and all its descendants."""
     waiting = [node]
     while waiting:
         each = waiting.pop()
@@ -186,12 +189,12 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def references(node: Node, scope: NameScope) -> frozenset[str]:
-    """Return the keys of the attributes that a tree looks at in a scope."""
+    """Return the keys of the attributes that a tree references in a scope."""
     return frozenset(each.key for each in walk(node) if isinstance(each, Reference) and each.scope is scope)
 
 
 def free_locals(node: Node) -> frozenset[str]:
-    """Return the keys that a tree looks up in records around it."""
+    """Return the keys that a tree references in records around it."""
     if isinstance(node, Reference):
         return frozenset({node.key}) if node.scope is NameScope.LOCAL else frozenset()
     found = frozenset[str]().union(*(free_locals(part) for part in children(node)))
@@ -199,7 +202,7 @@ def free_locals(node: Node) -> frozenset[str]:
 
 
 def localised(record: Record) -> Record:
-    """Return a record in which the names that it has itself are looked up in it, and not in an ad."""
+    """Return a record in which references to its own names are looked up in the record, not in an ad."""
     own = {name.lower() for name, _ in record.attributes}
 
     def local(node: Node) -> Node:

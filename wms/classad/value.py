@@ -1,17 +1,17 @@
-"""Values of expressions: Python's, and the two special values of the language."""
+"""Values of expressions: Python's values, and the two special values of the language."""
 
 import enum
 from typing import TypeAlias
 
 
 class Special(enum.Enum):
-    """What an expression is when it has no value: an attribute is missing, or an operation makes no sense."""
+    """A special value of an expression: undefined if an attribute is missing, error if an operation makes no sense."""
 
     UNDEFINED = "undefined"
     ERROR = "error"
 
     def __bool__(self) -> bool:
-        """Refuse: neither is true nor false, and whoever asks has forgotten it."""
+        """Raise TypeError, since neither value is true or false; the test must be `is True`."""
         raise TypeError(f"{self.value} is neither true nor false: compare with `is True`")
 
 
@@ -22,7 +22,7 @@ Scalar: TypeAlias = bool | int | float | str | Special
 
 
 class RecordText(str):
-    """A record as its text, its attributes not evaluated: nobody asks what is in it but to show it."""
+    """A record as its text, with its attributes not evaluated; it is only displayed."""
 
     __slots__ = ()
 

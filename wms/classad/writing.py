@@ -1,4 +1,4 @@
-"""Texts of trees: as few brackets as the meaning needs, one spelling for each thing."""
+"""Texts of trees, with as few brackets as the meaning needs and one spelling for equal trees."""
 
 import re
 
@@ -24,7 +24,7 @@ from wms.classad.value import Scalar, Special
 _CHOICE, _UNARY, _POSTFIX = 0, 11, 12
 _PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _FEW = 16
-"""Terms of a chain that are evaluated one after the other; more are put in brackets by halves, as the library counts levels."""
+"""The most terms of a chain that are written in a row; a longer one is bracketed by halves, since the library limits levels."""
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _ESCAPED = re.compile('["\\\\\x01-\x1f\x7f]')
 
@@ -34,8 +34,8 @@ def write(
 ) -> str:
     """Return the text of a tree.
 
-    `lower`: names in lower case, as keys need them. `halved`: as the library needs it, long chains in brackets by halves and
-    functions that it lacks by those that it has. `scopes`: what to write before names of a scope.
+    `lower`: names in lower case, for use as keys. `halved`: the form for the library, with long chains bracketed by halves and
+    the functions that it lacks written with others. `scopes`: the prefix of names in each scope.
     """
     return _Writer(lower, halved, scopes or SCOPES)(tree)
 
@@ -48,7 +48,7 @@ class _Writer:
         self._lower, self._halved, self._scopes = lower, halved, scopes
 
     def __call__(self, node: Node, least: int = _CHOICE) -> str:
-        """Return the text of a node, in brackets if it binds looser than it must."""
+        """Return the text of a node, in brackets if its operator binds looser than `least`."""
         text, level = self._written(node)
         return f"({text})" if level < least else text
 
@@ -72,7 +72,7 @@ class _Writer:
                 return self._closed(node), _POSTFIX
 
     def _closed(self, node: Node) -> str:
-        """Return the text of what has brackets of its own, or belongs to what stands before it."""
+        """Return the text of a node that needs no brackets around it, such as a call, a list or a record."""
         match node:
             case Call() if self._halved and node.function in MEMBERSHIP:
                 return f"({self(library_form(node))})"
@@ -122,7 +122,7 @@ class _Writer:
 
 
 def literal(value: Scalar) -> str:
-    """Return the text of a value: a real number with all its digits, so that it is read as the same."""
+    """Return the text of a value; a real number has all its digits, so that reading gives the same number."""
     match value:
         case Special():
             return value.value
