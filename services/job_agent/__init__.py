@@ -1,1 +1,1 @@
-"""The job agent: in the pilot, asks for work, runs payloads, watches and reports."""
+"""The job agent, which runs inside a pilot: requests jobs, runs and watches their payloads, and reports on them."""

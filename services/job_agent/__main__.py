@@ -1,4 +1,4 @@
-"""Runs the job agent of one pilot: `python -m services.job_agent --config FILE`."""
+"""The program that runs the job agent of one pilot: `python -m services.job_agent --config FILE`."""
 
 import os
 import sys
@@ -15,7 +15,11 @@ from wms.telemetry import logs
 
 
 def main() -> None:
-    """Run one pilot's agent to its end."""
+    """Run one pilot's agent until it ends.
+
+    The process exits with code 2 if something is rejected, such as the configuration or the token. It exits with 75 if a
+    service is unavailable or the agent itself fails.
+    """
     path = config_file("job_agent", sys.argv[1:])
     fast_start.started()
     try:

@@ -1,8 +1,9 @@
-"""The job agent: asks for jobs while it has free slots, runs them under their leases, reports, drains, ends.
+"""The job agent: requests jobs while it has free slots, runs them under leases, reports on them, drains and ends.
 
-Control of a job passes in two phases. An offer is accepted by a report, and the payload starts only when the answer
-grants the lease. From then on the shepherd holds a time by which it kills the payload by itself, counted from when the
-accepting or renewing report was first sent, so that it has stopped before the server may give the job to another.
+Control of a job passes to the agent in two phases. A report accepts the offer, and the payload starts only when the answer
+grants the lease. From then on the shepherd kills the payload by itself when the lease ends. The lease is counted from
+the first sending of the report that accepted or renewed it. So the payload has ended before the server may assign the
+job to another pilot.
 """
 
 import asyncio
@@ -34,17 +35,17 @@ from wms.runtime.pilot_config import PilotConfig
 log = structlog.get_logger()
 
 STOP_SECONDS = 1.0
-"""What stopping a payload at the end of its lease may take, and the answer's processing."""
+"""Seconds before the end of its lease at which a payload is killed: time to process the answer and to end the payload."""
 CHECK_SECONDS = 1.0
-"""How often an agent looks whether the broker is still the same."""
+"""Seconds between two checks that the broker still belongs to the same cluster."""
 IDLE_REPORT_SECONDS = 5.0
 CUT_OFF_SECONDS = 900.0
-"""An agent that owes reports, and has been answered nothing for so long, ends."""
+"""Seconds without any message from the services after which an agent with no running payload drains."""
 GOODBYE_SECONDS = 5.0
 
 
 class Agent:
-    """One pilot's agent."""
+    """The agent of one pilot: connects its slots, its leases, its match requests and its reports."""
 
     def __init__(self, config: PilotConfig, link: KafkaLink, workplace: Workplace) -> None:
         self._pilot = config.pilot
@@ -70,7 +71,7 @@ class Agent:
     # --- its life ---------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Work until there is no more to do, or until told to drain."""
+        """Run until the pilot has drained, or until the system is gone."""
         loops = (
             self._reporter.run(),
             self._keep_link(),
@@ -92,7 +93,7 @@ class Agent:
             await self._hang_up()
 
     def drain(self, reason: str) -> None:
-        """Take no more, give back what was not begun, and let what runs end within the grace."""
+        """Accept no more jobs, give back those not started, and stop running payloads after the grace period."""
         if self._draining:
             return
         self._draining = reason
@@ -104,7 +105,7 @@ class Agent:
         self._changed.set()
 
     def told_to_end(self) -> None:
-        """Drain; told again, hurry."""
+        """Drain at the first order to end; at the second, kill all payloads at once and end within a few seconds."""
         if not self._draining:
             self.drain("told to end")
         else:
@@ -112,7 +113,7 @@ class Agent:
             self._slots.stop_all(self._stopped, grace=0.0, keep_output=False)
 
     def abandon(self) -> None:
-        """The system is gone: stop everything at once and end without a word."""
+        """End at once without any report, since the system is gone; all payloads are killed."""
         log.warning("the system is gone", jobs=len(self._holdings))
         self._abandoned = True
         self._ended.set()
@@ -153,7 +154,7 @@ class Agent:
     # --- working ----------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        """Ask, begin, give back, drain and end, whenever something changed or it is time to."""
+        """Request, start and give back jobs, drain and end: after each change, and at the latest after a pause."""
         while not self._ended.is_set():
             pause = await self._look_around()
             try:
@@ -165,7 +166,7 @@ class Agent:
                 self._changed.clear()
 
     async def _look_around(self) -> float:
-        """Do what is to be done; return the seconds until it is time to look again."""
+        """Start, give back and request jobs as needed; return the seconds until the next such round at the latest."""
         self._drain_if_due()
         if self._draining:
             self._end_if_done()
@@ -211,7 +212,7 @@ class Agent:
                 self._changed.set()
 
     def _take_safely(self, message: ToAgent) -> None:
-        """Take a message; one that cannot be taken is dropped, and leases say the rest."""
+        """Process a message; drop it with a log entry if that fails. Leases then settle the state of the jobs."""
         try:
             self._take(message)
         except Exception:
@@ -247,7 +248,7 @@ class Agent:
             self._reporter.decline([each.attempt_id for each in left])
 
     def _is_unfit(self, offered: DecodedOffer) -> bool:
-        """Give an offer back, and say why, if the node does not do what the job requires."""
+        """Return whether the node fails the job's requirements; if so, give the offer back with the reason."""
         try:
             fault = self._node.fault(offered)
         except Exception as error:
@@ -308,7 +309,7 @@ class Agent:
     # --- leases and the link ----------------------------------------------------------------------
 
     async def _mind_leases(self) -> None:
-        """Renew all leases at a third of their length; without any, say now and then that the pilot lives."""
+        """Renew all leases at a third of their length; without leases, report the pilot's status every few seconds."""
         renewed_at = now()
         while True:
             await asyncio.sleep(min(self._lease_seconds / 30, 1.0))
@@ -328,7 +329,7 @@ class Agent:
             self._reporter.tell_standing()
 
     async def _keep_link(self) -> None:
-        """Connect, and again whenever the broker is gone or another."""
+        """Connect to the broker; connect again whenever it is gone or belongs to another cluster."""
         while True:
             await self._connect()
             # What was said into the void is said again; what was missed is asked for.

@@ -1,6 +1,6 @@
-"""How a job agent reaches the system: it asks and reports, and is told.
+"""The link between a job agent and the services: sends match requests and reports, and receives orders.
 
-A link may lose what it carries, and says so by nothing: whoever needs an answer asks again under the same id.
+A link may lose messages without a notice. A sender that needs an answer sends its message again under the same id.
 """
 
 import asyncio
@@ -22,21 +22,21 @@ from wms.messages.wire import PAYLOAD_LIMIT, Codec, encode
 log = structlog.get_logger()
 
 SEND_SECONDS = 5.0
-"""What the broker did not take within so long is sent again rather than waited for."""
+"""Seconds that the broker has to take a message; after them the message counts as not sent and is sent again later."""
 
 
 class OrderCodec(Codec[ToAgent | None]):
-    """Decodes orders that the services signed for one pilot; what is not so signed is None, and counted."""
+    """A decoder of the orders that the services signed for one pilot; messages without a valid signature are counted."""
 
     def __init__(self, site: str, key: PilotKey) -> None:
         super().__init__(ToAgent)
         self._topic = site_inbox_of(site).name
         self._key = key
         self.refused = 0
-        """Messages that were no orders of the services'."""
+        """The number of messages without a valid signature of the services."""
 
     def decode(self, payload: bytes) -> ToAgent | None:
-        """Return the order, None if it was forged; Rejected if it is signed and cannot be read."""
+        """Return the order, or None if it was forged; raise Rejected if it is signed and cannot be decoded."""
         try:
             order = self._key.verified(self._topic, payload, PAYLOAD_LIMIT)
         except Rejected as fault:
@@ -52,12 +52,12 @@ class OrderCodec(Codec[ToAgent | None]):
 
 
 class KafkaLink:
-    """The link of agents that a trusted site runs: Kafka's topics, its token with every message."""
+    """The link of an agent at a trusted site: Kafka topics, with the pilot's token in every message."""
 
     def __init__(
         self, settings: BrokerSettings, pilot_id: PilotId, site: str, credential: PilotCredential
     ) -> None:
-        """Raises Rejected for a credential whose key is none."""
+        """Raise Rejected if the credential has no valid key."""
         self._settings = settings
         self._pilot_id = pilot_id
         self._site = site
@@ -68,16 +68,16 @@ class KafkaLink:
 
     @property
     def refused(self) -> int:
-        """How many messages came that no service had signed for this pilot."""
+        """The number of received messages that no service had signed for this pilot."""
         return self._codec.refused
 
     @property
     def is_open(self) -> bool:
-        """Whether there is somebody to talk to, as far as is known."""
+        """Whether the link is connected, as far as the agent knows."""
         return self._opened is not None
 
     def renew(self, renewal: TokenRenewal) -> None:
-        """Speak with the new token from now on; an older one than that in use changes nothing."""
+        """Use the renewed token from now on; ignore one that expires no later than the token in use."""
         try:
             token = self._key.opened(renewal.sealed)
         except Rejected as fault:
@@ -88,7 +88,7 @@ class KafkaLink:
             log.info("new token taken")
 
     async def open(self) -> None:
-        """Connect, anew if need be; from then on nothing that is sent to the pilot is missed. Raises Unavailable."""
+        """Connect, after closing an old connection; from then on all orders to the pilot arrive. Raise Unavailable if it fails."""
         await self.close()
         kafka = Kafka(self._settings, self._pilot_id)
         inbox = Inbox(kafka, site_inbox_of(self._site), self._codec, key=self._pilot_id)
@@ -109,20 +109,20 @@ class KafkaLink:
             await kafka.close()
 
     async def ask(self, request: MatchRequest) -> None:
-        """Ask for jobs."""
+        """Send a match request; raise Unavailable if the broker does not take it."""
         await self._send(requests.TOPIC, encode(request))
 
     async def report(self, report: Report | Peeked) -> None:
-        """Tell what happened."""
+        """Send a report, or a part of a payload's output; raise Unavailable if the broker does not take it."""
         await self._send(reports.TOPIC, encode(report))
 
     async def receive(self, timeout_seconds: float) -> list[ToAgent]:
-        """Return what the services told the pilot; what they did not sign is passed over."""
+        """Return the orders that arrived for the pilot within the timeout, without those that the services did not sign."""
         _, inbox = self._ends()
         return [order for order in await inbox.poll(timeout_seconds) if order is not None]
 
     async def check(self) -> None:
-        """Raise Unavailable if the broker is gone, or is another one now."""
+        """Raise Unavailable if the broker is gone, or belongs to another cluster now."""
         kafka, _ = self._ends()
         if await kafka.read_cluster_id() != kafka.cluster_id:
             raise Unavailable("the broker is another cluster now")

@@ -1,4 +1,4 @@
-"""The jobs that a pilot has accepted, was granted or runs, and what they take of its node."""
+"""The jobs that a pilot has accepted, holds under a lease or runs, and the processors, memory and disk that they take."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,35 +14,35 @@ PAST_LIMIT = 4_096
 
 
 class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
-    """One job under one lease, from its acceptance on."""
+    """One attempt of a job on this pilot, from the acceptance of its offer on, before and under its lease."""
 
     attempt_id: AttemptId
     description: JobDescription
     fault: str = ""
-    """Why the description cannot be understood here."""
+    """The reason why this agent cannot read the job's description; empty if it can."""
     expires_at: float | None = None
-    """By the shepherd's clock; None until it is granted."""
+    """The end of the lease in seconds of the shepherd's clock; None until the lease is granted."""
     ready_at: float = 0.0
     kill_ordered: bool = False
     lost: bool = False
     payload: Payload | None = None
     began_at: float = 0.0
     processors: int = 1
-    """How many of the pilot's slots it takes."""
+    """The number of the pilot's slots that the job takes."""
 
     @property
     def disk_mb(self) -> int:
-        """What it asked for; 0 when it did not."""
+        """The disk that the job requested, in MiB; 0 if it requested none."""
         return self.description.disk_mb or 0
 
     @property
     def memory_mb(self) -> int:
-        """What it asked for; 0 when it did not."""
+        """The memory that the job requested, in MiB; 0 if it requested none."""
         return self.description.memory_mb or 0
 
 
 class LeasedJobs:
-    """All that a pilot of so many slots and so much memory holds."""
+    """All jobs that a pilot has accepted and not finished, given its number of slots and its memory in MiB."""
 
     def __init__(self, slots: int, memory_mb: int) -> None:
         self._slots = slots
@@ -58,15 +58,15 @@ class LeasedJobs:
         return iter(list(self._all.values()))
 
     def get(self, attempt_id: AttemptId) -> LeasedJob | None:
-        """Return the holding, if it is still one."""
+        """Return the leased job of an attempt; None if the pilot does not hold it, or no longer."""
         return self._all.get(attempt_id)
 
     def knows(self, attempt_id: AttemptId) -> bool:
-        """Tell whether it is leased, or was: an offer that comes twice."""
+        """Return whether the pilot holds an attempt, or held it before. This identifies an offer that arrives twice."""
         return attempt_id in self._all or attempt_id in self._past
 
     def take(self, offered: DecodedOffer) -> LeasedJob:
-        """Hold an offered job."""
+        """Add an offered job to those that the pilot holds, and return it."""
         attempt_id = offered.attempt_id
         holding = self._all[attempt_id] = LeasedJob(
             attempt_id=attempt_id,
@@ -78,7 +78,7 @@ class LeasedJobs:
         return holding
 
     def drop(self, holding: LeasedJob) -> None:
-        """Hold it no more."""
+        """Remove a job from those that the pilot holds, and from the queue of jobs that may start."""
         self._all.pop(holding.attempt_id, None)
         if holding in self._line:
             self._line.remove(holding)
@@ -87,50 +87,51 @@ class LeasedJobs:
 
     @property
     def running(self) -> list[LeasedJob]:
-        """Those whose payload was begun."""
+        """The jobs whose payloads were started and have not ended."""
         return [each for each in self._all.values() if each.payload is not None]
 
     @property
     def granted(self) -> list[LeasedJob]:
-        """Those under a lease, running or not."""
+        """The jobs under a lease, running or not."""
         return [each for each in self._all.values() if each.expires_at is not None]
 
     @property
     def processors(self) -> int:
-        """What all together take, or will."""
+        """The slots that all held jobs take together, or will take once they run."""
         return processors(self._all.values())
 
     @property
     def busy(self) -> int:
-        """Slots whose payloads run."""
+        """The number of slots that running jobs take."""
         return processors(self.running)
 
     @property
     def memory_mb(self) -> int:
-        """What all together asked for."""
+        """The memory that all held jobs requested together, in MiB."""
         return sum(each.memory_mb for each in self._all.values())
 
     @property
     def disk_mb(self) -> int:
-        """What all together asked for."""
+        """The disk that all held jobs requested together, in MiB."""
         return sum(each.disk_mb for each in self._all.values())
 
     @property
     def free_memory_mb(self) -> int:
-        """What those that run leave to others."""
+        """The pilot's memory that running jobs did not request, in MiB; at least 0."""
         return max(0, self._memory_mb - sum(each.memory_mb for each in self.running))
 
-    # --- the line of those that may start ---
+    # --- the queue of jobs that may start ---
 
     def make_ready(self, holding: LeasedJob, now: float) -> None:
-        """Put a granted job into the line."""
+        """Append a job with a granted lease to the queue of jobs that may start."""
         holding.ready_at = now
         self._line.append(holding)
 
     def next_to_start(self) -> LeasedJob | None:
-        """Take the first of the line out of it, if there is room for it now.
+        """Remove and return the first job of the queue if free slots and memory suffice for it; else return None.
 
-        Nobody is passed by, or a wide job would wait for ever.
+        No later job overtakes it, since a job of many slots would otherwise wait for ever. A job with a range of processors
+        gets the free slots that it can use.
         """
         if not self._line or not self._fits(self._line[0]):
             return None
@@ -139,7 +140,7 @@ class LeasedJobs:
         return holding
 
     def _more_for(self, holding: LeasedJob) -> int:
-        """Return how many slots more, which nobody else holds, a job that begins can use."""
+        """Return the number of additional unclaimed slots that a job can use at its start."""
         description = holding.description
         if description.min_processors is None or description.whole_node:
             return 0
@@ -154,7 +155,7 @@ class LeasedJobs:
         return processors(running) + holding.processors <= self._slots and memory <= self._memory_mb
 
     def stale(self, ahead: int, since: float) -> list[LeasedJob]:
-        """Return who stands in the line behind its first `ahead` processors, and has since that time or before."""
+        """Return the queued jobs behind the first `ahead` processors that have waited since the time `since` or longer."""
         place, found = 0, []
         for each in self._line:
             place += each.processors
@@ -164,10 +165,10 @@ class LeasedJobs:
 
     @property
     def line(self) -> list[LeasedJob]:
-        """Who stands in the line."""
+        """The jobs under a lease that wait for free slots, in the order in which they will start."""
         return list(self._line)
 
 
 def processors(holdings: Iterable[LeasedJob]) -> int:
-    """Return what these take together."""
+    """Return the number of slots that these jobs take together."""
     return sum(each.processors for each in holdings)

@@ -1,4 +1,4 @@
-"""Match requests: one at a time, sent again under its id until it is answered."""
+"""The match requests of a pilot: at most one is open, and it is sent again under the same id until it is answered."""
 
 import random
 import uuid
@@ -23,14 +23,14 @@ from wms.runtime.pilot_config import PilotConfig
 log = structlog.get_logger()
 
 AGAIN_SECONDS = 5.0
-"""After so long without an answer a request is sent again."""
+"""Seconds without an answer after which a match request is sent again."""
 LOOK_SECONDS = 1.0
 REMEMBERED = 64
-"""Requests whose offers are still taken: a large offer comes in parts, and one may be late."""
+"""The number of latest match requests whose offers are still accepted. A large offer comes in parts, some of them late."""
 
 
 class _Asked(msgspec.Struct):
-    """A request that was sent."""
+    """A match request, the time at which it was last sent, and whether it was answered."""
 
     request: MatchRequest
     sent_at: float = 0.0
@@ -38,7 +38,7 @@ class _Asked(msgspec.Struct):
 
 
 class MatchRequests:
-    """What the pilot asks for, and when."""
+    """The match requests of one pilot: their size, their time, and the selection of jobs from the offers."""
 
     def __init__(
         self, config: PilotConfig, link: KafkaLink, holdings: LeasedJobs, pace: Prefetch, node: NodeJudge
@@ -52,23 +52,23 @@ class MatchRequests:
         self._asked: deque[RequestId] = deque(maxlen=REMEMBERED)
         self._not_before = 0.0
         self.refused_last = False
-        """Whether the last answer was that nothing fits: until one has come a pilot is not idle, however long it takes."""
+        """Whether the last answer offered no job. A pilot counts as idle only after such an answer, however long it takes."""
         self._began_at = now()
 
     @property
     def ahead(self) -> int:
-        """For how many processors jobs may wait here for others to end."""
+        """The number of processors for which jobs may be fetched ahead, to wait here until running jobs end."""
         ages = [now() - each.began_at for each in self._holdings.running]
         return self._pace.ahead(self._config.pilot.slots, ages)
 
     @property
     def seconds_left(self) -> float:
-        """Of the pilot's life."""
+        """Seconds left of the pilot's lifetime; negative once it is over."""
         return self._config.pilot.lifetime_seconds - (now() - self._began_at)
 
     @property
     def waiting(self) -> bool:
-        """Whether an answer is still to be expected."""
+        """Whether a match request is open that was sent too recently to be sent again."""
         return self._open is not None and now() - self._open.sent_at < AGAIN_SECONDS
 
     @property
@@ -76,7 +76,7 @@ class MatchRequests:
         return None if self._last is None or self._last.answered else self._last
 
     async def ask(self) -> float:
-        """Ask if it is time to; return the seconds until it may be time to look again."""
+        """Send a match request, or the open one again, if one is due; return the seconds until the next check."""
         if self._open is not None:
             if not self.waiting:
                 self._open.request = msgspec.structs.replace(self._open.request, again=True)
@@ -93,19 +93,19 @@ class MatchRequests:
         return LOOK_SECONDS
 
     def ask_again(self) -> None:
-        """The broker that had the question, or the answer, is gone."""
+        """Make the open request due again, since the broker that had the request or its answer is gone."""
         if self._open is not None:
             self._open.sent_at = 0.0
 
     def expects(self, offer: Offer) -> bool:
-        """Tell whether the offer is for a request of this pilot's, and not for one of long ago."""
+        """Return whether the offer answers one of this pilot's recent match requests."""
         return offer.request_id in self._asked
 
     def sort(self, offer: Offer) -> tuple[list[DecodedOffer], list[DecodedOffer]]:
-        """Return what of an offer to take and what to decline; jobs that were taken before are in neither.
+        """Return the jobs of an offer to accept and those to decline; jobs that the pilot already knows are in neither list.
 
-        Not only the last request's count: a large offer comes in parts, and its first part ends the wait. Nor is all of
-        it taken blindly: a request that went out twice may bring twice as much, and jobs may have turned out to be long.
+        Offers for earlier requests count, too: a large offer comes in parts, and its first part closes the request. Jobs
+        beyond the room are declined. A request that was sent twice may bring twice the jobs, and jobs may prove long.
         """
         self.refused_last = False
         if self._open is not None and offer.request_id == self._open.request.request_id:
@@ -123,7 +123,7 @@ class MatchRequests:
         return taken, left
 
     def refused(self, answer: NoMatch) -> None:
-        """Nothing fits: ask again after a while that differs from pilot to pilot."""
+        """Process the answer that no job fits: the next request follows after a pause that differs between pilots."""
         if self._open is None or answer.request_id != self._open.request.request_id:
             return
         self._open.answered = True
@@ -132,7 +132,7 @@ class MatchRequests:
         log.debug("no match", code=answer.code, reason=answer.reason)
 
     def _wanted(self) -> int:
-        """How many more jobs to ask for: what is free, and of short jobs some ahead."""
+        """Return the number of slots to request jobs for: the free ones, and those for short jobs fetched ahead; 0 for none."""
         ahead = self.ahead
         wanted = self._config.pilot.slots + ahead - self._holdings.processors
         # Half a refill at least, so that many short jobs do not mean many small requests.

@@ -1,9 +1,9 @@
-"""The node that the pilot is on: what is measured here, told with every request, and judged by before an offer is taken.
+"""The worker node of a pilot: its measured properties, sent with every match request and checked before an offer is accepted.
 
-An element's ad speaks for all its hosts, and what was asked of the batch system may be less than a job requires. The matcher
-judges by what pilots tell of their nodes, and before an offer is taken its requirements are evaluated here, by the same functions.
-Terms that look at nothing told here were judged by the matcher alone, by an ad newer than the one that this pilot was sent
-with: these are not judged again.
+An element's ad describes all its hosts, and the resources requested from the batch system may be less than a job requires. So
+the matcher also uses the properties that pilots send of their nodes. Before an offer is accepted, the agent evaluates the
+job's requirements with the same functions. Terms that reference no property of the node are not evaluated again: the matcher
+did so with an ad newer than the pilot's own.
 """
 
 import importlib.util
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from wms.matching.ads import Words
 
 UNFIT_LIMIT = 100
-"""Kinds of requirements that a pilot remembers to have found its node not to do for."""
+"""The number of kinds of requirements that a pilot remembers its node to fail."""
 LISTED_LIMIT = 1_000
-"""Names of one attribute that are told."""
+"""The most values of a list attribute that is sent; attributes with longer lists are left out."""
 _REASON_LENGTH = 400
 
 
 class NodeJudge:
-    """Judges offers by what the node is."""
+    """The evaluation of offered jobs' requirements against the properties of the pilot's node."""
 
     def __init__(
         self, config: PilotConfig, measured: Mapping[str, Value] | None = None, *, isolation: str = ""
@@ -53,12 +53,15 @@ class NodeJudge:
 
     @property
     def unfit(self) -> tuple[str, ...]:
-        """What to tell with requests: which requirements this node does not do for."""
+        """The kinds of requirements that this node fails, sent with match requests so that such jobs are not offered again."""
         return tuple(self._unfit)
 
     @cached_property
     def told(self) -> Told:
-        """What to tell of the node with requests: what is measured, above what its batch system was asked for."""
+        """The properties of the node for match requests, as (name, value) pairs in the order of their names in lower case.
+
+        Measured values replace those that were requested from the batch system.
+        """
         measured = measure(self._config) if self._measured is None else self._measured
         measured = {**measured, **self._isolation}
         asked = dict(self._config.resource.node)
@@ -70,9 +73,12 @@ class NodeJudge:
         )
 
     def fault(self, offered: DecodedOffer) -> str:
-        """Return which term of a job's requirements is not true here, and the values it saw; nothing if the node will do."""
+        """Return the first term of a job's requirements that is not true on this node, with its values; empty if all are.
+
+        Empty, too, if the job's description cannot be read.
+        """
         if offered.fault or not offered.description.requirements:
-            return ""  # who takes a faulty one says what is wrong with it
+            return ""  # an unreadable description is reported once the lease is granted
         try:
             return self._judge(offered.job, offered.description)
         except Rejected as error:
@@ -83,7 +89,7 @@ class NodeJudge:
         from wms.matching.ads import words
         from wms.matching.requirements import requirements_of
 
-        # Its segment is the job manager's to know; what is asked for is as much as is known here.
+        # Only the job manager knows the job's CPU time segment; the agent knows the requested CPU time.
         segments = (description.cpu_time,)
         asked = requirements_of(description, job.owner, job.owner_group, job.vo, segments)
         kind = wish(asked.requirements, asked.attributes)
@@ -113,7 +119,7 @@ class NodeJudge:
 
     @cached_property
     def _described(self) -> "tuple[Ad, frozenset[str]]":
-        """Return the node's ad, and the names in it that are told here or reckoned, in lower case."""
+        """Return the node's ad and, in lower case, those of its names that the pilot sends or that are computed expressions."""
         from wms.matching.ads import resource_ad
 
         config = self._config
@@ -130,7 +136,7 @@ class NodeJudge:
 
 
 def _looks_at_credentials(term: "NodeOfTree") -> bool:
-    """Tell whether a term looks at what the job's token says, which is told to no pilot: the matcher alone judges it."""
+    """Return whether a term references the contents of the job's token. No pilot gets these: only the matcher evaluates it."""
     from wms.classad.expression import Expression
     from wms.matching.ads import CREDENTIALS
 
@@ -139,17 +145,20 @@ def _looks_at_credentials(term: "NodeOfTree") -> bool:
 
 
 ISOLATION = "WMSIsolation"
-"""What of a node tells how its pilot isolates payloads: `namespaces` or `none`."""
+"""The name of the node attribute for the isolation of payloads; its values are `namespaces` and `none`."""
 _NO_LIBRARY = "this pilot has no library to evaluate ClassAd expressions, and takes no jobs with requirements"
 
 
 def can_evaluate() -> bool:
-    """Tell whether the library that evaluates expressions is installed."""
+    """Return whether `classad2`, the library that evaluates ClassAd expressions, is installed."""
     return importlib.util.find_spec("classad2") is not None
 
 
 def measure(config: PilotConfig) -> dict[str, Value]:
-    """Return what can be seen of this node itself, which its element's ad cannot know better; names of GLUE 1.3."""
+    """Return the measured properties of this node, which replace those of its element's ad; most names are of GLUE 1.3.
+
+    Memory is in MiB, the clock in MHz.
+    """
     clock = clock_mhz(_cpuinfo())
     software = config.resource.software
     return {
@@ -164,12 +173,12 @@ def measure(config: PilotConfig) -> dict[str, Value]:
 
 
 def clock_mhz(cpuinfo: str) -> int:
-    """Return the clock of the fastest processor, of the text of /proc/cpuinfo; 0 if that does not say it."""
+    """Return the clock of the fastest processor in MHz from the text of /proc/cpuinfo; 0 if the text has none."""
     return int(max(map(float, re.findall(r"^cpu MHz\s*:\s*([0-9.]+)", cpuinfo, re.MULTILINE)), default=0.0))
 
 
 def gpus(environment: Mapping[str, str], devices: Path) -> int:
-    """Return how many NVIDIA devices this pilot was given, or else how many there are."""
+    """Return the number of NVIDIA devices in `CUDA_VISIBLE_DEVICES`; without that variable, the number in `devices`."""
     given = environment.get("CUDA_VISIBLE_DEVICES")
     if given is not None:
         return len([each for each in given.split(",") if each.strip() not in ("", "-1", "NoDevFiles")])
@@ -185,7 +194,7 @@ def _cpuinfo() -> str:
 
 
 def _listed(directory: Path) -> tuple[str, ...]:
-    """Return the names in a directory: none if it is not there, for then nothing is installed."""
+    """Return the sorted names in a directory without hidden ones; empty if the directory cannot be read."""
     try:
         return tuple(sorted(each.name for each in directory.iterdir() if not each.name.startswith(".")))
     except OSError:
@@ -193,7 +202,7 @@ def _listed(directory: Path) -> tuple[str, ...]:
 
 
 def _system() -> dict[str, Value]:
-    """Return the names of the operating system, which the element may tell in words of its own."""
+    """Return the name and release of the operating system, of `os-release` if it exists, else of the kernel."""
     try:
         system = platform.freedesktop_os_release()
     except OSError:

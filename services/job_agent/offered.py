@@ -1,4 +1,4 @@
-"""A job that was offered to the pilot, with its description decoded once for all who look at it."""
+"""A job offered to the pilot, with its description decoded once for all modules that use it."""
 
 import msgspec
 
@@ -9,27 +9,27 @@ from wms.messages.site_inbox import OfferedJob
 
 
 class DecodedOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """An offered job and what it asks for."""
+    """An offered job and its decoded description."""
 
     job: OfferedJob
     description: JobDescription
-    """The job's own: of a job of a sweep with its placeholders replaced."""
+    """The description of this job; placeholders of a sweep are replaced."""
     fault: str = ""
-    """Why the description cannot be understood here; then `description` is empty."""
+    """The reason why this agent cannot read the description; `description` is then empty. Empty if it can."""
 
     @property
     def attempt_id(self) -> AttemptId:
-        """Return the attempt that is offered."""
+        """Return the id of the offered attempt."""
         return self.job.attempt_id
 
     def slots(self, all_: int) -> int:
-        """Return how many slots of a pilot, which has so many, the job takes at least."""
+        """Return the least number of slots that the job takes on a pilot with `all_` slots."""
         description = self.description
         return all_ if description.whole_node else description.min_processors or description.processors
 
 
 def read(job: OfferedJob) -> DecodedOffer:
-    """Decode the description of an offered job."""
+    """Decode the description of an offered job; an unreadable description gives an offer with a `fault`."""
     try:
         description = msgspec.json.decode(job.description, type=JobDescription)
         own = expand(description, job.array_index or 0, job.parameters)

@@ -1,4 +1,4 @@
-"""One pilot on its node: takes its token, makes its workplace, runs its agent to the end."""
+"""One pilot on its node: reads its token, creates its workplace, and runs its agent until it ends."""
 
 import asyncio
 import contextlib
@@ -23,10 +23,10 @@ PR_SET_DUMPABLE = 4
 def take_credential(path: Path) -> PilotCredential:
     """Return the pilot's token and key, and remove their file.
 
-    Payloads run as the same user: they must find them neither in a file nor in this process's memory.
+    Payloads may run as the same user. They must find the token neither in a file nor in this process's memory.
 
     Raises:
-        Rejected: NO_TOKEN, or what is wrong with the token.
+        Rejected: NO_TOKEN if the file cannot be read, or the fault of the token.
 
     """
     shepherd.prctl(PR_SET_DUMPABLE, 0)
@@ -39,7 +39,7 @@ def take_credential(path: Path) -> PilotCredential:
 
 
 async def run(config: PilotConfig, credential: PilotCredential) -> None:
-    """Run the pilot's agent until it has ended by itself or was told to."""
+    """Run the pilot's agent until it ends by itself, after SIGTERM or SIGINT, or with the system that sent the pilot."""
     pilot = config.pilot
     async with _workplace(config) as workplace:
         link = KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, credential)
@@ -63,7 +63,7 @@ def _workplace(config: PilotConfig) -> Workplace:
 
 
 async def _hold_on(lock_file: str, agent: Agent) -> None:
-    """End with the system on this machine that sent the pilot, if one did."""
+    """Wait until the system on this machine that sent the pilot ends, then end the agent; return at once without a lock file."""
     if not lock_file:
         return
     with contextlib.suppress(Unavailable):  # it may be gone already
@@ -72,7 +72,7 @@ async def _hold_on(lock_file: str, agent: Agent) -> None:
 
 
 def crash_words(error: BaseException) -> str:
-    """Return one sentence on an error that ended the agent: what it was, and where."""
+    """Return one sentence on an error that ended the agent: its class, its text, and the file and line of its origin."""
     import textwrap
     import traceback
 

@@ -1,4 +1,4 @@
-"""How many jobs to fetch ahead, by how long the last ones took."""
+"""The number of jobs to fetch ahead, estimated from the run times of recent jobs."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -6,27 +6,33 @@ from statistics import median, median_low
 
 REMEMBERED = 8
 AHEAD_LIMIT = 8
-"""Jobs fetched ahead, a slot, at most: what a pilot holds is lost with it, if only for a while."""
+"""The most jobs fetched ahead per slot. Jobs of a pilot that dies wait for their leases to end."""
 
 
 class Prefetch:
-    """Learns from the ends of a few jobs, and forgets at once when those that run now take longer."""
+    """An estimate of the usual run time of jobs, from the last few that ended and the ages of those that run now."""
 
     def __init__(self, ahead_seconds: float) -> None:
         self._ahead_seconds = ahead_seconds
         self._recent: deque[float] = deque(maxlen=REMEMBERED)
 
     def ended(self, seconds: float) -> None:
-        """Learn from a job that ran so long."""
+        """Record the run time of a job that ended, in seconds."""
         self._recent.append(seconds)
 
     def usual_seconds(self, ages: Iterable[float]) -> float:
-        """Return what a job takes, given for how long those that run now have run; infinite while nothing is known."""
+        """Return the usual run time of a job in seconds, infinite until a job has ended.
+
+        `ages` are the seconds for which running jobs have run; the result is at least their median.
+        """
         if not self._recent:
             return float("inf")
-        # Half of those that run are over it by now: what ended before them tells no more.
+        # Half of the running jobs are older than the median of the ended ones: these no longer predict the run time.
         return max(median(self._recent), median_low([*ages] or [0.0]))
 
     def ahead(self, slots: int, ages: Iterable[float]) -> int:
-        """Return how many single-processor jobs keep so many slots busy for the time to be fetched ahead."""
+        """Return the number of single-processor jobs that keep `slots` slots busy for the configured time ahead.
+
+        `ages` are the seconds for which running jobs have run.
+        """
         return int(slots * min(AHEAD_LIMIT, self._ahead_seconds / max(self.usual_seconds(ages), 0.001)))

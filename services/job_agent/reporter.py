@@ -1,4 +1,4 @@
-"""Reports: collected while they are few, sent together, and sent again until they are answered."""
+"""The reports of a pilot: collected for a moment, sent together, and sent again until they are answered."""
 
 import asyncio
 import uuid
@@ -19,22 +19,27 @@ from wms.messages.site_inbox import Answer
 log = structlog.get_logger()
 
 RESEND_AFTER_SECONDS = 3.0
-"""Twice as long after each time, up to four times as long: who is slow to answer is not helped by more to read."""
+"""Seconds after which an unanswered report is sent again; doubled after each time, up to four times this value.
+
+More messages would slow a slow receiver further.
+"""
 GATHER_SECONDS = 0.005
-"""What happens within so little goes into one report."""
+"""Seconds within which events are collected into one report."""
 START_SECONDS = 0.1
-"""That a payload runs may wait so long for something else to be told: many have ended by then."""
+"""Seconds that the start of a payload may wait for other events of the same report. Many payloads have ended by then."""
 RESULTS_SECONDS = 0.1
-"""Results that follow others sooner wait until then, and up to twice as long for the answer to those: where jobs are short
-many go into one report, and who is slow to answer is told more at once."""
+"""The least seconds between two reports with results; twice this value while earlier results are unanswered.
+
+With short jobs, one report so carries many results, and a slow receiver gets more of them at once.
+"""
 RESULTS_BYTES = 600_000
-"""Of one report; a message has to be under a megabyte."""
+"""The most bytes of results in one report. A message must be smaller than a megabyte."""
 PASSING_KEPT = 3
-"""Renewals that may still be answered; older ones have been outdone."""
+"""The number of latest unanswered reports that only renew leases to keep; newer ones supersede the older ones."""
 
 
 class PilotStatus(msgspec.Struct, frozen=True):
-    """What every report says of the pilot itself."""
+    """The state of the pilot itself, which every report carries."""
 
     state: Literal["running", "draining", "ended"]
     slots: int
@@ -45,17 +50,17 @@ class PilotStatus(msgspec.Struct, frozen=True):
 
 
 class ReportInFlight(msgspec.Struct):
-    """A report under way."""
+    """A report that was sent or is about to be, and has no answer yet."""
 
     report: Report
     first_at: float
-    """By the shepherd's clock: from here the agent counts what is granted for it."""
+    """The time of the first sending in seconds of the shepherd's clock; leases granted for the report count from it."""
     again_at: float
     pause: float = RESEND_AFTER_SECONDS
 
     @property
     def passing(self) -> bool:
-        """Whether it says nothing that must arrive: the next says as much."""
+        """Whether the report may be lost, since it only renews leases or states the pilot's status, as the next one will."""
         told = self.report
         return not (
             told.accept or told.decline or told.unfit or told.start or told.finish or told.state == "ended"
@@ -63,7 +68,7 @@ class ReportInFlight(msgspec.Struct):
 
 
 class Reporter:
-    """What an agent has to tell."""
+    """The reports of one agent: collected, sent, and sent again until they are answered."""
 
     def __init__(self, link: KafkaLink, pilot_id: PilotId, standing: Callable[[], PilotStatus]) -> None:
         self._link = link
@@ -80,63 +85,63 @@ class Reporter:
         self._due = asyncio.Event()
         self._due_later: asyncio.Handle | None = None
         self._due_at = 0.0
-        """When it falls due. uvloop's handle of a delay below a millisecond does not tell."""
+        """The loop's time at which `_due_later` fires. uvloop's handle of a delay below a millisecond does not give it."""
         self._results_at = 0.0
         self._heard = asyncio.Event()
 
-    # --- what there is to tell ---
+    # --- events to report ---
 
     def accept(self, attempt_ids: list[AttemptId]) -> None:
-        """Take offers."""
+        """Accept offered attempts in the next report."""
         self._accept += attempt_ids
         self._due.set()
 
     def decline(self, attempt_ids: list[AttemptId]) -> None:
-        """Give back offers, or what was granted and not begun."""
+        """Give back offered attempts, or granted ones whose payloads were not started, in the next report."""
         self._decline += attempt_ids
         self._due.set()
 
     def unfit(self, attempt_id: AttemptId, text: str) -> None:
-        """Give back an offer that the node does not do for."""
+        """Give back an offered attempt whose requirements the node fails, with the reason, in the next report."""
         self._unfit.append(Unfit(job_id=attempt_id.job_id, epoch=attempt_id.epoch, text=storable(text)))
         self._due.set()
 
     def start(self, attempt_id: AttemptId) -> None:
-        """Say that a payload runs."""
+        """Report that the payload of an attempt runs, together with other events if any follow at once."""
         self._start.append(attempt_id)
         self._due_within(START_SECONDS)
 
     def renew(self, attempt_ids: list[AttemptId]) -> None:
-        """Ask for leases to go on."""
+        """Request the renewal of leases in the next report."""
         self._renew |= dict.fromkeys(attempt_ids)
         self._due.set()
 
     def finish(self, result: Result) -> None:
-        """Say how a job ended."""
+        """Report the result of a job; results that follow each other closely share a report."""
         self._finish.append((result, len(msgspec.json.encode(result))))
         self._results_due()
 
     def tell_standing(self) -> None:
-        """Say how the pilot does, with whatever else there is to say."""
+        """Report the pilot's status, even if there are no other events to report."""
         self._hello = True
         self._due.set()
 
-    # --- how it is told ---
+    # --- sending ---
 
     @property
     def owes(self) -> bool:
-        """Whether something is to be told that must arrive, or was told and has not been answered."""
+        """Whether an event is unsent, or a report is unanswered that must not be lost."""
         untold = self._accept or self._decline or self._unfit or self._start or self._finish or self._hello
         return bool(untold) or not all(sent.passing for sent in self._unanswered.values())
 
     async def silence(self) -> None:
-        """Wait until everything that must arrive has."""
+        """Wait until every report that must not be lost has been sent and answered."""
         while self.owes:
             self._heard.clear()
             await self._heard.wait()
 
     async def run(self) -> None:
-        """Send until cancelled."""
+        """Send new reports, and unanswered ones again, until cancelled."""
         while True:
             if await self._wait() and self._something:
                 await self._send(self._next())
@@ -145,13 +150,13 @@ class Reporter:
                     await self._send(sent)
 
     def send_all_again(self) -> None:
-        """Send everything unanswered again: the broker that had it is gone."""
+        """Make all unanswered reports due again, since the broker that had them is gone."""
         for sent in self._unanswered.values():
             sent.again_at, sent.pause = 0.0, RESEND_AFTER_SECONDS
         self._due.set()
 
     def answered(self, answer: Answer) -> ReportInFlight | None:
-        """Take note of an answer; return the report that it answers, or None if that was answered before."""
+        """Record an answer; return the report that it answers, or None if that report is unknown or already answered."""
         sent = self._unanswered.pop(answer.report_id, None)
         self._heard.set()
         if self._finish:
@@ -194,7 +199,7 @@ class Reporter:
         self._due.set()
 
     async def _wait(self) -> bool:
-        """Return whether something is due, or else that it is time to look who was not answered."""
+        """Wait until events are due; return False after a timeout, when unanswered reports are to be checked."""
         try:
             async with asyncio.timeout(RESEND_AFTER_SECONDS / 6):
                 await self._due.wait()
@@ -231,7 +236,7 @@ class Reporter:
         return sent
 
     def _results(self) -> tuple[Result, ...]:
-        """Take as many results as go into one message, one at least."""
+        """Remove and return the results that fit into one message, at least one if there are any."""
         taken, size = 0, 0
         for _, each in self._finish:
             size += each

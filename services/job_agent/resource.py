@@ -1,4 +1,4 @@
-"""What the agent offers a job: the resource description of its requests."""
+"""The resource description in a pilot's match requests: the memory, disk, processors and tags that it offers to jobs."""
 
 import shutil
 from functools import cache
@@ -9,14 +9,15 @@ from wms.site import WHOLE_NODE, Resource, Told
 
 
 def memory_mb(config: PilotConfig) -> int:
-    """Return what memory the pilot has for all its jobs."""
+    """Return the pilot's memory for all its jobs in MiB: the configured value, or else the memory of the machine."""
     return config.resource.memory_mb or look().memory_mb
 
 
 def disk_mb(config: PilotConfig, taken_mb: int = 0) -> int:
-    """Return what disk is free for one job more, beside those that were promised so much; 0 if nothing is known of it.
+    """Return the free disk for one more job in MiB, less the `taken_mb` promised to others; 0 if the disk cannot be read.
 
-    Rounded down to two digits: free space changes all the time, and each new number costs whoever reads it.
+    The value is rounded down to two digits and is at least 1. Free space changes all the time, and each new value costs
+    the matcher work.
     """
     directory = config.pilot.directory
     free = _free_mb(directory)
@@ -40,7 +41,7 @@ def _free_mb(directory: str) -> int:
 
 
 def _tags(config: PilotConfig, free: int) -> tuple[str, ...]:
-    """Return the pilot's tags; where jobs run already there is no whole node to give."""
+    """Return the pilot's tags, without the tag for whole nodes if some slots are taken."""
     tags = config.resource.tags
     if free >= config.pilot.slots:
         return tuple(tags)
@@ -57,7 +58,10 @@ def describe(
     unfit: tuple[str, ...] = (),
     node: Told = (),
 ) -> Resource:
-    """Return what `free` slots offer now, beside what the running jobs asked for."""
+    """Return the resource that `free` slots offer now, less the memory and disk that held jobs requested.
+
+    `seconds_left` is the rest of the pilot's lifetime and bounds the CPU time.
+    """
     resource = config.resource
     return Resource(
         setup=resource.setup,

@@ -1,4 +1,4 @@
-"""The pilot's slots: payloads are begun as leases are granted, ended as they are ordered to, reported when they end."""
+"""The pilot's slots: start payloads once leases are granted, end them on order, and report their results."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ LOST = Reason(Code.LEASE_EXPIRED, "the lease was lost")
 
 
 class Slots:
-    """Runs what is held, within the task group it is given."""
+    """The running of a pilot's leased jobs: one task for each payload, within the task group of the agent."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Slots:
         self._on_end = on_end
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: set[LeasedJob] = set()
-        """Those whose task will tell how they end."""
+        """The jobs with a task that will report their result."""
         self._over: list[Payload] = []
         self._cleaning: asyncio.Task[None] | None = None
         self.group: asyncio.TaskGroup | None = None
@@ -47,7 +47,7 @@ class Slots:
     # --- leases ---
 
     def on_each(self, holdings: list[LeasedJob], action: Callable[[LeasedJob], None]) -> None:
-        """Do this to each; where it fails, only that job ends."""
+        """Apply an action to each job; if it raises, only that job is ended, as a fault of the agent."""
         for holding in holdings:
             try:
                 action(holding)
@@ -56,7 +56,7 @@ class Slots:
                 self._fail(holding, error)
 
     def _fail(self, holding: LeasedJob, error: Exception) -> None:
-        """End one job for a fault of the agent's own, and say so once."""
+        """End one job because of a fault of the agent, and report it once."""
         payload = holding.payload
         if payload is None or holding not in self._running:
             self._finish_unbegun(holding, agent_fault(error))
@@ -64,7 +64,10 @@ class Slots:
             payload.kill(agent_fault(error), grace=0.0)
 
     def grant(self, holding: LeasedJob, until: float) -> None:
-        """A lease was granted, or goes on, until that time of the shepherd's clock."""
+        """Grant or extend a job's lease until a time in seconds of the shepherd's clock; queue the job at the first grant.
+
+        A job whose description is unreadable, or that is to be killed, ends here instead.
+        """
         # Answers may come in another order than their reports were sent in.
         fresh, holding.expires_at = holding.expires_at is None, max(until, holding.expires_at or 0.0)
         if holding.payload is not None:
@@ -77,7 +80,7 @@ class Slots:
             self._holdings.make_ready(holding, now())
 
     def lose(self, holding: LeasedJob) -> None:
-        """The lease is another's, or nobody's: stop at once, and say nothing more of it."""
+        """End a job whose lease the pilot has lost: kill its payload at once, keep no output, and report nothing."""
         log.info(
             "lease lost",
             job=holding.attempt_id.job_id,
@@ -91,7 +94,7 @@ class Slots:
             holding.payload.kill(LOST, grace=0.0, keep_output=False)
 
     def kill(self, holding: LeasedJob) -> None:
-        """Its user wants it ended; one that is not granted yet is ended when it is."""
+        """End a job on its user's order; a job without a lease yet ends once the lease is granted."""
         holding.kill_ordered = True
         if holding.payload is not None:
             holding.payload.kill(KILLED)
@@ -99,7 +102,7 @@ class Slots:
             self._finish_unbegun(holding, KILLED)
 
     def give_back(self, unbegun: list[LeasedJob]) -> None:
-        """Let others have these, which were not begun; that costs the jobs none of their attempts."""
+        """Give jobs back that were not started, for other pilots to run; this does not count as one of their attempts."""
         for each in unbegun:
             self._holdings.drop(each)
         if unbegun:
@@ -113,7 +116,7 @@ class Slots:
     # --- payloads ---
 
     def fill(self) -> None:
-        """Begin what stands in the line while there is room."""
+        """Start queued jobs in their order while slots and memory suffice; give back those whose leases have ended."""
         while (holding := self._holdings.next_to_start()) is not None:
             if holding.expires_at is None or now() >= holding.expires_at:
                 self.give_back([holding])
@@ -121,7 +124,7 @@ class Slots:
                 self.on_each([holding], self._begin)
 
     def stop_all(self, reason: Reason, *, grace: float = GRACE_SECONDS, keep_output: bool = True) -> None:
-        """End every payload that runs."""
+        """End every running payload for this reason: by SIGKILL after `grace` seconds at the latest."""
 
         def stop(holding: LeasedJob) -> None:
             if holding.payload is not None:
@@ -130,7 +133,7 @@ class Slots:
         self.on_each(self._holdings.running, stop)
 
     def cancel(self) -> None:
-        """Kill what runs and forget it, unreported."""
+        """Cancel the tasks of all payloads, which kills the payloads; nothing is reported."""
         for task in self._tasks:
             task.cancel()
 
@@ -191,7 +194,7 @@ class Slots:
             self._cleaning = self.group.create_task(self._clean(), name="cleaning")
 
     async def _clean(self) -> None:
-        """Remove what ended payloads left; of those that end meanwhile, all at once."""
+        """Remove the directories of ended payloads in batches, until none is left."""
         while self._over:
             over, self._over = self._over, []
             await asyncio.to_thread(_cleaned, over)

@@ -1,4 +1,4 @@
-"""Threads of the agent's own, for what must not wait until transfers leave one of the event loop's."""
+"""Separate threads of the agent, for blocking calls that must not wait while transfers occupy the event loop's threads."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,18 +10,18 @@ T = TypeVar("T")
 
 
 class Threads:
-    """At most `count` threads that do what blocks; closed, they end after what they do now."""
+    """A pool of at most `count` threads for blocking calls; after `close` they end once their current calls return."""
 
     def __init__(self, count: int, name: str) -> None:
         self._pool = ThreadPoolExecutor(count, name)
 
     async def run(self, call: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> T:
-        """Return what the call returns; raise what it raises."""
+        """Run a blocking call in one of the threads; return its result or raise its error."""
         work = self._pool.submit(call, *arguments, **named)
         return await asyncio.wrap_future(work)
 
     def close(self) -> None:
-        """Take no more calls, and wait for none."""
+        """Accept no more calls, without waiting for those that run."""
         self._pool.shutdown(wait=False)
 
     def __enter__(self) -> Self:
