@@ -1,15 +1,15 @@
-"""A container: a process of the shepherd's that runs one payload after the other in namespaces of their own.
+"""A container: a child process of the shepherd that runs one payload after the other, each in its own namespaces.
 
-Loaded by the shepherd alone, and as free of dependencies. The process is the init of a PID namespace: its end is that of
-everything in it. For each payload it copies a mount namespace that it made once, in which the system is read-only, the hidden
-directories are empty, and the payload's own directory, its `/tmp` and a bounded `/dev/shm` can be written; and an IPC
-namespace. The network is the node's. A payload has no privileges and can gain none: root's becomes another user,
-another's stays who it is, in a user namespace in which it has no capability.
+Only the shepherd loads this module, and neither has dependencies. The process is the init of a PID namespace: when it ends,
+the kernel ends all processes in it. Each payload gets a new IPC namespace and a copy of a mount namespace that was made
+once. In it the system is read-only and the hidden directories are empty. The payload can write to its own directory, its
+`/tmp` and a bounded `/dev/shm`. The network is the node's. A payload has no privileges and can gain none. If the pilot runs
+as root, payloads run as another user. Otherwise they run as the pilot's user in a user namespace without capabilities.
 
-The process is kept for the next payload once all of this one have ended. To make it anew costs ten times as much.
+The process is kept for the next payload once all processes of this one have ended. A new container costs ten times as much.
 
-What it is told and tells is JSON, one object a packet; an order comes with the two pipes that the payload prints to, a large
-one in a file in memory:
+The shepherd and the container exchange JSON, one object a packet. An order comes with the two pipes for the payload's
+output. A large order comes in a file in memory:
 
     {"is": "ready"} or {"is": "failed", "error"}
     {"is": "started"}           with the payload's pid as the sender's credentials, so that the kernel translates it
@@ -53,13 +53,16 @@ _KEPT_FLAGS = {"nosuid": NOSUID, "nodev": NODEV, "noexec": NOEXEC}
 
 PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_NO_NEW_PRIVS = 1, 15, 38
 EMPTY = "mode=755,size=1m,nr_inodes=4k"
-"""Of what stands in for a hidden directory; read-only, once it holds what is shown of it."""
+"""Mount options of the empty file system over a hidden directory; it becomes read-only once its shown parts are mounted."""
 TEMPORARY, SHARED_MEMORY = ("/tmp", "/var/tmp"), "/dev/shm"  # noqa: S108 - what they are elsewhere
 REPLACED = (*TEMPORARY, SHARED_MEMORY)
 TASKS_FILE, TASKS_KERNEL = "/proc/sys/kernel/pid_max", (6, 14)
-"""What bounds the processes and threads of a PID namespace, and the first kernel where it is not the whole machine's."""
+"""The file that bounds the processes and threads of a PID namespace, and the first kernel (6.14) that bounds each namespace.
+
+On older kernels the bound is the whole machine's.
+"""
 TASKS_LEAST = 1_024
-"""The kernel keeps the first 300 numbers back."""
+"""The least bound of processes and threads. The kernel reserves the first 300 process ids."""
 ORDER_BYTES = 64 * 1024 * 1024
 PACKET_BYTES = 16 * 1024
 _CREDENTIALS = struct.Struct("3i")
@@ -77,7 +80,7 @@ def _checked(result: int, what: str) -> int:
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """Mount. Raises OSError that names the target."""
+    """Mount a file system, as mount(2) does; raise OSError that names the target if it fails."""
     words = [word.encode("utf-8", "surrogateescape") or None for word in (source, target, kind)]
     _checked(_libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None), f"mount on {target}")
 
@@ -91,7 +94,7 @@ def _enter(descriptor: int, kind: int) -> None:
 
 
 def clone(flags: int) -> int:
-    """Fork into new namespaces; return the child's pid, or 0 in it. Raises OSError."""
+    """Fork a child into new namespaces; return its pid, or 0 in the child. Raise OSError if the kernel refuses."""
     call = _CLONE_CALLS.get(platform.machine())
     if call is None:
         raise OSError(errno.ENOSYS, "no namespaces are known of this kind of machine")
@@ -106,7 +109,7 @@ def clone(flags: int) -> int:
 
 
 def start(settings: dict[str, Any], spawn: Spawn, explain: Explain) -> tuple[int, socket.socket]:
-    """Start a container; return its pid and the socket to it. Raises OSError where the kernel forbids it."""
+    """Start a container; return its pid and the socket to it. Raise OSError if the kernel forbids it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     ids = os.getuid(), os.getgid()
@@ -126,7 +129,7 @@ def start(settings: dict[str, Any], spawn: Spawn, explain: Explain) -> tuple[int
 
 
 def send(container: socket.socket, order: dict[str, Any], stdout: int, stderr: int) -> None:
-    """Hand an order to a container. Raises OSError if it is gone."""
+    """Send an order to a container, with the pipes for the payload's output. Raise OSError if the container has ended."""
     data = json.dumps(order).encode()
     if len(data) <= PACKET_BYTES:
         socket.send_fds(container, [data], [stdout, stderr])
@@ -140,7 +143,10 @@ def send(container: socket.socket, order: dict[str, Any], stdout: int, stderr: i
 
 
 def receive(container: socket.socket) -> tuple[dict[str, Any], int] | None:
-    """Return what a container tells, and the pid that it names; None at its end. Raises BlockingIOError."""
+    """Return a message of a container and the pid that it names, or None if the container has ended.
+
+    Raise BlockingIOError if there is no message yet.
+    """
     try:
         data, rest, _, _ = container.recvmsg(65_536, socket.CMSG_SPACE(_CREDENTIALS.size))
     except ConnectionResetError:
@@ -152,18 +158,18 @@ def receive(container: socket.socket) -> tuple[dict[str, Any], int] | None:
 
 
 def _be_init(init: Init, ids: tuple[int, int]) -> NoReturn:
-    """Serve until the shepherd is gone; never return into its code."""
+    """Run payloads until the shepherd ends, then end this process; never return into the shepherd's code."""
     try:
         init.settle_in(ids)
         init.serve()
-    except BaseException as error:  # noqa: BLE001 - a process of its own: it tells, and ends
+    except BaseException as error:  # noqa: BLE001 - a separate process: it reports the error and ends
         init.tell("failed", error=str(error))
     finally:
         os._exit(0)
 
 
 class Init:
-    """The container's own process."""
+    """The init process of a container, which makes the namespaces and starts one payload after the other."""
 
     def __init__(
         self, shepherd: socket.socket, settings: dict[str, Any], spawn: Spawn, explain: Explain
@@ -179,18 +185,18 @@ class Init:
         self._explain = explain
         self._template = -1
         self._open_jobs = -1
-        """The directory of the jobs, as it can be written to; covered in the template."""
+        """A descriptor of the jobs' directory that can be written to; in the template the directory is covered."""
         self._covers: set[int] = set()
-        """The devices of what stands in for the hidden directories."""
+        """The device numbers of the empty file systems over hidden directories."""
         self._mount_points = -1
-        """The empty directory in the place of the jobs', as it can be written to."""
+        """A descriptor of the empty directory in place of the jobs' directory, for making mount points."""
         self._made: list[str] = []
         self._shown_temporary = [each for each in self._shown if _is_temporary(each)]
-        # Below what is its scratch directory there can be no directories of the jobs, nor the pilot's Python.
+        # Neither the jobs' directories nor the pilot's Python can be below a `/tmp` that is the scratch directory.
         self._is_in_memory = bool(self._shown_temporary) or _is_temporary(self._jobs)
 
     def tell(self, what: str, pid: int = 0, **more: object) -> None:
-        """Tell the shepherd; a pid goes as credentials."""
+        """Send a message to the shepherd, with a pid as the sender's credentials; end this process if the shepherd is gone."""
         sender = _CREDENTIALS.pack(pid or os.getpid(), os.getuid(), os.getgid())
         data = json.dumps({"is": what, **more}).encode()
         try:
@@ -201,7 +207,7 @@ class Init:
     # --- once ---
 
     def settle_in(self, ids: tuple[int, int]) -> None:
-        """Become who it is to be, and make what all payloads see alike."""
+        """Set up the process's user and the mount namespace that all payloads share, and report that the container is ready."""
         self._be_alone()
         if self._uid is None:
             _map_ids(*ids)
@@ -212,7 +218,7 @@ class Init:
         before = os.umask(0o022)
         self._make_template()
         os.umask(before)
-        # Once for trial, so that where it cannot be done it is known before the first payload.
+        # A trial, so that a machine without such namespaces is known before the first payload.
         self._enclose({"cwd": self._jobs, "scratch": self._jobs})
         self._as_payload(lambda: 0)
         self._leave()
@@ -238,7 +244,10 @@ class Init:
         self._template = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
 
     def _cover_hidden(self) -> None:
-        """Empty what is hidden, but for what is shown of it; each payload's own mount namespace is a copy of this."""
+        """Cover the hidden directories with empty ones, and mount their shown parts read-only.
+
+        Each payload's mount namespace is a copy of the result.
+        """
         hidden = _outermost(self._hidden + self._barred([f"{self._jobs}/any", *self._shown]))
         shown = {
             path: os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -261,7 +270,7 @@ class Init:
         if _is_below(self._jobs, path):
             os.makedirs(self._jobs, mode=0o755, exist_ok=True)
             self._mount_points = os.open(self._jobs, os.O_PATH | os.O_CLOEXEC)
-            # What can be written to lies below this, out of sight.
+            # The writable file system lies below this mount and is not visible.
             mount(path, path, flags=BIND)
         mount("", path, flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)
         self._covers.add(os.stat(path).st_dev)
@@ -269,7 +278,7 @@ class Init:
     # --- for each payload ---
 
     def serve(self) -> None:
-        """Run payloads until the shepherd is gone."""
+        """Run one payload after the other until the shepherd ends."""
         while True:
             data, descriptors = _received(self._shepherd)
             if not descriptors:
@@ -299,7 +308,7 @@ class Init:
     def _as_payload(self, spawn: Callable[[], int]) -> int:
         if self._uid is None:
             return spawn()
-        # Its program begins as who this process is; the saved ids lead back, and the program does not inherit them.
+        # The program starts with this process's ids. The saved ids allow the return to root; the program does not inherit them.
         os.setresgid(self._gid, self._gid, 0)
         os.setresuid(self._uid, self._uid, 0)
         try:
@@ -310,7 +319,7 @@ class Init:
             _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # forgotten with the change
 
     def _see_off(self, main: int, began_at: float) -> None:
-        """Wait for the payload's end, end what else there is, and tell what all used."""
+        """Wait for the payload's main process, kill its other processes, and report the resources that all of them used."""
         used = _Used()
         pid, status, usage = os.wait4(-1, 0)
         while pid != main:
@@ -319,7 +328,7 @@ class Init:
             pid, status, usage = os.wait4(-1, 0)
         used.add(usage)
         how: dict[str, Any] = {"status": status, "wall_seconds": time.monotonic() - began_at}
-        # All that lives here is this process's child, or a child's.
+        # Every process in this namespace is a child of this process, or a descendant of one.
         if _has_children() and _kill_all():
             self.tell("ended", **how)
         _reap_all(used)
@@ -332,17 +341,17 @@ class Init:
         )
 
     def _leave(self) -> None:
-        """Free all that was mounted for a payload."""
+        """Return to the template's mount namespace, which frees the payload's mounts, and remove the mount points."""
         _enter(self._template, NEW_MOUNTS)
         for path in reversed(self._made):
             os.rmdir(path, dir_fd=self._mount_points)
         self._made.clear()
 
     def _enclose(self, order: dict[str, Any]) -> None:
-        """Make the payload's own view of the machine. Raises OSError, of which the node is at fault."""
+        """Enter new mount and IPC namespaces and mount the payload's directories. Raise EncloseError if that fails."""
         before = os.umask(0o022)
         try:
-            # Of what is covered, the copy of the namespace has only the working directory within reach.
+            # In the copied namespace the working directory is the only way to the covered directory of the jobs.
             os.chdir(self._open_jobs)
             _unshare(NEW_MOUNTS | NEW_IPC)
             self._mount(order["cwd"], order["scratch"])
@@ -365,7 +374,10 @@ class Init:
             mount(relative, path, flags=BIND)
 
     def _below_jobs(self, path: str) -> str:
-        """Return the path of a directory of the jobs relative to the working directory, where it can be written to."""
+        """Return the path of a job's directory relative to the working directory, the writable directory of the jobs.
+
+        Raise EncloseError if the path is not below the jobs' directory.
+        """
         if not _is_below(path, self._jobs):
             raise EncloseError(f"{path} is not below {self._jobs}")
         return path[len(self._jobs) :].strip("/") or "."
@@ -382,13 +394,16 @@ class Init:
             self._made.append(relative)
 
     def _hide_the_new(self) -> None:
-        """Empty what is hidden and was made, or replaced, since the container was."""
+        """Cover hidden directories that were made or replaced since the start of the container."""
         for path in self._hidden:
             if path not in REPLACED and _is_uncovered(path, self._covers) and _empty(path):
                 mount("", path, flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)
 
     def _replace_shared(self, scratch: str) -> None:
-        """Put the payload's own in the place of what all users of the machine write to; "" is in memory."""
+        """Mount the payload's own directories over `/tmp`, `/var/tmp` and `/dev/shm`.
+
+        The first two are the `scratch` directory, or file systems in memory if it is "". The last is always in memory.
+        """
         for each in REPLACED:
             if not os.path.isdir(each):
                 continue
@@ -398,16 +413,16 @@ class Init:
                 mount(scratch, each, flags=BIND)
 
     def _barred(self, paths: Iterable[str]) -> list[str]:
-        """Return the directories above these that another user cannot pass."""
+        """Return the uppermost directory above each path that another user cannot pass; empty if payloads run as the same user."""
         return [] if self._uid is None else [bar for path in paths if (bar := _first_bar(path)) is not None]
 
 
 class EncloseError(Exception):
-    """A payload's view of the machine could not be made."""
+    """A payload's namespaces or mounts could not be made; the fault is the node's."""
 
 
 class _Used:
-    """What a payload's processes used that ended."""
+    """The resources used by a payload's ended processes: CPU in seconds, and the largest process's memory in bytes."""
 
     def __init__(self) -> None:
         self.user_seconds = 0.0
@@ -421,7 +436,7 @@ class _Used:
 
 
 def _received(link: socket.socket) -> tuple[bytes, list[int]]:
-    """Wait for an order; return it and the two pipes, or nothing at the shepherd's end."""
+    """Wait for an order; return it with the descriptors of the two output pipes, or no descriptors if the shepherd ended."""
     # Not by `recv_fds`, which forgets the flag in Python 3.11.
     space = socket.CMSG_SPACE(3 * _DESCRIPTOR.size)
     data, rest, _, _ = link.recvmsg(PACKET_BYTES, space, socket.MSG_CMSG_CLOEXEC)
@@ -433,7 +448,7 @@ def _received(link: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def _kill_all() -> bool:
-    """Kill everything else in this PID namespace; return whether there was anything."""
+    """Kill all other processes in this PID namespace; return whether there were any."""
     try:
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:
@@ -459,7 +474,7 @@ def _reap_all(used: _Used) -> None:
 
 
 def _bound_tasks(most: int) -> None:
-    """Have the kernel refuse more processes and threads in this PID namespace, where it counts them for each."""
+    """Bound the processes and threads of this PID namespace, if the kernel counts them for each namespace; 0: no bound."""
     if not most or not COUNTS_TASKS:
         return
     try:
@@ -478,14 +493,14 @@ COUNTS_TASKS = _kernel() >= TASKS_KERNEL
 
 
 def _map_ids(uid: int, gid: int) -> None:
-    """Stay who it is in the new user namespace: only with names of its own may a process do anything there."""
+    """Map the process's user and group to themselves in its new user namespace, where unmapped ids have no rights."""
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
 
 
 def _make_read_only() -> None:
-    """Make every mount read-only; the root has to be, others may be out of reach."""
+    """Make every mount read-only; raise OSError only if that fails for the root."""
     with open("/proc/self/mountinfo", "rb") as file:
         lines = file.read().decode("utf-8", "surrogateescape").splitlines()
     for line in lines:
@@ -516,7 +531,7 @@ def _hide_terminals() -> None:
 
 
 def _hide_run() -> None:
-    """Hide the sockets of the node's services; names are resolved as before."""
+    """Hide `/run` with the sockets of the node's services, except the directory of the resolver's configuration."""
     if not os.path.isdir("/run"):
         return
     resolver = os.path.dirname(os.path.realpath("/etc/resolv.conf"))
@@ -570,7 +585,7 @@ def _outermost(paths: Iterable[str]) -> list[str]:
 
 
 def _first_bar(path: str) -> str | None:
-    """Return the uppermost directory above `path` that not everybody may pass."""
+    """Return the uppermost directory above `path` that not every user may pass; None if there is none."""
     names = path.strip("/").split("/")
     above = ["/" + "/".join(names[:depth]) for depth in range(1, len(names))]
     return next((each for each in above if not os.stat(each).st_mode & 0o001), None)

@@ -1,4 +1,4 @@
-"""What a payload finds in its environment: made from nothing, so that no secret of the agent's is in it."""
+"""The environment variables of a payload, built from an empty set so that they hold no secret of the agent."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,10 +22,10 @@ def environment_of(
     processors: int = 1,
     passed: tuple[str, ...] = (),
 ) -> dict[str, str]:
-    """Return a payload's environment: a few harmless names of the agent's, the user's own, and `WMS_*`.
+    """Return a payload's environment: a few harmless variables of the agent, those of the user, and `WMS_*`.
 
-    `passed` names more of the agent's that the site wants its payloads to see. The user's replace the agent's, and cannot
-    replace ours.
+    `passed` names further variables of the agent that the site passes to payloads. The user's variables replace the agent's,
+    but not `WMS_*`.
     """
     base = {name: agent[name] for name in (*PASSED, *passed) if name in agent}
     places = {"HOME": str(work), "TMPDIR": str(scratch), "PWD": str(work)}

@@ -1,6 +1,6 @@
-"""What payloads are kept apart by: namespaces of their own where the kernel lets the pilot make them.
+"""The isolation of payloads: separate namespaces where the kernel allows the pilot to make them.
 
-`python -m services.job_agent.payload.isolation` says in one line whether it does on this machine.
+`python -m services.job_agent.payload.isolation` prints one line: why this machine cannot isolate payloads, empty if it can.
 """
 
 import asyncio
@@ -21,25 +21,28 @@ from wms.runtime.pilot_config import PilotConfig
 Mode = Literal["auto", "required", "none"]
 
 OTHER_USER = "nobody"
-"""As whom the payloads of a pilot of root's run."""
+"""The user that runs the payloads of a pilot that itself runs as root."""
 SECRETS = (".ssh", ".gnupg", ".globus", ".aws", ".kube", ".docker", ".arc")
-"""Directories of a home where keys are."""
+"""Directories of a home directory that hold keys or credentials, and are hidden from payloads."""
 MIB = 1024 * 1024
 SHM_LEAST, SHM_MOST = 64, 1024
-"""MiB of /dev/shm for each payload."""
+"""The least and the most size of each payload's /dev/shm in MiB."""
 
 
 class PayloadIsolation(msgspec.Struct, frozen=True, kw_only=True):
-    """How payloads are to be kept apart from the pilot and from each other."""
+    """The settings for isolating payloads from the pilot and from each other."""
 
     mode: Mode = "auto"
     hidden: tuple[str, ...] = ()
-    """Directories that payloads find empty, but for their own below them."""
+    """Directories that are empty for payloads, except their own directories below."""
     shm_mb: int = SHM_LEAST
 
     @classmethod
     def of(cls, config: PilotConfig) -> Self:
-        """Return what a pilot's configuration asks for."""
+        """Return the isolation that a pilot's configuration requests.
+
+        Hidden are the configured directories, those of the jobs and the token, a local sandbox store, and credentials.
+        """
         pilot = config.pilot
         store = urlsplit(config.sandboxes.url)
         secrets = [Path.home() / name for name in SECRETS]
@@ -55,7 +58,7 @@ class PayloadIsolation(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def settings(self, jobs: Path) -> dict[str, object] | None:
-        """Return what a shepherd is told, with the directory that holds the jobs' own; None: payloads are not contained."""
+        """Return the settings for a shepherd's containers, with `jobs` above the jobs' directories; None for no containers."""
         if self.mode == "none":
             return None
         owner = payload_owner()
@@ -71,7 +74,7 @@ class PayloadIsolation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def payload_owner() -> tuple[int, int] | None:
-    """Return the user and group that contained payloads run as, if they are not the pilot's own."""
+    """Return the user and group ids of contained payloads; None if these run as the pilot's own user."""
     if os.geteuid() != 0:
         return None
     try:
@@ -82,7 +85,7 @@ def payload_owner() -> tuple[int, int] | None:
 
 
 async def fault_here() -> str:
-    """Return why payloads cannot be contained on this machine; "" if they can."""
+    """Return the reason why this machine cannot contain payloads; empty if it can."""
     with tempfile.TemporaryDirectory() as directory:
         async with Processes(PayloadIsolation().settings(Path(directory))) as processes:
             return processes.isolation_fault

@@ -1,4 +1,4 @@
-"""How a payload ended, and the result that is reported of it: whose doing it was, and in words."""
+"""The outcome of a payload and the result reported for it: the reason of its end, whose fault it was, and a text."""
 
 import textwrap
 from collections.abc import Sequence
@@ -13,42 +13,42 @@ from wms.messages.reports import Result, Usage
 from wms.transfer import UnmatchedFiles
 
 LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR})
-"""Ends that are neither the payload's nor its user's doing: the job is tried again."""
+"""The reasons of ends that neither the payload nor its user caused; the job is tried again."""
 TAIL_CHARACTERS = 4_096
 FAULT_CHARACTERS = 500
 LEFT_CHARACTERS = 600
 
 
 class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a payload ended."""
+    """The outcome of a payload: the reason of its end, its exit code or signal, its usage and its outputs."""
 
     reason: Reason
-    """DONE, EXIT_CODE or SIGNAL when it ended by itself, else what ended it or kept it from starting."""
+    """DONE, EXIT_CODE or SIGNAL if the payload ended by itself; else the cause of its end, or of its failure to start."""
     began: bool = True
-    """Whether its program was started."""
+    """Whether the payload's program was started."""
     exit_code: int | None = None
     signal: int | None = None
     usage: Usage = Usage()
     output: SandboxRef | None = None
-    """`stdout.txt`, `stderr.txt` and what the output patterns chose."""
+    """The stored sandbox of `stdout.txt`, `stderr.txt` and the files that the output patterns chose; None if not stored."""
     unmatched: tuple[str, ...] = ()
-    """Output patterns that matched nothing."""
+    """The output patterns that matched no file."""
     left: UnmatchedFiles = UnmatchedFiles()
-    """Files that its output patterns did not choose."""
+    """The files that no output pattern chose."""
     refused: tuple[str, ...] = ()
-    """Lines «name: why» of outputs that were matched and could not be carried."""
+    """Texts «name: reason» for matched outputs that could not be stored."""
     stdout_tail: str = ""
     stderr_tail: str = ""
 
 
 def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:
-    """Return what to report of a payload that ended like this."""
+    """Return the result to report for a payload with this outcome."""
     code = outcome.reason.code
     return Result(
         job_id=attempt_id.job_id,
         epoch=attempt_id.epoch,
         outcome=_outcome_of(code),
-        # Done it is, but a list of jobs shows that it did not leave what it was to leave.
+        # The job is done, but a list of jobs shows that outputs are missing.
         code=Code.OUTPUT_MISSING if code is Code.DONE and outcome.unmatched else code,
         text=_text(outcome),
         exit_code=outcome.exit_code,
@@ -63,13 +63,13 @@ def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:
 
 
 def agent_fault(error: Exception) -> Reason:
-    """Return the reason of a job that ended through a fault of the agent's own: one sentence, without a trace."""
+    """Return the reason for a job that a fault of the agent ended: one sentence with the error, without a traceback."""
     words = " ".join(f"{type(error).__name__}: {error}".split())
     return Reason(Code.AGENT_ERROR, f"a fault of the agent's own: {words}"[:FAULT_CHARACTERS])
 
 
 def not_begun(attempt_id: AttemptId, reason: Reason) -> Result:
-    """Return what to report of a job that ended before its payload began."""
+    """Return the result to report for a job that ended before its payload started."""
     return result_of(attempt_id, PayloadOutcome(reason=reason, began=False))
 
 
@@ -99,7 +99,7 @@ def _left_words(left: UnmatchedFiles) -> str:
 
 
 def storable(text: str) -> str:
-    """Replace what a payload may print, or name a file, and no message or database text may hold: NUL, half characters."""
+    """Return the text with characters replaced that no message or database may hold: NUL and lone surrogates."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 
 

@@ -1,7 +1,7 @@
-"""What the shepherd keeps of a payload's output: read while it grows, made one file at the end.
+"""The captured output of a payload: readable while the payload prints, and joined into one file at its end.
 
-The files alone tell all (see `Stream` in the shepherd): the head, then segments of which the last few are left. So they
-can be read at any time, by anyone, and outlive the shepherd.
+The shepherd keeps the head of the output and the last few segments as files (see `Stream` there). These files need no other
+state. So any process can read them at any time, and they outlive the shepherd.
 """
 
 import os
@@ -20,17 +20,17 @@ BLOCK = 4_096
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of an output."""
+    """Consecutive bytes of an output, with their offset and the size of the output so far."""
 
     data: bytes
     offset: int
-    """Of the first byte, counted from the output's beginning."""
+    """The position of the first byte, counted from the beginning of the output."""
     total: int
-    """Bytes printed so far, those that were not kept included."""
+    """The number of bytes printed so far, including those that were not kept."""
 
     @property
     def next_offset(self) -> int:
-        """Where to read on."""
+        """The offset at which the next read continues."""
         return self.offset + len(self.data)
 
 
@@ -41,7 +41,7 @@ class _Piece(msgspec.Struct, frozen=True):
 
 
 class Captured:
-    """One output of a payload; all of it blocking, and quick."""
+    """One captured output stream of a payload; all methods block, but are quick."""
 
     def __init__(self, path: Path, capture: int) -> None:
         self.path = path
@@ -49,13 +49,14 @@ class Captured:
 
     @property
     def most_bytes(self) -> int:
-        """What its files may take on the disk, rounded up."""
+        """The most bytes that the files of the output take on the disk, rounded up."""
         return 2 * self._capture + (SEGMENTS_KEPT + 2) * BLOCK
 
     def read(self, max_bytes: int, offset: int | None = None) -> Chunk:
-        """Return at most `max_bytes` from `offset` on, or the last ones without it.
+        """Return at most `max_bytes` of the output from `offset` on, or the last ones without an offset.
 
-        What was not kept is skipped: the chunk's own offset says where it begins. Nothing new is an empty chunk.
+        Bytes that were not kept are skipped; the chunk's offset is that of its first byte. The chunk is empty if there are no
+        further bytes.
         """
         pieces = self._pieces()
         total = _end(pieces)
@@ -73,11 +74,11 @@ class Captured:
         return Chunk(data=bytes(data), offset=total if first is None else first, total=total)
 
     def text(self, limit: int) -> str:
-        """Return the last characters, at most so many, what is no UTF-8 replaced."""
+        """Return at most the last `limit` characters of the output; bytes that are not UTF-8 are replaced."""
         return self.read(limit).data.decode("utf-8", "replace")[-limit:]
 
     def finish(self) -> Path | None:
-        """Return one file with the whole output, or its kept beginning and end with a line between; None if empty."""
+        """Return one file with the whole output, or with its beginning and end and a line on the gap; None if there is none."""
         pieces = self._pieces()
         if not pieces:
             return None
@@ -101,7 +102,7 @@ class Captured:
                 _copy(piece, max(0, resume - piece.start), target)
 
     def _pieces(self) -> list[_Piece]:
-        """Return what there is, in order: the head, and the segments left."""
+        """Return the files of the output in order: the head, then the kept segments."""
         head = _size(self.path, head_bytes(self._capture))
         if head is None:
             return []
@@ -125,7 +126,10 @@ def _end(pieces: list[_Piece]) -> int:
 
 
 def _size(path: Path, most: int) -> int | None:
-    """Return how much of a file is output: no more than the shepherd writes there, whatever a payload made of it."""
+    """Return the bytes of output in a file, at most `most`; None if it is no regular file.
+
+    A payload may have changed the file, so its size is bounded by what the shepherd writes there.
+    """
     try:
         found = path.lstat()
     except OSError:

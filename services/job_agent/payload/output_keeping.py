@@ -1,4 +1,4 @@
-"""Keeps what a payload leaves: the files that its output patterns choose, and what it printed, go into the sandbox store."""
+"""The upload of a payload's outputs: the files that its output patterns choose, and its stdout and stderr."""
 
 import asyncio
 
@@ -16,19 +16,19 @@ UPLOAD_PAUSE_SECONDS = 0.5
 
 
 class KeptOutputs(msgspec.Struct, frozen=True, kw_only=True):
-    """What a payload left, and what of it is in the store."""
+    """The outputs that a payload left, the sandbox stored of them, and the fault if some could not be stored."""
 
     harvest: Harvest
     output: SandboxRef | None
-    """None: nothing could be stored."""
+    """The sandbox in the store; None if nothing could be stored."""
     fault: Reason | None
-    """Why not all is stored that the patterns chose."""
+    """The reason why some chosen files are not stored; None if all are."""
 
 
 async def keep_outputs(
     workdir: Workdir, store: SandboxStore, patterns: tuple[str, ...], allowed: int
 ) -> KeptOutputs:
-    """Keep the outputs of a payload that has ended, at most `allowed` bytes; a store that is away is tried again."""
+    """Store the outputs of an ended payload, chosen files of at most `allowed` bytes; retry while the store is unavailable."""
     for attempt in range(1, UPLOAD_TRIES):
         try:
             return await asyncio.to_thread(_kept, workdir, store, patterns, allowed)
@@ -40,7 +40,7 @@ async def keep_outputs(
 def _kept(
     workdir: Workdir, store: SandboxStore, patterns: tuple[str, ...], allowed: int, *, last: bool = False
 ) -> KeptOutputs:
-    """Keep the outputs; blocking. Raises Unavailable if the store cannot be reached, but for the last try."""
+    """Store the outputs; blocking. Raise Unavailable if the store cannot be reached, except at the last try."""
     harvest, fault = _harvested(workdir, patterns, allowed)
     output, refusal = None, None
     try:
@@ -53,7 +53,7 @@ def _kept(
 
 
 def _harvested(workdir: Workdir, patterns: tuple[str, ...], allowed: int) -> tuple[Harvest, Reason | None]:
-    """Return what there is to keep, and why it is not all that was asked for."""
+    """Return the outputs to store, and the reason if the chosen files cannot be stored."""
     try:
         harvest = workdir.harvest(patterns)
     except (Rejected, OSError) as error:
@@ -73,7 +73,7 @@ def _too_much(harvest: Harvest, allowed: int) -> Reason | None:
 def _stored(
     store: SandboxStore, harvest: Harvest, *, only_printed: bool
 ) -> tuple[SandboxRef | None, Reason | None]:
-    """Put the outputs into the store, or at least what was printed, and say why not all."""
+    """Store the outputs, or only stdout and stderr if the rest is refused; return the stored sandbox and the refusal."""
     chosen = {} if only_printed else harvest.selection.files
     try:
         return keep(store, chosen | harvest.printed), None

@@ -1,7 +1,7 @@
-"""The agent's side of the shepherd: starts payload processes, signals them, hears their ends.
+"""The agent's connection to the shepherd: starts payload processes, signals them, and receives their ends.
 
-When the shepherd itself dies, its payloads die with it (the kernel kills the main processes, this side finds all others
-by their marks), their ends are told as `lost`, and the next spawn starts a new shepherd.
+If the shepherd dies, its payloads die with it: the agent finds their processes by their marks and kills them. Their ends are
+reported as `lost`, and the next spawn starts a new shepherd.
 """
 
 import asyncio
@@ -36,22 +36,22 @@ from services.job_agent.payload.shepherd_messages import (
 from services.job_agent.threads import Threads
 from wms.errors import Unavailable
 
-# A kill that the shepherd did not carry out by then is carried out by the agent, and the shepherd is asked whether it lives. One that
-# does not answer goes, and all of its payloads with it: never because one of them, however many processes it has, dies slowly.
+# A payload that the shepherd has not killed by then is killed by the agent, which also pings the shepherd. A shepherd that does
+# not answer is killed, and all its payloads with it. A payload that only dies slowly does not cause this.
 INSIST_SECONDS = 3.0
 ANSWER_SECONDS = 10.0
 SPAWN_SECONDS = 20.0
-"""The shepherd stands still while a program is loaded: where that hangs, all payloads hang."""
+"""Seconds that the loading of a program may take. The shepherd is blocked meanwhile: if it hangs, all payloads do."""
 SWEEP_SECONDS = 5.0
 SWEEP_PAUSE = 0.02
 
 
 class NotStarted(Exception):  # noqa: N818 - an outcome, with its reason as its text
-    """The program could not be started; the text says why."""
+    """An error by the fault of the job: its program could not be started. The text is the reason."""
 
 
 def _first_mark() -> int:
-    """Return a resource limit that no other payload on this machine has, nor any a good way below it."""
+    """Return a random resource limit as a shepherd's first mark, far from the marks of other shepherds on this machine."""
     ceiling = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
     top = 1 << 60 if ceiling == resource.RLIM_INFINITY else ceiling
     return top // 2 + secrets.randbelow(max(top // 2, 1))
@@ -62,12 +62,12 @@ class Process:
 
     def __init__(self, identity: int, mark: int, link: "_Link") -> None:
         self.mark = mark
-        """What all its descendants carry; see the shepherd."""
+        """The resource limit by which all descendants of the process are found; see the shepherd."""
         self.pid = 0
         self.container = 0
-        """The init of its PID namespace, whose end is that of them all; 0 if it is not contained."""
+        """The pid of its container, the init of its PID namespace, which all its processes end with; 0 if not contained."""
         self.stray_seconds = 0.0
-        """CPU seconds of ended descendants that no living one of them counts."""
+        """CPU seconds of ended descendants that no living process of the payload has counted."""
         loop = asyncio.get_running_loop()
         self.started: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[ProcessEnd] = loop.create_future()
@@ -76,11 +76,11 @@ class Process:
         self._link = link
 
     def signal(self, number: int) -> None:
-        """Send a signal to its process group."""
+        """Send a signal to the payload's process group."""
         self._link.send({"op": "signal", "id": self._identity, "signal": number})
 
     def kill(self) -> None:
-        """Kill it and all its descendants, at once and without fail."""
+        """Kill the process and all its descendants at once; the agent does so itself if the shepherd is slow."""
         if self.killing or self.ended.done():
             return
         self.killing = True
@@ -88,7 +88,10 @@ class Process:
         asyncio.get_running_loop().call_later(INSIST_SECONDS, self._insist)
 
     def live_until(self, boot_seconds: float | None) -> None:
-        """Have it killed at this time of `shepherd.now()`, even should the agent hang by then; None: no more."""
+        """Set the deadline at which the shepherd kills the payload, in seconds of `shepherd.now()`; None removes it.
+
+        The shepherd does this even if the agent hangs by then.
+        """
         self._link.send({"op": "deadline", "id": self._identity, "at": boot_seconds})
 
     def _insist(self) -> None:
@@ -110,7 +113,7 @@ class Process:
 
 
 class _Link(asyncio.Protocol):
-    """The socket to one shepherd, and the processes it has in charge."""
+    """The socket to one shepherd, and the processes that the shepherd runs."""
 
     def __init__(self, program: "subprocess.Popen[bytes]", first_mark: int) -> None:
         self._program = program
@@ -120,12 +123,12 @@ class _Link(asyncio.Protocol):
         self._processes: dict[int, Process] = {}
         self._count = 0
         self.contained: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Why payloads cannot be contained, or "" once they are."""
+        """The result of making a container: the reason of its failure, empty if it succeeded."""
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done when the shepherd has ended and all its payloads with it."""
+        """A future that is done once the shepherd and all its payloads have ended."""
         self._sweep: asyncio.Task[None] | None = None
         self.heard_at = float("-inf")
-        """When the shepherd said something last, by the loop's clock."""
+        """The time of the shepherd's last message, in seconds of the loop's clock."""
 
     @property
     def usable(self) -> bool:
@@ -143,7 +146,7 @@ class _Link(asyncio.Protocol):
             self._transport.write(encoded(order))
 
     def stop(self) -> None:
-        """Let the shepherd kill what it has, and end."""
+        """Close the socket, upon which the shepherd kills its payloads and ends."""
         if self._transport is not None:
             self._transport.close()
 
@@ -192,7 +195,7 @@ class _Link(asyncio.Protocol):
                 _settle(process.ended, message)
 
     async def _clear(self) -> None:
-        """After the shepherd's end: see that its payloads are gone, and tell."""
+        """Kill the payloads that an ended shepherd left, and report their ends as lost."""
         marks = {process.mark for process in self._processes.values()}
         containers = {process.container for process in self._processes.values()} - {0}
         with Threads(1, "shepherd") as thread:
@@ -207,13 +210,13 @@ class _Link(asyncio.Protocol):
 
 
 def _cleared(program: "subprocess.Popen[bytes]", marks: set[int], containers: set[int]) -> int:
-    """Wait for the shepherd's end and end what it left; return how many processes and containers did not go."""
+    """Wait until the shepherd ends, and kill its remaining processes and containers; return how many did not end."""
     _ended(program)
     return _swept(marks) + _emptied(containers)
 
 
 def _ended(program: "subprocess.Popen[bytes]") -> None:
-    """Wait until the shepherd, which has no agent any more, has ended; see to it in the end."""
+    """Wait until the shepherd, whose socket is closed, has ended; kill it after a few seconds."""
     try:
         program.wait(2 * INSIST_SECONDS)
     except subprocess.TimeoutExpired:
@@ -235,12 +238,12 @@ def _fail(future: "asyncio.Future[None]", error: Exception) -> None:
 
 
 def _swept(marks: set[int]) -> int:
-    """Kill every process that carries one of these marks, and return how many did not go."""
+    """Kill every process that has one of these marks; return the number that did not end within some seconds."""
     deadline = time.monotonic() + SWEEP_SECONDS
     while found := shepherd.marked(marks) if marks else []:
         for pid, _ in found:
             shepherd.send_signal(pid, signal.SIGKILL)
-            # As a subreaper the agent is the parent now of whoever lost it.
+            # The agent is a subreaper, and so the parent of processes that lost theirs.
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
         if time.monotonic() > deadline:
@@ -250,7 +253,7 @@ def _swept(marks: set[int]) -> int:
 
 
 def _emptied(containers: set[int]) -> int:
-    """See to the ends of these containers, which are the agent's children now, and return how many did not end."""
+    """Kill these containers, which are the agent's children now; return the number that did not end within some seconds."""
     deadline = time.monotonic() + SWEEP_SECONDS
     left = set(containers)
     while left and time.monotonic() < deadline:
@@ -265,10 +268,10 @@ def _emptied(containers: set[int]) -> int:
 
 
 class Processes:
-    """Starts processes through a shepherd, one at any time, a new one when it died.
+    """The payload processes of an agent, started through one shepherd at a time; a dead shepherd is replaced.
 
-    With settings (see container.py) they are contained, where that can be done; `isolation_fault` says why not. Once they
-    were, or if they must be, no process is started that is not.
+    With settings (see container.py) processes run in containers where the node allows it; else `isolation_fault` is the
+    reason. If containers are `required`, or were once made, no process is started outside of one.
     """
 
     def __init__(self, containing: dict[str, object] | None = None, *, required: bool = False) -> None:
@@ -292,13 +295,13 @@ class Processes:
 
     @property
     def shepherd_pid(self) -> int | None:
-        """The shepherd's process id, while there is one."""
+        """The process id of the last started shepherd; None before the first."""
         return self._link._program.pid if self._link else None  # noqa: SLF001 - the same module's
 
     async def spawn(self, order: SpawnOrder) -> Process:
-        """Start a process; returns once its program runs.
+        """Start a process and return it once its program runs.
 
-        Raises NotStarted with the reason when the program is at fault, Unavailable when the node is.
+        Raise NotStarted with the reason if the job is at fault, Unavailable if the node is.
         """
         link = await self._linked()
         identity, process = link.new_process()

@@ -1,4 +1,4 @@
-"""The shepherd: a small process beside a job agent that starts payloads and leaves nothing of them behind.
+"""The shepherd: a small process beside a job agent that starts payloads and ends all their processes.
 
 It is run as a program, `python -I -S -E shepherd.py FD MARK`, and imports the standard library's quick parts alone, so that
 it starts in milliseconds. FD is a stream socket to the agent; both speak JSON, one object a line:
@@ -8,7 +8,7 @@ it starts in milliseconds. FD is a stream socket to the agent; both speak JSON, 
     {"op": "contain", "settings"}               run what is spawned from now on in containers (see container.py)
     {"op": "signal", "id", "signal"}            to the payload's process group
     {"op": "kill", "id"}                        SIGKILL to all of it
-    {"op": "deadline", "id", "at"}              kill it at this time of CLOCK_BOOTTIME unless told another; null: never
+    {"op": "deadline", "id", "at"}              kill it at this time of CLOCK_BOOTTIME unless changed later; null: never
     {"op": "ping", "id"}                        answer, as a sign of life
     {"is": "pong", "id"}
     {"is": "contained", "error"}                whether that can be done: "" or why not
@@ -68,7 +68,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 UMASK = 0o077
 MARKS = 1 << 40
-"""From the first downwards: what one shepherd may use up. Those of another's begin elsewhere among 10^18."""
+"""The number of marks that one shepherd may use, from its first mark downwards. Other shepherds have other first marks."""
 NODE_FAULTS = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EPIPE, errno.ECONNRESET)
 PIPE_BYTES = 65_536
 DRAIN_READS = 32
@@ -90,33 +90,33 @@ _prctl = ctypes.CDLL(None).prctl
 
 
 def now() -> float:
-    """Return the seconds since boot, suspension included: the one clock of deadlines, the same in every process."""
+    """Return the seconds since boot, suspension included. All deadlines use this clock, which is the same in every process."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def prctl(option: int, value: int) -> None:
-    """Set an attribute of this process."""
+    """Set an attribute of this process by prctl(2); raise OSError if the kernel refuses."""
     if _prctl(option, value, 0, 0, 0):
         raise OSError(errno.EINVAL, f"prctl({option}, {value})")
 
 
 def head_bytes(capture: int) -> int:
-    """Return how much of an output's beginning is kept when `capture` bytes are kept in all."""
+    """Return the bytes kept of an output's beginning if `capture` bytes are kept in all."""
     return max(capture // 2, 1)
 
 
 def segment_bytes(capture: int) -> int:
-    """Return the size of the segments that the rest goes to."""
+    """Return the size in bytes of the segments that follow the head if `capture` bytes are kept in all."""
     return max(capture // 8, 1)
 
 
 def segment_path(path: str, index: int) -> str:
-    """Return the file of a segment; number 0 is the head."""
+    """Return the path of a segment of the output at `path`; segment 0 is the head."""
     return path if index == 0 else f"{path}.{index}"
 
 
 def mark_of(pid: int) -> int | None:
-    """Return the mark that a process, or its zombie, carries; None if it is gone or another user's."""
+    """Return the mark of a process or zombie; None if it is gone or belongs to another user."""
     try:
         return resource.prlimit(pid, resource.RLIMIT_RTTIME)[1]
     except OSError:
@@ -124,13 +124,13 @@ def mark_of(pid: int) -> int | None:
 
 
 def marked(marks: Container[int]) -> list[tuple[int, int]]:
-    """Return (pid, mark) of every process on the machine that carries one of these marks, zombies included."""
+    """Return (pid, mark) of every process on the machine that has one of these marks, zombies included."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return [(pid, mark) for pid in pids if (mark := mark_of(pid)) is not None and mark in marks]
 
 
 def send_signal(pid: int, number: int) -> None:
-    """Send a signal to a process that may be gone."""
+    """Send a signal to a process; do nothing if it is gone or belongs to another user."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -138,7 +138,7 @@ def send_signal(pid: int, number: int) -> None:
 
 
 def _mark_of_stray(pid: int) -> int | None:
-    """Return the mark of a child of ours, by the long way too if it changed its user (a set-uid program)."""
+    """Return the mark of a child of this process, read from /proc if it changed its user (a set-uid program); None if gone."""
     mark = mark_of(pid)
     if mark is None:
         try:
@@ -161,7 +161,7 @@ def _children() -> list[int]:
 
 
 def _children_by_parent(parent: int) -> list[int]:
-    """Do the same on a kernel without that file."""
+    """Return the pids of all children of a process on a kernel without the file `children` in /proc."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -175,7 +175,7 @@ def _children_by_parent(parent: int) -> list[int]:
 
 
 class Stream:
-    """One output of a payload, on its way from the pipe into files of bounded size."""
+    """One output stream of a payload, copied from its pipe into files of bounded size."""
 
     def __init__(self, descriptor: int, path: str, capture: int) -> None:
         self.descriptor = descriptor
@@ -189,7 +189,7 @@ class Stream:
         self._broken = False
 
     def pump(self) -> bool:
-        """Move what one read brings; false at the end."""
+        """Copy the bytes of one read from the pipe; return False at the end of the output."""
         try:
             data = os.read(self.descriptor, PIPE_BYTES)
         except BlockingIOError:
@@ -198,7 +198,7 @@ class Stream:
         return bool(data)
 
     def drain(self) -> None:
-        """Move what is left, once nobody writes any more, and close."""
+        """Copy the rest of the output after the payload's end, and close the pipe and the file."""
         try:
             # Bounded, for a writer that is not the payload's may hold the pipe.
             for _ in range(DRAIN_READS):
@@ -249,7 +249,7 @@ class Stream:
 
 
 class Charge:
-    """A payload: its main process, its mark, what it used."""
+    """A running payload: its main process, its mark, its outputs, its deadline and the resources that it used."""
 
     def __init__(self, identity: int, pid: int, mark: int, began_at: float, streams: list[Stream]) -> None:
         self.identity = identity
@@ -269,14 +269,14 @@ class Charge:
         self.max_rss_bytes = 0
 
     def add(self, usage: resource.struct_rusage) -> None:
-        """Count what a process of the payload used that nobody else counted."""
+        """Add the resources of an ended process of the payload, which this process waited for."""
         self.user_seconds += usage.ru_utime
         self.system_seconds += usage.ru_stime
         self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * 1024)
 
 
 class Cell:
-    """A container as the shepherd sees it, and the payload in it, if one is."""
+    """A container of the shepherd: its pid, its socket, and the payload in it if there is one."""
 
     def __init__(self, pid: int, link: socket.socket) -> None:
         self.pid = pid
@@ -284,12 +284,12 @@ class Cell:
         self.charge: Charge | None = None
         self.is_ready = False
         self.error: str | None = None
-        """Why it can take no more payloads."""
+        """The reason why the container accepts no more payloads; None while it does."""
         self.buried = False
 
 
 class Shepherd:
-    """The loop: orders in, payloads up, outputs through, ends out."""
+    """The shepherd's event loop: receives orders, starts payloads, copies their outputs and reports their ends."""
 
     def __init__(self, agent: socket.socket, first_mark: int) -> None:
         self._agent = agent
@@ -313,7 +313,7 @@ class Shepherd:
         self._idle: list[Cell] = []
 
     def run(self) -> None:
-        """Serve until the agent is gone, or SIGTERM comes, and all payloads have ended."""
+        """Run until the agent is gone or SIGTERM arrives, and all payloads have ended."""
         self._post_guard()
         self._watch_signals()
         self._agent.setblocking(False)
@@ -329,7 +329,7 @@ class Shepherd:
     # --- the guard ---
 
     def _post_guard(self) -> None:
-        """Have a process of its own see to it that no payload outlives this one."""
+        """Start the guard, a fork of this process that kills the payloads if this process dies."""
         held_here, self._held = os.pipe2(os.O_CLOEXEC)
         self._guard = os.fork()
         if self._guard == 0:
@@ -343,7 +343,7 @@ class Shepherd:
         self._at(now() + GUARD_PAUSE, self._post_guard)
 
     def _dismiss_guard(self) -> None:
-        """Let it go, once all is done."""
+        """End the guard after the last payload has ended."""
         if self._guard:
             os.write(self._held, b".")
             os.waitpid(self._guard, 0)
@@ -452,7 +452,7 @@ class Shepherd:
             self._poll.modify(self._agent.fileno(), events)
 
     def _close(self) -> None:
-        """Kill everything and take nothing more; the loop ends when all has ended."""
+        """Kill all payloads and refuse new ones; the loop ends once all have ended."""
         self._closing = True
         for cell in self._cells.values():
             send_signal(cell.pid, signal.SIGKILL)
@@ -503,7 +503,7 @@ class Shepherd:
             self._tell("contained", 0, error=str(error))
 
     def _new_cell(self) -> Cell:
-        """Make a container. Raises OSError where the kernel forbids it."""
+        """Start a container and return it. Raise OSError if the kernel forbids it."""
         assert self._containing is not None
         cell = Cell(*containers().start(self._containing, _spawned, _fault))
         self._cells[cell.pid] = cell
@@ -518,7 +518,7 @@ class Shepherd:
         return charge
 
     def _handed(self, order: dict[str, Any], *outputs: int) -> Cell:
-        """Hand an order to an idle container, or to a new one; return that."""
+        """Send an order to an idle container, or to a new one if none is idle; return the container."""
         while self._idle:
             cell = self._idle.pop()
             try:
@@ -531,7 +531,7 @@ class Shepherd:
         return cell
 
     def _hear(self, cell: Cell) -> bool:
-        """Take one packet of a container's, or its end; false if there is nothing."""
+        """Process one message of a container, or its end; return False if there is no message."""
         try:
             heard = containers().receive(cell.link)
         except BlockingIOError:
@@ -580,7 +580,7 @@ class Shepherd:
         charge.ended_at = charge.began_at + told["wall_seconds"]
 
     def _leave(self, cell: Cell) -> None:
-        """Keep a container for the next payload."""
+        """Make a container idle, for the next payload."""
         cell.charge = None
         self._idle.append(cell)
 
@@ -589,7 +589,7 @@ class Shepherd:
         self._tell("failed_to_start", charge.identity, error=error, fault=fault)
 
     def _dismiss(self, cell: Cell, error: str) -> None:
-        """Hear a container no more. Its link closes before what is in it is killed: all that has ended once it has."""
+        """Close a container's socket, then kill it; the kernel ends all processes in it before the container itself ends."""
         cell.error = error
         self._forget(cell.link.fileno())
         cell.link.close()
@@ -599,7 +599,7 @@ class Shepherd:
         self._at(now() + SETTLE_GIVE_UP, self._bury, cell, 1)
 
     def _reap_cell(self, cell: Cell) -> None:
-        """Hear what a container that ended had yet to tell, and bury it."""
+        """Process the remaining messages of an ended container, wait for it, and report its end."""
         while cell.error is None:
             if not self._hear(cell):
                 self._dismiss(cell, "its container ended")
@@ -607,7 +607,7 @@ class Shepherd:
         self._bury(cell, 0)
 
     def _bury(self, cell: Cell, stuck: int) -> None:
-        """Tell the end of a container, and of its payload with it."""
+        """Report the end of a container's payload; if it had none and was never ready, report that containers cannot be made."""
         charge, cell.charge = cell.charge, None
         error = cell.error or ""
         if charge is not None:
@@ -622,7 +622,7 @@ class Shepherd:
         cell.buried = True
 
     def _abandon(self, cell: Cell, charge: Charge) -> None:
-        """What even SIGKILL did not end by now is left to the kernel, which ends it with its container."""
+        """Kill the container of an ended payload with processes left that SIGKILL did not end, and report the payload's end."""
         if cell.charge is charge and charge.ended is not None:
             cell.charge = None
             send_signal(cell.pid, signal.SIGKILL)
@@ -708,7 +708,7 @@ class Shepherd:
         return None if mark is None else self._marks.get(mark)
 
     def _settle(self, charge: Charge) -> None:
-        """Report a payload whose main process ended, once nothing else of it lives."""
+        """Report the end of a payload whose main process ended, once its other processes are gone or waiting has timed out."""
         left = self._remains(charge)
         stuck = bool(left) and now() - charge.ended_at > SETTLE_GIVE_UP
         if charge.ended is not None and (not left or stuck):
@@ -757,7 +757,7 @@ class Shepherd:
 
 
 def _ended_child() -> int | None:
-    """Return the pid of a child that ended and was not waited for yet."""
+    """Return the pid of an ended child that was not waited for yet; None if there is none."""
     try:
         found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -771,7 +771,10 @@ def _close(descriptors: list[int]) -> None:
 
 
 def _is_there(charge: Charge) -> bool:
-    """Whether a payload's main process has not been waited for; in a container another does that, and its pid may be reused."""
+    """Return whether the main process of a payload has not been waited for.
+
+    The init of a container waits for its processes, so the kernel may have reused the pid.
+    """
     if charge.cell is None:
         return True
     try:
@@ -782,7 +785,7 @@ def _is_there(charge: Charge) -> bool:
 
 
 def _with_streams(order: dict[str, Any], spawn: Callable[[int, int], Any]) -> tuple[Any, list[Stream]]:
-    """Return what `spawn` gives for the ends that a payload prints to, and where that goes."""
+    """Return the result of `spawn`, called with the write ends of two new pipes, and the streams that read these pipes."""
     reading: list[int] = []
     writing: list[int] = []
     try:
@@ -804,7 +807,7 @@ def _with_streams(order: dict[str, Any], spawn: Callable[[int, int], Any]) -> tu
 
 
 def containers() -> Any:
-    """Return the module of containers, which lies beside this file; loaded where payloads are isolated."""
+    """Return the module `container` beside this file; it is loaded at the first use, where payloads are isolated."""
     global _containers  # noqa: PLW0603 - a module is one
     if _containers is None:
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -819,7 +822,7 @@ _containers: Any = None
 
 
 def _spawned(order: dict[str, Any], stdout: int, stderr: int) -> int:
-    """Start the payload's program; return its pid. Raises what the kernel says against it."""
+    """Start the payload's program and return its pid. Raise OSError if the kernel refuses, LimitError for its limits."""
     os.chdir(order["cwd"])
     if order["umask"] != UMASK:
         os.umask(order["umask"])
@@ -850,7 +853,7 @@ class LimitError(Exception):
 
 
 def _limited(program: str, order: dict[str, Any], stdout: int, stderr: int) -> int:
-    """Start the program by a fork that sets its limits first. Raises LimitError, or what the kernel says against it."""
+    """Start the program in a fork that sets its limits first; return its pid. Raise LimitError, or OSError of the kernel."""
     reading, writing = os.pipe2(os.O_CLOEXEC)
     try:
         pid = os.fork()
@@ -870,7 +873,7 @@ def _limited(program: str, order: dict[str, Any], stdout: int, stderr: int) -> i
 
 
 def _become(program: str, order: dict[str, Any], outputs: tuple[int, int], failures: int) -> NoReturn:
-    """Be the payload from here on, or write the error's number and text and end; never return into the caller's code."""
+    """Replace this process by the payload's program, or write the error to `failures` and end; never return."""
     try:
         os.setsid()
         for number, descriptor in enumerate(outputs, 1):
@@ -893,7 +896,7 @@ def _raise(failure: bytes) -> NoReturn:
 
 
 def _limit(name: str, value: int) -> None:
-    """Bound what this process may use, and all that it becomes. Raises LimitError."""
+    """Set a resource limit of this process and its descendants, at most the present hard limit. Raise LimitError if it fails."""
     if value < 0:  # which the kernel would take for as much as it likes
         raise LimitError(f"{name} to {value}")
     try:
@@ -906,7 +909,7 @@ def _limit(name: str, value: int) -> None:
 
 
 def _program(name: str, env: dict[str, str]) -> str:
-    """Return what to execute; a name without a slash is looked for along PATH, as a shell does."""
+    """Return the path of a program; a name without a slash is searched along PATH. Raise FileNotFoundError if none is found."""
     if "/" in name:
         return name
     paths = [f"{directory or '.'}/{name}" for directory in env.get("PATH", os.defpath).split(":")]
@@ -917,7 +920,7 @@ def _program(name: str, env: dict[str, str]) -> str:
 
 
 def _stand_guard(held: int, marks: range) -> NoReturn:
-    """Wait for the shepherd's end, then kill what it left; a byte before the end says that nothing is left."""
+    """Wait for the shepherd's end, then kill its remaining payloads; after a byte from the shepherd none is left to kill."""
     try:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
@@ -932,7 +935,7 @@ def _stand_guard(held: int, marks: range) -> NoReturn:
 
 
 def _kill_off(marks: range) -> None:
-    """Kill all that bear these marks, and whom they fork meanwhile."""
+    """Kill all processes that have these marks, and those that they fork meanwhile, until none is left or time is up."""
     give_up_at = now() + SETTLE_GIVE_UP
     while now() < give_up_at:
         left = [pid for pid, _ in marked(marks) if pid != os.getpid() and _lives(pid)]
@@ -944,7 +947,7 @@ def _kill_off(marks: range) -> None:
 
 
 def _lives(pid: int) -> bool:
-    """Return whether a process is more than a zombie, for which only its parent can do anything."""
+    """Return whether a process exists and is no zombie; a zombie can only be removed by its parent."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] != b"Z"
@@ -953,7 +956,7 @@ def _lives(pid: int) -> bool:
 
 
 def _fault(error: BaseException, order: dict[str, Any]) -> tuple[str, str]:
-    """Return what went wrong, and whose fault it is."""
+    """Return the text of an error at the start of a payload, and whose fault it is: «job» or «node»."""
     if type(error).__name__ == "EncloseError":
         return f"it cannot be isolated: {error}", "node"
     if isinstance(error, LimitError):
@@ -983,7 +986,7 @@ def _explained(error: BaseException, order: dict[str, Any]) -> str:
 
 
 def _inherit() -> None:
-    """Set once, in the shepherd, what every payload is to inherit."""
+    """Set the attributes of the shepherd that every payload inherits: umask, core size, signals and OOM score."""
     os.umask(UMASK)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -1,4 +1,4 @@
-"""What the agent and its shepherd tell each other, as structs; the shepherd itself, which has no dependencies, writes JSON."""
+"""The messages between the agent and its shepherd as structs. The shepherd has no dependencies and writes plain JSON."""
 
 from typing import TypeAlias
 
@@ -8,7 +8,7 @@ from services.job_agent.payload import shepherd
 
 
 class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """A process to start."""
+    """An order to start a process: its program, environment, directories, outputs and limits."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -16,40 +16,43 @@ class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
     stdout: str
     stderr: str
     stdout_capture: int = 10 * 1024 * 1024
-    """Bytes kept of the output; half its beginning, half its end."""
+    """The bytes of the output to keep, half of them from its beginning and half from its end."""
     stderr_capture: int = 10 * 1024 * 1024
     scratch: str = ""
-    """What is its `/tmp` where it is contained; `cwd` and this are then all that it can write to."""
+    """The directory that a contained process has as its `/tmp`. It can write to no other directory of the disk but `cwd`."""
     umask: int = shepherd.UMASK
     rlimits: dict[str, int] = {}
-    """By their names in `resource` without `RLIMIT_`."""
+    """Resource limits by their names in Python's `resource` module, without `RLIMIT_`."""
     tasks: int = 0
-    """Processes and threads at most, if it is contained and the kernel counts them for a container; 0: not bounded."""
+    """The most processes and threads, for a contained process on a kernel that counts them per container; 0: no bound."""
     deadline: float | None = None
-    """Of `shepherd.now()`: it is killed then unless told another time, and not started afterwards."""
+    """The time at which the process is killed, in seconds of `shepherd.now()`; None for no deadline.
+
+    A later order may change the deadline. A process is not started after it.
+    """
 
 
 class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a process ended, and what it and all its descendants used."""
+    """The end of a process, and the resources that it and all its descendants used."""
 
     exit_code: int | None = None
     signal: int | None = None
     wall_seconds: float = 0.0
-    """Of its main process."""
+    """The run time of the main process, in seconds."""
     user_seconds: float = 0.0
     system_seconds: float = 0.0
     max_rss_bytes: int = 0
-    """Of the largest single process."""
+    """The peak memory of the largest single process."""
     expired: bool = False
-    """Killed at its deadline."""
+    """Whether the process was killed at its deadline."""
     stuck: int = 0
-    """Processes that even SIGKILL did not end."""
+    """The number of processes that even SIGKILL did not end."""
     lost: bool = False
-    """The shepherd died, and the process with it."""
+    """Whether the process ended because the shepherd died."""
 
 
 class Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):
-    """The program of a process runs."""
+    """The message that the program of a process runs, with the pids of its main process and its container (0 for none)."""
 
     id: int
     pid: int
@@ -57,13 +60,13 @@ class Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):
 
 
 class Contained(msgspec.Struct, frozen=True, tag_field="is", tag="contained"):
-    """Whether payloads can be contained: why not, or an empty text."""
+    """The message whether payloads can be contained; `error` is the reason if they cannot, else empty."""
 
     error: str
 
 
 class FailedToStart(msgspec.Struct, frozen=True, tag_field="is", tag="failed_to_start"):
-    """The program could not be started, by the fault of the job or of the node."""
+    """The message that a program could not be started; `fault` is «job» or «node»."""
 
     id: int
     error: str
@@ -71,7 +74,7 @@ class FailedToStart(msgspec.Struct, frozen=True, tag_field="is", tag="failed_to_
 
 
 class StrayEnded(msgspec.Struct, frozen=True, tag_field="is", tag="stray"):
-    """A descendant ended that its own parent did not wait for."""
+    """The message that a descendant of a process ended without its own parent waiting for it, with its CPU seconds."""
 
     id: int
     user_seconds: float
@@ -79,13 +82,13 @@ class StrayEnded(msgspec.Struct, frozen=True, tag_field="is", tag="stray"):
 
 
 class Pong(msgspec.Struct, frozen=True, tag_field="is", tag="pong"):
-    """The shepherd lives."""
+    """The answer to a ping, which shows that the shepherd lives."""
 
     id: int
 
 
 class Exited(ProcessEnd, frozen=True, kw_only=True, tag_field="is", tag="exited"):
-    """A process and all its descendants ended."""
+    """The message that a process and all its descendants ended."""
 
     id: int
 
@@ -97,10 +100,10 @@ _encoder = msgspec.json.Encoder()
 
 
 def encoded(order: dict[str, object]) -> bytes:
-    """Return an order to the shepherd as a line."""
+    """Return an order to the shepherd as one line of JSON."""
     return _encoder.encode(order) + b"\n"
 
 
 def decoded(line: bytes) -> FromShepherd:
-    """Return what a line from the shepherd says."""
+    """Return the message in a line of JSON from the shepherd."""
     return _decoder.decode(line)

@@ -1,7 +1,7 @@
-"""Directories that payloads left as they found them, kept for the next.
+"""Work directories that payloads left unchanged, kept for the next payloads.
 
-To make and to remove a short job's directories costs a node more than all the rest of the job: ext4 looks, for each that
-it makes, past all that were removed within the last seconds.
+To make and remove the directories of a short job costs a node more than the rest of the job. For each new directory, ext4
+searches past all that were removed within the last seconds.
 """
 
 import os
@@ -16,7 +16,7 @@ MODE = 0o700
 
 
 class SpareWorkdirs:
-    """Directories of one shape, `root/.spare/N` with these names below each; all of it blocking, for any thread."""
+    """Spare directories `root/.spare/N`, each with the subdirectories `names`. Methods block and may run in any thread."""
 
     def __init__(self, root: Path, names: tuple[str, ...]) -> None:
         self._place = root / ".spare"
@@ -25,7 +25,7 @@ class SpareWorkdirs:
         self._numbers = count(1)
 
     def make(self, path: Path) -> None:
-        """Have such a directory there, new or as good as new; nothing may be there yet."""
+        """Move a spare directory to `path`, or make a new one if there is no spare; `path` must not exist."""
         try:
             self._kept.popleft().rename(path)
         except (IndexError, FileNotFoundError):
@@ -34,7 +34,7 @@ class SpareWorkdirs:
                 (path / name).mkdir(mode=MODE)
 
     def keep(self, path: Path) -> bool:
-        """Take it back if it is as it was made; return whether it was."""
+        """Keep a directory as a spare if it is unchanged and there are not too many; return whether it was kept."""
         spare = self._place / str(next(self._numbers))
         try:
             if len(self._kept) >= LIMIT or not self._untouched(path):
@@ -47,7 +47,7 @@ class SpareWorkdirs:
         return True
 
     def clear(self) -> None:
-        """Remove them all."""
+        """Remove all spare directories."""
         self._kept.clear()
         shutil.rmtree(self._place, ignore_errors=True)
 
@@ -64,7 +64,7 @@ def _as_made(path: Path) -> bool:
 
 
 def _attributes(path: Path) -> list[str]:
-    """Return the extended attributes that its owner may have given it, access lists among them."""
+    """Return the extended attributes that a directory's owner may have set, including access control lists."""
     try:
         names = os.listxattr(path, follow_symlinks=False)
         return [name for name in names if name.startswith(("user.", "system."))]

@@ -1,7 +1,7 @@
-"""One look at /proc for all payloads of the agent: what they use, often when it matters, seldom when not.
+"""The sampling of the resources that payloads use, for all payloads of the agent at once.
 
-Read straight from `/proc/PID/stat`, one read a process, since psutil takes several; whose a process is says its mark
-(see the shepherd), one system call.
+New payloads and those near a limit are sampled more often than others. A sample reads `/proc/PID/stat` once for each process,
+since psutil reads several files. The mark of a process, one system call, identifies its payload (see the shepherd).
 """
 
 import asyncio
@@ -27,7 +27,7 @@ PERIOD_SHORTEST = 0.2
 PERIOD_LONGEST = 2.0
 YOUNG_SECONDS = 2.0
 NEAR = 0.7
-# The disks are walked one after another, each at rest for a while after its walk that grows with the walk's cost.
+# Directories are measured one after the other. The pause after each measurement grows with the time that it took.
 DISK_REST_SHORTEST = 0.5
 DISK_REST_PER_WALK = 20.0
 
@@ -36,17 +36,17 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Tree(msgspec.Struct):
-    """What all living processes of one mark use together."""
+    """The resources that all processes of one payload use together: CPU seconds, resident bytes, and the living pids."""
 
     cpu_seconds: float = 0.0
     rss_bytes: int = 0
     pids: list[int] = msgspec.field(default_factory=list)
     proc: str = "/proc"
-    """Where these pids are told of."""
+    """The directory of the proc file system in which these pids are valid."""
 
 
 def look(marks: Iterable[int]) -> dict[int, Tree]:
-    """Return what the processes of each mark use; blocking, about 2 microseconds a process of the machine."""
+    """Return the resources that the processes of each mark use; blocking, about 2 microseconds a process of the machine."""
     trees = {mark: Tree() for mark in marks}
     for pid, mark in shepherd.marked(trees):
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -55,7 +55,7 @@ def look(marks: Iterable[int]) -> dict[int, Tree]:
 
 
 def look_into(container: int) -> Tree:
-    """Return what all processes of a container use but its init, whoever they pretend to be; blocking."""
+    """Return the resources that all processes of a container use, except its init; blocking. It does not depend on marks."""
     tree = Tree(proc=f"/proc/{container}/root/proc")
     with contextlib.suppress(OSError):
         for name in os.listdir(tree.proc):  # noqa: PTH208 - the names alone
@@ -66,7 +66,7 @@ def look_into(container: int) -> Tree:
 
 
 def _trees(processes: Iterable[Process]) -> dict[int, Tree]:
-    """Return what each process and its descendants use, by its mark."""
+    """Return the resources that each process and its descendants use, by the process's mark."""
     bare = look({each.mark for each in processes if not each.container})
     return bare | {each.mark: look_into(each.container) for each in processes if each.container}
 
@@ -83,7 +83,7 @@ def _add(tree: Tree, pid: int) -> None:
 
 
 def proportional_bytes(pids: Iterable[int], proc: str = "/proc") -> int | None:
-    """Return the memory of these processes, shared pages counted once; None when the kernel does not tell."""
+    """Return the bytes of memory of these processes, shared pages counted once; None if the kernel does not report them."""
     total = 0
     for pid in pids:
         try:
@@ -98,7 +98,7 @@ def proportional_bytes(pids: Iterable[int], proc: str = "/proc") -> int | None:
 
 
 def disk_bytes(directories: Iterable[Path]) -> int:
-    """Return what these trees have allocated, a file with several names counted once; blocking."""
+    """Return the bytes on disk below these directories, a file with several names counted once; blocking."""
     total = 0
     seen: set[tuple[int, int]] = set()
     waiting = [str(directory) for directory in directories]
@@ -117,13 +117,13 @@ def disk_bytes(directories: Iterable[Path]) -> int:
 
 
 def unlinked_bytes(tree: Tree) -> int:
-    """Return what files hold that have no name any more, and that these processes have open; blocking."""
+    """Return the bytes on disk of files that have no name any more and that these processes have open; blocking."""
     found: dict[tuple[int, int], int] = {}
     for pid in tree.pids:
         for entry in _entries(f"{tree.proc}/{pid}/fd"):
             with contextlib.suppress(OSError):
                 status = entry.stat()
-                # What is in memory alone has no disk below it: its device is one of none.
+                # Files in memory are not on a disk: the major number of their device is 0.
                 if status.st_nlink == 0 and stat.S_ISREG(status.st_mode) and os.major(status.st_dev):
                     found[status.st_dev, status.st_ino] = status.st_blocks * 512
     return sum(found.values())
@@ -138,7 +138,7 @@ def _entries(directory: str) -> list["os.DirEntry[str]"]:
 
 
 class Watched:
-    """A payload under watch: its limits, and its usage as last seen."""
+    """A payload whose usage is sampled: its limits and its last measured usage."""
 
     def __init__(
         self,
@@ -162,12 +162,12 @@ class Watched:
 
     @property
     def age(self) -> float:
-        """Seconds that it has run, or ran."""
+        """Seconds since the start of the sampling, or until its end if it has ended."""
         return (self._until or time.monotonic()) - self._since
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
-        """Let what goes wrong within the context concern this payload alone: one that cannot be watched is ended."""
+        """Catch errors within the context and report them as a fault of this payload alone, which ends it."""
         try:
             yield
         except Exception as error:
@@ -175,27 +175,27 @@ class Watched:
             self._on_fault(error)
 
     def stop(self) -> None:
-        """Note its end."""
+        """Record the end of the payload, after which its age no longer grows."""
         self._until = time.monotonic()
 
     @property
     def urgent(self) -> bool:
-        """Young, when payloads change fast, or near a limit."""
+        """Whether the payload is to be sampled often: it is young, when usage changes fast, or near a limit."""
         return self.age < YOUNG_SECONDS or nearness(self.limits, self.usage) > NEAR
 
     @property
     def disk_due(self) -> float:
-        """When, by the monotonic clock, its disk is to be walked next; none that has no limit is walked."""
+        """The time of the next measurement of its disk in seconds of the monotonic clock; infinite without a disk limit."""
         return self._disk_due if self.limits.disk_bytes is not None else float("inf")
 
     def saw(self, tree: Tree) -> None:
-        """Take in what its processes use."""
+        """Record the resources that the payload's processes use, and check its limits."""
         self.tree = tree
         memory = tree.rss_bytes
         if self.limits.memory_bytes is not None and memory > self.limits.memory_bytes and len(tree.pids) > 1:
-            # Forked workers share most of their pages, which the sum counts for each.
+            # Forked workers share most of their pages, which the sum counts once for each worker.
             memory = min(memory, proportional_bytes(tree.pids, tree.proc) or memory)
-        # A process that ended unseen by its parent takes its time with it: what was seen once stays.
+        # A process that ended before its parent counted its CPU time is missing now: the usage never decreases.
         cpu = max(self.usage.cpu_seconds, tree.cpu_seconds + self.process.stray_seconds)
         self.peak_bytes = max(self.peak_bytes, memory)
         self.usage = msgspec.structs.replace(
@@ -204,24 +204,27 @@ class Watched:
         self._on_usage()
 
     def disk_used(self) -> int:
-        """Return what it holds of the disk: in its directories, and in files that have lost their names; blocking."""
+        """Return the bytes on disk in the payload's directories and in open files without a name; blocking."""
         return self.measure() + unlinked_bytes(self.tree)
 
     def saw_disk(self, used: int, walk_seconds: float) -> None:
-        """Take in what its directories hold, and when to look again."""
+        """Record the bytes on disk, set the time of the next measurement, and check the limits.
+
+        `walk_seconds` is the time that the measurement took.
+        """
         self.usage = msgspec.structs.replace(self.usage, disk_bytes=used)
         self._disk_due = time.monotonic() + max(DISK_REST_SHORTEST, DISK_REST_PER_WALK * walk_seconds)
         self._on_usage()
 
 
 class UsageSampler:
-    """Watches payloads from when it is entered until it is left."""
+    """The sampler of all payloads of an agent, which runs from entering its context until leaving it."""
 
     def __init__(self) -> None:
         self._watched: set[Watched] = set()
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        # Limits hold while transfers take all the threads of the loop's own: here is one for each task.
+        # Transfers may occupy all threads of the event loop; so each of the two tasks has its own thread.
         self._threads = Threads(2, "sampler")
 
     async def __aenter__(self) -> Self:
@@ -235,7 +238,7 @@ class UsageSampler:
         self._threads.close()
 
     async def watch(self) -> None:
-        """Run until it is left; raises what went wrong in the watching, were it to."""
+        """Wait until the sampler ends; raise the error if the sampling itself failed."""
         done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             if not task.cancelled():
@@ -243,7 +246,7 @@ class UsageSampler:
 
     @contextlib.contextmanager
     def watching(self, watched: Watched) -> Iterator[None]:
-        """Watch a payload within the context."""
+        """Sample a payload for as long as the context lasts."""
         self._watched.add(watched)
         self._changed.set()
         try:

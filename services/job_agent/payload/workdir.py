@@ -1,4 +1,4 @@
-"""A payload's place on disk: its directories, made, filled, read for outputs, and removed."""
+"""A payload's directories on disk: made, filled with its inputs, searched for outputs, and removed."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ REMOVE_SECONDS = 600.0
 
 
 class Harvest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a payload left: what its patterns chose, its outputs, and the disk it held."""
+    """The files that a payload left: those that its patterns chose, the others, its stdout and stderr, and their disk bytes."""
 
     selection: Selection
     left: UnmatchedFiles
@@ -36,9 +36,10 @@ class Harvest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Workdir:
-    """`<root>/<job>.<epoch>/`: `work` is where the payload runs, `tmp` its scratch; what it prints is kept beside them.
+    """The directory `<root>/<job>.<epoch>/` of a payload, which runs in `work` below it and has `tmp` as scratch directory.
 
-    Outputs lie outside `work`, so that a payload finds only its own files there, and printing costs it no disk.
+    The captured stdout and stderr lie beside `work`. So a payload finds only its own files in `work`, and its printed output
+    does not count against its disk limit.
     """
 
     def __init__(
@@ -57,17 +58,17 @@ class Workdir:
         self._spares = spares
         self._owner = owner
         self._inputs: dict[str, int] = {}
-        """When each file of the inputs was changed last."""
+        """The modification time of each input file in nanoseconds, by its path relative to `work`."""
         self.stdout = Captured(self.directory / STDOUT, description.stdout_limit)
         self.stderr = Captured(self.directory / STDERR, description.stderr_limit)
 
     @property
     def measured(self) -> tuple[Path, ...]:
-        """The directories whose content is held against the disk limit."""
+        """The directories whose content counts against the disk limit."""
         return (self.work, self.scratch)
 
     def disk_bytes(self) -> int:
-        """Return what it holds of the disk; blocking. What is printed costs nothing up to what is kept of it."""
+        """Return the bytes on disk that count against the limit; blocking. The captured output counts only beyond its own limit."""
         beside = 0
         with contextlib.suppress(OSError):
             for entry in self.directory.iterdir():
@@ -79,7 +80,7 @@ class Workdir:
     async def prepare(self, store: SandboxStore, description: JobDescription) -> str:
         """Make the directories, unpack the input sandboxes in their order, and return the program to execute.
 
-        Raises OSError when the node's disk fails, Rejected or Unavailable as `download` does.
+        Raise OSError if the node's disk fails, Rejected or Unavailable as `download` does.
         """
         if not description.input_sandbox:
             return await asyncio.to_thread(self._make, description.executable)
@@ -92,7 +93,7 @@ class Workdir:
         return await asyncio.to_thread(self._filled, description.executable)
 
     def harvest(self, patterns: tuple[str, ...]) -> Harvest:
-        """Return what there is to keep; blocking. Raises Rejected for a pattern that leads out."""
+        """Return the files that the payload left; blocking. Raise Rejected for a pattern that leads out of `work`."""
         selection = _without_printed(select(self.work, patterns) if patterns else Selection(files={}))
         return Harvest(
             selection=selection,
@@ -104,12 +105,12 @@ class Workdir:
         )
 
     def remove(self, *, spare: bool = False) -> None:
-        """Remove all of it, whatever modes the payload gave it, or spare it if nothing was done to it; blocking."""
+        """Remove the directory, whatever file modes the payload set; blocking. With `spare`, keep an unchanged one for reuse."""
         if not (spare and self._spares.keep(self.directory)):
             self._remove()
 
     def _program(self, executable: str) -> str:
-        """Return what to execute: a file of the job's own, made executable, or else the name as it is."""
+        """Return the program to execute: the path of a file in `work`, made executable, or else the name unchanged."""
         name = Path(executable)
         if name.is_absolute() or ".." in name.parts:
             return executable
@@ -120,7 +121,7 @@ class Workdir:
                 path.chmod(stat.S_IMODE(found.st_mode) | stat.S_IXUSR)
                 return str(path)
         except (OSError, ValueError):
-            pass  # it is told better when it is started
+            pass  # the attempt to start it gives a better error
         return executable
 
     def _filled(self, executable: str) -> str:
@@ -143,7 +144,7 @@ class Workdir:
         return self._program(executable)
 
     def _remove(self) -> None:
-        # Python's own goes no deeper than its stack, and payloads may.
+        # Python's rmtree recurses, and payloads may nest directories deeper than its stack.
         with contextlib.suppress(RecursionError):
             shutil.rmtree(self.directory, ignore_errors=True)
         if self.directory.exists():
@@ -152,7 +153,7 @@ class Workdir:
 
 
 def _make_directory(path: Path) -> None:
-    """Make the directory of an input; Rejected if an earlier input left something else there."""
+    """Make the directory of an input sandbox; raise Rejected if an earlier input has a file of its name."""
     try:
         path.mkdir(mode=0o755, exist_ok=True)
     except FileExistsError:
@@ -167,7 +168,7 @@ def _run(*argv: str) -> None:
 
 
 def _without_printed(selection: Selection) -> Selection:
-    """Leave out files whose names are those of what was printed, and say so."""
+    """Return the selection without files named as the captured stdout or stderr; these are added to its refusals."""
     taken = [name for name in selection.files if name.split("/")[0] in (STDOUT, STDERR)]
     if not taken:
         return selection
