@@ -1,4 +1,4 @@
-"""Runs the advertiser: `python -m services.advertiser --config FILE`."""
+"""The program that runs the advertiser: `python -m services.advertiser --config FILE`."""
 
 from services import fast_start
 from services.advertiser.config import Config

@@ -1,4 +1,4 @@
-"""Publishes the ads of one provider's elements: all in each period, and one at once after an important change.
+"""The publishing of the ads of one provider's elements: all in each period, and one at once after an important change.
 
 While a provider cannot be read, nothing is published and the ads expire. An element that its provider no longer
 reports is withdrawn.
@@ -26,14 +26,14 @@ _CODEC: Codec[Ad] = Codec(Ad)
 
 
 class Publisher:
-    """Sends ads with a token."""
+    """A sender of ads and withdrawals to the broker, each with the site's token."""
 
     def __init__(self, kafka: Kafka, token_file: str) -> None:
         self._kafka = kafka
         self._token_file = Path(token_file)
 
     async def publish(self, messages: Sequence[Advertise | Withdraw]) -> None:
-        """Send ads and wait until the broker has them."""
+        """Send ads and withdrawals, and wait until the broker has them; raise Rejected if the token cannot be read."""
         if not messages:
             return
         headers = [("authorization", f"Bearer {self._token()}".encode())]
@@ -50,7 +50,7 @@ class Publisher:
 
 
 class Looking:
-    """Runs the loop of one source, and closes the source at the end."""
+    """The reading loop of one source, which closes the source at its end."""
 
     def __init__(self, every: Every, source: AdvertisedSource) -> None:
         self.name = every.name
@@ -58,7 +58,7 @@ class Looking:
         self._source = source
 
     async def run(self) -> None:
-        """Run until cancelled."""
+        """Read the source periodically until cancelled, then close it."""
         try:
             await self._every.run()
         finally:
@@ -67,7 +67,7 @@ class Looking:
 
 
 class AdPublisher:
-    """Publishes the ads of one provider."""
+    """The publisher of one source's ads, which remembers the last ad of each element."""
 
     def __init__(
         self, publisher: Publisher, source: AdvertisedSource, *, now: Callable[[], datetime]
@@ -135,7 +135,7 @@ class AdPublisher:
 
 
 def _readable(ad: Advertise) -> bool:
-    """Tell whether a matcher would accept the ad: some statements are too large for a message."""
+    """Return whether a matcher would accept the ad. Some statements are too large for a message."""
     try:
         _CODEC.decode(encode(ad))
     except Rejected as error:

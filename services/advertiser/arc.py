@@ -15,7 +15,7 @@ from wms.glue.glue2_xml import read_xml
 
 
 class Arc:
-    """One ARC element."""
+    """The provider of one ARC computing element's queues."""
 
     def __init__(self, settings: ArcQueues) -> None:
         self._settings = settings
@@ -31,7 +31,7 @@ class Arc:
         )
 
     async def read(self) -> list[SeenElement]:
-        """Ask the element for its queues."""
+        """Return the queues to advertise, from a request to the element's REST interface."""
         async with ArcRest(self._element) as element:
             document, form = await element.information(SIZE_LIMIT)
         return wanted(self._settings, await asyncio.to_thread(_queues, document, form), dispatcher="arc")

@@ -21,6 +21,6 @@ class BatchTools:
         self._tools = Tools(own | {"LC_ALL": "C"} | dict(environment))
 
     async def ask(self, name: str, *arguments: str) -> ToolOutput:
-        """Run a tool; raises Unavailable if it fails."""
+        """Run a tool and return its output; raise Unavailable if it fails."""
         program = str(Path(self._directory) / name) if self._directory else name
         return await self._tools.ask(program, *arguments)

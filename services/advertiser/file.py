@@ -26,7 +26,7 @@ FAULTS_TOLD = 20
 
 
 class FileProvider:
-    """One file, which is read each time, so that it may change."""
+    """The provider of the elements in one file; the file is read each time, so that it may change."""
 
     def __init__(self, settings: FileSettings) -> None:
         self._settings = settings
@@ -35,7 +35,7 @@ class FileProvider:
             raise Rejected("CONFIG_INVALID", f"files: {settings.path} is none of {', '.join(READERS)}")
 
     async def read(self) -> list[SeenElement]:
-        """Read the file."""
+        """Return the elements to advertise from the file; raise Unavailable if the file cannot be read."""
         queues, written_at = await asyncio.to_thread(self._queues)
         seen = wanted(self._settings, queues, dispatcher=self._settings.dispatcher)
         # The file's jobs were counted before it was written, however late it is read.
@@ -52,7 +52,7 @@ class FileProvider:
 
 
 def _of_ldif(data: bytes) -> list[GlueComputingElement]:
-    """Return the elements of either version; those of GLUE 1.x if the document has both versions of the same elements."""
+    """Return the elements in an LDIF document: those of GLUE 1.x if there are any, else those of GLUE 2."""
     entries, faults = ldif.read_ldif(data)
     if faults:
         log.warning("entries of LDIF not read", count=len(faults), faults=faults[:FAULTS_TOLD])

@@ -1,7 +1,7 @@
-"""The elements that index servers lead to, each advertised as one of its own site's.
+"""The elements that index servers lead to, each advertised as an element of its own site.
 
-An index is trusted as far as our token reaches: elements of sites that the token does not cover are left out. An
-element whose server does not answer this time is not taken as gone.
+Elements of sites that the advertiser's token does not cover are left out. An element whose server does not answer this
+time is not withdrawn.
 """
 
 from collections.abc import Callable
@@ -39,14 +39,14 @@ TROUBLES_TOLD = 20
 
 
 class Voice:
-    """The principal of our token. The token file is read each time, as others renew it."""
+    """The reader of the principal in the advertiser's token. The token file is read each time, as others renew it."""
 
     def __init__(self, jwks: Path, token_file: Path) -> None:
         self._jwks = jwks
         self._token_file = token_file
 
     def principal(self) -> Principal:
-        """Return the principal. Raises Rejected while the token is not valid."""
+        """Return the principal of the token. Raise Rejected if the token cannot be read or is not valid."""
         try:
             token = self._token_file.read_text("utf-8").strip()
         except OSError as error:
@@ -55,7 +55,7 @@ class Voice:
 
 
 class Indexes:
-    """The hierarchies below some index servers."""
+    """The provider of the elements in the hierarchies below some index servers."""
 
     def __init__(
         self, settings: IndexSettings, kafka: BrokerSettings, voice: Callable[[], Principal]
@@ -83,7 +83,7 @@ class Indexes:
         self._told_of: set[str] = set()
 
     async def read(self) -> list[SeenElement]:
-        """Discover elements; raises Unavailable if no server answers."""
+        """Discover elements and return those to advertise; raise Unavailable if no server answers."""
         found = await self._discovery.find(self._roots)
         if found.unheard and len(found.unheard) == len(found.visits):
             raise Unavailable(f"no index answers: {found.unheard[0].url}: {found.unheard[0].why or 'late'}")
@@ -104,11 +104,11 @@ class Indexes:
         return [seen for _, seen in told.values()]
 
     def doubts(self, place: CeId) -> bool:
-        """Tell whether an element that was not found this time may still exist."""
+        """Return whether an element that was not found this time may still exist, since a server did not answer."""
         return self._known.doubts(place)
 
     async def close(self) -> None:
-        """Cancel current questions and disconnect."""
+        """Cancel running requests and disconnect."""
         await self._discovery.close()
         if self._topics is not None:
             await self._topics.close()
@@ -117,7 +117,7 @@ class Indexes:
         return self.settings.site or self.settings.sites.get(element.site, element.site)
 
     def _seen(self, element: FoundElement, site: str) -> list[SeenElement]:
-        """Return the advertised elements of a found one; a foreign ad stays as it is but for configured statements."""
+        """Return the elements to advertise for a found one. A foreign ad changes only in its configured values."""
         settings = replace(self.settings, site=site)
         if element.offer is None:
             return wanted(settings, [element.glue], dispatcher="arc")
@@ -126,14 +126,14 @@ class Indexes:
         return [SeenElement(offer=_restated(element.offer, settings), glue=replace(element.glue, site=site))]
 
     def _tell(self, troubles: set[str]) -> None:
-        """Log servers without answers and rejected statements, when they change."""
+        """Log the faults of a discovery, such as servers without answers, if they differ from the last ones."""
         if troubles != self._told_of:
             log.warning("discovery not whole", troubles=sorted(troubles)[:TROUBLES_TOLD], count=len(troubles))
         self._told_of = troubles
 
 
 class _Known:
-    """The server of each element, and the servers that answered last."""
+    """The record of the server that returned each element, and of the servers that answered the last discovery."""
 
     def __init__(self) -> None:
         self._told_by: dict[CeId, str] = {}

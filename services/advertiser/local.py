@@ -16,7 +16,7 @@ from wms.site import ComputingElement
 
 
 class Local:
-    """The elements of this machine."""
+    """The provider of the elements of this machine."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Local:
         self._processes = processes
 
     async def read(self) -> list[SeenElement]:
-        """Read the state of the machine and its processes."""
+        """Return the elements with the present resources and load of the machine, and their numbers of jobs."""
         machine = self._look()
         counts = any(each.count_jobs for each in self._elements)
         # With hundreds of processes this takes tens of milliseconds.
@@ -45,7 +45,7 @@ class Local:
 
 
 def element(settings: LocalElement, machine: Machine) -> ComputingElement:
-    """Return the offer of one element of this machine."""
+    """Return one element of this machine, with the configured values or else the measured ones."""
     slots = settings.slots or machine.cores
     per_pilot = min(settings.slots_per_pilot or SLOTS_PER_PILOT, slots)
     memory = settings.memory_mb or machine.memory_mb

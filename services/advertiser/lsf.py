@@ -25,7 +25,7 @@ _INHERITED = (*INHERITED, "LD_LIBRARY_PATH", "LSF_ENVDIR", "LSF_BINDIR", "LSF_LI
 
 
 class Lsf:
-    """One cluster."""
+    """The provider of the queues of one LSF cluster."""
 
     def __init__(self, settings: LsfQueues) -> None:
         self._settings = settings
@@ -33,7 +33,7 @@ class Lsf:
         self._tools = BatchTools(settings.directory, configured, _INHERITED)
 
     async def read(self) -> list[SeenElement]:
-        """Ask the cluster for its queues."""
+        """Return the queues to advertise, from the output of `bqueues` and `bhosts`."""
         known = queues(await self._run("bqueues", "-o", QUEUE_FIELDS, "-json", *self._settings.queues))
         named = {each.queue_name: names_of(each.hosts) for each in known}
         sets = list(dict.fromkeys(named.values()))

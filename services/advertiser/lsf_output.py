@@ -19,7 +19,7 @@ RECORDS_LIMIT = 100_000
 NAMES_LIMIT = 1_000
 
 UNUSABLE = ("unavail", "unreach", "unlicensed", "closed_adm", "closed_lim", "closed_lock", "closed_wind")
-"""States of unusable hosts, without case; other hosts run jobs, or could."""
+"""Prefixes of the states of unusable hosts, in lower case; hosts in other states run jobs, or could."""
 OPEN = "ok"
 
 _MINUTES = re.compile(r"\s*(\d{1,9})(?:\.(\d)\d*)?\b.*", re.ASCII)
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class LsfQueue(msgspec.Struct, frozen=True, rename="upper"):
-    """A queue by `bqueues`."""
+    """A queue in the output of `bqueues`."""
 
     queue_name: str
     status: str
@@ -44,27 +44,27 @@ class LsfQueue(msgspec.Struct, frozen=True, rename="upper"):
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes jobs."""
+        """Whether the queue accepts jobs."""
         return self.status.lower().startswith("open")
 
     @property
     def is_active(self) -> bool:
-        """Whether it starts jobs."""
+        """Whether the queue starts jobs."""
         return self.status.lower().partition(":")[2].startswith("active")
 
     @property
     def taken(self) -> int:
-        """Slots of started jobs, and slots that are reserved for others."""
+        """The number of slots of started jobs and of reserved slots."""
         return number(self.run) + number(self.susp) + number(self.rsv)
 
     @property
     def max_seconds(self) -> Quantity:
-        """The longest wall time of a job."""
+        """The longest wall time of a job, in seconds."""
         return minutes(self.runlimit if self.runlimit != "-" else self.max_runlimit)
 
 
 class LsfHost(msgspec.Struct, frozen=True, rename="upper"):
-    """A host by `bhosts`."""
+    """A host in the output of `bhosts`."""
 
     host_name: str
     status: str
@@ -73,7 +73,7 @@ class LsfHost(msgspec.Struct, frozen=True, rename="upper"):
 
     @property
     def usable(self) -> bool:
-        """Whether it runs jobs, or could."""
+        """Whether the host runs jobs, or could."""
         return not self.status.lower().startswith(UNUSABLE)
 
     @property
@@ -83,7 +83,7 @@ class LsfHost(msgspec.Struct, frozen=True, rename="upper"):
 
     @property
     def free(self) -> int:
-        """Slots in which it could start jobs now."""
+        """The number of slots in which the host could start jobs now."""
         return max(0, self.slots - number(self.njobs)) if self.status.lower() == OPEN else 0
 
 
@@ -96,12 +96,12 @@ class _Hosts(msgspec.Struct, frozen=True, rename="upper"):
 
 
 def queues(printed: bytes) -> list[LsfQueue]:
-    """Read the output of `bqueues -o ... -json`."""
+    """Return the queues in the output of `bqueues -o ... -json`; raise Rejected if it cannot be read."""
     return _bounded(_decoded(printed, _Queues, "bqueues -json").records, "bqueues -json")
 
 
 def hosts(printed: bytes) -> list[LsfHost]:
-    """Read the output of `bhosts -o ... -json`."""
+    """Return the hosts in the output of `bhosts -o ... -json`; raise Rejected if it cannot be read."""
     return _bounded(_decoded(printed, _Hosts, "bhosts -json").records, "bhosts -json")
 
 
@@ -123,13 +123,13 @@ def names_of(hosts_: str) -> tuple[str, ...] | None:
 
 
 def number(text: str) -> int:
-    """Read a number; a dash and any other text is 0."""
+    """Return the number in a text; 0 for a dash or any other text."""
     word = text.strip()
     return int(word) if word.isdecimal() and len(word) <= 9 else 0
 
 
 def minutes(text: str) -> Quantity:
-    """Read a limit of time in minutes, such as `540.0` or `60.0 of hostA`; a dash is none."""
+    """Return the seconds of a time limit in minutes, such as `540.0` or `60.0 of hostA`; a dash is no limit."""
     if text.strip() == "-":
         return UNLIMITED
     match = _MINUTES.fullmatch(text)

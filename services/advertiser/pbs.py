@@ -13,7 +13,7 @@ from wms.glue.quantity import UNKNOWN
 
 
 class Pbs:
-    """One server, Torque's or PBS Pro's."""
+    """The provider of the queues of one PBS server, Torque's or PBS Pro's."""
 
     def __init__(self, settings: PbsQueues) -> None:
         self._settings = settings
@@ -22,7 +22,7 @@ class Pbs:
         self._tools = BatchTools(settings.directory, configured)
 
     async def read(self) -> list[SeenElement]:
-        """Ask the server for its queues."""
+        """Return the queues to advertise, from the output of `qstat` and `pbsnodes`."""
         server = ("-s", self._settings.server) if self._settings.server else ()
         said, machines = await asyncio.gather(
             self._run("qstat", "-Q", "-f"), self._run("pbsnodes", "-a", *server)

@@ -43,19 +43,19 @@ class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     enabled: bool
-    """Whether it takes jobs."""
+    """Whether the queue accepts jobs."""
     started: bool
-    """Whether it starts jobs."""
+    """Whether the queue starts jobs."""
     running: int = 0
     waiting: int = 0
     max_running: int = 0
-    """0: no limit."""
+    """The most running jobs of the queue; 0: no limit."""
     max_seconds: Quantity = UNKNOWN
     needs: tuple[tuple[str, str], ...] = ()
 
 
 class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node with its slots and its distinctions: words by resource, properties under their own name."""
+    """A node with its slots and, in `words`, its (resource, word) pairs; the resource of Torque's properties is ""."""
 
     name: str
     usable: bool
@@ -67,7 +67,7 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def queues(printed: str) -> list[PbsQueue]:
-    """Read the output of `qstat -Q -f`; routing queues are left out."""
+    """Return the queues in the output of `qstat -Q -f`, without routing queues; raise Rejected if it cannot be read."""
     return [
         _queue(name, said)
         for name, said in _records(printed, _QUEUE, "qstat -Q -f")
@@ -76,7 +76,7 @@ def queues(printed: str) -> list[PbsQueue]:
 
 
 def nodes(printed: str) -> list[PbsNode]:
-    """Read the output of `pbsnodes -a`."""
+    """Return the nodes in the output of `pbsnodes -a`; raise Rejected if it cannot be read."""
     return [_node(name, said) for name, said in _records(printed, _NODE, "pbsnodes -a")]
 
 
@@ -93,7 +93,7 @@ def nodes_of(queue: PbsQueue, known: Sequence[PbsNode]) -> list[PbsNode]:
 
 
 def duration(text: str) -> Quantity:
-    """Read a duration, `[[hours:]minutes:]seconds`."""
+    """Return the seconds of a duration `[[hours:]minutes:]seconds`; unknown for any other text."""
     match = _WALLTIME.fullmatch(text)
     if not match:
         return UNKNOWN
@@ -106,7 +106,7 @@ def duration(text: str) -> Quantity:
 
 
 def memory_mb(text: str) -> int:
-    """Read a size such as 1863028kb; words have eight bytes. 0 for any other text."""
+    """Return the MiB of a size such as 1863028kb, where a word has eight bytes; 0 for any other text."""
     match = _MEMORY.fullmatch(text)
     if not match:
         return 0
@@ -180,7 +180,7 @@ def _physical(status: str) -> int:
 
 
 def _is_amount(text: str) -> bool:
-    """Tell whether a resource is counted or measured; others are chosen by their words."""
+    """Return whether the value of a resource is an amount, such as a count, a size or a duration; others are words."""
     return bool(_WALLTIME.fullmatch(text) or _MEMORY.fullmatch(text))
 
 

@@ -23,9 +23,9 @@ class Jobs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def jobs_of(environments: Iterable[Mapping[str, str]], element: str = "") -> Jobs:
-    """Count the jobs of processes with these environments.
+    """Return the number of jobs and idle pilots among processes with these environments.
 
-    With an element, `SITE/CE`, jobs of other elements are left out, and jobs without a known element are counted.
+    With an element, `SITE/CE`, those of other elements are left out, and those without a known element are counted.
     """
     found = list(environments)
     elements = {each.get(PILOT, ""): each[ELEMENT] for each in found if ELEMENT in each}
@@ -36,7 +36,7 @@ def jobs_of(environments: Iterable[Mapping[str, str]], element: str = "") -> Job
 
 
 def environments() -> list[Mapping[str, str]]:
-    """Return the marks of each process that has any."""
+    """Return the ids of the job, the pilot and the element in each process's environment, for processes with such ids."""
     found: list[Mapping[str, str]] = []
     for process in psutil.process_iter():
         # The process may have ended, or be another user's.

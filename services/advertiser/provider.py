@@ -10,16 +10,16 @@ from wms.site import ComputingElement
 
 
 class SeenElement(msgspec.Struct, frozen=True, kw_only=True):
-    """The present state of an element: its offer, and all that GLUE has names for."""
+    """The present state of an element: its description for the matcher, and its GLUE record."""
 
     offer: ComputingElement
     glue: glue1.GlueComputingElement
     observed_at: datetime | None = None
-    """When the source counted its jobs, if not just now."""
+    """The time at which the source counted the element's jobs; None if it did so at the reading."""
 
 
 class Provider(Protocol):
-    """One source. It returns all elements that exist: a missing one is gone."""
+    """A source of computing elements. It returns all existing elements: a missing one is gone."""
 
     async def read(self) -> list[SeenElement]:
         """Read the source and return the elements.

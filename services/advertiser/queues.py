@@ -1,4 +1,4 @@
-"""Queues as elements: the configured ones, each with its site's statements."""
+"""Queues as computing elements: the configured ones, with the values that the site's configuration states."""
 
 from collections.abc import Iterable
 
@@ -22,13 +22,13 @@ STATUS = {
     (False, True): "Draining",
     (False, False): "Closed",
 }
-"""GLUE's states of a queue by whether it takes jobs and whether it starts them."""
+"""GLUE's state of a queue, by whether the queue accepts jobs and whether it starts them."""
 
 
 def wanted(
     settings: BatchSettings, queues: Iterable[glue1.GlueComputingElement], *, dispatcher: str
 ) -> list[SeenElement]:
-    """Return the queues to be advertised; one with missing values is left out, and they are logged."""
+    """Return the queues to advertise; a queue with missing values is left out and logged."""
     seen = []
     for queue in queues:
         if settings.queues and queue.name not in settings.queues:
@@ -49,7 +49,7 @@ def _seen(settings: BatchSettings, queue: glue1.GlueComputingElement, dispatcher
 
 
 def stated(settings: BatchSettings, queue: glue1.GlueComputingElement, dispatcher: str) -> ComputingElement:
-    """Return the offer of a queue with the configured values."""
+    """Return the computing element of a queue with the configured values alone."""
     per_pilot = settings.slots_per_pilot or SLOTS_PER_PILOT
     name = queue.name or queue.id
     return ComputingElement(

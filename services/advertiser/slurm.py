@@ -18,7 +18,7 @@ STATUS = {"UP": "Production", "DOWN": "Queueing", "DRAIN": "Draining", "INACTIVE
 
 
 class Slurm:
-    """One cluster."""
+    """The provider of the partitions of one Slurm cluster."""
 
     def __init__(self, settings: SlurmQueues) -> None:
         self._settings = settings
@@ -27,7 +27,7 @@ class Slurm:
         self._tools = BatchTools(settings.directory, {"SLURM_BITSTR_LEN": "0"} | configured)
 
     async def read(self) -> list[SeenElement]:
-        """Ask the cluster for its partitions."""
+        """Return the partitions to advertise, from the output of `sinfo`, `scontrol` and `squeue`."""
         nodes, limits, jobs = await asyncio.gather(
             self._run("sinfo", "--json"),
             self._run("scontrol", "--oneliner", "show", "partition"),

@@ -22,7 +22,7 @@ from wms.glue.quantity import UNKNOWN, UNLIMITED, Quantity
 
 
 class Number(msgspec.Struct, frozen=True):
-    """A number in the form of 23.02 and later."""
+    """A number in the JSON of Slurm 23.02 and later, which may be unset or infinite."""
 
     set: bool = True
     infinite: bool = False
@@ -127,7 +127,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """Jobs of a partition."""
+    """The numbers of a partition's running and waiting jobs, of all users and of the configured ones."""
 
     running: int = 0
     waiting: int = 0
@@ -155,7 +155,7 @@ _TASKS = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 
 
 def machines(printed: bytes) -> list[Machines]:
-    """Read the output of `sinfo --json`."""
+    """Return the nodes in the output of `sinfo --json`, grouped by partition; raise Rejected if it cannot be read."""
     said = _decoded(printed, _Sinfo, "sinfo --json")
     if said.sinfo is not None:
         return [_of_group(each) for each in said.sinfo]
@@ -214,7 +214,7 @@ def partitions(printed: bytes) -> list[Partition]:
 
 
 def duration(text: str) -> Quantity:
-    """Read a duration, `[days-]hours:minutes:seconds`; one without days and hours is minutes and seconds."""
+    """Return the seconds of a duration `[days-]hours:minutes:seconds` or `minutes:seconds`; unknown for any other text."""
     if text.casefold() in ("unlimited", "infinite"):
         return UNLIMITED
     match = _DURATION.fullmatch(text)
@@ -225,7 +225,10 @@ def duration(text: str) -> Quantity:
 
 
 def loads(printed: bytes, users: Sequence[str] = ()) -> dict[str, Load]:
-    """Read the output of `squeue --json`: the jobs of each partition, and those of these users; of all without users."""
+    """Return the numbers of jobs in the output of `squeue --json`, by partition.
+
+    Jobs of `users` are counted separately, too; without users, those of all.
+    """
     counted: Counter[tuple[str, str, bool]] = Counter()
     for job in _decoded(printed, _Squeue, "squeue --json").jobs:
         states = {state.upper() for state in _words(job.job_state)}

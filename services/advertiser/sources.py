@@ -38,15 +38,15 @@ class AdvertisedSource(NamedTuple):
     doubtful: Callable[[CeId], bool] = lambda _: False
     """Whether an element that the provider did not return may still exist."""
     lag_seconds: float = 0.0
-    """The age of the source's numbers when it is read."""
+    """The age of the source's numbers at the reading, in seconds."""
     close: Callable[[], Awaitable[None]] | None = None
-    """Closes the provider's connections."""
+    """The function that closes the provider's connections; None if it has none."""
 
 
 def sources(config: Config) -> Iterator[AdvertisedSource]:
-    """Yield this machine, if it has elements, and each batch or information system.
+    """Yield the source of this machine, if it has elements, and the source of each batch or information system.
 
-    Raises Rejected for impossible configurations, such as malformed expressions.
+    Raise Rejected for impossible configurations, such as malformed expressions.
     """
     batch = (*config.slurm, *config.pbs, *config.lsf, *config.arc, *config.files, *config.indexes)
     for each in (*config.elements, *batch):
@@ -74,7 +74,7 @@ def sources(config: Config) -> Iterator[AdvertisedSource]:
 
 
 def _parse(settings: SiteStatement) -> None:
-    """Check the expressions at the start, while the administrator is watching."""
+    """Check the configured expressions at the start, when an administrator notices faults; raise Rejected for a malformed one."""
     for name, text in (("requirements", settings.requirements), ("rank", settings.rank)):
         if text:
             Expression.parse(text, name)

@@ -1,7 +1,7 @@
-"""The statement of an ad on an element: readings, the site's configuration and requirements; and important changes.
+"""The contents of an element's ad: readings, the site's configuration and requirements; and its important changes.
 
-A site's limits on jobs are SAM-Grid's, and numbers of the ad: how many jobs may be there, and how many of them may
-not run yet. Terms on counts in its requirements are a rule of its own (`services.advertiser.site_rule`).
+A site's limits on jobs are SAM-Grid's: the most jobs in any state, and the most that are being submitted. Terms on counts
+in its requirements make a separate rule (`services.advertiser.site_rule`).
 """
 
 from collections.abc import Callable, Mapping
@@ -38,16 +38,16 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     requirements: str
     rank: str
     observed_at: datetime | None = None
-    """When its source counted its jobs."""
+    """The time at which the source counted the element's jobs."""
 
     @property
     def place(self) -> CeId:
-        """Its site and computing element."""
+        """The id of the element: its site and its name there."""
         return self.element.ce_id
 
 
 def state(seen: SeenElement, settings: SiteStatement) -> Statement:
-    """Return the statement on an element."""
+    """Return the contents of an element's ad, from its reading and its site's configuration."""
     glue = _completed(seen.glue, seen.offer, settings)
     attributes = (
         ad.matchable(glue)
@@ -164,7 +164,7 @@ _PARTS: dict[str, Callable[[Statement], object]] = {
 
 
 def _of_limits(before: ComputingElement, after: ComputingElement) -> str:
-    """Tell whether a limit on jobs was reached or is no longer, and at a limit, whether other jobs count than before."""
+    """Return the change of limits on jobs: one reached or no longer reached, or other counts of jobs at a limit; else empty."""
     jobs = [bool(each.max_jobs) and each.current_jobs >= each.max_jobs for each in (before, after)]
     submitting = [
         bool(each.max_submitting_jobs) and each.current_submitting_jobs >= each.max_submitting_jobs
