@@ -1,1 +1,1 @@
-"""The rules of matching: how waiting jobs are grouped, which task queues fit a resource, how heavy they are. All pure."""
+"""The rules of matching as pure functions: grouping of jobs into task queues, their fit to resources, and their weights."""

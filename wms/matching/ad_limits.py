@@ -1,14 +1,14 @@
-"""Limits that an ad states: how many more jobs its element takes until its next ad, by SAM-Grid's rule or its own.
+"""Limits in the ad of a computing element on the jobs it takes until its next ad, by SAM-Grid's rule or by a rule of the site.
 
-CurMatches starts at the ad's CurrentJobs and grows by one with each match until the next ad, which starts it anew;
+CurMatches starts at the ad's CurrentJobs and grows by one with each match. The next ad starts it anew.
 JobsMatchedSinceLastAdvertisement = CurMatches - CurrentJobs. SAM-Grid's rule is
 
     (CurMatches < MaxJobs) && (JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs)
 
-and a site may write another (`rule`), with whatever else its ad says. As the count only grows, and stands still once the rule is not
-true, any rule comes down to one number for each ad: how many matches it lets pass until it is not true for the first time. For
-SAM-Grid's that is arithmetic; another is evaluated by increasing counts, once for each ad. Pilots are counted likewise, by
-themselves.
+A site may write another rule (`rule`) over these counters and the other attributes of its ad. The counters only grow, and
+matching stops once the rule is not true. So any rule comes down to one number for each ad: the matches until it is first not
+true. For SAM-Grid's rule the number is computed arithmetically. A site's own rule is evaluated for increasing counters, once
+for each ad. Pilots are counted in the same way, separately from jobs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,45 +23,48 @@ from wms.errors import Rejected
 from wms.site import ComputingElement
 
 MOST = 1_000
-"""So many matches a rule of a site's own lets pass between two ads at most: it is evaluated for each."""
+"""The most matches that a site's own rule allows between two ads. It is bounded because the rule is evaluated for each count."""
 STATED = {
     "MaxJobs": "max_jobs",
     "MaxSubmittingJobs": "max_submitting_jobs",
     "CurrentJobs": "current_jobs",
     "CurrentSubmittingJobs": "current_submitting_jobs",
 }
-"""Attributes of an ad, and the fields of the element that stand for them."""
+"""Attributes of an ad that state limits and counts, and the fields of `ComputingElement` that hold their values."""
 SINCE = "JobsMatchedSinceLastAdvertisement"
 COUNTED = frozenset(name.lower() for name in ("CurMatches", SINCE, *STATED))
 
 Word = Literal["suppress", "delay", "avoid"]
-"""No match until a new ad; none for a while; better not there, by what became of others."""
+"""`suppress`: no match until a new ad. `delay`: no match for a while. `avoid`: better not, because other jobs or pilots failed there."""
 
 
 class Notice(NamedTuple):
-    """Why an element takes nothing, or should be given nothing: a word and the numbers."""
+    """Why an element takes no more jobs or pilots, or should be avoided: the kind of notice and the numbers."""
 
     word: Word
     detail: str
 
     def text(self) -> str:
-        """Return it in words."""
+        """Return the notice as one line of text: the kind, a colon and the detail."""
         return f"{self.word}: {self.detail}"
 
 
 def mentions_counts(expression: str) -> bool:
-    """Tell whether a text names a count, be it in a string alone."""
+    """Return whether the text of an expression contains the name of a job counter, even inside a string literal."""
     folded = expression.lower()
     return any(name in folded for name in COUNTED)
 
 
 def counts(term: Node) -> bool:
-    """Tell whether a term looks at a count."""
+    """Return whether the term references a job counter listed in `COUNTED`, such as `CurMatches`."""
     return not COUNTED.isdisjoint(references(term, NameScope.BARE) | references(term, NameScope.OWN))
 
 
 def check_requirements(requirements: str) -> None:
-    """Raise Rejected if what an ad requires of jobs looks at counts: these stand still while jobs are compared."""
+    """Raise Rejected if the requirements of an ad reference job counters.
+
+    The counters do not change while jobs are compared, so such requirements would not limit anything.
+    """
     if mentions_counts(requirements) and counts(Expression.parse(requirements, "requirements").tree):
         raise Rejected(
             "COUNTS_IN_REQUIREMENTS",
@@ -71,9 +74,9 @@ def check_requirements(requirements: str) -> None:
 
 
 def allowance(element: ComputingElement, attributes: Mapping[str, Any] | None = None) -> int | None:
-    """Return how many matches the ad lets pass until the next; None if it states no limit.
+    """Return how many matches the ad allows until the next ad; None if it states no limit.
 
-    Raises Rejected if the element's rule cannot be read.
+    Raises Rejected if the element's rule cannot be parsed.
     """
     if element.rule:
         return _by_rule(element, attributes or {})
@@ -110,7 +113,7 @@ def _let_pass(rule: str, said: str) -> int:
 
 
 def _known(element: ComputingElement) -> Iterable[tuple[str, str]]:
-    """Return what the element states: a limit of 0 is none, a count of 0 is one."""
+    """Yield the names and fields that the element states. A limit of 0 means no limit and is left out; a count of 0 is a value."""
     return (
         (name, field)
         for name, field in STATED.items()
@@ -124,7 +127,10 @@ def _matched(count: int) -> Ad:
 
 
 def notice(element: ComputingElement, allowed: int | None, count: int, what: str = "jobs") -> Notice | None:
-    """Return why no more comes, by the ad and what has come since; None while more may."""
+    """Return why the element takes no more, by its ad and the `count` matched since; None while more may come.
+
+    `what` names the things that are counted, for the text of the notice: jobs or pilots.
+    """
     if allowed is None or count < allowed:
         return None
     jobs, submitting = element.current_jobs + count, element.current_submitting_jobs + count

@@ -1,17 +1,18 @@
-"""The ads of both sides: what a job tells to the expressions of sites, and a resource with its element's ad to those of jobs.
+"""The ads of both sides: a job's ad, read by the expressions of sites, and a resource's ad, read by those of jobs.
 
-**A job's ad** is what its task queue says - owner, group, VO, type, CPU segment, processors, memory, tags, by the names in
-`JOB` - and the attributes of its own. All are values, and all are of the queue's key, so that jobs of a queue are one to sites.
+**A job's ad** holds the attributes of its task queue under the names in `JOB`: owner, group, VO, type, CPU segment,
+processors, memory and tags. The job's own attributes are added. All are values and all belong to the queue's key. So the
+expressions of sites cannot distinguish two jobs of one queue.
 
-**A resource's ad** is the one that its computing element advertises, above it what the pilot knows of its node, and above that
-what it says of itself, by the names in `RESOURCE`. It may have expressions that look at the job.
+**A resource's ad** has three layers. The lowest is the ad that its computing element advertises. Above it is the pilot's
+report on its node. On top are the resource's own fields, under the names in `RESOURCE`. Its expressions may reference the job.
 
-A pilot that is *yet to be sent* is known in part only: what its site forwards to the batch system it may be asked for with,
-and what pilots measure and the ad lacks it will find out. Whether it *could* do for a job is what planning asks; whether it
-does is asked of its own ad, when it is there, in which what nobody says is undefined and meets nothing.
+A pilot that is *yet to be sent* is known only in part. Attributes that its site forwards to the batch system can still be
+requested, and attributes that pilots measure and the ad lacks are still to be found out. Planning asks whether such a pilot
+*could* run a job. Matching asks for the ad of a running pilot, where a missing attribute is undefined and meets no requirement.
 
-What a site demands of its own counts - `CurMatches`, `JobsMatchedSinceLastAdvertisement` - is in no requirements: it is the rule of its
-element (`wms.matching.ad_limits`), and no question of fit.
+A site's conditions on its own counters, `CurMatches` and `JobsMatchedSinceLastAdvertisement`, are not part of its requirements.
+They are the rule of its element (`wms.matching.ad_limits`) and do not decide whether a job fits.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -36,14 +37,14 @@ from wms.site import Resource, ad_of, forwards_of
 _KEPT = 4_096
 
 Seen: TypeAlias = tuple[Any, ...]
-"""What those see of an ad who look at some of its attributes: equal where the values are."""
+"""The values of an ad for a given set of attribute names; two are equal where all values are equal."""
 
 
 # --- jobs ------------------------------------------------------------------------------------------------------------
 
 
 class Words(NamedTuple):
-    """What of a task queue's key the expressions of sites may look at."""
+    """The part of a task queue's key that the expressions of sites may reference."""
 
     owner: str
     owner_group: str
@@ -55,7 +56,7 @@ class Words(NamedTuple):
     min_ram_mb: int
     tags: tuple[str, ...]
     attributes: str
-    """The canonical text of the job's own."""
+    """The canonical text of the ad that holds the job's own attributes; empty if it has none."""
     max_ram_mb: int = 0
     min_disk_mb: int = 0
     certificate_subject: str = ""
@@ -63,7 +64,7 @@ class Words(NamedTuple):
 
 
 def words(asked: Requirements) -> Words:
-    """Return what a queue's jobs tell."""
+    """Return the part of a queue's requirements that the expressions of sites may reference."""
     return Words(
         asked.owner, asked.owner_group, asked.vo, asked.setup, asked.job_types, asked.cpu_segment,
         processors_needed(asked), asked.min_ram_mb, asked.tags, asked.attributes, asked.max_ram_mb, asked.min_disk_mb,
@@ -91,23 +92,23 @@ JOB: Mapping[str, tuple[str, Callable[[Words], Any]]] = {
         "VOMS_FQANs": lambda w: w.fqans or None,
     }.items()
 }
-"""The attributes of a job's ad: CPU time in seconds, raised to its segment; memory and disk in MB, the size of its image in KiB.
+"""The attributes of a job's ad: CPU time in seconds, raised to its segment; memory and disk in MB, `ImageSize` in KiB.
 
 `VOMS_FQAN` is the primary one, as in gLite; `VOMS_FQANs` are all of them.
 """
 
 CREDENTIALS = frozenset({"certificatesubject", "voms_fqan", "voms_fqans"})
-"""Those that come from the token besides owner, group and VO."""
+"""The names, in lower case, of the job attributes that come from the token, besides owner, group and VO."""
 
 
 def told(job: Words, names: frozenset[str]) -> Seen:
-    """Return what a job tells to who looks at these names, in lower case."""
+    """Return the values that a job's ad has under the given names, which are in lower case."""
     filled = tuple(JOB[name][1](job) for name in sorted(names & JOB.keys()))
     return (*filled, _own(job.attributes).view(names)) if job.attributes else filled
 
 
 def answer(job: Words, name: str) -> Hashable:
-    """Return what a job tells to who looks at one name, in lower case: equal where the answers are."""
+    """Return the value that a job's ad has under one name in lower case, as a hashable that is equal for equal values."""
     own = _own(job.attributes).view(frozenset({name})) if job.attributes else _NO_ANSWER
     return (JOB[name][1](job), own) if name in JOB else own
 
@@ -117,7 +118,7 @@ _NO_ANSWER = (None,)
 
 @lru_cache(maxsize=_KEPT)
 def job_ad(job: Words, names: frozenset[str] | None = None) -> Ad:
-    """Return a job's ad, or as much of it as is looked at by who looks at these names."""
+    """Return a job's ad, or only its attributes with the given names in lower case."""
     own = _own(job.attributes)
     filled = {name: value(job) for key, (name, value) in JOB.items() if names is None or key in names}
     said = {name: own.expression(name) for name in own.names if names is None or name.lower() in names}
@@ -133,17 +134,17 @@ def _own(attributes: str) -> Ad:
 
 
 LONG_TEXT = 2_048
-"""Characters. What longer expressions become is a hundred times larger: few of them are remembered."""
+"""Characters above which an expression counts as long. A parsed expression is a hundred times larger, so few long ones are cached."""
 KEPT_LONG = 128
 
 
 def wish(text: str, job: Words) -> Expression:
-    """Return a job's expression, bound to its ad: it looks at the resource alone."""
+    """Parse an expression of a job and bind it to the job's ad; the result references the resource alone."""
     return _wish(text, job) if len(text) <= LONG_TEXT else _long_wish(text, job)
 
 
 def bound_to_job(expression: Expression, job: Words) -> Expression:
-    """Return an expression of a job, bound to its ad."""
+    """Return an expression of a job bound to the job's ad; the literal ERROR if the bound expression grows too large."""
     own = expression.own | expression.bare
     try:
         return job_ad(job, own).bind(expression) if own else expression
@@ -160,7 +161,10 @@ _long_wish = lru_cache(maxsize=KEPT_LONG)(_parsed_wish)
 
 
 def without_unseen(asked: Requirements, names: frozenset[str]) -> Requirements:
-    """Return what is asked without those of the jobs' own attributes at which nobody looks who looks at these names."""
+    """Return the requirements without the job's own attributes that no expression references.
+
+    `names` are the names in lower case that the expressions of sites reference. The job's requirements and rank count as well.
+    """
     if not asked.attributes:
         return asked
     own = [Expression.parse(text) for text in (asked.requirements, asked.rank) if text]
@@ -193,24 +197,27 @@ RESOURCE: Mapping[str, tuple[str, Callable[[Resource], Given]]] = {
         "Tags": lambda r: r.tags,
     }.items()
 }
-"""What a resource's ad says of the resource itself: seconds left, MB of memory and disk; no VO, since that is the job's own."""
+"""The attributes of a resource's ad that are filled from its fields: CPU time in seconds left, memory and disk in MB.
+
+There is no VO among them, since `VirtualOrganisation` is an attribute of the job.
+"""
 
 Described: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class SiteAd(NamedTuple):
-    """The ad of a computing element."""
+    """The ad of a computing element, parsed, with the attribute names that its expressions reference."""
 
     attributes: Mapping[str, Expression]
-    """As in the canonical text, by their names in lower case, requirements and rank among them."""
+    """The attributes as in the canonical text, by their names in lower case, requirements and rank among them."""
     looks: frozenset[str]
-    """The names that its expressions look at, in lower case."""
+    """The names that its expressions reference, in lower case."""
     asks: frozenset[str]
-    """The names of jobs' attributes that its expressions may look at, in lower case; those of its rank aside."""
+    """The names of job attributes that its expressions may reference, in lower case. The expression of its rank is left out."""
     demands: bool
-    """Whether it asks anything of a job, or would rather have one than another."""
+    """Whether the ad has requirements of jobs, or a rank that is not constant."""
     required: frozenset[str] = frozenset()
-    """The names of jobs' attributes that its requirements may look at, in lower case, by its own attributes or not."""
+    """The names of job attributes that its requirements may reference, in lower case, directly or through attributes of the ad."""
 
 
 NOTHING = Ad(())
@@ -220,7 +227,7 @@ _NO_AD = SiteAd({}, frozenset(), frozenset(), demands=False)
 def advertised(
     attributes: Mapping[str, Any], expressions: Mapping[str, str], requirements: str, rank: str
 ) -> str:
-    """Return the canonical text of an ad as an element advertises it, empty for nothing; raises Rejected for a faulty one."""
+    """Return the canonical text of an element's ad, or an empty text if there is nothing in it. Raises Rejected for a faulty ad."""
     texts = {**expressions, "Requirements": requirements, "Rank": rank}
     parsed = {name: Expression.parse(text, name) for name, text in texts.items() if text}
     if not (attributes or parsed):
@@ -231,12 +238,12 @@ def advertised(
 
 
 def site_ad(text: str) -> SiteAd:
-    """Return the ad of a computing element from its canonical text."""
+    """Return the parsed ad of a computing element from its canonical text."""
     return (_site_ads.get(text) or _keep(Ad.parse(text))) if text else _NO_AD
 
 
 _site_ads = BoundedCache[str, SiteAd](_KEPT)
-"""By their texts: whoever writes one is likely to read it next."""
+"""Parsed ads by their canonical text. A process that has just composed an ad is likely to need it next."""
 
 
 def _keep(ad: Ad) -> SiteAd:
@@ -265,12 +272,12 @@ def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
 
 
 def _canonical(said: Expression) -> Expression:
-    """Return what an attribute is as it would be read from the ad's text."""
+    """Return an attribute's expression as it would be parsed from the ad's text."""
     return said if constant(said.tree) else Expression.parse(said.text)
 
 
 def described(resource: Resource, names: frozenset[str] | None = None) -> Described:
-    """Return what a resource says of itself and of its node, or as much as is looked at; names in lower case."""
+    """Return what a resource reports of itself and its node, or only the attributes with the given names in lower case."""
     own = {name: value for name, of in _fields(names) if (value := of(resource)) is not None}
     if not resource.node:
         return tuple(own.items())
@@ -286,19 +293,25 @@ def _fields(names: frozenset[str] | None) -> tuple[tuple[str, Callable[[Resource
 
 
 def resource_ad(resource: Resource, names: frozenset[str] | None = None) -> Ad:
-    """Return a resource's ad, its own description above that of its element; or as much as matters to who looks at these names."""
+    """Return a resource's ad, in which its own description overrides the ad of its element.
+
+    With `names` in lower case, only these attributes and those that they reference are included.
+    """
     return combined(ad_of(resource), described(resource), names)
 
 
 def resource_sketch(resource: Resource, names: frozenset[str] | None = None) -> Sketch | None:
-    """Return what is known of a resource that a pilot would be before it is asked for; None of one that is there."""
+    """Return a sketch of the ad of a resource whose pilot is yet to be sent; None for the resource of a running pilot."""
     forwards = forwards_of(resource)
     return None if forwards is None else sketched(resource_ad(resource, names), forwards)
 
 
 @lru_cache(maxsize=_KEPT)
 def sketched(ad: Ad, forwards: Names) -> Sketch:
-    """Return what is known of a resource that a pilot would be: all but what is forwarded, and what only pilots can see."""
+    """Return a sketch of the resource that a pilot yet to be sent would have.
+
+    Unknown in it are the attributes that are forwarded to the batch system, and those that only a pilot on its node can measure.
+    """
     unsaid = MEASURED | POLICIES if forwards else MEASURED
     return sketch(
         ad, (*forwards, *(each for each in unsaid if each not in ad or ad.tree(each) == _NOT_KNOWN))
@@ -307,7 +320,7 @@ def sketched(ad: Ad, forwards: Names) -> Sketch:
 
 @lru_cache(maxsize=_KEPT)
 def open_requirements(ad: Ad, known: Sketch) -> Expression | None:
-    """Return what the ad of a pilot that would be requires of jobs, where that looks at what is not known of it yet; else None."""
+    """Return the requirements on jobs in the ad of a pilot yet to be sent, if they reference attributes not yet known; else None."""
     required = ad.expression("requirements")
     if required is None:
         return None
@@ -317,9 +330,10 @@ def open_requirements(ad: Ad, known: Sketch) -> Expression | None:
 
 @lru_cache(maxsize=_KEPT)
 def combined(text: str, says: Described, names: frozenset[str] | None = None) -> Ad:
-    """Return the ad of an element with what one resource there says of itself, or as much as matters to who looks at these names.
+    """Return the ad of an element combined with the description that one resource there gives of itself.
 
-    Nearly all of what an element advertises is looked at by nobody.
+    With `names` in lower case, only these attributes and those that they reference are included. No expression references most
+    of the attributes that an element advertises.
     """
     attributes = site_ad(text).attributes
     own: dict[str, Given] = {
@@ -343,7 +357,7 @@ def combined(text: str, says: Described, names: frozenset[str] | None = None) ->
 def _reached(
     names: frozenset[str], attributes: Mapping[str, Expression], own: Mapping[str, Given]
 ) -> frozenset[str]:
-    """Return the names, with those that the attributes of these names look at in their own ad, and so on."""
+    """Return the names, and all names that these attributes reference in their own ad, directly or through other attributes."""
     found, new = names, names
     while new:
         looked = (attributes[name].names for name in new if name in attributes and name not in own)

@@ -1,6 +1,6 @@
-"""Canaries: the system's own small jobs, by which it finds out whether a computing element does what it should.
+"""Canaries: small jobs of the system itself, which test whether a computing element works.
 
-They are told by their owner, whose name tokens of users never carry: what is closed to all work is open to them.
+They are recognised by their owner, a name that no user's token carries. A place closed to all other work stays open to canaries.
 """
 
 from typing import Final
@@ -8,10 +8,10 @@ from typing import Final
 from wms.matching.grouping import Requirements
 
 OWNER: Final = "wms:canary"
-"""A colon stands in no name that users have."""
+"""The owner of canaries. The colon makes it a name that no user can have."""
 GROUP: Final = "wms"
 
 
 def is_canary(requirements: Requirements) -> bool:
-    """Tell whether work is the system's own."""
+    """Return whether the requirements are those of a canary."""
     return requirements.owner == OWNER

@@ -1,7 +1,7 @@
-"""Which task queues fit a resource, and why another does not: one list of clauses for matching and for explaining.
+"""The clauses that decide whether a task queue fits a resource: one list for matching and for explaining a mismatch.
 
-A clause looks at one part of the requirements and at the resource, nothing else. That lets the index judge each distinct
-part once for a resource and gather the verdicts over all queues, while `fits` and `explain` walk the same list for one.
+A clause reads one part of the requirements and the resource, and nothing else. So the index can judge each distinct part once
+for a resource and gather the verdicts over all queues. `fits` and `explain` walk the same list for one queue.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -38,12 +38,12 @@ class Mismatch(Struct, frozen=True):
 Negative = Callable[[Requirements, Resource], Mismatch | None]
 """A further condition that may exclude a queue from a resource: a ClassAd expression, a site's limit, a running limit.
 
-Negatives are AND-ed: each one that answers a mismatch excludes, whatever the others say.
+It returns None if it does not exclude the queue. Negatives are AND-ed: one that returns a mismatch excludes the queue.
 """
 
 
 class Clause(NamedTuple):
-    """One clause: the part of the requirements it looks at, whether it holds, and the words when it does not."""
+    """One clause: a getter for the part of the requirements it reads, its test, and a formatter for the mismatch text."""
 
     name: str
     part: Callable[[Requirements], Hashable]
@@ -64,7 +64,7 @@ def _common(names: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
 
 
 def _undemanded(tags: tuple[str, ...], resource: Resource) -> list[str]:
-    """Return the tags that a resource requires of jobs and that are not among these."""
+    """Return the tags that a resource requires of jobs and that are missing in `tags`."""
     demanded = demanded_tags(resource.required_tags)
     return [tag for tag in demanded if tag.casefold() not in folded(tags)]
 
@@ -77,7 +77,7 @@ def _owner_holds(part: tuple[str, str], resource: Resource) -> bool:
 
 
 def _type_holds(types: tuple[str, ...], resource: Resource) -> bool:
-    """Tell whether a job takes such pilots: "private" and "generic" say whom they serve, others what the site calls them."""
+    """Return whether a job's pilot types admit a pilot: "private" and "generic" by its owner, any other name by the site's pilot type."""
     wanted = set(folded(types))
     if not wanted or (GENERIC if resource.generic else PRIVATE) in wanted:
         return True
@@ -207,16 +207,19 @@ CPU_TIME = Clause(
 _ALL = (*CLAUSES, CPU_TIME)
 
 OF_NAMES = {"site": "site", "banned site": "site", "grid CE": "grid_ce"}
-"""The clauses that look at a name of a resource's place, and which; no other does, and they look at nothing else."""
+"""The clauses that read only the resource's site or computing element, each with that field of `Resource`; no other clause reads it."""
 
 OF_ADS = frozenset({OF_JOBS_AD, OF_SITES_AD})
-"""The clauses that look at ads."""
+"""The names of the clauses that evaluate ClassAd requirements: the job's and the site's."""
 
 _OF_OWNERS = tuple(each for each in CLAUSES if each.name in ("owner", "pilot type"))
 
 
 def serves_whom(requirements: Requirements, pilot: Resource | PilotOwner | None) -> bool:
-    """Tell whether a pilot takes such jobs by whom it serves, wherever it is; None: a generic one of their VO."""
+    """Return whether a pilot, wherever it runs, takes jobs with these requirements by its owner and type alone.
+
+    None stands for a generic pilot of the jobs' VO.
+    """
     at = pilot if isinstance(pilot, Resource) else _serving(pilot)
     return all(each.holds(each.part(requirements), at) for each in _OF_OWNERS)
 
@@ -228,7 +231,7 @@ def _serving(owner: PilotOwner | None) -> Resource:
 
 
 def takes_private_alone(requirements: Requirements) -> bool:
-    """Tell whether jobs run on private pilots alone."""
+    """Return whether the requirements admit private pilots only."""
     return folded(requirements.pilot_types) == (PRIVATE,)
 
 
@@ -236,7 +239,7 @@ Parts = list[tuple[Clause, Hashable]]
 
 
 def refusal(resource: Resource) -> Mismatch | None:
-    """Return why a resource can be given nothing whatever waits: its description contradicts itself."""
+    """Return why a resource can be given no job at all, because its description contradicts itself; None if it is consistent."""
     fault = resource.fault()
     return Mismatch("resource", fault) if fault else None
 
@@ -244,7 +247,7 @@ def refusal(resource: Resource) -> Mismatch | None:
 def fits(
     requirements: Requirements, resource: Resource, negatives: Sequence[Negative] = ()
 ) -> Mismatch | None:
-    """Return None when a task queue fits a resource, else the first clause that does not hold."""
+    """Return None if a task queue fits a resource, else the mismatch of the first clause that does not hold."""
     refused = refusal(resource)
     if refused:
         return refused
@@ -256,12 +259,12 @@ def fits(
 
 
 def parts(requirements: Requirements) -> Parts:
-    """Return every clause with its part of the requirements: to look at once, and judge at many resources."""
+    """Return every clause with its part of the requirements, read once so that many resources can be judged."""
     return [(clause, clause.part(requirements)) for clause in _ALL]
 
 
 def failing_parts(asked: Parts, resource: Resource) -> list[Mismatch]:
-    """Return the clauses that do not hold at a resource whose description is no refusal."""
+    """Return the mismatches of all clauses that do not hold at a resource; the resource must have no `refusal`."""
     return [
         Mismatch(clause.name, clause.detail(part, resource))
         for clause, part in asked
@@ -270,10 +273,10 @@ def failing_parts(asked: Parts, resource: Resource) -> list[Mismatch]:
 
 
 def left_over(resource: Resource, requirements: Requirements) -> Resource | None:
-    """Return what a resource still offers beside a job that took its processors, memory and disk; None when nothing.
+    """Return the resource that remains beside a job which took its processors, memory and disk.
 
-    A pilot that asks for several jobs at once uses this between the draws, so that two jobs of four processors are not
-    given to four.
+    None if no processor remains or the job takes the whole node. A pilot that asks for several jobs at once uses this between
+    the draws. So two jobs of four processors are not given to a pilot of four processors.
     """
     processors = resource.processors - processors_needed(requirements)
     if processors <= 0 or wants_whole_node(requirements):
@@ -285,7 +288,10 @@ def left_over(resource: Resource, requirements: Requirements) -> Resource | None
 
 
 def beside_others(resource: Resource, processors: int, memory_mb: int) -> Resource:
-    """Return a resource of which so much is left: where that is not all, other jobs run there."""
+    """Return a resource reduced to the given free processors and memory in MB.
+
+    If fewer processors are free than it has, other jobs run there, so it loses the tag of a whole node.
+    """
     if processors == resource.processors:
         return replace(resource, memory_mb=memory_mb)
     return _with_less(resource, processors, memory_mb, resource.disk_mb)

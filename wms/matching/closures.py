@@ -1,7 +1,7 @@
-"""Closures: at a site, or at one computing element of it, no job of an owner, a tag, ... may start just now.
+"""Closures: pairs of an attribute and a value whose jobs may not start now at a site or at one of its computing elements.
 
-A limit that is reached closes a pair of attribute and value; it opens again when a job has ended. Pairs are AND-ed: a
-queue is kept back when any pair that is closed there is one of its own, whatever the others say.
+A limit that is reached closes such a pair, for example an owner or a tag. The pair opens again when a job has ended. Pairs are
+AND-ed: a queue is kept back if any closed pair at the place is among its own.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,11 +18,11 @@ from wms.site import Resource, folded
 
 Attribute = Literal["owner", "owner_group", "vo", "setup", "job_type", "tag", "any"]
 Pair = tuple[Attribute | Literal["work"], str]
-"""An attribute and its value; ("any", "") stands for every job, ("work", "") for every one but canaries."""
+"""An attribute and its value; ("any", "") stands for every job, ("work", "") for every job but canaries."""
 WORK: Pair = ("work", "")
-"""Closures where a computing element is avoided."""
+"""The pair that is closed where a computing element is avoided."""
 NAMED: frozenset[Attribute] = frozenset({"job_type", "tag"})
-"""Those whose values are compared without regard to case."""
+"""The attributes whose values are compared without regard to case."""
 Mask = NDArray[np.bool_]
 
 _NOTHING: frozenset[Pair] = frozenset()
@@ -41,17 +41,17 @@ _VALUES: dict[Attribute | Literal["work"], Callable[[Requirements], tuple[str, .
 
 
 def pairs(requirements: Requirements) -> frozenset[Pair]:
-    """Return all pairs that a job counts for, so all by which it can be closed out."""
+    """Return all pairs of attribute and value that a job counts for; any of them, if closed, keeps it back."""
     return frozenset((name, value) for name, values in _VALUES.items() for value in values(requirements))
 
 
 def values(requirements: Requirements, attribute: Attribute) -> tuple[str, ...]:
-    """Return the values that a job has of an attribute."""
+    """Return the values of a job for one attribute; a job may have several tags."""
     return _VALUES[attribute](requirements)
 
 
 def has(requirements: Requirements, pair: Pair) -> bool:
-    """Tell whether a closed pair keeps a queue back."""
+    """Return whether a closed pair keeps a queue with these requirements back."""
     name, value = _compared(pair)
     return value in _VALUES[name](requirements)
 
@@ -62,7 +62,7 @@ def _compared(pair: Pair) -> Pair:
 
 
 class Closures:
-    """The pairs closed at each site and computing element, and which slots of the index they keep back."""
+    """The pairs closed at each site and computing element, and the slots of the index that they keep back."""
 
     def __init__(self) -> None:
         self._places: dict[CeId, frozenset[Pair]] = {}
@@ -73,19 +73,22 @@ class Closures:
         return bool(self._places or self._avoided)
 
     def reset(self) -> None:
-        """Forget the slots, not what is closed."""
+        """Remove all slots; the closed pairs stay."""
         self._requirements: list[Requirements] = []
         self._masks: dict[Pair, Mask] = {}
         self._left = BoundedCache[tuple[str, str, int], tuple[bytes, bytes]](_REMEMBERED)
-        """By place and view what is open of it: as long as nothing changes it is the same object."""
+        """Open queues by site, element and identity of the bits; the same object is returned as long as nothing changes."""
 
     def append(self, requirements: Requirements) -> None:
-        """Give the next slot to a queue."""
+        """Add a queue with these requirements in the next slot."""
         self._requirements.append(requirements)
         self._left.clear()
 
     def close(self, site: str, ce: str, closed: Iterable[Pair]) -> None:
-        """Say all that is closed at a place from now on; nothing opens it whole."""
+        """Set all pairs that are closed at a computing element, or at the site as a whole if `ce` is empty.
+
+        The pairs replace those set before; without any, the place is open. Raises ValueError for an unknown attribute.
+        """
         found = frozenset(map(_compared, closed))
         unknown = sorted({name for name, _ in found} - _VALUES.keys())
         if unknown:
@@ -99,12 +102,12 @@ class Closures:
         self._masks = {pair: mask for pair, mask in self._masks.items() if pair in in_use}
 
     def avoid(self, places: Mapping[CeId, str]) -> None:
-        """Say which places are avoided from now on, and why: all of a site where no computing element is named."""
+        """Set the avoided places, each with the reason. An empty computing element in a key avoids the whole site."""
         self._left.clear()
         self._avoided = dict(places)
 
     def at(self, site: str, ce: str) -> frozenset[Pair]:
-        """Return what is closed for a resource there: by its computing element and by the site as a whole."""
+        """Return the pairs closed for a resource: those of its computing element and those of its site as a whole."""
         if not self:
             return _NOTHING
         closed = self._places.get(CeId(site, ""), _NOTHING)
@@ -117,16 +120,16 @@ class Closures:
         return self._avoided.get(CeId(site, ce)) if whole is None else whole
 
     def slots(self, site: str, ce: str) -> Mask | None:
-        """Return by slot which queues are kept back there; None when nothing is closed."""
+        """Return a mask over the slots, true for each queue that is kept back at this place; None when no pair is closed."""
         closed = self.at(site, ce)
         return np.logical_or.reduce([self._mask(pair) for pair in closed]) if closed else None
 
     def shut(self, site: str, ce: str) -> Mask | None:
-        """Return by slot which queues are kept back there since it is avoided; None where it is not."""
+        """Return a mask over the slots, true for each queue that is kept back because this place is avoided; None if it is not avoided."""
         return self._mask(WORK) if WORK in self.at(site, ce) else None
 
     def left_open(self, fit: bytes, site: str, ce: str) -> bytes:
-        """Return which of the queues that fit, by the bits of a view, are open there as well."""
+        """Return the bits of `fit` without the queues that are closed at this place; bit n is slot n."""
         known = self._left.get((site, ce, id(fit)))
         if known is None or known[0] is not fit:
             known = self._left[site, ce, id(fit)] = fit, self._without_closed(fit, site, ce)
@@ -140,7 +143,7 @@ class Closures:
         return (np.frombuffer(fit, dtype=np.uint8) & bits).tobytes()
 
     def detail(self, resource: Resource, slot: int) -> str:
-        """Return in words by what a slot is kept back from a resource."""
+        """Return the text of why the queue in a slot is kept back from a resource."""
         here = self.at(resource.site, resource.grid_ce) & pairs(self._requirements[slot])
         if WORK in here:
             return self._why_avoided(resource.site, resource.grid_ce) or ""

@@ -1,7 +1,7 @@
-"""Conjuncts: the requirements of jobs, parsed, bound to the jobs' own ads, and taken apart at each `&&`.
+"""Conjuncts of job requirements: the expression is parsed, bound to the job's own ad, and split at each `&&`.
 
-To parse the longest requirements takes tens of milliseconds. So they are parsed once, in any thread, and what comes of that is
-found again for as long as somebody holds it: whoever prepares a queue for an index, and then the index itself.
+To parse the longest requirements takes tens of milliseconds. So each text is parsed once, in any thread. The result is found
+again as long as an object refers to it: first the preparation of a queue, then the index itself.
 """
 
 from collections.abc import Generator, Iterable
@@ -16,17 +16,17 @@ from wms.matching.ads import LONG_TEXT, Seen, Words, bound_to_job, told, words
 from wms.matching.grouping import Requirements
 
 MOST_TERMS = 32
-"""Requirements of more conjuncts are kept as one: hardly any other queue has the same ones, and each takes memory and time."""
+"""The most conjuncts that are kept apart. Requirements with more are one term: few queues share them, and each costs memory and time."""
 LONG = 500
-"""Characters. What is shorter is parsed in less time than it takes to change to another thread and back."""
+"""Characters above which expressions count as long. Shorter ones are parsed in less time than a change of threads and back takes."""
 
 
 NOTHING_KNOWN = Sketch(NOTHING, frozenset())
-"""An ad that has no attribute, and will have none."""
+"""A sketch of an ad that has no attribute, and will have none."""
 
 
 class Term:
-    """A conjunct, bound to the ads of the jobs, and what it is over ads that have none of the names that it looks at."""
+    """A conjunct bound to the jobs' ads, with its cached verdict on ads that lack all attributes it references."""
 
     __slots__ = ("_could", "_met", "expression", "names")
 
@@ -37,7 +37,7 @@ class Term:
         self._could: bool | None = None
 
     def over_nothing(self, *, is_sketch: bool) -> bool:
-        """Tell whether it is met by such an ad; of a sketch, whether it may be."""
+        """Return whether an ad without any referenced attribute meets the term; with `is_sketch`, whether such a sketch may meet it."""
         if self._met is None:
             self._met = satisfied(self.expression, NOTHING)
         if self._met or not is_sketch:
@@ -48,7 +48,7 @@ class Term:
 
 
 class TakenApart:
-    """Requirements as conjuncts: each is true exactly where it counts as true in them."""
+    """Requirements split into conjuncts; together the conjuncts are true exactly where the requirements are."""
 
     __slots__ = ("__weakref__", "_parsed", "terms")
 
@@ -57,13 +57,13 @@ class TakenApart:
         self.terms = tuple(map(Term, terms))
 
     def slim(self) -> None:
-        """Give back the memory of a large tree, if it is that of the text itself."""
+        """Free the memory of a large parsed tree, if it is one long term that does not depend on the job."""
         if not self._parsed.own and len(self.terms) == 1 and len(self.terms[0].expression.text) > LONG_TEXT:
             self.terms[0].expression.shed_tree()
 
 
 class _Parsed:
-    """A text that was parsed: the names of its own job that it looks at, and what it is for jobs that say as much of these."""
+    """A parsed text of requirements: the job attributes it references, and its conjuncts for each set of their values."""
 
     __slots__ = ("__weakref__", "bound", "own")
 
@@ -76,7 +76,7 @@ _parsed: WeakValueDictionary[str, _Parsed] = WeakValueDictionary()
 
 
 def taken_apart(text: str, job: Words) -> TakenApart:
-    """Return the requirements of a job as conjuncts. May be called in any thread."""
+    """Return the requirements of a job as conjuncts, parsed or from the cache. May be called in any thread."""
     known = _parsed.get(text)
     found = known and known.bound.get(told(job, known.own) if known.own else ())
     if found:
@@ -89,21 +89,22 @@ def taken_apart(text: str, job: Words) -> TakenApart:
 
 
 def is_long(requirements: Requirements) -> bool:
-    """Tell whether a queue's expressions take long to parse."""
+    """Return whether a queue's expressions take long to parse, by their length."""
     return length(requirements) > LONG
 
 
 def length(requirements: Requirements) -> int:
-    """Return of how many characters a queue's expressions are."""
+    """Return the number of characters in a queue's requirements, rank and attributes together."""
     return len(requirements.requirements) + len(requirements.rank) + len(requirements.attributes)
 
 
 def preparation(
     requirements: Requirements, *, over_sketches: bool = False
 ) -> Generator[None, None, TakenApart | None]:
-    """Parse a queue's expressions, in steps and in any thread, and compile what resources are judged by.
+    """Parse a queue's expressions step by step, in any thread, and compile the terms that resources are judged by.
 
-    Whoever holds what is returned adds the queue to an index, or with `over_sketches` to a survey, in a millisecond.
+    The generator returns the conjuncts, or None without requirements. While the caller holds them, the queue is added to an index
+    within a millisecond; with `over_sketches`, to a survey.
     """
     job = words(requirements)
     told(job, frozenset())  # the job's own attributes
@@ -121,7 +122,7 @@ def preparation(
 
 
 def _terms(bound: Expression) -> Iterable[Expression]:
-    """Return the conjuncts, each as an expression that is true where the conjunct counts as true."""
+    """Return the conjuncts as expressions, each true where the conjunct counts as true."""
     if not isinstance(bound.tree, Chain):
         return [bound]
     terms = split("&&", bound.tree)
@@ -129,5 +130,5 @@ def _terms(bound: Expression) -> Iterable[Expression]:
 
 
 def _counting(term: Expression) -> Expression:
-    """Return a term that is true where a number would count as true."""
+    """Return the term as an expression that is true also where the term is a number that counts as true."""
     return term if is_truth(term.tree) else Expression(chain("&&", [Literal(True), term.tree]))

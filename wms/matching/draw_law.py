@@ -1,8 +1,9 @@
 """The laws of the draw, and the random numbers for them.
 
-`dirac` orders by U/p with U uniform on [0, 1): two of weight 2 and 1 come first in 75 % and 25 %. `proportional` orders by
--ln(U)/p, which is first exactly in proportion to p. The smallest of n independent U/p is (1 - (1 - U)^(1/n))/p, and of n
--ln(U)/p it is -ln(U)/(n p), so n equals need one number, not n.
+Each queue of weight p gets a random key; the smallest key is drawn. The law `dirac` uses the key U/p with U uniform on [0, 1):
+of two queues with weights 2 and 1, they come first in 75 % and 25 % of the draws. The law `proportional` uses -ln(U)/p, which
+comes first exactly in proportion to p. The smallest of n independent U/p is (1 - (1 - U)^(1/n))/p. The smallest of n
+-ln(U)/p is -ln(U)/(n p). So n queues of equal weight need one random number, not n.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ _BLOCK = 2048
 
 
 class Chance:
-    """Random numbers by the block, from one generator: a single one costs ten times as much."""
+    """Random numbers drawn in blocks from one generator, since single draws cost ten times as much."""
 
     __slots__ = ("rng", "uniform")
 
@@ -33,6 +34,6 @@ def _uniforms(rng: np.random.Generator) -> Iterator[float]:
 
 
 def smallest(law: Law, uniform: float, count: int, weight: float) -> float:
-    """Return the smallest of `count` keys of one weight, from one number uniform on [0, 1)."""
+    """Return the smallest of `count` keys with the same weight, computed from one number uniform on [0, 1)."""
     exponential = -log1p(-uniform) / count
     return exponential / weight if law == "proportional" else -expm1(-exponential) / weight

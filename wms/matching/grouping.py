@@ -1,4 +1,4 @@
-"""Grouping: jobs with identical requirements share a task queue; this is what "identical" means."""
+"""Grouping of jobs into task queues: jobs with identical requirements share one, and this module defines "identical"."""
 
 import re
 from bisect import bisect_left
@@ -19,12 +19,12 @@ _PROCESSORS = re.compile(r"([1-9][0-9]{0,3})processors", re.IGNORECASE)
 
 
 class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_hash=True):
-    """What a job asks of the place it runs at, and whose it is: one task queue for each distinct value.
+    """The requirements of a job on a resource and the identity of its owner; each distinct value has one task queue.
 
-    `cpu_segment` in seconds; `min_ram_mb`, `max_ram_mb` and `min_disk_mb` in MB, 0 for none. `certificate_subject` and `fqans`
-    (VOMS, the first is the primary one, so that their order stays) are what the token says besides. `requirements` and `rank` are canonical texts of ClassAd
-    expressions, `attributes` that of an ad: what the job says of itself besides. All three are empty where there is none.
-    The tuples are sets: order and duplicates are lost on construction. A list that holds "any" names nothing.
+    `cpu_segment` in seconds; `min_ram_mb`, `max_ram_mb` and `min_disk_mb` in MB, 0 for none. `certificate_subject` and `fqans` come
+    from the token; `fqans` are VOMS FQANs in the token's order, the first the primary one. `requirements` and `rank` are canonical
+    texts of ClassAd expressions. `attributes` is the canonical text of an ad with the job's own attributes. All three are empty
+    where there is none. The tuples are sets: order and duplicates are lost on construction. A list that holds "any" names nothing.
     """
 
     owner: Name
@@ -63,11 +63,11 @@ class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_
 NAMED_SETS = (
     "submit_pools", "pilot_types", "sites", "banned_sites", "grid_ces", "grid_middlewares", "platforms", "job_types", "tags",
 )  # fmt: skip
-"""The sets of names, which are compared without regard to case."""
+"""The fields that hold sets of names, which are compared without regard to case."""
 
 
 def without_case(requirements: Requirements) -> Requirements:
-    """Return requirements with their names as these are compared: equal for all that differ in their spelling alone."""
+    """Return requirements with the case of all names folded; equal for requirements that differ only in the case of names."""
     sets = {name: folded(values) for name in NAMED_SETS if (values := getattr(requirements, name))}
     return replace(requirements, **sets)
 
@@ -89,14 +89,14 @@ def checked_segments(segments: Iterable[int]) -> tuple[int, ...]:
 
 
 def segment(cpu_time: int, segments: tuple[int, ...] = DEFAULT_SEGMENTS) -> int:
-    """Return the first segment that holds `cpu_time` seconds; above the last it is the last."""
+    """Return the smallest CPU segment, in seconds, that is at least `cpu_time`; the largest segment if none is."""
     return segments[min(bisect_left(segments, cpu_time), len(segments) - 1)]
 
 
 def processor_tags(processors: int) -> tuple[str, ...]:
-    """Return the tags that a job asking for so many processors needs: none for one.
+    """Return the tags that a job of this number of processors requires: none for one processor.
 
-    What a resource of n processors offers is `wms.site.offered_tags`. Raises ValueError outside 1 to 1024.
+    The tags that a resource of n processors offers are `wms.site.offered_tags`. Raises ValueError outside 1 to 1024.
     """
     if not 1 <= processors <= MAX_PROCESSORS:
         raise ValueError(f"processors must be 1 to {MAX_PROCESSORS}, not {processors}")
@@ -104,22 +104,22 @@ def processor_tags(processors: int) -> tuple[str, ...]:
 
 
 def node_tags(*, several: bool, whole: bool) -> tuple[str, ...]:
-    """Return the tags that a job needs which may use several processors, or wants a node of its own."""
+    """Return the tags required by a job that may use several processors, or that wants a whole node."""
     return ((WHOLE_NODE,) if whole else ()) + (("MultiProcessor",) if several or whole else ())
 
 
 def wants_whole_node(requirements: Requirements) -> bool:
-    """Tell whether the tags ask for a node of the job's own."""
+    """Return whether the tags of the requirements ask for a whole node."""
     return WHOLE_NODE.casefold() in folded(requirements.tags)
 
 
 def processors_needed(requirements: Requirements) -> int:
-    """Return how many processors the tags ask for: the largest nProcessors, else 1."""
+    """Return the number of processors that the tags ask for: n of the largest tag nProcessors, else 1."""
     return _processors_named(requirements.tags) if requirements.tags else 1
 
 
 def slots_needed(requirements: Requirements) -> int:
-    """Return how many slots of a pilot a job takes, if that has so many: of one that wants a whole node all."""
+    """Return the number of slots of a pilot that a job takes, at most all; 1024, so all of them, for a job that wants a whole node."""
     return MAX_PROCESSORS if wants_whole_node(requirements) else processors_needed(requirements)
 
 

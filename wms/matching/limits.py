@@ -1,11 +1,12 @@
-"""Limits: how many jobs of a kind may run at a place, how fast they may be matched there, and how many may wait.
+"""Limits on running jobs at a place, on the rate of matches there, and on waiting jobs.
 
-A limit names a place - a site, one of its computing elements, or `*` for each by itself - and a pair of an attribute and
-its value, `*` for each value by itself. What it counts is a `LimitKey`: one place and one pair. A job is counted by every key
-that some limit makes of it, and may start only where all of them have room: limits are AND-ed, so that a second one never
-makes up for the first. (DIRAC ORs its negative conditions: there, reaching a second limit lifts the first.)
+A limit names a place and a pair of attribute and value. The place is a site or one of its computing elements; `*` applies the
+limit to each of them separately. The value `*` likewise means each value separately. Jobs are counted by `LimitKey`: one place
+and one pair. A job is counted under every key that some limit makes of it, and may start only where all these keys have room.
+Limits are AND-ed, so that a second limit never lifts the first. (DIRAC ORs its negative conditions: there, reaching a second
+limit lifts the first.)
 
-A delay is a token bucket: `per_second` tokens come in, at most `most` are kept, each match takes one.
+A rate limit, or match delay, is a token bucket: `per_second` tokens come in, at most `most` are kept, each match takes one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ _REMEMBERED = 100_000
 
 
 class LimitKey(NamedTuple):
-    """What is counted: jobs with this value of the attribute at this place; `ce` empty for the site as a whole."""
+    """The key of one counter: the jobs with one value of an attribute at one place. `ce` is empty for the site as a whole."""
 
     site: Name
     ce: Name
@@ -37,22 +38,25 @@ class LimitKey(NamedTuple):
     value: Name
 
     def text(self) -> str:
-        """Return it in words."""
+        """Return the key as text for people: the pair and the place."""
         return f"{_pair(self.attribute, self.value)}{_at(self.site, self.ce)}"
 
 
 def compared(key: LimitKey) -> LimitKey:
-    """Return a key as jobs are counted: a limit is not evaded by another spelling of what is matched all the same."""
+    """Return the key that jobs are counted by, with the case of names folded. So other spellings do not evade a limit."""
     return key._replace(value=key.value.casefold()) if key.attribute in NAMED else key
 
 
 def all_jobs(site: str, ce: str) -> LimitKey:
-    """Return the key of all jobs at a computing element: its ad's limits are counted by it."""
+    """Return the key that counts all jobs at a computing element; the limits of its ad apply to it."""
     return LimitKey(site, ce, "any", "")
 
 
 def pairs_by_place(places_of: Iterable[LimitKey], closed: Iterable[LimitKey]) -> dict[CeId, list[Pair]]:
-    """Return by site and computing element all the pairs that are closed there, of the places of some keys."""
+    """Return the closed pairs by site and computing element, for every place that a key in `places_of` has.
+
+    A place without closed pairs has an empty list.
+    """
     pairs: dict[CeId, list[Pair]] = {CeId(key.site, key.ce): [] for key in places_of}
     for key in closed if pairs else ():
         if CeId(key.site, key.ce) in pairs:
@@ -61,10 +65,10 @@ def pairs_by_place(places_of: Iterable[LimitKey], closed: Iterable[LimitKey]) ->
 
 
 class LimitRule(Struct, frozen=True, kw_only=True):
-    """One limit; `*` as site, computing element or value stands for each by itself.
+    """One limit as configured; `*` as site, computing element or value applies it to each separately.
 
-    `running`: at most `most` jobs at a time have a pilot there. `rate`: at most `per_second` are matched there, and `most`
-    at once after a pause. `waiting`: no more than `most` jobs wait after a submission, wherever they may run.
+    `running`: at most `most` jobs at a time have a pilot there. `rate`: at most `per_second` jobs are matched there, and `most` at
+    once after a pause. `waiting`: no more than `most` jobs wait after a submission, wherever they may run.
     """
 
     kind: Kind = "running"
@@ -80,11 +84,11 @@ class LimitRule(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> LimitKey:
-        """Return what it names, wild cards and all: two limits of a kind with one key are one limit."""
+        """The place and pair that the limit names, wild cards included; two limits of one kind with equal keys are one limit."""
         return LimitKey(self.site, self.ce, self.attribute, self.value)
 
     def fault(self) -> str | None:
-        """Return what is wrong with it; None when nothing is."""
+        """Return the fault of the limit as text; None if it is valid."""
         if (self.attribute == "any") != (not self.value):
             return "a limit on all jobs names no value, any other does: owner=alice, or owner=* for each"
         if (self.per_second is not None) != (self.kind == "rate"):
@@ -105,14 +109,14 @@ class LimitRule(Struct, frozen=True, kw_only=True):
         return None
 
     def text(self) -> str:
-        """Return it in words."""
+        """Return the limit as text for people."""
         if self.kind == "rate":
             return f"{self.key.text()}: at most {self.per_second:g} a second, {self.most:,} at once"
         return f"{self.key.text()}: at most {self.most:,} {self.kind}"
 
 
 class StrictestLimit(NamedTuple):
-    """What holds of one key: the strictest of all limits that make it."""
+    """The strictest bounds that all limits together set for one key; None where there is no such limit."""
 
     running: int | None = None
     burst: int | None = None
@@ -120,10 +124,10 @@ class StrictestLimit(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How far a key is: jobs that have a pilot, and tokens left as of `idle_seconds` ago (None: all are there).
+    """The state of one key: running jobs with a pilot, and the tokens left `idle_seconds` ago; None means a full bucket.
 
-    Of a computing element also what its ad lets come until the next (None: it states no limit), jobs matched and pilots sent
-    since.
+    For a computing element there are also `allowed`, the matches its ad allows until the next (None: no limit), and the jobs
+    matched and pilots sent since that ad.
     """
 
     running: int = 0
@@ -135,7 +139,7 @@ class Count(NamedTuple):
 
     @property
     def exhausted(self) -> bool:
-        """Whether the ad lets no more jobs come."""
+        """Whether the ad's limit allows no more jobs."""
         return self.allowed is not None and self.matched >= self.allowed
 
 
@@ -144,14 +148,14 @@ Bounds: TypeAlias = Mapping[LimitKey, StrictestLimit]
 
 
 class BlockingLimit(Struct, frozen=True):
-    """A limit that holds a job back somewhere now: a code for programs, words with the numbers for people."""
+    """A limit that holds a job back at a place now: a code for programs, and a text with the numbers for people."""
 
     code: Literal["SITE_LIMIT", "CE_LIMIT", "MATCH_DELAY", "CE_ALLOWANCE"]
     text: str
 
 
 class _Table(NamedTuple):
-    """What is said of one attribute at one place: the bounds by value, of all limits that name the place."""
+    """The bounds for one attribute at one place, by value; one mapping for each way in which limits name the place."""
 
     ce: str
     attribute: Attribute
@@ -159,7 +163,7 @@ class _Table(NamedTuple):
 
 
 class LimitSet:
-    """The limits at places, found by what they concern."""
+    """All running and rate limits, indexed by place and attribute."""
 
     def __init__(self, limits: Iterable[LimitRule] = ()) -> None:
         self._said: dict[tuple[str, str, Attribute], dict[str, StrictestLimit]] = {}
@@ -174,11 +178,11 @@ class LimitSet:
 
     @property
     def attributes(self) -> frozenset[Attribute]:
-        """By what jobs are told apart."""
+        """The attributes that some limit of the set names."""
         return frozenset(attribute for _, _, attribute in self._said)
 
     def concerning(self, requirements: Requirements, site: str, ce: str) -> Bounds:
-        """Return the keys that count such a job at such a place, with what holds of each."""
+        """Return the keys that count a job with these requirements at a place, each with its strictest bounds."""
         found: dict[LimitKey, StrictestLimit] = {}
         for table in self._tables(site, ce):
             for value in values(requirements, table.attribute):
@@ -188,12 +192,15 @@ class LimitSet:
         return found
 
     def of(self, key: LimitKey) -> StrictestLimit | None:
-        """Return what holds of a key; None when no limit makes it."""
+        """Return the strictest bounds of a key; None when no limit applies to it."""
         of_key = (each for each in self._tables(key.site, key.ce) if (each.ce, each.attribute) == key[1:3])
         return next((_held(each, key.value) for each in of_key), None)
 
     def full(self, counts: Counts) -> dict[CeId, set[Pair]]:
-        """Return by site and element the pairs that no job more may start of, of what was counted or is named itself."""
+        """Return, by site and computing element, the pairs whose limits are reached.
+
+        Checked are the keys in `counts`, and the keys that a limit names without wild cards.
+        """
         said = {LimitKey(*place, value) for place, bounds in self._said.items() for value in bounds}
         closed: dict[CeId, set[Pair]] = {}
         for key in counts.keys() | {each for each in said if EACH not in each}:
@@ -204,7 +211,7 @@ class LimitSet:
         return closed
 
     def _tables(self, site: str, ce: str) -> tuple[_Table, ...]:
-        """Return what is said of a place, remembered: there are fewer places than jobs."""
+        """Return the bounds for a place, one table an attribute. They are cached, since there are fewer places than jobs."""
         known = self._at.get((site, ce))
         if known is None:
             known = self._at[site, ce] = tuple(self._tables_of(site, ce))
@@ -220,7 +227,7 @@ class LimitSet:
 
 
 def room(bound: StrictestLimit, count: Count) -> int:
-    """Return how many jobs more a key lets through now."""
+    """Return how many more jobs the bounds of a key let start now; a billion where there is no bound."""
     lets = [max(0, bound.running - count.running)] if bound.running is not None else []
     if count.allowed is not None:
         lets.append(max(0, count.allowed - count.matched))
@@ -230,7 +237,7 @@ def room(bound: StrictestLimit, count: Count) -> int:
 
 
 def tokens(bound: StrictestLimit, count: Count) -> float:
-    """Return how many tokens are in a key's bucket now."""
+    """Return the number of tokens in a key's bucket now; 0 for a key without a rate limit."""
     if bound.burst is None:
         return 0.0
     if count.idle_seconds is None:
@@ -239,7 +246,7 @@ def tokens(bound: StrictestLimit, count: Count) -> float:
 
 
 def after(bound: StrictestLimit, count: Count, matched: int) -> Count:
-    """Return how far a key is once so many jobs more were matched."""
+    """Return the state of a key after `matched` more jobs were matched."""
     taken = count._replace(running=count.running + matched, matched=count.matched + matched)
     if bound.burst is None:
         return taken._replace(tokens=0.0, idle_seconds=None)
@@ -247,9 +254,9 @@ def after(bound: StrictestLimit, count: Count, matched: int) -> Count:
 
 
 def admitted(asked: Sequence[Bounds], counts: Counts) -> list[bool]:
-    """Tell of jobs, one after the other, which may start: those whose keys all have room left by the ones before.
+    """Return for each job, in order, whether it may start: all its keys must have room left by the jobs before it.
 
-    A key without a count has no room.
+    `asked` holds the bounds of each job by key. A key without a count has no room.
     """
     left = {
         key: room(bound, counts[key]) if key in counts else 0 for each in asked for key, bound in each.items()
@@ -266,7 +273,7 @@ def admitted(asked: Sequence[Bounds], counts: Counts) -> list[bool]:
 def blocking_limits(
     requirements: Requirements, site: str, ce: str, limits: LimitSet, counts: Counts
 ) -> list[BlockingLimit]:
-    """Return every limit that holds such a job back at such a place now; an empty list when none does."""
+    """Return every limit that holds back a job with these requirements at a place now; an empty list if none does."""
     found = []
     for key, bound in sorted(limits.concerning(requirements, site, ce).items()):
         count = counts.get(key, Count())
@@ -285,7 +292,7 @@ def blocking_limits(
 
 
 def seconds_until_token(bound: StrictestLimit, count: Count) -> float:
-    """Return how long it takes until a job may be matched by a key's rate."""
+    """Return the seconds until the key's rate limit lets the next job be matched; 0 without a rate limit."""
     return max(0.0, 1 - tokens(bound, count)) / bound.per_second if bound.burst is not None else 0.0
 
 

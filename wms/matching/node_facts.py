@@ -1,4 +1,4 @@
-"""What a pilot reports of its node with every request: measurements, and requirements that the node cannot run."""
+"""Facts on a node that its pilot reports with every request: measured attributes, and requirements that the node does not meet."""
 
 import hashlib
 
@@ -14,30 +14,30 @@ MEASURED = frozenset(
         "freedisk",
     }
 )
-"""What pilots find out themselves wherever they are: of what an element's ad lacks of these, a pilot can be sent to look."""
+"""Attributes, in lower case, that pilots measure on every node. A pilot can be sent to measure those that an element's ad lacks."""
 
 POLICIES = frozenset(
     {"maxram", "numberofprocessors", "gluecepolicymaxwallclocktime", "gluecepolicymaxcputime"}
 )
-"""What every batch system can be asked for, and what an element's ad decides where it says it."""
+"""Attributes, in lower case, that every batch system accepts in a request, unless the element's ad states a value."""
 
 PLACEHOLDER = 999_999_999
-"""What ads say of a limit that is not known: expressions see it, and the planner asks the batch system as if it were not there."""
+"""The value that ads give for an unknown limit. Expressions read it as it is; the planner treats the attribute as missing."""
 
 IN_OWN_WORDS = frozenset({"gluehostoperatingsystemname", "gluehostoperatingsystemrelease"})
-"""What sites name in words of their own: where an element's ad says it, that goes before what its pilots see."""
+"""Attributes, in lower case, that sites name in their own terms. For these the value in the element's ad overrides the pilot's."""
 
 NOTHING_EVALUATED = "*"
-"""Told by a pilot that can evaluate no expression at all."""
+"""The entry reported by a pilot that cannot evaluate any expression."""
 
 
 def wish(requirements: str, attributes: str = "") -> str:
-    """Return the name of what a job requires, from the canonical texts of its requirements and of its own attributes."""
+    """Return the 24-digit hash of a job's requirements, from the canonical texts of the requirements and of the job's attributes."""
     return hashlib.sha256(f"{requirements}\n{attributes}".encode()).hexdigest()[:24]
 
 
 def refuses(unfit: tuple[str, ...], requirements: str, attributes: str = "") -> bool:
-    """Tell whether a pilot that told so much would give a job with such requirements back."""
+    """Return whether a pilot that reported `unfit` would return a job with these requirements."""
     if not unfit or not requirements:
         return False
     return NOTHING_EVALUATED in unfit or wish(requirements, attributes) in unfit

@@ -1,10 +1,10 @@
-"""Statistics of one task queue as matchers write them down: its waiting jobs by user priority, and its recent matches."""
+"""Statistics of one task queue as matchers store them: its waiting jobs by user priority, and its recent matches."""
 
 from msgspec import Struct
 
 
 class Level(Struct, frozen=True, kw_only=True):
-    """The waiting jobs of one user priority of a task queue; their ids lie between `oldest` and `newest`."""
+    """The waiting jobs of one user priority in a task queue; their ids lie between `oldest` and `newest`, both included."""
 
     user_priority: float
     count: int
@@ -13,9 +13,9 @@ class Level(Struct, frozen=True, kw_only=True):
 
 
 class Served(Struct, frozen=True, kw_only=True):
-    """How many jobs of a queue were matched lately: a count whose parts fade by 1/e every `fading_seconds`."""
+    """The recent matches of a queue, as a fading count: each match counts less with time, by 1/e every `fading_seconds`."""
 
     faded_count: float
     watched_seconds: float
-    """For how long there has been a look."""
+    """Seconds for which matches have been counted."""
     fading_seconds: float

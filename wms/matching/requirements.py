@@ -1,4 +1,4 @@
-"""The requirements of a job, from its description and the identity of its owner: the key of its task queue."""
+"""The requirements of a job, derived from its description and its owner's identity: the key of its task queue."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,7 +14,7 @@ Names = tuple[str, ...]
 
 
 class Credentials(NamedTuple):
-    """What a token says of a user besides owner, group and VO; sites' expressions may look at it."""
+    """Credentials of a user in the token, besides owner, group and VO; sites' expressions may reference them."""
 
     certificate_subject: str = ""
     fqans: Names = ()
@@ -43,7 +43,7 @@ class _Sets(NamedTuple):
 
 
 class _Expressions(NamedTuple):
-    """Canonical texts."""
+    """Canonical texts of a job's expressions and of its attributes; empty where it has none."""
 
     requirements: str = ""
     rank: str = ""
@@ -62,7 +62,10 @@ def requirements_of(
     *,
     credentials: Credentials = _NO_CREDENTIALS,
 ) -> Requirements:
-    """Return the requirements that the job shares its task queue with others by."""
+    """Return the requirements of a job; jobs with equal requirements share a task queue.
+
+    `segments` are the CPU segments, in seconds.
+    """
     return _requirements(
         (owner, owner_group, vo, description.setup, credentials),
         _Amounts(
@@ -87,7 +90,7 @@ def requirements_of(
 
 
 def wanted_sites(description: JobDescription) -> Names:
-    """Return the sites that a job names, without those that it bans: as DIRAC subtracts them."""
+    """Return the sites that a job names, without those it bans, as DIRAC does."""
     if not description.sites or not description.banned_sites:
         return description.sites
     banned = folded(description.banned_sites)
@@ -95,7 +98,7 @@ def wanted_sites(description: JobDescription) -> Names:
 
 
 def tags_of(description: JobDescription) -> Names:
-    """Return the tags that a resource must have for a job: its own, and those of its processors and its node."""
+    """Return the tags that a job requires of a resource: its own, and those for its processors and a whole node."""
     own = description.tags
     if description.min_processors is not None:
         own += processor_tags(description.min_processors)
@@ -107,7 +110,7 @@ def tags_of(description: JobDescription) -> Names:
 
 
 def _expressions(description: JobDescription) -> _Expressions:
-    """Return the canonical texts: one queue for jobs that differ in spaces, brackets and the case of names alone."""
+    """Return the canonical texts, so that jobs share a queue if they differ only in spaces, brackets and the case of names."""
     wanted, rank, attributes = description.requirements, description.rank, description.attributes
     if not (wanted or rank or attributes or description.stations):
         return _NO_EXPRESSIONS
@@ -137,4 +140,4 @@ def _requirements(
 
 
 key_of = lru_cache(maxsize=10_000)(key)
-"""The key of a task queue, remembered: the hash of a `Requirements` is."""
+"""Return the key of a task queue, cached by its `Requirements`, which cache their own hash."""

@@ -1,21 +1,22 @@
-"""Shares: how heavy a task queue is in the draw.
+"""Shares: the weight of a task queue in the draw.
 
-The share of an entity - a group whose members share their jobs, else one owner of the group - is the group's JobShare,
-divided by the owners that have waiting jobs where they do not share. It is spread over the entity's queues by p, the mean
-of the real priorities of a queue's waiting jobs:
+An entity is a group whose members share their jobs, else one owner of a group. Its share is the group's JobShare, divided by
+the number of owners with waiting jobs if they do not share. The share is spread over the entity's queues by p, the mean of
+the real priorities of a queue's waiting jobs:
 
     w(tq) = max(0.001, share * p(tq) / sum of p over the entity)          background queues: 0.001
 
-**Classes.** Jobs of one kind fall into several queues when their data are at different sites: the queues differ only in
-sites, banned sites or memory. A pilot sees but k of the n. If it drew by w as it stands, a group with its work spread over
-a hundred sites would weigh a hundredth of its share at each, though its share is meant to hold everywhere. DIRAC therefore
-gives each queue of a class the sum W of the class; but then a pilot that sees k of them sees k * W, and n * W, n^2 times
-one queue's part, where it sees them all. Here the class weighs W for every pilot that sees any of it, whatever k:
+**Classes.** Jobs of one kind fall into several queues when their data are at different sites. These queues differ only in
+sites, banned sites, memory or disk, and form a class of n queues. A pilot sees only k of the n. If it drew by w alone, a group
+with its work spread over a hundred sites would weigh a hundredth of its share at each site. But the share is meant to hold
+everywhere. DIRAC therefore gives each queue of a class the sum W of the class. But then a pilot that sees k of them sees k * W.
+If it sees all n, the class weighs n * W, which is n^2 times the weight of one queue. Here the class weighs W for every pilot
+that sees any of it, whatever k:
 
     w(tq seen by a resource) = w(tq) * W / (sum of w over the queues of its class that this resource could take now)
 
-With k = 1 this is DIRAC's weight, with k = n it is the plain formula, and the parts always sum to W. A class that one
-pilot sees whole is thus never heavier for being split.
+With k = 1 this is DIRAC's weight, with k = n it is the plain formula, and the weights seen always sum to W. So a class that
+one pilot sees whole is never heavier for being split.
 """
 
 from typing import Annotated, Any, TypeAlias
@@ -31,22 +32,22 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
 
 VoGroup: TypeAlias = tuple[str, str]
-"""A VO and a group of it."""
+"""A VO and one of its groups."""
 
 LIGHTEST = 0.001
 DEFAULT_SHARE = 1000.0
 BACKGROUND_PRIORITY = 0.1
 
 _NOTHING = 1e-30
-"""What a class without jobs weighs where it is divided by: nothing is drawn of it."""
+"""The weight of a class without jobs where it is a divisor; none of its jobs is drawn."""
 
 
 class GroupShare(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a group is entitled to, and how its members work together.
+    """The share of a group, and the policies for its members' jobs.
 
-    `job_sharing`: they share their jobs. The share is then undivided, each may act on the others' jobs, and a private pilot of
-    one takes the jobs of all. `background`: it may have queues that run only where nothing else waits. `private_pilots`: for
-    its waiting jobs private pilots are sent.
+    `job_sharing`: the members share their jobs. The share is then undivided, each member may act on the others' jobs, and a private
+    pilot of one member takes the jobs of all. `background`: the group may have queues that run only where nothing else waits.
+    `private_pilots`: private pilots are sent for the group's waiting jobs.
     """
 
     job_share: Annotated[float, Meta(ge=0, le=1e9)] = DEFAULT_SHARE
@@ -56,14 +57,14 @@ class GroupShare(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def real_priority(user_priority: float) -> float:
-    """Return the weight of a user priority: 0 is next to nothing, 10 and above overrides, between is itself."""
+    """Return the weight of a user priority: 1e-5 for 0, a million for 10 and above, else the priority itself, at least 0.001."""
     if user_priority == 0:
         return 1e-5
     return 1e6 if user_priority >= 10 else max(0.001, float(user_priority))
 
 
 def share_class(requirements: Requirements) -> Requirements:
-    """Return what the queues of one class have in common: all but where a resource may see them."""
+    """Return the requirements without sites, banned sites, memory and disk: equal for all queues of one class."""
     seen_by = {"sites": (), "banned_sites": (), "min_ram_mb": 0, "max_ram_mb": 0, "min_disk_mb": 0}
     return without_case(replace(requirements, **seen_by))
 
@@ -71,8 +72,8 @@ def share_class(requirements: Requirements) -> Requirements:
 def weights(group: GroupShare, owners: Ints, means: Floats, factors: Floats | float = 1.0) -> Floats:
     """Return the weights of the non-empty queues of one group, in the order given.
 
-    `owners` numbers the owner of each queue from 0; `means` is p, the mean real priority of its waiting jobs.
-    `factors` is by what the share counts for each queue's entity, by its usage.
+    `owners` numbers the owner of each queue from 0; `means` is p, the mean real priority of its waiting jobs. `factors` multiply
+    the share for each queue's entity by its usage (`wms.matching.usage`).
     """
     background = means <= BACKGROUND_PRIORITY if group.background else np.zeros(len(means), dtype=bool)
     entities = np.zeros_like(owners) if group.job_sharing else owners
@@ -83,9 +84,10 @@ def weights(group: GroupShare, owners: Ints, means: Floats, factors: Floats | fl
 
 
 def seen_parts(own: Floats, classes: Ints, totals: Floats) -> Floats:
-    """Return, for each queue that a resource sees, which part of its class's weight it sees: that by which the key is multiplied.
+    """Return, for each queue that a resource sees, the fraction of its class's weight that the resource sees.
 
-    `own` are the weights of these queues, `classes` the numbers of their classes, `totals` the whole weight of every class.
+    The draw multiplies the queue's key by this fraction. `own` are the weights of these queues, `classes` the numbers of their
+    classes, `totals` the whole weight of every class.
     """
     seen = np.bincount(classes, weights=own, minlength=len(totals)).take(classes)
     parts: Floats = np.maximum(seen / np.maximum(totals.take(classes), _NOTHING), _NOTHING)

@@ -1,4 +1,4 @@
-"""Two-sided ClassAd match of one job and one resource: requirements, rank, failing terms."""
+"""The two-sided ClassAd match of one job and one resource: requirements, rank and failing terms."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -28,7 +28,7 @@ from wms.matching.grouping import Requirements
 from wms.site import Resource, ad_of, forwards_of
 
 Asked: TypeAlias = tuple[str, Words] | None
-"""A job's requirements and what they may look at in its own ad; None where it has none."""
+"""A job's requirements, and the job attributes that they may reference; None if it has no requirements."""
 
 _TOLD = 3
 _KEPT = 65_536
@@ -36,12 +36,12 @@ _REQUIREMENTS = frozenset({"requirements"})
 
 
 def asked(requirements: Requirements) -> Asked:
-    """Return what a queue's jobs ask of a resource's ad."""
+    """Return the ClassAd requirements of a queue's jobs with the job's attributes; None if there are no requirements."""
     return (requirements.requirements, words(requirements)) if requirements.requirements else None
 
 
 def job_wants(part: Asked, at: Resource) -> bool:
-    """Tell whether a job's requirements are true of a resource, or could be of one that a pilot would be."""
+    """Return whether a job's requirements are true of a resource; for a pilot yet to be sent, whether they could be."""
     if part is None:
         return True
     wanted = wish(*part)
@@ -51,9 +51,9 @@ def job_wants(part: Asked, at: Resource) -> bool:
 
 
 def site_wants(job: Words, at: Resource) -> bool:
-    """Tell whether the requirements of a resource's ad are true of a job, or could be of one that a pilot would be.
+    """Return whether the requirements in a resource's ad are true of a job; for a pilot yet to be sent, whether they could be.
 
-    Rules of counters are no part of them.
+    Limits by job counters (the element's rule) are not part of these requirements.
     """
     if not site_ad(ad_of(at)).demands:
         return True
@@ -66,12 +66,12 @@ def site_wants(job: Words, at: Resource) -> bool:
 
 
 def job_says(part: Asked, at: Resource) -> str:
-    """Return in words which conjuncts of a job's requirements are not true of a resource, and what they saw."""
+    """Return as text the conjuncts of a job's requirements that are not true of a resource, with the values they read."""
     return _listed([] if part is None else _unmet(part, at))
 
 
 def site_says(job: Words, at: Resource) -> str:
-    """Return in words which conjuncts of a resource's requirements are not true of a job, and what they saw."""
+    """Return as text the conjuncts of a resource's requirements that are not true of a job, with the values they read."""
     ad = resource_ad(at, _REQUIREMENTS)
     required = ad.expression("requirements")
     return _listed(
@@ -80,7 +80,7 @@ def site_says(job: Words, at: Resource) -> str:
 
 
 def without_failing(requirements: Requirements, at: Resource) -> Requirements | None:
-    """Return what is asked without the conjuncts that are not true of a resource; None if none fails."""
+    """Return the requirements without the conjuncts that are not true of a resource; None if no conjunct fails."""
     part = asked(requirements)
     if part is None:
         return None
@@ -92,13 +92,13 @@ def without_failing(requirements: Requirements, at: Resource) -> Requirements | 
 
 
 def terms_of(requirements: Requirements) -> list[str]:
-    """Return the conjuncts of what a queue's jobs require of a resource's ad, as canonical texts."""
+    """Return the conjuncts of a queue's ClassAd requirements, as canonical texts."""
     text = requirements.requirements
     return [Expression(term).text for term in split("&&", Expression.parse(text).tree)] if text else []
 
 
 def job_rank(requirements: Requirements, at: Resource) -> float | None:
-    """Return how well a job likes a resource, by its Rank; what is no number counts as 0. None if it does not care."""
+    """Return the value of a job's Rank for a resource; a value that is no number counts as 0. None if the job has no Rank."""
     if not requirements.rank:
         return None
     job = words(requirements)
@@ -107,12 +107,12 @@ def job_rank(requirements: Requirements, at: Resource) -> float | None:
 
 
 def unmet(requirements: str, own: Ad, other: Ad) -> list[tuple[Node, ExplainedTerm]]:
-    """Return the terms of an expression of `own` that another ad does not meet, with what they saw."""
+    """Return the terms of `requirements`, an expression of the ad `own`, that the ad `other` does not meet, each with its explanation."""
     return [(term, each) for term, each in _explained(requirements, own, other) if not each.met]
 
 
 def _explained(requirements: str, own: Ad, other: Ad) -> Iterable[tuple[Node, ExplainedTerm]]:
-    """Return the terms of an expression of `own`, each with what it is over another ad."""
+    """Yield the terms of an expression of the ad `own`, each with its value over the other ad."""
     whole = Expression.parse(requirements)
     return zip(split("&&", whole.tree), explain(whole, other, own), strict=True)
 
@@ -122,7 +122,7 @@ def _unmet(part: tuple[str, Words], at: Resource) -> list[ExplainedTerm]:
 
 
 def _judged(part: tuple[str, Words], at: Resource) -> tuple[tuple[Node, ExplainedTerm | None], ...]:
-    """Return the conjuncts of a job's requirements, each with what it saw where it is neither true nor could be."""
+    """Return a job's conjuncts, each with its explanation if it is not true and, before a pilot is sent, could not be; else with None."""
     # What it looks at by the job's own attributes is looked at, too.
     names = Expression.parse(part[0]).names | wish(*part).other
     judgement = _judgement if len(part[0]) <= LONG_TEXT else _long_judgement
@@ -145,7 +145,7 @@ _long_judgement = lru_cache(maxsize=KEPT_LONG)(_judgement_of)
 
 
 def _failing(required: Expression, own: Ad, other: Ad, known: Sketch | None) -> list[ExplainedTerm]:
-    """Return the conjuncts of an ad's requirements that are not true of a job, and could not be."""
+    """Return the conjuncts of an ad's requirements that are not true of a job and, before a pilot is sent, could not be."""
     terms = zip(split("&&", required.tree), explain(required, other, own), strict=True)
     return [
         each for term, each in terms if not each.met and not (known and _may(Expression(term), known, other))

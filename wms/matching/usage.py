@@ -1,13 +1,13 @@
-"""Historic usage: who has used more of late than its share says weighs less now, and who less, more.
+"""Historic usage: owners and groups that used more than their share weigh less now, and those that used less weigh more.
 
-What an attempt takes of a site is its wall time by its processors. An owner's usage is the sum over its ended attempts, each
-halved with every half-life that has passed since, so that it forgets. Among the entities of a VO that have waiting jobs -
-groups that share their jobs, and owners of the others - an entity's share counts for
+The usage of an attempt is its wall time times its processors. An owner's usage is the sum over the owner's ended attempts. Each
+attempt counts half as much after every half-life, so that old usage fades. Among the entities of a VO with waiting jobs (groups
+that share their jobs, and single owners of other groups) the share of an entity counts for
 
-    share * min(10, max(1/10, target / used))        target: its part of their shares, used: its part of their usage
+    share * min(10, max(1/10, target / used))        target: its fraction of their shares, used: its fraction of their usage
 
-Both bounds keep any share from becoming next to nothing or everything. Where nobody has used anything, shares hold as they
-are; an entity alone has both parts whole, and its share as it is.
+The two bounds keep any share from becoming next to nothing or everything. If no entity has used anything, the shares hold as
+they are. The same is true of an entity alone, whose two fractions are both 1.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,7 +19,7 @@ STRONGEST = 10.0
 
 
 def factor(target: float, used: float) -> float:
-    """Return by what a share counts, of an entity that should have the one part and has used the other."""
+    """Return the factor on a share, from 0.1 to 10, for an entity with the fraction `target` of all shares and `used` of all usage."""
     if target >= used * STRONGEST:
         return STRONGEST
     return max(1 / STRONGEST, target / used)
@@ -30,9 +30,10 @@ def factors(
     shares: Mapping[VoGroup, GroupShare],
     used: Mapping[Identity, float],
 ) -> dict[VoGroup, dict[str, float]]:
-    """Return by what the shares of groups count, for each of their owners with waiting jobs.
+    """Return the factors on the shares of groups, by group and by each of its owners with waiting jobs.
 
-    `waiting` are these owners, `used` is in any unit. The owners of a group that shares its jobs all have one factor.
+    `waiting` holds these owners by group; `used` is the usage in any one unit. The owners of a group that shares its jobs all have
+    one factor.
     """
     found: dict[VoGroup, dict[str, float]] = {}
     for vo in {group[0] for group in waiting}:
@@ -54,7 +55,7 @@ def _entities(
     shares: Mapping[VoGroup, GroupShare],
     used: Mapping[Identity, float],
 ) -> dict[Identity, tuple[float, float]]:
-    """Return of each entity its share, and what it has used."""
+    """Return for each entity its share and its usage."""
     of_groups: dict[VoGroup, float] = {}
     for (_, group, vo), seconds in used.items():
         of_groups[vo, group] = of_groups.get((vo, group), 0.0) + seconds
