@@ -1,1 +1,1 @@
-"""The engine behind one class, `QueueIndex`: all waiting jobs in memory, and a fair draw of one that fits a resource."""
+"""The in-memory index of all waiting jobs, `QueueIndex`, which draws by weight a job that fits a resource."""

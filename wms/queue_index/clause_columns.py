@@ -1,7 +1,7 @@
-"""The verdict of each clause on all queues: a bit for each slot, judged once for each distinct part of requirements.
+"""The verdict of each clause on all queues: one bit a slot, judged once for each distinct part of the requirements.
 
-What one clause says is kept by the value of the resource that it looks at: its site, its tags, ... Clauses over ads look at
-the class of the resource's ad.
+A clause's verdicts are cached by the value of the resource that it reads, such as its site or its tags. For clauses over ads
+the cache key is the class of the resource's ad.
 """
 
 from collections.abc import Callable, Hashable
@@ -27,7 +27,7 @@ Bits: TypeAlias = NDArray[np.uint8]
 
 _KEPT_VERDICTS = 4096
 LEVELS = 256
-"""A resource tells so many ranks of jobs apart; what is below the last of them, counted from the highest, is one."""
+"""The most levels of rank that a resource distinguishes, counted from the highest. All lower ranks share the last level."""
 
 _LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
     "setup": lambda r: r.setup,
@@ -46,21 +46,21 @@ _LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
     "disk": lambda r: r.disk_mb,
     "node": lambda r: r.unfit,
 }
-"""By the clause's name, what it looks at of a resource; of a clause that is not here all."""
+"""By clause name, a getter for the fields of a resource that the clause reads. Clauses not listed read the whole resource."""
 
 
 _NAMED = {
     "pilot type", "site", "banned site", "grid CE", "platform", "job type", "banned job type", "tags", "required tags",
 }  # fmt: skip
-"""These look for names, and case means nothing to them."""
+"""Clauses that compare names without regard to case."""
 _MEMBERSHIP = {"site", "banned site", "grid CE"}
-"""These look for one value in a list of names, so that all lists without it are alike but for the empty one."""
+"""Clauses that look up one name in a list. Their verdict is the same for all lists without the name, except for the empty list."""
 _OTHERS = ("\0",)
 _OVERLAP: dict[str, Callable[[Resource], tuple[str, ...]]] = {
     "platform": lambda r: r.platforms,
     "job type": lambda r: r.job_types,
 }
-"""These look for a name that two sets have in common; a set without any is not looked at."""
+"""Clauses that hold if two sets share a name, with a getter for the resource's set. An empty set is not compared."""
 
 
 def _whole(resource: Resource) -> Hashable:
@@ -68,9 +68,9 @@ def _whole(resource: Resource) -> Hashable:
 
 
 class Verdicts:
-    """What one clause says of the queues for one value of a resource: a bit for each slot.
+    """The verdicts of one clause on all queues, for one value of a resource: one bit a slot.
 
-    `judge` tells of the parts from one on whether the clause holds for them, a byte each.
+    `judge(start)` returns one byte for each distinct part from number `start` on: 1 if the clause holds.
     """
 
     __slots__ = ("_by_part", "_judge", "bits", "judged", "parts")
@@ -81,10 +81,13 @@ class Verdicts:
         self.parts = 0
         self.judged = 0
         self.bits: Bits | None = None
-        """None while all fit."""
+        """One bit a slot; None while the clause holds for all queues."""
 
     def follow(self, parts: int, numbers: GrowableArray) -> None:
-        """Judge what came since the last time."""
+        """Judge the parts and the queues that were added since the last call.
+
+        `parts` is their number; `numbers` holds by slot the number of its queue's part.
+        """
         by_part = self._by_part
         by_part += self._judge(self.parts)
         self.parts = parts
@@ -97,7 +100,7 @@ class Verdicts:
 
 
 class ClauseColumn:
-    """One clause over all queues: the distinct parts it looks at, and which of them each queue has."""
+    """One clause over all queues: the distinct parts of requirements that it reads, and the number of each queue's part."""
 
     def __init__(self, clause: Clause) -> None:
         self.clause = clause
@@ -105,12 +108,12 @@ class ClauseColumn:
         self.numbers = GrowableArray(np.int32)
         self._numbers: dict[Hashable, int] = {}
         self._compared: list[Any] = []
-        """The parts as names are compared, of clauses that look for names."""
+        """The parts as they are compared: case-folded in clauses that compare names."""
         self._looks_at = _LOOKS_AT.get(clause.name, _whole)
         self._verdicts: dict[Hashable, Verdicts] = {}
 
     def append(self, requirements: Requirements) -> None:
-        """Add the next queue."""
+        """Add the queue of the next slot."""
         part = self.clause.part(requirements)
         number = self._numbers.setdefault(part, len(self.parts))
         if number == len(self.parts):
@@ -119,11 +122,11 @@ class ClauseColumn:
         self.numbers.append(number)
 
     def bits(self, resource: Resource, _: AdClass | None, /) -> Bits | None:
-        """Return by slot, a bit each, which queues fit a resource by this clause; None when all do."""
+        """Return the queues that fit a resource by this clause, one bit a slot; None when all fit."""
         return self._kept(self._looks_at(resource), partial(self._judge, resource))
 
     def _learn(self, part: Any) -> None:
-        """Take in a part that is new."""
+        """Store a part of requirements that is new."""
         self._compared.append(folded(part) if self.clause.name in _NAMED else part)
 
     def _kept(self, value: Hashable, judge: Callable[[int], bytes]) -> Bits | None:
@@ -155,7 +158,7 @@ class ClauseColumn:
 
 
 class JobExpressionColumn(ClauseColumn):
-    """The requirements of jobs, over the faces of resources."""
+    """The ClassAd requirements of all queues' jobs, judged over the classes of resources' ads."""
 
     def __init__(self, clause: Clause, faces: SignificantAttributes) -> None:
         super().__init__(clause)
@@ -164,7 +167,7 @@ class JobExpressionColumn(ClauseColumn):
 
     @property
     def evaluated(self) -> int:
-        """Pairs of an expression and what it saw, so far."""
+        """Evaluations so far: pairs of an expression and the values that it read."""
         return self._wishes.evaluated
 
     def _learn(self, part: Any) -> None:
@@ -173,7 +176,7 @@ class JobExpressionColumn(ClauseColumn):
             self._faces.look(names)
 
     def bits(self, _: Resource, face: AdClass | None, /) -> Bits | None:
-        """Return by slot which queues' requirements are true; None when all are."""
+        """Return the queues whose ClassAd requirements are true of an ad class, one bit a slot; None when all are."""
         return None if face is None else self._kept(face.number, partial(self._judge_face, face))
 
     def _judge_face(self, face: AdClass, start: int) -> bytes:
@@ -181,7 +184,7 @@ class JobExpressionColumn(ClauseColumn):
 
 
 class Ranked:
-    """How well a resource likes the jobs of queues: by slot a level, and the bits of the queues of each."""
+    """The ranks that one expression of a resource gives the queues: a level for each slot, and the bits of each level."""
 
     __slots__ = ("_bits", "_levels", "_of_slot", "judged")
 
@@ -192,14 +195,17 @@ class Ranked:
         self._bits: dict[int, Bits] = {}
 
     def judge(self, ranks: NDArray[np.float64]) -> None:
-        """Take in the ranks of the queues by slot."""
+        """Set the ranks of the queues, by slot."""
         values, self._of_slot = np.unique(ranks, return_inverse=True)
         self._levels = len(values)
         self._bits.clear()
         self.judged = len(ranks)
 
     def among(self, fit: Bits) -> list[bytes]:
-        """Return of these queues those of each level, the best first; what is below the last that is told apart is one."""
+        """Split the fitting queues by rank; return one bit mask per level, best first. An empty list means that all rank alike.
+
+        Ranks below the first `LEVELS` - 1 share the last mask.
+        """
         fits = np.unpackbits(fit, count=self.judged, bitorder="little").view(np.bool_)
         there = np.flatnonzero(np.bincount(self._of_slot[fits], minlength=self._levels))[::-1].tolist()
         if len(there) < 2:
@@ -218,22 +224,22 @@ class Ranked:
 
 
 class SiteExpressionColumn(ClauseColumn):
-    """The requirements of resources' ads, over the jobs of queues; and how well they like these."""
+    """The requirements of resources' ads over the jobs of all queues, and the ranks that resources give them."""
 
     def __init__(self, clause: Clause) -> None:
         super().__init__(clause)
         self._demands = SiteExpressions(self.parts)
         self._ranked: dict[str, Ranked] = {}
         self._possible: dict[tuple[str, Seen], bool] = {}
-        """What ads could require, over what jobs tell to who looks."""
+        """Whether an ad's open requirements could be true, by their text and the job values that they read."""
 
     @property
     def evaluated(self) -> int:
-        """Pairs of an expression and what it saw, so far."""
+        """Evaluations so far: pairs of an expression and the values that it read."""
         return self._demands.evaluated
 
     def bits(self, _: Resource, face: AdClass | None, /) -> Bits | None:
-        """Return by slot which queues a resource wants; None when all."""
+        """Return the queues that meet the requirements of a resource's ad, one bit a slot; None when all do."""
         if face is None or face.requirements is None:
             return None
         left = face.open_requirements
@@ -242,7 +248,7 @@ class SiteExpressionColumn(ClauseColumn):
         return self._kept(face.requirements.text, partial(self._judge_face, face, face.requirements))
 
     def levels(self, face: AdClass, rank: Expression, fit: Bits) -> list[bytes]:
-        """Return the bits of the queues that fit and are liked alike, the best first; nothing where all are."""
+        """Split the queues in `fit` by the resource's rank; return one bit mask per level, best first. Empty if all rank alike."""
         ranked = self._ranked.get(rank.text)
         if ranked is None:
             if len(self._ranked) >= _KEPT_VERDICTS:
@@ -253,7 +259,7 @@ class SiteExpressionColumn(ClauseColumn):
         return ranked.among(fit)
 
     def _judge_open(self, face: AdClass, left: Expression, start: int) -> bytes:
-        """Judge what the ad requires as it is, and where that is not so, as it could be."""
+        """Judge parts by the ad's requirements as they are now, and where these are not met, as they could become."""
         assert face.requirements is not None
         met = self._judge_face(face, face.requirements, start)
         parts = cast("list[Words]", self.parts[start:])
@@ -275,7 +281,7 @@ class SiteExpressionColumn(ClauseColumn):
 
 
 def column_of(clause: Clause, faces: SignificantAttributes) -> ClauseColumn:
-    """Return an empty column of a clause."""
+    """Return an empty column for a clause."""
     if clause.name == OF_JOBS_AD:
         return JobExpressionColumn(clause, faces)
     return SiteExpressionColumn(clause) if clause.name == OF_SITES_AD else ClauseColumn(clause)

@@ -1,8 +1,8 @@
-"""Which queues fit a resource: the verdicts of all clauses combined, and kept by kind of resource.
+"""The fit of queues to resources: the verdicts of all clauses combined, and cached by kind of resource.
 
-Queues stand in slots 0, 1, 2, ... in the order they came. What one clause says of all queues is kept as a bit for each slot
-by the value of the resource that it looks at (its site, its tags, ...), so a resource never seen before costs a few "and"s of
-such bits, and one that has come since a few more verdicts. Resources that differ only in what no queue mentions share a view.
+Queues have slots 0, 1, 2, ... in the order they were added. A clause's verdict on all queues is cached as one bit a slot, by the
+value of the resource that it reads (its site, its tags, ...). So a new resource costs a few "and"s of such bits, and a new
+queue a few more verdicts. Resources share a view if they differ only in values that no queue mentions.
 """
 
 from collections.abc import Callable, Hashable
@@ -33,7 +33,7 @@ _REFUSED = -1
 
 
 class View:
-    """The queues that one kind of resource fits, a bit for each slot, and what it sees of the pools that it draws from."""
+    """The queues that fit one kind of resource, one bit a slot, and its views of the pools that it draws from."""
 
     __slots__ = ("_face", "_levels", "_market", "_pools", "_sights", "fit", "judged", "resource")
 
@@ -41,7 +41,7 @@ class View:
         self.resource = resource
         self._face = face
         self._levels: list[bytes] = []
-        """The queues that fit by the resource's rank of their jobs, highest first; none where it likes all alike."""
+        """The fitting queues split by the resource's rank, one bit mask per level, best first; empty if all rank alike."""
         self._pools = 0
         self.fit = b""
         self.judged = 0
@@ -49,7 +49,7 @@ class View:
         self._sights: list[ResourceView] = []
 
     def judge(self, columns: list[ClauseColumn], slots: int) -> None:
-        """Judge the queues that came since the last time."""
+        """Judge all queues anew with the columns' verdicts, up to the given number of slots."""
         face = self._face
         gathered = [bits for column in columns if (bits := column.bits(self.resource, face)) is not None]
         if gathered:
@@ -66,7 +66,7 @@ class View:
         self._pools = 0
 
     def sights(self) -> list[ResourceView]:
-        """Return what it sees of its pools, highest CPU segment first."""
+        """Return the resource's views of its pools, highest CPU segment first and, within a pool, highest rank first."""
         pools = self._market.pools
         if len(pools) != self._pools:
             self._pools = len(pools)
@@ -79,7 +79,7 @@ class View:
 
 
 class ClauseCount(Struct, frozen=True, kw_only=True):
-    """Queues that failed at a clause before any other, the jobs in them, and one of the cases in words."""
+    """The queues for which one clause was the first to fail, the number of their jobs, and one case as text."""
 
     clause: str
     queues: int
@@ -88,7 +88,7 @@ class ClauseCount(Struct, frozen=True, kw_only=True):
 
 
 class NoFit(Struct, frozen=True, kw_only=True):
-    """Why a resource got nothing: a refusal, or how many queues failed at which clause first, most jobs first."""
+    """Why a resource got no job: its refusal, or the counts of queues by the clause that failed first, most jobs first."""
 
     refusal: str = ""
     waiting_queues: int = 0
@@ -97,7 +97,7 @@ class NoFit(Struct, frozen=True, kw_only=True):
     failed: tuple[ClauseCount, ...] = ()
 
     def for_pilots(self) -> str:
-        """Return it without what is not a pilot's business: how many jobs wait, and whose."""
+        """Return the reason as text for pilots, without the number of waiting jobs and without their owners."""
         if self.refusal or not self.waiting_jobs:
             return self.text()
         if self.fitting_queues:
@@ -105,7 +105,7 @@ class NoFit(Struct, frozen=True, kw_only=True):
         return f"nothing that waits fits: {', '.join(count.clause for count in self.failed)}"
 
     def text(self) -> str:
-        """Return it in words: at most one sentence a clause."""
+        """Return the reason as text: at most one sentence a clause."""
         if self.refusal:
             return f"refused: {self.refusal}"
         if not self.waiting_jobs:
@@ -120,9 +120,9 @@ class NoFit(Struct, frozen=True, kw_only=True):
 
 
 class FitCache:
-    """All queues' requirements by slot, and the views of the resources seen lately.
+    """All queues' requirements by slot, and the cached views of recent resources.
 
-    `cached` bounds the views; the oldest goes first.
+    `cached` is the most views kept; the oldest is dropped first.
     """
 
     def __init__(self, pools: Pools, faces: SignificantAttributes, *, cached: int) -> None:
@@ -133,18 +133,18 @@ class FitCache:
         self._segments = GrowableArray(np.int64)
         self._mentioned = NamedValues()
         self._version = self._faces_version = 0
-        """Of what queues mention, and of the faces, when something was kept first."""
+        """The versions of the values that queues name and of the ad classes that the caches belong to."""
         self._numbers: dict[Hashable, int] = {}
         self._names: dict[Hashable, int] = {}
         self._lately: dict[Resource, int] = {}
-        """Of resources that come again as they are, whose hash is known."""
+        """Numbers of kinds by resource, for resources that come again unchanged and cache their hash."""
         self._views: dict[int, View] = {}
         self._at_place: dict[Place, list[Resource]] = {}
-        """Of those lately, the ones at elements whose ads are known."""
+        """The resources in `_lately`, by the element that they are at, if its ad is known."""
 
     @property
     def evaluated(self) -> int:
-        """Pairs of an expression and what it saw of an ad, so far."""
+        """Evaluations so far: pairs of an expression and the values that it read of an ad."""
         return sum(
             each.evaluated
             for each in self._columns
@@ -179,7 +179,7 @@ class FitCache:
         return view
 
     def advertise(self, place: Place, ad: str) -> None:
-        """Take the ad of a computing element, as canonical text, from the next draw on; empty when it is gone."""
+        """Set the ad of a computing element, as canonical text, from the next draw on; an empty text removes it."""
         known = self._faces.knows(place)
         if self._faces.advertise(place, ad):
             if known:
@@ -190,7 +190,7 @@ class FitCache:
                 self._at_place.clear()
 
     def seen(self, resource: Resource) -> Resource:
-        """Return a resource with the ad of its element, where one is known."""
+        """Return a resource with the ad of its element; without a known ad, the resource as it is."""
         return self._faces.seen(resource)
 
     def _number_of_name(self, resource: Resource) -> int:
@@ -208,7 +208,7 @@ class FitCache:
         return number
 
     def _number(self, resource: Resource, face: int) -> int:
-        """Number the kinds of resource, for a number is looked up in less time than a kind."""
+        """Return the number of a resource's kind, which is looked up in less time than the kind itself."""
         if refusal(resource):
             return _REFUSED
         return self._numbers.setdefault((face, self._mentioned.kind(resource)), len(self._numbers))
@@ -236,10 +236,10 @@ class FitCache:
         *,
         with_examples: bool = True,
     ) -> list[ClauseCount]:
-        """Return, clause by clause, how many of the queues with jobs failed there first.
+        """Return, for each clause that some queues with jobs failed first, the count of these queues and their jobs.
 
-        `closed` are the slots kept back where the resource is, and `limit` says of one by what. To say of an example why it
-        fails takes as long as to parse what it requires.
+        `jobs` holds the number of jobs by slot. `closed` marks the slots kept back at the resource's place, and `limit` returns the
+        reason for one slot. Examples take as long as parsing the requirements, so `with_examples` may turn them off.
         """
         left = jobs > 0
         counts = []
@@ -275,7 +275,7 @@ def _count(clause: str, failed: Mask, jobs: NDArray[np.int64], example: str) -> 
 
 
 def _name(resource: Resource, mentioned: NamedValues) -> tuple[Hashable, ...]:
-    """All that the clauses look at, but for the CPU time."""
+    """Return all values of a resource that the clauses read, except for the CPU time."""
     return (
         resource.site, resource.grid_ce, resource.setup, resource.vo, resource.pilot_type,
         mentioned.memory(resource.memory_mb), mentioned.disk(resource.disk_mb),

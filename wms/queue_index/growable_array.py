@@ -1,4 +1,4 @@
-"""Arrays that are appended to: whole for numpy, and cell by cell at the price of a list's."""
+"""Arrays that grow at the end, readable as a numpy array or one item at a time."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ Slots = NDArray[np.int32]
 
 
 class GrowableArray:
-    """An array that is appended to; `values` is what is there now."""
+    """A numpy array that grows at the end; `values` is its current content."""
 
     __slots__ = ("_room", "items", "length")
 
@@ -20,17 +20,17 @@ class GrowableArray:
     def _hold(self, room: NDArray[Any]) -> None:
         self._room = room
         self.items: Any = room.data
-        """The same, to read and write a single value; valid until the next append."""
+        """The items of the array, to read and write single values; valid until the next append."""
 
     def append(self, value: Any) -> None:
-        """Add a value at the end."""
+        """Add one value at the end."""
         if self.length == len(self._room):
             self._hold(np.concatenate([self._room, np.zeros_like(self._room)]))
         self.items[self.length] = value
         self.length += 1
 
     def extend(self, values: ArrayLike) -> None:
-        """Add values at the end."""
+        """Add all values at the end."""
         new = np.asarray(values, dtype=self._room.dtype)
         length = self.length + len(new)
         if length > len(self._room):
@@ -42,5 +42,5 @@ class GrowableArray:
 
     @property
     def values(self) -> NDArray[Any]:
-        """The values so far; writable, valid until the next append."""
+        """The current content; writable, valid until the next append."""
         return self._room[: self.length]

@@ -1,11 +1,12 @@
-"""The waiting jobs of all task queues in memory, and the choice of the next one for a resource.
+"""The waiting jobs of all task queues in memory, and the draw of the next job for a resource.
 
-The index is a copy that the database corrects: it is loaded from there, follows the changes, and what it picks is yet to be
-claimed there. Of the fitting queues that have jobs, those of the highest CPU segment are drawn from by RAND()/weight; in
-the queue a user priority is drawn by RAND()/priority over its jobs; of the ten oldest jobs of that priority one at random.
+The index is a copy that the database corrects. It is loaded from the database and follows its changes, and a picked job must
+still be claimed there. The draw considers the fitting queues with jobs in the highest CPU segment. It picks one by
+RAND()/weight, then a user priority of that queue by RAND()/priority over its jobs. Of the ten oldest jobs of that priority it
+takes one at random.
 
-Longer than 400 lines, because each method of this one class keeps the same tables of queues, levels and jobs in step. What
-could be parted has modules of its own: what fits, weights, draws, the order of jobs.
+Longer than 400 lines, because each method of this one class keeps the same tables of queues, levels and jobs in step. Fit,
+weights, draws and the order of jobs have modules of their own.
 """
 
 from bisect import insort
@@ -38,11 +39,11 @@ _FIRST = attrgetter("first")
 
 
 class UnknownQueueError(LookupError):
-    """A task queue that was never added, or is removed."""
+    """A task queue that was never added, or was removed."""
 
 
 class Pick(Struct, frozen=True, gc=False):
-    """A job chosen, taken out of the index."""
+    """A job that the draw chose and removed from the index."""
 
     job_id: JobId
     tq_id: TaskQueueId
@@ -62,17 +63,17 @@ class _Queue:
         self.slot = -1
         self.levels: dict[float, WaitingJobs] = {}
         self.only: WaitingJobs | None = None
-        """The level, when there is one."""
+        """The level, if the queue has exactly one; else None."""
         self.count = 0
         self.priorities = 0.0
         """The sum of the jobs' real priorities."""
 
 
 class QueueIndex:
-    """Task queues and their waiting jobs; not safe for threads.
+    """The task queues and their waiting jobs; not thread-safe.
 
-    `groups` gives the shares of groups of VOs (absent: the default share), `law` the order of the draw, `cached_resources`
-    how many distinct resource descriptions are remembered.
+    `groups` holds the shares of groups of VOs (absent: the default share), `law` is the law of the draw, `cached_resources` the
+    most distinct resource descriptions that are cached.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class QueueIndex:
         self._where = JobLevels()
         self._part = MatcherShare()
         self.leeway = 0
-        """How many younger jobs of the own part may be given while a job of another matcher's part waits in their level."""
+        """The most younger jobs of the own share that may be given while a job of another matcher's share waits in their level."""
         self._chance: Chance | None = None
         self._levels: list[WaitingJobs | None] = [None]
         self._free_levels: list[int] = []
@@ -115,30 +116,30 @@ class QueueIndex:
         return tq_id in self._slot_of
 
     def queue_ids(self) -> Iterator[TaskQueueId]:
-        """Go over the queues, empty ones included."""
+        """Return an iterator over the ids of all queues, empty ones included."""
         return iter(self._slot_of)
 
     def count(self, tq_id: TaskQueueId) -> int:
-        """Return the number of jobs that wait in a queue."""
+        """Return the number of waiting jobs in a queue. Raises UnknownQueueError."""
         return self._queue(tq_id).count
 
     def jobs(self, tq_id: TaskQueueId) -> Iterator[tuple[JobId, float]]:
-        """Go over the jobs of a queue with their user priorities, in no order."""
+        """Yield the jobs of a queue with their user priorities, in no order."""
         for level in self._queue(tq_id).levels.values():
             yield from zip(level, repeat(level.user_priority))
 
     def singles(self, tq_id: TaskQueueId) -> Iterator[JobId]:
-        """Go over the jobs of a queue that are in no block, in no order."""
+        """Yield the jobs of a queue that are in no block of consecutive ids, in no order."""
         for level in self._queue(tq_id).levels.values():
             yield from level.singles()
 
     def blocks(self, tq_id: TaskQueueId) -> Iterator[tuple[int, int]]:
-        """Go over the blocks of a queue, each as its first id and its last."""
+        """Yield the blocks of consecutive job ids in a queue, each as its first and last id."""
         for level in self._queue(tq_id).levels.values():
             yield from ((block.first, block.last) for block in level.blocks)
 
     def levels(self, tq_id: TaskQueueId) -> list[tuple[float, int, JobId, JobId]]:
-        """Return of each user priority with waiting jobs how many wait and two ids between which theirs lie."""
+        """Return, for each user priority with waiting jobs: the priority, the job count, the oldest id, and an upper bound of the ids."""
         return [
             (level.user_priority, level.count, level.oldest, level.newest)
             for level in self._queue(tq_id).levels.values()
@@ -147,15 +148,15 @@ class QueueIndex:
 
     @property
     def evaluated(self) -> int:
-        """Return how many pairs of an expression and what it saw of an ad were evaluated for the queues that are here."""
+        """Evaluations so far for the present queues: pairs of an expression and the values that it read of an ad."""
         return self._fitting.evaluated
 
     def requirements(self, tq_id: TaskQueueId) -> Requirements:
-        """Return what the jobs of a queue ask for."""
+        """Return the requirements of a queue. Raises UnknownQueueError."""
         return self._queue(tq_id).requirements
 
     def weight(self, tq_id: TaskQueueId) -> float:
-        """Return the weight of a queue, 0.0 when it is empty; before it is scaled to what a resource sees."""
+        """Return the weight of a queue before it is scaled to the queues that a resource sees; 0.0 when it is empty."""
         return self._weighing.weight(self._queue(tq_id).slot)
 
     # --- queues come and go -----------------------------------------------------------------------
@@ -171,7 +172,7 @@ class QueueIndex:
             raise ValueError(f"task queue {tq_id} cannot change its requirements")
 
     def remove_queue(self, tq_id: TaskQueueId) -> int:
-        """Forget a queue and whatever still waits in it; return how many jobs that were. Unknown: nothing, 0."""
+        """Remove a queue and its waiting jobs; return the number of these jobs, 0 for an unknown queue."""
         if tq_id not in self._slot_of:
             return 0
         queue = self._queue(tq_id)
@@ -192,15 +193,15 @@ class QueueIndex:
         return dropped
 
     def advertise(self, site: str, ce: str, ad: str) -> None:
-        """Take the ad of a computing element, as canonical text, from the next draw on; empty when it is gone.
+        """Set the ad of a computing element, as canonical text, from the next draw on; an empty text removes it.
 
-        Its requirements and those of the jobs are both true of what is drawn for a resource there; of the queues of the
-        highest CPU segment only those are drawn from that its rank likes most.
+        A job is drawn for a resource there only if the ad's requirements and the job's are both true. Within a CPU segment, the
+        queues that the ad's Rank puts highest are drawn from first.
         """
         self._fitting.advertise((site, ce), ad)
 
     def set_shares(self, groups: Mapping[VoGroup, GroupShare]) -> None:
-        """Give all groups these shares, from the next draw on; one that is not named has the default."""
+        """Set the shares of all groups from the next draw on; a group that is not named has the default share."""
         changed = [
             name for name in groups.keys() | self._shares if groups.get(name) != self._shares.get(name)
         ]
@@ -210,28 +211,31 @@ class QueueIndex:
             self._weighing.reshare(name)
 
     def count_usage(self, factors: Mapping[VoGroup, Mapping[str, float]]) -> None:
-        """Let the shares of groups count by these factors for their owners, from the next draw on; for others as they are."""
+        """Set the usage factors on the shares of groups, by owner, from the next draw on; the factor of other owners is 1."""
         self._weighing.count_usage(factors)
 
     def waiting_owners(self) -> dict[VoGroup, set[str]]:
-        """Return the owners of each group that have waiting jobs."""
+        """Return, for each group, the owners that have waiting jobs."""
         return self._weighing.waiting_owners()
 
     def close(self, site: str, pairs: Iterable[Pair], *, ce: str = "") -> None:
-        """Say all that is closed at a site, or on one of its computing elements, from the next draw on.
+        """Set the pairs that are closed at a site, or at one of its computing elements, from the next draw on.
 
-        A queue that has any of the pairs gives no job there until they open: ("owner", "alice"), ("tag", "GPU"), or
-        ("any", "") for all. Each call replaces what was said of the place before; no pairs open it. The draw among the
-        other queues is exactly that in which the closed ones are not there. Raises ValueError for an unknown attribute.
+        A queue that has any of the pairs gives no job there until the pair opens: ("owner", "alice"), ("tag", "GPU"), or ("any", "")
+        for all. Each call replaces the pairs of that place; without any, it is open. The other queues are drawn exactly as if the
+        closed ones did not exist. Raises ValueError for an unknown attribute.
         """
         self._closed.close(site, ce, pairs)
 
     def avoid(self, places: Mapping[CeId, str]) -> None:
-        """Say which sites (no computing element) and elements get canaries alone from the next draw on, and why."""
+        """Set the places that get only canaries from the next draw on, each with the reason.
+
+        A key without computing element is a whole site.
+        """
         self._closed.avoid(places)
 
     def closed(self, site: str, ce: str = "") -> frozenset[Pair]:
-        """Return what is closed for a resource there, by its site and by its computing element."""
+        """Return the pairs closed for a resource at a place: those of its site and those of its computing element."""
         return self._closed.at(site, ce)
 
     def _queue(self, tq_id: TaskQueueId) -> _Queue:
@@ -243,7 +247,7 @@ class QueueIndex:
         return queue
 
     def _place_or_leave(self, queue: _Queue) -> None:
-        """Put an empty queue into the next slot; where that fails, leave none of it, since some columns have the slot already."""
+        """Put an empty queue into the next slot; if that fails, remove it from all tables, since some columns have the slot already."""
         try:
             self._place(queue)
         except BaseException:
@@ -263,7 +267,7 @@ class QueueIndex:
         self._closed.append(queue.requirements)
 
     def _close_gaps(self) -> None:
-        """Number the slots anew, so that queues long gone cost nothing."""
+        """Renumber the slots, so that removed queues use no memory or time."""
         queues = [queue for queue in self._queues if queue is not None]
         former = self._fitting  # what it has parsed is found again as long as it is there
         self._reset_slots()
@@ -277,7 +281,7 @@ class QueueIndex:
     # --- jobs come and go -------------------------------------------------------------------------
 
     def add(self, tq_id: TaskQueueId, user_priority: float, job_ids: Iterable[JobId]) -> int:
-        """Add waiting jobs; return how many of them were not there already. A job known elsewhere is moved."""
+        """Add waiting jobs to a queue; return the number of jobs that were new. A job known in another queue or priority is moved."""
         queue = self._queue(tq_id)
         level = self._level(queue, user_priority)
         where, number = self._where, level.number
@@ -295,7 +299,7 @@ class QueueIndex:
         return len(where) - before
 
     def discard(self, *job_ids: JobId) -> int:
-        """Take out jobs that wait no more; return how many of them were there."""
+        """Remove jobs that no longer wait; return the number of jobs that were in the index."""
         touched: dict[int, _Queue] = {}
         found = 0
         for job in job_ids:
@@ -315,9 +319,9 @@ class QueueIndex:
         return found
 
     def add_range(self, tq_id: TaskQueueId, user_priority: float, first: JobId, last: JobId) -> int:
-        """Add the waiting jobs of consecutive ids, both ends included; return how many were not there already.
+        """Add the waiting jobs with ids from `first` to `last`, both included; return the number of jobs that were new.
 
-        They take the memory of one until some are picked: as the others, by age. Jobs known elsewhere are moved.
+        The block takes the memory of one job until some of it are picked, by age like other jobs. A job known elsewhere is moved.
         """
         queue = self._queue(tq_id)
         level = self._level(queue, user_priority)
@@ -341,7 +345,7 @@ class QueueIndex:
         return len(self._where) - before
 
     def discard_range(self, first: JobId, last: JobId) -> int:
-        """Take out all jobs from one id to another, both included; return how many of them were there."""
+        """Remove all jobs with ids from `first` to `last`, both included; return the number of jobs removed."""
         before = len(self._where)
         self.discard(*[job for job, _ in self._where.within(first, last)])
         for block in self._where.blocks_within(first, last):
@@ -353,15 +357,15 @@ class QueueIndex:
         return before - len(self._where)
 
     def restore(self, picks: Iterable[Pick]) -> None:
-        """Put back jobs that were picked but not claimed; those whose queue is gone are passed over."""
+        """Put back jobs that were picked but not claimed; jobs whose queue was removed are ignored."""
         for pick in picks:
             if pick.tq_id in self._slot_of:
                 self.add(pick.tq_id, pick.user_priority, (pick.job_id,))
 
     def load(self, tq_ids: ArrayLike, user_priorities: ArrayLike, job_ids: ArrayLike) -> int:
-        """Add many jobs at once from three arrays of one length; return how many were new.
+        """Add many jobs at once from three arrays of equal length; return the number of jobs that were new.
 
-        All queues must be known. Much faster than `add` for jobs that are not here yet.
+        All queues must be known. In an empty index this is much faster than `add`.
         """
         jobs = np.asarray(job_ids, dtype=np.int64)
         queues = np.asarray(tq_ids, dtype=np.int64)
@@ -387,11 +391,11 @@ class QueueIndex:
         return len(jobs)
 
     def set_part(self, part: int, parts: int) -> None:
-        """Prefer the jobs of one part of `parts`, numbered from 0, where several matchers share the waiting jobs.
+        """Set this matcher's share of the jobs: share number `part`, from 0, of the `parts` that matchers divide the jobs into.
 
-        Counts, weights and levels are of all jobs as before. Of a level, the ten oldest of the own part are given first, so that
-        matchers seldom pick the same job. After `leeway` of them that are younger than a job of another part, the ten oldest of
-        all parts are given: with a leeway of 0 always. `set_part(0, 1)` prefers none.
+        Counts, weights and levels cover all jobs as before. Of one user priority, the ten oldest jobs of the own share are given
+        first, so that matchers seldom pick the same job. At most `leeway` of them may be younger than a waiting job of another share.
+        Then the ten oldest of all shares are given. With a leeway of 0 that is always so. `set_part(0, 1)` prefers none.
         """
         if (part, parts) != (self._part.part, self._part.parts):
             self._part = MatcherShare(part, parts)
@@ -419,7 +423,7 @@ class QueueIndex:
         self._count(queue, level, block.last - block.first + 1)
 
     def _cut(self, block: IdRange, first: int, last: int) -> WaitingJobs:
-        """Take some ids out of a block; return the level that they waited in."""
+        """Remove the ids from `first` to `last` from a block; return the level of their jobs."""
         level = self._levels[block.level]
         assert level is not None
         self._where.drop_block(block)
@@ -433,7 +437,7 @@ class QueueIndex:
         return level
 
     def _unroll(self, level: WaitingJobs) -> list[JobId]:
-        """Take the next ids off the first block of a level."""
+        """Move the next ids from the first block of a level to single jobs; return these ids."""
         block = level.blocks[0]
         end = min(block.last + 1, (block.first // UNROLLED + 1) * UNROLLED)
         jobs = [JobId(job) for job in range(block.first, end)]
@@ -468,7 +472,7 @@ class QueueIndex:
         queue.priorities += jobs * level.weight
 
     def _note(self, queue: _Queue) -> None:
-        """Note what a queue holds now, by which it is weighed."""
+        """Pass the job count and mean priority of a queue to its weight."""
         count = queue.count
         if not count:
             queue.priorities = 0.0
@@ -479,9 +483,9 @@ class QueueIndex:
     # --- the choice -------------------------------------------------------------------------------
 
     def select(self, resource: Resource, count: int, rng: np.random.Generator) -> list[Pick]:
-        """Choose up to `count` jobs for a resource by successive draws and take them out.
+        """Choose up to `count` jobs for a resource by successive draws, and remove them from the index.
 
-        Fewer, or none, when no more fit; `why_nothing` tells why. A resource whose description is refused gets none.
+        Returns fewer, or none, when no more jobs fit; `why_nothing` returns why. A resource whose description is refused gets none.
         """
         view = self._fitting.view(resource)
         if view is None:
@@ -499,7 +503,7 @@ class QueueIndex:
         return picks
 
     def take(self, tq_id: TaskQueueId, rng: np.random.Generator) -> Pick:
-        """Choose a job of one queue, as `select` does of the queue that it has drawn. A job must wait there."""
+        """Choose and remove a job of one queue, as `select` does once it has drawn the queue. The queue must have a job."""
         return self._take(self._slot_of[tq_id], self._chance_of(rng))
 
     def _chance_of(self, rng: np.random.Generator) -> Chance:
@@ -508,7 +512,7 @@ class QueueIndex:
         return self._chance
 
     def why_nothing(self, resource: Resource, *, with_examples: bool = True) -> NoFit:
-        """Return why `select` finds nothing for a resource, by the same clauses."""
+        """Return why `select` finds no job for a resource, by the same clauses."""
         refused = refusal(resource)
         if refused:
             return NoFit(refusal=refused.detail)
@@ -526,7 +530,7 @@ class QueueIndex:
         )
 
     def _draw_slot(self, view: View, fit: bytes, cpu_time: int, chance: Chance) -> int:
-        """Return the slot of the queue that comes first, -1 when none that fits has a job."""
+        """Return the slot of the queue that is drawn; -1 when no fitting queue has a job."""
         if self._weighing.dirty:
             self._weighing.refresh()
         for sight in view.sights():
@@ -570,7 +574,7 @@ class QueueIndex:
 def _runs(
     values: NDArray[np.int64], queues: NDArray[np.int64], priorities: NDArray[np.float64]
 ) -> Iterator[tuple[TaskQueueId, float, NDArray[np.int64]]]:
-    """Go over the values by queue and priority, those of each in the order given."""
+    """Yield the values grouped by queue and priority; within a group they keep the given order."""
     order = np.lexsort((priorities, queues))
     queues, priorities, values = queues[order], priorities[order], values[order]
     changes = (queues[1:] != queues[:-1]) | (priorities[1:] != priorities[:-1])

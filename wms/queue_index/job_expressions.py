@@ -1,8 +1,8 @@
-"""Requirements of jobs over many queues at once: each conjunct is evaluated once for each ad that differs to it.
+"""Requirements of jobs over many queues at once: each conjunct is evaluated once for each distinct set of values it reads.
 
-The requirements of queues are taken apart into conjuncts (`wms.matching.conjuncts`), of which there are few:
-`other.GlueCEStateStatus == "Production"` may be in all of them. A conjunct's verdict is kept by what it sees of an ad, so that ads
-which differ elsewhere share it. Over all ads that have none of its names it is evaluated once.
+The requirements of queues are split into conjuncts (`wms.matching.conjuncts`). There are few distinct ones:
+`other.GlueCEStateStatus == "Production"` may be in all of them. A conjunct's verdict is cached by the values that it reads of
+an ad, so ads that differ in other attributes share it. Ads that have none of its attributes share one verdict.
 """
 
 import numpy as np
@@ -22,11 +22,11 @@ from wms.queue_index.significant_attributes import AdClass
 Mask = NDArray[np.bool_]
 
 KEPT_NAMES = 65_536
-"""Verdicts of one expression are kept by what it saw, as long as these are no more values of attributes."""
+"""The most attribute values in the cached verdicts of one expression; beyond it the cache is emptied."""
 
 
 class Conjunct:
-    """A term of jobs' requirements, bound to the ads of the jobs, and what it was over what it saw."""
+    """A term of job requirements, bound to the jobs' ads, with its cached verdicts by the values that it read."""
 
     __slots__ = ("_verdicts", "evaluated", "expression", "names", "term")
 
@@ -38,14 +38,17 @@ class Conjunct:
         self._verdicts: dict[Seen, bool] = {}
 
     def over(self, ad: Ad, view: Seen) -> bool:
-        """Tell whether it is met by an ad that does not look back; `view` is what it sees there."""
+        """Return whether an ad meets the conjunct; `view` holds the ad's values that it reads, none of which references the job."""
         found = self._verdicts.get(view)
         if found is None:
             found = self._keep(view, satisfied(self.expression, ad))
         return found
 
     def over_open(self, ad: Ad, view: Seen, job: Words) -> bool:
-        """Tell whether it is met by an ad that looks back at the job."""
+        """Return whether an ad meets the conjunct, where the attributes that it reads reference the job in turn.
+
+        `view` holds the ad's values that the conjunct reads.
+        """
         open_ = [tree for key in self.expression.other & ad.open if (tree := ad.tree(key)) is not None]
         names = frozenset[str]().union(*(references(tree, NameScope.OTHER) for tree in open_))
         key = view, told(job, names)
@@ -55,7 +58,10 @@ class Conjunct:
         return found
 
     def could(self, known: Sketch, job: Words | None = None) -> bool:
-        """Tell whether it may be met by an ad that is as a sketch says, which looks back at the job or at none."""
+        """Return whether an ad yet to be known in full could meet the conjunct, by its sketch.
+
+        `job` is the job that the ad's attributes reference; None if they reference none.
+        """
         names = self.expression.other
         key = known.ad.view(names), names & known.free, job
         found = self._verdicts.get(key)
@@ -72,26 +78,26 @@ class Conjunct:
 
 
 class JobExpressions:
-    """The requirements of jobs, taken apart."""
+    """The ClassAd requirements of all queues, split into conjuncts that queues share."""
 
     def __init__(self) -> None:
         self._conjuncts: list[Conjunct] = []
         self._numbers: dict[str, int] = {}
         self._taken: dict[TakenApart, list[int]] = {}
-        """The numbers of the conjuncts of what was taken apart."""
+        """The numbers of the conjuncts of each set of requirements."""
         self._terms = GrowableArray(np.int32)
-        """The numbers of the conjuncts of all parts, one part behind the other; none is without."""
+        """The numbers of the conjuncts of all parts, one part after the other; each part has at least one."""
         self._ends = GrowableArray(np.int64)
         self._parts: list[Asked] = []
         self._true = self._number(Term(Expression.parse("true")))
 
     @property
     def evaluated(self) -> int:
-        """Pairs of a conjunct and what it saw, so far; where it saw nothing aside."""
+        """Evaluations so far: pairs of a conjunct and the values that it read. Those over ads with no such attribute are left out."""
         return sum(each.evaluated for each in self._conjuncts)
 
     def append(self, part: Asked) -> frozenset[str]:
-        """Take in the next part; return the names of resources' attributes that it looks at, in lower case."""
+        """Add the next part of requirements; return the names of resource attributes that it references, in lower case."""
         numbers = [self._true] if part is None else self._of(taken_apart(*part))
         for each in numbers:
             self._terms.append(each)
@@ -100,7 +106,7 @@ class JobExpressions:
         return frozenset[str]().union(*(self._conjuncts[each].names for each in numbers))
 
     def verdicts(self, face: AdClass, start: int) -> Mask:
-        """Tell of the parts from the `start`-th on whether they are true of a face's ad."""
+        """Return for each part from the `start`-th on whether it is true of the class's ad."""
         first = int(self._ends.values[start - 1]) if start else 0
         terms = self._terms.values[first:]
         used = np.unique(terms).tolist() if start else range(len(self._conjuncts))
@@ -130,7 +136,7 @@ class JobExpressions:
         return found
 
     def _open_verdicts(self, conjunct: Conjunct, parts: list[int], face: AdClass) -> list[bool]:
-        """Judge a conjunct that looks at what looks back at the job, for each part that has it."""
+        """Judge a conjunct for each of the parts that have it, where the attributes that it reads reference the job in turn."""
         view = face.ad.view(conjunct.names)
         asked = [part for number in parts if (part := self._parts[number]) is not None]
         return [
@@ -140,7 +146,7 @@ class JobExpressions:
         ]
 
     def _of(self, taken: TakenApart) -> list[int]:
-        """Return the numbers of the conjuncts of requirements."""
+        """Return the numbers of the conjuncts of requirements, in ascending order."""
         found = self._taken.get(taken)
         if found is None:
             found = self._taken[taken] = sorted({self._number(term) for term in taken.terms})

@@ -1,8 +1,8 @@
-"""The level of each waiting job by its id: four bytes a job where ids are dense.
+"""The user-priority level of each waiting job by its id: four bytes a job where ids are dense.
 
-Ids are looked up in pages of 64. A page has a row of cells in one array; when half of the jobs have gone, the rows of pages
-without any are found and used again.
-Blocks of consecutive ids are kept beside, as their two ends.
+A level is the waiting jobs of one queue with one user priority. Ids are looked up in pages of 64. A page has a row of cells in
+one array. When half of the jobs have gone, the rows of empty pages are freed for use by other pages. Blocks of consecutive ids
+are kept separately, by their first and last id.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -22,18 +22,18 @@ _INSIDE = _PAGE - 1
 _FIRST = attrgetter("first")
 
 NOWHERE = 0
-"""No level has this number."""
+"""The number returned for a job that is in no level; no level has this number."""
 
 
 class JobLevels:
-    """The level of each job that is not in a block, and the blocks of all levels."""
+    """The level number of each single job, and the blocks of all levels; jobs in a block have no number of their own."""
 
     def __init__(self) -> None:
         self._rows: dict[int, int] = {}
         self._free: list[int] = []
         self._length = 0
         self._low = 0
-        """When no more jobs than these are left, it is time to look for empty rows."""
+        """The count of single jobs below which empty rows are looked for."""
         self._hold(np.zeros(_PAGE * 64, dtype=np.int32))
         self._singles = 0
         self._in_blocks = 0
@@ -49,12 +49,12 @@ class JobLevels:
     # --- jobs one by one --------------------------------------------------------------------------
 
     def get(self, job: JobId) -> int:
-        """Return the level of a job that is in no block, or NOWHERE."""
+        """Return the level number of a job that is in no block; NOWHERE if the job is not stored."""
         row = self._rows.get(job >> _BITS)
         return NOWHERE if row is None else int(self._cells[row << _BITS | job & _INSIDE])
 
     def put(self, job: JobId, level: int) -> None:
-        """Note the level of a job that is nowhere."""
+        """Store the level number of a job that has none yet."""
         page = job >> _BITS
         row = self._rows.get(page)
         if row is None:
@@ -63,7 +63,7 @@ class JobLevels:
         self._singles += 1
 
     def pop(self, job: JobId) -> int:
-        """Forget a job; return the level that it had, or NOWHERE."""
+        """Remove a job; return its level number, or NOWHERE if it was not stored or is in a block."""
         row = self._rows.get(job >> _BITS)
         if row is None:
             return NOWHERE
@@ -77,7 +77,7 @@ class JobLevels:
         return level
 
     def put_all(self, ascending: NDArray[np.int64], levels: NDArray[np.int32]) -> None:
-        """Note the levels of many jobs, all of them nowhere and in order, when nothing else is here."""
+        """Store the level numbers of many jobs in an empty table; the ids are unique and ascending."""
         pages = ascending >> _BITS
         starts = np.flatnonzero(np.diff(pages, prepend=-1))
         sizes = np.diff(starts, append=len(pages))
@@ -92,7 +92,7 @@ class JobLevels:
         self._low = self._singles // 2
 
     def within(self, first: int, last: int) -> Iterator[tuple[JobId, int]]:
-        """Go over the jobs from one id to another that are in no block, with their levels."""
+        """Yield the jobs with ids from `first` to `last`, both included, and their level numbers; jobs in blocks are left out."""
         pages: Any = range(first >> _BITS, (last >> _BITS) + 1)
         if len(pages) > len(self._rows):
             pages = sorted(page for page in self._rows if page in pages)
@@ -125,30 +125,30 @@ class JobLevels:
     # --- blocks -----------------------------------------------------------------------------------
 
     def block_of(self, job: JobId) -> IdRange | None:
-        """Return the block that a job is in."""
+        """Return the block that contains a job; None if there is none."""
         if not self._blocks:
             return None
         at = bisect_right(self._blocks, job, key=_FIRST)
         return self._blocks[at - 1] if at and self._blocks[at - 1].last >= job else None
 
     def blocks_within(self, first: int, last: int) -> list[IdRange]:
-        """Return the blocks that have an id between two, these included."""
+        """Return the blocks that contain an id from `first` to `last`, both included."""
         start = bisect_right(self._blocks, first, key=_FIRST)
         if start and self._blocks[start - 1].last >= first:
             start -= 1
         return self._blocks[start : bisect_right(self._blocks, last, key=_FIRST)]
 
     def add_block(self, block: IdRange) -> None:
-        """Take in a block whose ids are nowhere."""
+        """Add a block; its ids must not be stored yet."""
         insort(self._blocks, block, key=_FIRST)
         self._in_blocks += block.last - block.first + 1
 
     def drop_block(self, block: IdRange) -> None:
-        """Forget a block."""
+        """Remove a block."""
         del self._blocks[bisect_left(self._blocks, block.first, key=_FIRST)]
         self._in_blocks -= block.last - block.first + 1
 
     def shorten(self, block: IdRange, first: int) -> None:
-        """Let a block begin at a later id of its own."""
+        """Move the start of a block to a later id, `first`, that it contains."""
         self._in_blocks -= first - block.first
         block.first = first

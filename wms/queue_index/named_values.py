@@ -1,6 +1,6 @@
-"""Values named by at least one queue; all others are treated as equal, since no clause can tell them apart.
+"""Values that at least one queue names; no clause can distinguish the other values, so they are treated as equal.
 
-Thousands of computing elements, machines and owners are so seen as the few kinds of resource that they are to the queues.
+Thousands of computing elements, machines and owners are thus reduced to few kinds of resource.
 """
 
 import re
@@ -12,11 +12,11 @@ from wms.site import WILDCARD, Resource, folded, is_wild
 
 _PROCESSORS = re.compile(r"([0-9]{1,4})processors")
 _UNMENTIONED = "\0"
-"""Stands for a value that no queue names; not for an absent one, which is not looked at."""
+"""Stands for a value that no queue names. An absent value is different: the clauses ignore it."""
 
 
 class NamedValues:
-    """Grows with the queues. `version` moves when a value comes up for the first time."""
+    """The values named by the queues so far. `version` increases when a new value is added."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -24,10 +24,10 @@ class NamedValues:
         self._memories = [0]
         self._disks = [0]
         self._processors = [1, 2]
-        """Two for the tag MultiProcessor."""
+        """The numbers of processors that tags name; 2 is there for the tag MultiProcessor."""
 
     def add(self, requirements: Requirements) -> None:
-        """Take in what a queue names."""
+        """Add the values that a queue's requirements name."""
         asked = requirements
         whose = (asked.setup, asked.vo, asked.owner_group, asked.owner)
         names: set[tuple[str, Hashable]] = {("vo", whose[:2]), ("group", whose[:3]), ("owner", whose)}
@@ -52,15 +52,15 @@ class NamedValues:
         self.version += changed
 
     def memory(self, megabytes: int) -> int:
-        """Return the largest demand that so much memory meets; free memory itself is seldom twice the same."""
+        """Return the largest memory demand of a queue, in MB, that this free memory meets; -1 for negative memory."""
         return self._memories[bisect_right(self._memories, megabytes) - 1] if megabytes >= 0 else -1
 
     def disk(self, megabytes: int) -> int | None:
-        """Return the largest demand that so much disk meets; None where nothing is known of it."""
+        """Return the largest disk demand of a queue, in MB, that this disk meets; None where the disk is not known."""
         return self._disks[bisect_right(self._disks, megabytes) - 1] if megabytes > 0 else None
 
     def kind(self, resource: Resource) -> Hashable:
-        """Return all that the clauses look at, as far as it is mentioned; but for the CPU time."""
+        """Return the kind of a resource: all values that the clauses read, reduced to those that queues name, without the CPU time."""
         at = resource
         owner: Hashable = None
         if not at.generic:
@@ -87,7 +87,7 @@ class NamedValues:
 
 
 def _insert(numbers: list[int], number: int) -> bool:
-    """Put a number into its place; tell whether it is new."""
+    """Insert a number into the sorted list; return whether it is new."""
     if numbers[bisect_right(numbers, number) - 1] == number:
         return False
     insort(numbers, number)

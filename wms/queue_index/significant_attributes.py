@@ -1,10 +1,10 @@
-"""Significant attributes: resources whose ads are equal in what any expression looks at share one cached verdict.
+"""Significant attributes: resources share cached verdicts if their ads are equal in all attributes that expressions read.
 
-Ads change all the time, mostly in attributes that no expression looks at. Ads that are equal to all expressions, and ask the same
-of jobs, are one class (HTCondor: autocluster). All verdicts on an ad are kept by its class.
+Ads change all the time, mostly in attributes that no expression reads. Ads are one class if all expressions read the same
+values in them and they have the same requirements of jobs (HTCondor: autocluster). All verdicts on an ad are cached by its class.
 
-A name can tell ads apart only if some queue looks at it *and* some resource has it. So a queue that looks at names which no
-resource has leaves all classes as they are, however many such names and queues there are.
+A name can distinguish ads only if some queue references it *and* some resource has it. So a queue may reference names that no
+resource has, and all classes stay as they are, however many such names and queues there are.
 """
 
 import itertools
@@ -33,45 +33,45 @@ from wms.site import Resource, ad_of, forwards_of, with_ad
 _KEPT = 4_096
 _KEPT_NAMES = 65_536
 _OWN = frozenset({"requirements", "rank"})
-"""What an ad itself asks of jobs."""
+"""The attributes of an ad that hold its own expressions over jobs."""
 
 Place = tuple[str, str]
-"""A site and a computing element."""
+"""A site and a computing element of it."""
 
 
 class AdClass(Struct, frozen=True, eq=False):
-    """One face, by a number that no other has."""
+    """A class of ads that all expressions judge alike; `number` is unique."""
 
     number: int
     ad: Ad
     requirements: Expression | None
     rank: Expression | None
-    """None also where it is the same for all jobs."""
+    """The ad's Rank of jobs; None without one, or if it is constant."""
     sketch: Sketch | None = None
-    """What is known of the ad of a pilot that is yet to be sent; None of one that is there."""
+    """The known part of the ad of a pilot that is yet to be sent; None for a running pilot."""
     open_requirements: Expression | None = None
-    """What such an ad requires as far as it is known, where it looks at what is not."""
+    """The requirements in the sketched ad, reduced by its known values, if they reference unknown ones; else None."""
     names: frozenset[str] = frozenset()
-    """The attributes that it has, or may turn out to have, in lower case: all others are undefined."""
+    """The attributes that the ad has, or may turn out to have, in lower case. All others are undefined."""
 
 
 class SignificantAttributes:
-    """The ads of computing elements, and the faces of resources there.
+    """The ads of computing elements, and the ad classes of resources there.
 
-    `version` moves when a face may be another than it was: what was kept of resources is to be looked up anew.
+    `version` increases when the class of a resource may have changed. Values cached by resource must then be looked up anew.
     """
 
     def __init__(self) -> None:
         self.version = 0
         self._is_looked_at = False
         self._looked: set[str] = set()
-        """The names that expressions of queues look at, in lower case."""
+        """The names that expressions of queues reference, in lower case."""
         self._present: set[str] = set()
-        """The names that any resource so far has, or may have once it is there."""
+        """The names that some resource so far has, or may have once its pilot runs."""
         self._relevant: frozenset[str] = frozenset()
-        """Those of both: by them faces differ."""
+        """The names that are both referenced and present; classes of ads differ in their values."""
         self._noted: set[tuple[str, Names | None]] = set()
-        """Ads and what their sites forward, of which the names are among those present."""
+        """Ads with the attributes that their sites forward, whose names have been added to `_present`."""
         self._ads: dict[Place, str] = {}
         self._numbers: Iterator[int] = itertools.count(1)
         self._by_name: dict[tuple[str, Described, Names | None], AdClass] = {}
@@ -79,7 +79,7 @@ class SignificantAttributes:
         self._forget_present()
 
     def look(self, names: frozenset[str]) -> None:
-        """Note that a queue has an expression, which looks at these names of resources, in lower case."""
+        """Add the resource attributes, in lower case, that the expressions of a queue reference."""
         new = names - self._looked
         self._looked |= new
         if not self._is_looked_at or not self._present.isdisjoint(new):
@@ -89,13 +89,13 @@ class SignificantAttributes:
             self.version += 1
 
     def anew(self) -> "SignificantAttributes":
-        """Return faces that know the same ads, at which no queue looks yet."""
+        """Return a new instance with the same ads of elements, and without the attributes that queues reference."""
         faces = SignificantAttributes()
         faces._ads = self._ads
         return faces
 
     def advertise(self, place: Place, ad: str) -> bool:
-        """Take the ad of an element, as canonical text, empty when it is gone; tell whether it could matter to a match."""
+        """Set the ad of an element, as canonical text, or remove it if empty; return whether the change could matter to a match."""
         before = self._ads.get(place, "")
         if ad == before:
             return False
@@ -106,16 +106,16 @@ class SignificantAttributes:
         return self._is_looked_at or site_ad(ad).demands or site_ad(before).demands
 
     def knows(self, place: Place) -> bool:
-        """Tell whether there is an ad of an element."""
+        """Return whether the ad of an element is known."""
         return place in self._ads
 
     def seen(self, resource: Resource) -> Resource:
-        """Return a resource with the ad of its element, where one is known."""
+        """Return a resource with the ad of its element; without a known ad, the resource as it is."""
         ad = self._ads.get((resource.site, resource.grid_ce))
         return with_ad(resource, ad) if ad else resource
 
     def of(self, resource: Resource) -> AdClass | None:
-        """Return the face of a resource with its ad; None when nobody looks and nothing is asked."""
+        """Return the ad class of a resource; None when no queue has an expression and the ad has no requirements or rank."""
         text, forwards = ad_of(resource), forwards_of(resource)
         said = site_ad(text)
         if not self._is_looked_at and not said.demands:
@@ -131,14 +131,14 @@ class SignificantAttributes:
         return face
 
     def number(self, resource: Resource) -> int:
-        """Return the number of a resource's face, given the resource with its ad or without; 0 for none."""
+        """Return the number of a resource's ad class, given the resource with its ad or without; 0 if it has no class."""
         if not (self._is_looked_at or self._ads or ad_of(resource)):
             return 0
         face = self.of(self.seen(resource))
         return face.number if face else 0
 
     def _note(self, text: str, forwards: Names | None, resource: Resource) -> None:
-        """Note the names that a resource has. Faces so far stay what they are: none of them had a name that is new."""
+        """Add the names that a resource has. Classes so far stay as they are, since none of them had a new name."""
         new = {name for name, _ in resource.node if name not in self._present}
         if (text, forwards) not in self._noted:
             if len(self._noted) >= _KEPT:

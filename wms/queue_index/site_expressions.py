@@ -1,7 +1,7 @@
-"""Requirements and ranks of sites over many queues at once: each is evaluated once for jobs that are equal to it.
+"""Requirements and ranks of sites over many queues at once: each is evaluated once for each distinct set of values it reads.
 
-The jobs of queues are one to a site's expression when they tell the same by the names that it looks at. What an expression is over
-each of these is kept by its text, and looked up for queues that come later.
+A site's expression cannot distinguish queues whose jobs have equal values for the names that it references. Its results are cached
+by its text for each such set of values, and are looked up for queues that are added later.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -21,13 +21,13 @@ Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 KEPT = 4_096
-"""Expressions of sites."""
+"""The most expressions of sites whose results are cached."""
 KEPT_NAMES = 256
-"""Sets of names that expressions look at."""
+"""The most sets of referenced names that are cached."""
 
 
 class Telling:
-    """What the jobs of parts tell by one name: each distinct answer by a number."""
+    """The values that the jobs of all parts have under one name; each distinct value has a number."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -35,7 +35,7 @@ class Telling:
         self._numbers = GrowableArray(np.int64)
 
     def since(self, parts: Sequence[Words], start: int) -> tuple[NDArray[np.int64], int]:
-        """Return the answers of the parts from the `start`-th on, and how many distinct ones there are of all."""
+        """Return the value numbers of the parts from the `start`-th on, and the count of distinct values of all parts."""
         by_answer, name = self._by_answer, self._name
         if self._numbers.length < len(parts):
             new = parts[self._numbers.length :]
@@ -44,7 +44,7 @@ class Telling:
 
 
 class Tellers:
-    """The distinct things that jobs tell to who looks at some names, and which of them each part tells."""
+    """The distinct combinations of values that jobs have under some names, and the number of each part's combination."""
 
     def __init__(self, names: frozenset[str], tellings: Iterable[Telling]) -> None:
         self._names = names
@@ -54,7 +54,7 @@ class Tellers:
         self._numbers = GrowableArray(np.int32)
 
     def follow(self, parts: Sequence[Words]) -> Ints:
-        """Take in the parts that came since the last time; return what each tells, by its number."""
+        """Add the parts that are new since the last call; return for every part the number of its combination of values."""
         start = self._numbers.length
         if start < len(parts):
             columns = [telling.since(parts, start) for telling in self._tellings]
@@ -78,7 +78,7 @@ class Tellers:
 
 
 class Opinion:
-    """What an expression of a site, bound to its ad, is over what jobs tell: whether it is true, or as a number."""
+    """The cached results of a site's expression, bound to its ad, for each combination of job values: truths or numbers."""
 
     def __init__(self, expression: Expression, tellers: Tellers, *, is_rank: bool) -> None:
         self._expression = expression
@@ -87,7 +87,7 @@ class Opinion:
         self._values: NDArray[Any] = np.empty(0, np.float64 if is_rank else np.bool_)
 
     def of(self, parts: Sequence[Words], start: int, own: Ad) -> tuple[NDArray[Any], int]:
-        """Return what it is of the parts from the `start`-th on, and how many pairs were evaluated for that."""
+        """Return the results for the parts from the `start`-th on, and the number of evaluations that this took."""
         tells = self._tellers.follow(parts)[start:]
         new = self._tellers.ads[len(self._values) :]
         if new:
@@ -98,22 +98,22 @@ class Opinion:
 
 
 class SiteExpressions:
-    """What sites' expressions are over the jobs of queues, by the parts `Words` that these have."""
+    """The results of sites' expressions over the jobs of all queues, given by their parts (`Words`)."""
 
     def __init__(self, parts: Sequence[Any]) -> None:
         self.evaluated = 0
-        """Pairs of an expression and what jobs tell."""
+        """Evaluations so far: pairs of an expression and a combination of job values."""
         self._parts = parts
         self._tellings: dict[str, Telling] = {}
         self._tellers: dict[frozenset[str], Tellers] = {}
         self._opinions: dict[tuple[str, bool], Opinion] = {}
 
     def verdicts(self, requirements: Expression, own: Ad, start: int) -> Mask:
-        """Tell of the parts from the `start`-th on whether the requirements of a resource's ad are true of them."""
+        """Return for each part from the `start`-th on whether the requirements of a resource's ad are true of it."""
         return self._said(requirements, own, start, is_rank=False)
 
     def ranks(self, rank: Expression, own: Ad) -> Floats:
-        """Return by part how well a resource likes it."""
+        """Return the rank that a resource's ad gives each part."""
         return self._said(rank, own, 0, is_rank=True)
 
     def _said(self, expression: Expression, own: Ad, start: int, *, is_rank: bool) -> NDArray[Any]:

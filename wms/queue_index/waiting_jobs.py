@@ -1,13 +1,14 @@
 """The waiting jobs of one user priority in one task queue: a random one of the ten oldest, in O(log n) and little memory.
 
-A `SortedIds` keeps ids in order. `_front` holds the smallest; `_rest` those that came in ascending order, eight bytes each, used
-from `_at` on; `_late` is a heap of those that came out of order. Every id behind is larger than every one in the front. An
-id discarded from behind stays there, named in `_gone`, until it comes up; should it return meanwhile, it is merely struck off
-`_gone`, so that no id is ever held twice.
+A `SortedIds` keeps ids in order. `_front` holds the smallest ids. `_rest` holds the ids added in ascending order, eight bytes
+each, used from `_at` on. `_late` is a heap of the ids added out of order. All ids in `_rest` and `_late` are larger than those in
+the front. An id that is discarded from there stays in its place and is listed in `_gone` until it comes up. If it is added
+again before that, it is only removed from `_gone`. So no id is ever held twice.
 
-A `WaitingJobs` has a line of the ids that are this matcher's own part and one of the others'. Own ids are given first, but at most
-`leeway` of them while an older id of the others waits: then the oldest of both are. Blocks of consecutive ids that no one has asked for yet are kept as their two ends (`IdRange`) and moved into the lines a
-few at a time, when they are among the oldest.
+A `WaitingJobs` has two such queues of ids: one for this matcher's share of the jobs, one for the shares of other matchers. Own
+ids are given first, but at most `leeway` of them while an older id of another share waits. Then the oldest of both are given.
+Blocks of consecutive ids that nobody has asked for yet are kept by their two ends (`IdRange`). A few ids at a time move from a
+block into the queues of ids when they are among the oldest.
 """
 
 from array import array
@@ -26,13 +27,13 @@ _REFILL = 24
 _SPILL = 48
 _RUN_BITS = 4
 UNROLLED = 1 << _RUN_BITS
-"""Ids of a block that are moved into the lines at a time: a run that is of one part."""
+"""Ids of a block that are moved to single ids at a time: one run, which belongs to one matcher's share."""
 
 
 class MatcherShare:
-    """Which job ids are a matcher's own among those of `parts` matchers side by side.
+    """One matcher's share of the job ids, by hash, where `parts` matchers run side by side; shares are numbered from 0.
 
-    Runs of 16 ids go together, so that matchers seldom touch the same pages of the database.
+    All ids in a run of 16 have the same share, so that matchers seldom touch the same pages of the database.
     """
 
     __slots__ = ("part", "parts")
@@ -44,20 +45,20 @@ class MatcherShare:
         self.parts = parts
 
     def owns(self, job: JobId) -> bool:
-        """Tell whether a job is of this part."""
+        """Return whether a job belongs to this share."""
         if self.parts == 1:
             return True
         return ((job >> _RUN_BITS) * 0x9E3779B1 & 0xFFFFFFFF) * self.parts >> 32 == self.part
 
     def owned(self, jobs: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell the same of many."""
+        """Return for each job whether it belongs to this share."""
         runs = (jobs >> _RUN_BITS).astype(np.uint64) * np.uint64(0x9E3779B1) & np.uint64(0xFFFFFFFF)
         owned: NDArray[np.bool_] = runs * np.uint64(self.parts) >> np.uint64(32) == self.part
         return owned
 
 
 class IdRange:
-    """Consecutive ids, both ends included, of jobs that wait in one level."""
+    """A block of consecutive ids, both ends included, of waiting jobs in one level; `level` is its number."""
 
     __slots__ = ("first", "last", "level")
 
@@ -68,13 +69,13 @@ class IdRange:
 
 
 class SortedIds:
-    """Job ids in order, each once."""
+    """A set of job ids whose smallest are found at once; each id is held once."""
 
     __slots__ = ("_at", "_gone", "_late", "_rest", "front")
 
     def __init__(self) -> None:
         self.front: list[JobId] = []
-        """The oldest, at least ten of them if there are ten."""
+        """The oldest ids in order, at least ten if there are ten."""
         self._rest = array("q")
         self._at = 0
         self._late: list[JobId] = []
@@ -88,12 +89,12 @@ class SortedIds:
 
     @property
     def newest(self) -> JobId:
-        """An id that none here is larger than. There must be one here."""
+        """The largest id, or a larger one that was discarded. The set must not be empty."""
         behind = self._rest[-1] if self._at < len(self._rest) else 0
         return JobId(max(self.front[-1], behind, max(self._late, default=0)))
 
     def fill(self, ascending: NDArray[np.int64]) -> None:
-        """Put in ids in ascending order, none of them here yet: cheap when nothing is here at all."""
+        """Add ids in ascending order, none of them present yet; fast if the set is empty."""
         if self.front:
             for job in ascending.tolist():
                 self.add(job)
@@ -103,7 +104,7 @@ class SortedIds:
         self._at = 0
 
     def add(self, job: JobId) -> None:
-        """Put in an id that is not here."""
+        """Add an id that is not present."""
         front = self.front
         if self._gone and job in self._gone:
             self._gone.remove(job)
@@ -118,7 +119,7 @@ class SortedIds:
             heappush(self._late, job)
 
     def discard(self, job: JobId) -> None:
-        """Take out an id that is here."""
+        """Remove an id that is present."""
         if job <= self.front[-1]:
             del self.front[bisect_left(self.front, job)]
             if len(self.front) < OLDEST:
@@ -131,7 +132,7 @@ class SortedIds:
             self._sweep()
 
     def refill(self) -> None:
-        """Bring up the next oldest."""
+        """Move the next oldest ids into the front."""
         front, late = self.front, self._late
         if not late and self._at == len(self._rest):
             return
@@ -168,7 +169,7 @@ class SortedIds:
 
 
 class WaitingJobs:
-    """Ids of jobs that wait, each once; whoever calls knows which are here (see `QueueIndex`)."""
+    """The waiting jobs of one queue and one user priority, each id once; `QueueIndex` tracks which ids are present."""
 
     __slots__ = (
         "_other",
@@ -198,12 +199,12 @@ class WaitingJobs:
         self.weight = weight
         self.count = 0
         self.blocks: list[IdRange] = []
-        """In order of their ids."""
+        """Blocks of consecutive ids, in order."""
         self._part = part or MatcherShare()
         self._own = SortedIds()
         self._other = SortedIds() if self._part.parts > 1 else self._own
         self._overtaking: list[JobId] = []
-        """In order, the own ids that were given before the oldest of the others, and are younger."""
+        """In order, the own ids that were given before the oldest id of the other shares, and are younger."""
 
     def __iter__(self) -> Iterator[JobId]:
         yield from self.singles()
@@ -212,24 +213,24 @@ class WaitingJobs:
 
     @property
     def oldest(self) -> JobId:
-        """The smallest id. There must be one."""
+        """The smallest id. There must be a job."""
         ids = [line.front[0] for line in (self._own, self._other) if line.front]
         return min(ids + [JobId(block.first) for block in self.blocks[:1]])
 
     @property
     def newest(self) -> JobId:
-        """An id that none here is larger than. There must be one here."""
+        """The largest id, or a larger one that was discarded. There must be a job."""
         ids = [line.newest for line in (self._own, self._other) if line.front]
         return max(ids + [JobId(block.last) for block in self.blocks[-1:]])
 
     def singles(self) -> Iterator[JobId]:
-        """Go over the ids that are in no block, in no order."""
+        """Yield the ids that are in no block, in no order."""
         yield from self._own
         if self._other is not self._own:
             yield from self._other
 
     def fill(self, ascending: NDArray[np.int64]) -> None:
-        """Put in ids in ascending order, none of them here yet: cheap when nothing is here at all."""
+        """Add ids in ascending order, none of them present yet; fast if there are none so far."""
         self.count += len(ascending)
         if self._other is self._own:
             self._own.fill(ascending)
@@ -239,7 +240,7 @@ class WaitingJobs:
         self._other.fill(ascending[~owned])
 
     def divide(self, part: MatcherShare) -> None:
-        """Prefer another part of the ids from now on."""
+        """Set the matcher's share of the jobs that is preferred from now on."""
         singles = np.fromiter(self.singles(), dtype=np.int64)
         self._part = part
         self._own = SortedIds()
@@ -250,22 +251,22 @@ class WaitingJobs:
         self.fill(singles)
 
     def add(self, job: JobId) -> None:
-        """Put in an id that is not here."""
+        """Add an id that is not present."""
         self.count += 1
         self._line(job).add(job)
 
     def discard(self, job: JobId) -> None:
-        """Take out an id that is here, and in no block."""
+        """Remove an id that is present, and in no block."""
         self.count -= 1
         self._line(job).discard(job)
 
     def take(
         self, uniform: float, unroll: Callable[["WaitingJobs"], Iterable[JobId]], leeway: int = 0
     ) -> JobId:
-        """Take out a random one of the ten smallest ids of the own part, or of all. There must be one.
+        """Remove and return a random one of the ten smallest ids of the own share, or of all shares. There must be a job.
 
-        `uniform` is a random number on [0, 1); `unroll` takes the next ids off the first block; `leeway` is how many younger
-        own ids may be given while an id of the others waits.
+        `uniform` is a random number on [0, 1). `unroll` removes the next ids from the first block and returns them. `leeway` is the
+        most younger own ids given while an id of another share waits.
         """
         own = self._own
         while self.blocks and (len(own.front) < OLDEST or self.blocks[0].first < own.front[OLDEST - 1]):
@@ -285,7 +286,7 @@ class WaitingJobs:
         return job
 
     def _may_overtake(self, oldest: JobId, leeway: int) -> bool:
-        """Tell whether one more own id may be given before the oldest of the others."""
+        """Return whether one more own id may be given before `oldest`, the oldest id of the other shares."""
         overtaking = self._overtaking
         if overtaking and overtaking[0] < oldest:
             del overtaking[: bisect_left(overtaking, oldest)]

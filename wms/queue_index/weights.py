@@ -1,9 +1,9 @@
 """The weights of all queues by slot, kept fresh at little cost.
 
-A group is weighed anew, at the next draw, when one of its empty queues gets a job, or when what its other queues have
-changed since - means that moved, queues that emptied - amounts to one part in a hundred of the group's whole weight. So
-the weights in use never differ from the exact ones by more than about that part of a group's share in sum, and a pick
-costs the weighing of a whole group only once in many. A queue that has emptied weighs nothing from that moment on.
+A group is weighed anew at the next draw when one of its empty queues gets a job. So it is when the changes of its other queues
+(means that moved, queues that emptied) add up to one part in a hundred of the group's whole weight. The sum of the errors of
+the weights in use is thus about a hundredth of a group's share at most. And a pick only seldom costs the weighing of a whole group.
+A queue that has emptied weighs nothing from that moment on.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from wms.matching.shares import Floats, GroupShare, Ints, VoGroup
 from wms.queue_index.growable_array import GrowableArray, Slots
 
 NEVER = 1e300
-"""The latest time at which a queue without jobs comes first."""
+"""The latest draw time of a queue without jobs: later than that of any queue with jobs."""
 
 _LAG = 0.01
 
@@ -28,13 +28,13 @@ class Tier:
 
     def __init__(self) -> None:
         self.emptied = 0
-        """Counts the queues that gave their last job: those of their class weigh otherwise since."""
+        """The number of times that a queue gave its last job; each changes the weights of the queues of its class."""
         self.arrivals = 0
-        """Counts the queues that came or got their first job: who found nothing here may look again."""
+        """The number of times that a queue was added or got its first job; each makes a failed draw worth repeating."""
 
 
 class Group:
-    """The queues of one group of a VO, which spread its share among them."""
+    """The queues of one group of a VO, which divide its share."""
 
     __slots__ = ("drift", "factors", "members", "name", "owners", "slots", "version", "whole")
 
@@ -42,43 +42,43 @@ class Group:
         self.name = name
         self.owners: dict[str, int] = {}
         self.factors: Mapping[str, float] = {}
-        """By what the share counts for an owner; as it is for one that is not named."""
+        """The usage factors on the share by owner; 1 for an owner that is not listed."""
         self.slots: set[int] = set()
         self.members: GrowableArray | None = None
-        """The slots in order, made when wanted."""
+        """The slots of the queues in order, made when needed; else None."""
         self.version = 0
-        """Moves when the queues are weighed anew."""
+        """Increases when the queues are weighed anew."""
         self.whole = 0.0
         self.drift = 0.0
 
 
 class Weights:
-    """How many jobs each slot's queue has, and how heavy it is. Slots are taken in order and never used twice."""
+    """The job count and weight of each slot's queue. Slots are given out in order and never reused."""
 
     def __init__(self, group_shares: Mapping[VoGroup, GroupShare]) -> None:
         self.version = 0
-        """Moves when any group is weighed anew."""
+        """Increases when any group is weighed anew."""
         self.jobs = GrowableArray(np.int64)
         self.weights = GrowableArray(np.float64)
         self.latest = GrowableArray(np.float64)
-        """By slot, the latest time at which its queue can come first: 1/weight, or NEVER."""
+        """By slot, the latest draw time of its queue: 1/weight, or NEVER without jobs."""
         self.classes = GrowableArray(np.int32)
         self.class_weights = GrowableArray(np.float64)
         self.class_sizes = GrowableArray(np.int32)
-        """By class, how many queues it has, with jobs or without."""
+        """By class, the number of its queues, with jobs or without."""
         self._shares = group_shares
         self._groups: dict[VoGroup, Group] = {}
         self._group_of: list[Group] = []
         self._tiers: dict[tuple[str, str, int], Tier] = {}
         self._tier_of: list[Tier] = []
         self.dirty: set[Group] = set()
-        """Groups to be weighed anew before the next draw."""
+        """The groups to be weighed anew before the next draw."""
         self._means = GrowableArray(np.float64)
         self._owners = GrowableArray(np.int32)
         self._class_numbers: dict[Requirements, int] = {}
 
     def append(self, requirements: Requirements) -> None:
-        """Give the next slot to an empty queue."""
+        """Add an empty queue in the next slot."""
         slot = len(self._group_of)
         group = self.group(requirements.vo, requirements.owner_group)
         group.slots.add(slot)
@@ -98,24 +98,24 @@ class Weights:
         self.classes.append(number)
 
     def group(self, vo: str, owner_group: str) -> Group:
-        """Return a group of a VO."""
+        """Return the group of this name in a VO; a new one if it is not known."""
         name = (vo, owner_group)
         return self._groups.setdefault(name, Group(name))
 
     def tier(self, requirements: Requirements) -> Tier:
-        """Return the tier of a queue."""
+        """Return the tier of the queues with these setup, VO and CPU segment; a new one if it is not known."""
         key = (requirements.setup, requirements.vo, requirements.cpu_segment)
         return self._tiers.setdefault(key, Tier())
 
     def vacate(self, slot: int) -> None:
-        """Note that the queue of a slot is gone."""
+        """Remove the queue of a slot."""
         self.note(slot, 0, 0.0)
         group = self._group_of[slot]
         group.slots.remove(slot)
         group.members = None
 
     def note(self, slot: int, count: int, mean: float) -> None:
-        """Note what a queue holds now: the number of its jobs and the mean of their real priorities."""
+        """Set the content of a queue: the number of its jobs and the mean of their real priorities."""
         jobs = self.jobs.items
         had = jobs[slot]
         jobs[slot] = count
@@ -144,12 +144,12 @@ class Weights:
         self._drift(slot, weight)
 
     def reshare(self, name: VoGroup) -> None:
-        """Note that a group's share has changed."""
+        """Mark a group to be weighed anew because its share has changed."""
         if name in self._groups:
             self.dirty.add(self._groups[name])
 
     def count_usage(self, factors: Mapping[VoGroup, Mapping[str, float]]) -> None:
-        """Let shares count by these factors for owners of groups, and as they are for all others."""
+        """Set the usage factors on the shares of groups, by owner; the factor of other owners is 1."""
         for name, group in self._groups.items():
             new = factors.get(name, {})
             if new != group.factors:
@@ -157,7 +157,7 @@ class Weights:
                 self.dirty.add(group)
 
     def waiting_owners(self) -> dict[VoGroup, set[str]]:
-        """Return the owners of each group that have waiting jobs."""
+        """Return, for each group, the owners that have waiting jobs."""
         found = {}
         for name, group in self._groups.items():
             slots = self._alive(group)
@@ -166,12 +166,12 @@ class Weights:
         return found
 
     def weight(self, slot: int) -> float:
-        """Return the weight of a queue, 0 when empty, before it is scaled to what a resource sees."""
+        """Return the weight of a queue before it is scaled to the queues that a resource sees; 0 when it is empty."""
         self.refresh()
         return float(self.weights.items[slot])
 
     def refresh(self) -> None:
-        """Weigh anew the groups that have changed by enough."""
+        """Weigh anew the groups marked as changed."""
         if self.dirty:
             for group in self.dirty:
                 self._weigh(group)
@@ -207,7 +207,7 @@ class Weights:
         group.version += 1
 
     def _alive(self, group: Group) -> Slots:
-        """Return the slots of a group that have jobs."""
+        """Return the slots of a group's queues that have jobs."""
         members = self._members(group)
         return members[self.jobs.values[members] > 0]
 
