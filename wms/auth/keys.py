@@ -80,7 +80,7 @@ def load_key(path: Path, kinds: tuple[Kind, ...] | None = None) -> SigningKey:
     """Return the private key in a file. Without `kinds`, the file's name determines the kinds of token that the key may sign.
 
     Raises:
-        Rejected: KEY_EXPOSED if users other than the owner may read or write the file; KEY_UNREADABLE if it is not an EC key on P-256 or cannot be read.
+        Rejected: KEY_EXPOSED if users other than the owner may read or write the file; KEY_UNREADABLE if it has no usable P-256 key.
     """
     try:
         private = serialization.load_pem_private_key(read_secret(path, 65_536), password=None)

@@ -1,1 +1,1 @@
-"""The message bus: Kafka's protocol, offsets kept in Postgres, an outbox relayed to it."""
+"""The message bus: a client of Kafka's protocol, consumer offsets in Postgres, and a relay that publishes the outbox."""

@@ -10,35 +10,35 @@ from wms.bus.door import servers
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to reach the brokers."""
+    """Connection settings of the brokers: addresses, encryption and credentials."""
 
     bootstrap: Line = "127.0.0.1:9092"
-    """HOST:PORT, several with commas between, or `unix:/path/to/NAME.sock` of a broker that `wms up` keeps."""
+    """The brokers' addresses: HOST:PORT, several separated by commas, or `unix:/path/to/NAME.sock` of a broker run by `wms up`."""
     fetch_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=60_000)] = 100
-    """How long a broker may hold a fetch that finds nothing. 0 for the embedded broker, which does not wake a held
-    fetch: it is asked again at intervals.
+    """The longest time, in milliseconds, that a broker holds an empty fetch. It is 0 for the embedded broker, which does not answer a
+    held fetch when messages arrive; the reader then polls at intervals.
     """
     idempotent: bool = True
-    """Whether the producer numbers its messages, so that the broker drops duplicates. The embedded broker cannot."""
+    """Whether the producer numbers its messages, so that the broker drops duplicates. The embedded broker does not support that."""
     replication: Annotated[int, msgspec.Meta(ge=-1, le=1_000)] = 1
     security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """Whether connections are encrypted (SSL) and authenticated (SASL)."""
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    """The mechanism of SASL."""
+    """The SASL mechanism."""
     username: Line = ""
     password: Line = ""
     authorities: Line = ""
-    """A file with the certificates of authorities that are trusted; empty: those of this machine."""
+    """A file with the certificates of trusted authorities; empty for the authorities that this machine trusts."""
     certificate: Line = ""
-    """A file with our certificate, for brokers that authenticate clients by one."""
+    """A file with the client certificate, for brokers that authenticate clients by certificate."""
     private_key: Line = ""
-    """The file with the certificate's key; empty: the certificate's own file."""
+    """The file with the client certificate's private key; empty if the certificate's file contains it."""
 
     def __repr__(self) -> str:
         return f"Settings({self.bootstrap!r}, {self.security}, {self.username!r})"
 
     def connection(self) -> dict[str, Any]:
-        """Return the arguments of the Kafka library. Raises OSError or ssl.SSLError for files that cannot be used."""
+        """Return the keyword arguments of the Kafka library's clients. Raise OSError or ssl.SSLError if a certificate file is unusable."""
         options: dict[str, Any] = {
             "bootstrap_servers": servers(self.bootstrap),
             "security_protocol": self.security,

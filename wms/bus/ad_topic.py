@@ -1,8 +1,7 @@
-"""Ads on a topic of this or another broker, as a source of discovery.
+"""Ads on a Kafka topic of this or another broker, as a source of discovery.
 
-An address is `kafka://broker.example.org:9092/wms.resource.ads`. An ad is accepted if its token is valid in that
-system and covers its site, and until the ad expires. A topic is read once from its beginning, then from where
-reading stopped.
+An address is `kafka://broker.example.org:9092/wms.resource.ads`. An ad is accepted if its token is valid in this system and covers the
+ad's site. It is kept until it expires. A topic is read once from its beginning, then from the position that the last call reached.
 """
 
 import asyncio
@@ -29,20 +28,19 @@ from wms.messages.ads import TOPIC, Ad, Advertise, Withdraw
 from wms.messages.wire import Codec
 
 DISCOVERED: Final = "DiscoveredThrough"
-"""The attribute of ads whose element was found by discovery, with the address where discovery began.
+"""The attribute of ads whose element was found by discovery. Its value is the address where discovery began.
 
-Such ads are not taken from a topic. Otherwise two systems that read each other's ads would keep dead elements
-alive.
+Such ads are not accepted from a topic. Otherwise two systems that read each other's ads would keep dead elements alive.
 """
 ADS_LIMIT: Final = 100_000
-"""At most so many ads of one topic are kept; further ones are dropped."""
+"""The largest number of ads kept for one topic; further ads are dropped."""
 _POLL_SECONDS = 0.25
 _POLL_LIMIT = 1_000
 _CODEC: Codec[Ad] = Codec(Ad)
 
 
 class AdTopic:
-    """Reads ads at `kafka:` addresses; `now` returns the wall-clock time."""
+    """Reader of ads at `kafka:` addresses; `now` returns the wall-clock time."""
 
     def __init__(self, settings: BrokerSettings, verifier: Verifier, now: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -52,7 +50,7 @@ class AdTopic:
         self._opening = asyncio.Lock()
 
     async def ask(self, address: Address) -> ServerAnswer:
-        """Read on to the end of the topic, and return the elements with valid ads."""
+        """Read the rest of the topic, and return the elements with unexpired ads."""
         reading = await self._reading(address)
         await reading.catch_up()
         return ServerAnswer(elements=tuple(reading.elements(self._now())))
@@ -90,7 +88,7 @@ class _Kept(Struct, frozen=True):
 
 
 class _Reading:
-    """The ads of one topic, as far as it has been read."""
+    """The ads of one topic, up to the position that has been read."""
 
     def __init__(self, reader: Reader, verifier: Verifier, now: Callable[[], datetime]) -> None:
         self.reader = reader
@@ -99,7 +97,7 @@ class _Reading:
         self._kept: dict[CeId, _Kept] = {}
 
     async def catch_up(self) -> None:
-        """Read to the end of the topic, as the broker reports it after this call began."""
+        """Read up to the topic's end, which the broker must report after the call began."""
         answered = self.reader.answered_at()
         self.reader.hurry()
         while True:
@@ -110,7 +108,7 @@ class _Reading:
                 return
 
     def elements(self, now: datetime) -> list[FoundElement]:
-        """Return the elements with valid ads; forget the other ads."""
+        """Return the elements with unexpired ads, and drop the expired ads."""
         self._kept = {place: each for place, each in self._kept.items() if each.expires_at > now}
         return [_element(each.ad) for each in self._kept.values()]
 

@@ -1,4 +1,7 @@
-"""The backlog of a consumer: parked messages. The owner that used the least time is next; one owner's messages keep their order."""
+"""The backlog of a consumer: parked messages.
+
+The owner that used the least processing time is next. Each owner's messages keep their order.
+"""
 
 import time
 from collections.abc import Sequence
@@ -27,7 +30,7 @@ HEAD = Head(limit=64, size=262_144)
 
 
 class Backlog(Generic[M]):
-    """Handles parked messages during one round of the consumer."""
+    """The parked messages of a consumer, handled during one round."""
 
     def __init__(
         self, handling: Handling[M], turns: Turns, preparing: Preparing[M] | None, noting: Noting
@@ -40,11 +43,11 @@ class Backlog(Generic[M]):
         self._busy_since: float | None = None
 
     def busy_seconds(self) -> float:
-        """Return for how long the current messages have been handled."""
+        """Return for how many seconds the current messages have been handled; 0 if there are none."""
         return 0.0 if self._busy_since is None else time.monotonic() - self._busy_since
 
     async def turn(self) -> bool:
-        """Handle some messages of one owner; return whether there were any."""
+        """Handle some parked messages of the next owner; return whether there were any."""
         whose = self._turns.next()
         if whose is None:
             return False
@@ -64,7 +67,7 @@ class Backlog(Generic[M]):
         self._turns.took(whose, now - began, gone, now)
 
     async def _handle(self, rows: Sequence[Any]) -> int:
-        """Handle the rows or only the first of them; return how many were handled."""
+        """Handle all rows, or only the first if it may have killed a predecessor. Return how many were handled."""
         suspect = bool(rows[0]["is_suspect"])
         if suspect and rows[0]["taken_alone"]:
             await self._bury(rows[:1], "it was in hand when the process ended", ENDED_PROCESS)

@@ -1,26 +1,26 @@
-"""The size of a consumer's next batch, by the time that earlier batches took."""
+"""The size of a consumer's next batch, adapted to the duration of earlier batches."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
 GOAL_SECONDS = 0.5
-"""The time that a batch should take at most, as other messages of its partitions wait meanwhile."""
+"""The target duration of a batch in seconds. Other messages of its partitions wait meanwhile."""
 LEAST_BYTES = 65_536
 
 
 class Sized(Protocol):
-    """Something with a size in bytes."""
+    """An object with a size in bytes."""
 
     @property
     def size(self) -> int:
-        """Return the bytes."""
+        """Return the size in bytes."""
 
 
 R = TypeVar("R", bound=Sized)
 
 
 class BatchSize:
-    """The most messages and bytes of a batch; a batch that took too long makes the next ones smaller."""
+    """The limits of a batch in messages and bytes. Slow batches lower the limits, quick ones raise them."""
 
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most = most
@@ -29,7 +29,7 @@ class BatchSize:
         self.bytes = most_bytes
 
     def took(self, seconds: float, count: int, size: int) -> None:
-        """Adapt to the duration of a batch of so many messages and bytes."""
+        """Adapt the limits to a batch of `count` messages and `size` bytes that took `seconds`."""
         if seconds > GOAL_SECONDS:
             share = max(0.1, GOAL_SECONDS / seconds)
             self.count = max(1, int(min(self.count, count) * share))
@@ -39,7 +39,7 @@ class BatchSize:
             self.bytes = min(self._most_bytes, 2 * self.bytes)
 
     def parts(self, records: Sequence[R]) -> Iterator[Sequence[R]]:
-        """Yield the records in batches, in order, each of the size that holds when it begins: at least one record."""
+        """Yield the records in batches, in order. Each batch keeps the current limits but has at least one record."""
         begin = 0
         while begin < len(records):
             end = self._end(records, begin)

@@ -1,11 +1,11 @@
-"""Budgets of owners, in seconds of processing or in bytes: token buckets."""
+"""Budgets of owners as token buckets, in seconds of processing or in bytes."""
 
 from typing import NamedTuple
 
 from wms.bounded_cache import BoundedCache
 
 OWNERS = 10_000
-"""At most so many owners are remembered. Of more, those that spent nothing for longest have nearly full budgets."""
+"""The number of owners that are remembered. Owners that spent nothing for longest are dropped first; their budgets are nearly full."""
 
 
 class _Bucket(NamedTuple):
@@ -14,7 +14,7 @@ class _Bucket(NamedTuple):
 
 
 class Budget:
-    """The budget of each owner: `burst` at once, and `rate` a second in the long run. `now` is in monotonic seconds."""
+    """Token buckets by owner: each holds at most `burst` and regains `rate` a second. `now` is in monotonic seconds."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self.rate = rate
@@ -22,16 +22,16 @@ class Budget:
         self._buckets = BoundedCache[str, _Bucket](OWNERS)
 
     def left(self, owner: str, now: float) -> float:
-        """Return what the owner may spend now; a negative number was spent in advance."""
+        """Return the amount that the owner may spend now; it is negative after spending in advance."""
         bucket = self._buckets.get(owner)
         if bucket is None:
             return self.burst
         return min(self.burst, bucket.left + (now - bucket.at) * self.rate)
 
     def spend(self, owner: str, amount: float, now: float) -> None:
-        """Take an amount from the owner's budget, even if less is left."""
+        """Subtract an amount from the owner's budget, even if less is left. The debt is at most `burst`."""
         self._buckets[owner] = _Bucket(max(self.left(owner, now) - amount, -self.burst), now)
 
     def seconds_until(self, owner: str, amount: float, now: float) -> float:
-        """Return after how many seconds the owner may spend so much; 0: at once. An amount above the burst needs a full budget."""
+        """Return the seconds until the owner may spend `amount`; 0 for at once. An amount above the burst needs a full budget."""
         return max(0.0, (min(amount, self.burst) - self.left(owner, now)) / self.rate)

@@ -47,21 +47,20 @@ M = TypeVar("M")
 T = TypeVar("T")
 
 GIVE_UP_AFTER_SECONDS = 60.0
-"""A consumer that reaches neither broker nor database for so long ends its process, which starts afresh."""
+"""Seconds without a reachable broker and database after which a consumer fails. Its process then ends and is started afresh."""
 
 POLL_SECONDS = 0.2
 LISTEN_SECONDS = 0.25
-"""Seconds between two looks at the broker's answers for each partition, while messages come."""
+"""Seconds between two checks of the broker's answers for each partition, while messages arrive."""
 RETRY_SECONDS = 0.5
 SHARE_SECONDS = 0.1
-"""Seconds between two looks for partitions, while this instance has none."""
+"""Seconds between two checks for assigned partitions, while this instance has none."""
 
 
 class Consumer(Generic[M]):
-    """Reads one topic for one purpose: `name` is that purpose, and the key of its offsets.
+    """A reader of one topic for one purpose; `name` is the purpose, and the key of the stored offsets.
 
-    Its partitions are divided into lanes with one transaction at a time each: while one lane waits for the database
-    another works.
+    The partitions are divided into lanes, each with one transaction at a time. While one lane waits for the database another works.
     """
 
     def __init__(
@@ -112,45 +111,45 @@ class Consumer(Generic[M]):
         )
         self._size = BatchSize(policy.batch, policy.batch_bytes)
         self._suspects: dict[int, Span] = {}
-        """By partition, the messages that another instance was handling when it died."""
+        """By partition, the offsets of messages that another instance was handling when it died."""
         self._in_hand: dict[int, Span] = {}
         self._readers: set[Reader] = set()
-        """Each lane has a reader of its own, so that it does not wait until another lane takes its messages."""
+        """The open readers, one for each lane, so that no lane waits until another takes its messages."""
         self._reading: asyncio.Future[None] | None = None
         self._failing_since: float | None = None
         self._listened_at: dict[tuple[int, ...], float] = {}
         self._seconds_each = 0.0
-        """Seconds that a message took lately."""
+        """Recent seconds per message, as a moving average."""
         self._handled = 0
 
     @property
     def handled(self) -> int:
-        """How many messages this instance has handled."""
+        """The number of messages that this instance has handled."""
         return self._handled + (self._backlog.handled if self._backlog else 0)
 
     @property
     def parked(self) -> int:
-        """How many messages wait for their owners' turn."""
+        """The number of parked messages that wait for their owners' turn."""
         return self._turns.waiting if self._turns else 0
 
     async def replay_one(self) -> bool:
-        """Handle one dead letter that an operator wants tried again; return whether there was one."""
+        """Handle one dead letter that an operator has ordered to replay; return whether there was one."""
         return await self._handling.replay_one()
 
     @property
     def lag(self) -> int:
-        """Messages of this instance's partitions that are not handled yet, by the broker's last answers."""
+        """The number of messages in this instance's partitions that are not handled yet, by the broker's last answers."""
         return sum(each.lag for each in self.health()) + self.parked
 
     async def probe(self) -> None:
-        """Send a probe into each assigned partition."""
+        """Send a probe to each partition of this instance."""
         assigned = self._membership.assigned(self.name, self.topic.partitions)
         keys, payloads = self.progress.probes.prepare(assigned, self.topic.partitions)
         if keys:
             await self._kafka.send_many(self.topic.name, keys, payloads)
 
     def probe_health(self) -> ConsumerHealth:
-        """Return how probes fare in the partitions of this instance."""
+        """Return the health of the probes in this instance's partitions."""
         return self.progress.probes.health(self.topic.name, self.topic.partitions)
 
     def health(self) -> list[PartitionHealth]:
@@ -159,7 +158,10 @@ class Consumer(Generic[M]):
         return self.progress.health()
 
     async def run(self) -> None:
-        """Handle batches until cancelled; the current batch is finished first. Fails if nothing works for too long."""
+        """Handle batches until cancelled; the current batch is finished first.
+
+        After `GIVE_UP_AFTER_SECONDS` of failures the last error is raised.
+        """
         while True:
             pause = SHARE_SECONDS
             self._reading = asyncio.ensure_future(self._read())
@@ -178,27 +180,27 @@ class Consumer(Generic[M]):
 
     @property
     def in_hand(self) -> dict[int, Span]:
-        """Return the first and the last offset of the messages being handled, by partition."""
+        """The first and the last offset of the messages being handled, by partition."""
         return dict(self._in_hand)
 
     @property
     def feed(self) -> Feed:
-        """Return the feed that it reads."""
+        """The feed (cluster, consumer name and topic) that this consumer reads."""
         return self._feed
 
     def busy_seconds(self) -> float:
-        """Return for how long the oldest current batch, or parked message, has been handled."""
+        """Return for how many seconds the oldest current batch, or group of parked messages, has been handled."""
         parked_ = self._backlog.busy_seconds() if self._backlog else 0.0
         return max(self.progress.longest_batch_seconds(), parked_)
 
     def begin_anew(self) -> None:
-        """Replace all readers, when the current batches have ended."""
+        """Replace all readers once the current batches have ended."""
         log.warning("readers are replaced", consumer=self.name)
         if self._reading is not None:
             self._reading.cancel()
 
     async def _read(self) -> None:
-        """Handle batches until the partitions of this instance change or something fails; then all state is read anew."""
+        """Handle batches until the partitions of this instance change or a lane fails. The caller then reads all state anew."""
         round_ = Round(self._share())
         if not round_.wanted:
             self._failing_since = None
@@ -216,7 +218,7 @@ class Consumer(Generic[M]):
             self._handling.offsets = {}
 
     async def _begin(self, wanted: tuple[int, ...]) -> None:
-        """Read the offsets, the parked messages, and the messages that may have killed a predecessor."""
+        """Load the offsets, the parked messages, and the offsets of messages that may have killed a predecessor."""
         async with self._db.transaction() as tx:
             self._handling.offsets = await offset.begin(tx, self._feed, wanted)
             self._suspects = await in_hand.left(tx, self._feed, wanted, self._membership.instance_id)
@@ -229,7 +231,7 @@ class Consumer(Generic[M]):
         return self._membership.share(self.name, self.topic.partitions)
 
     async def _follow(self, round_: Round, lane: tuple[int, ...]) -> None:
-        """Handle the batches of some partitions, one after another, until the partitions change or another lane ends."""
+        """Handle the batches of one lane in order, until its partitions change or another lane ends."""
         reader = await self._kafka.reader(self.topic.name)
         try:
             reader.assign({each: self._handling.offsets[each] for each in lane})
@@ -262,7 +264,7 @@ class Consumer(Generic[M]):
             raise Unavailable(f"partitions {unheard}: the broker is silent for {STALLED_AFTER_SECONDS:g} s")
 
     def _parts(self, records: Sequence[Message]) -> Iterator[Sequence[Message]]:
-        """Yield the records in batches: possible causes of a predecessor's death one by one, the others as many as fit."""
+        """Yield the records in batches. Possible causes of a predecessor's death come one by one, the others in full batches."""
         if not self._suspects:
             yield from self._size.parts(records)
             return
@@ -280,14 +282,14 @@ class Consumer(Generic[M]):
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _behind_seconds(self, reader: Reader, lane: Sequence[int], polled: int) -> float:
-        """Return the estimated time of all unread messages; 0 where owners take no turns and nobody needs it."""
+        """Return the estimated seconds to handle all unread messages of a lane; 0 if owners take no turns."""
         if self._turns is None:
             return 0.0
         behind = sum([await reader.unread_of(each) for each in lane])
         return self._seconds_each * (behind + polled)
 
     async def _listen(self, reader: Reader, lane: tuple[int, ...]) -> bool:
-        """Take the broker's answers for each partition; return whether it newly reports one as read to the end."""
+        """Record the broker's answers for each partition; return whether a new answer reports one as read to the end."""
         self._listened_at[lane] = time.monotonic()
         found = [
             self.progress.heard(
@@ -339,7 +341,7 @@ class Consumer(Generic[M]):
         self._learn(records, batch, deferred, time.monotonic() - began)
 
     def _is_condemned(self, record: Message) -> bool:
-        """Tell whether a predecessor died while it handled this message alone."""
+        """Return whether a predecessor died while it handled this message alone."""
         return self._suspects.get(record.partition) == (record.offset, record.offset)
 
     def _decode(self, record: Message) -> Decoded[M]:
@@ -357,7 +359,7 @@ class Consumer(Generic[M]):
         deferred: Sequence[Decoded[M]],
         seconds: float,
     ) -> None:
-        """Adapt the batch size and the owners' budgets to what a batch took."""
+        """Adapt the batch size and the owners' budgets to the duration of a batch."""
         self._handled += len(batch)
         self._size.took(seconds, len(records), sum(each.size for each in records))
         self._seconds_each += (seconds / len(records) - self._seconds_each) / 4

@@ -1,4 +1,4 @@
-"""Deliveries: messages as handlers get them, and the other hooks of a handler."""
+"""Deliveries: decoded messages as handlers get them, and the types of a consumer's callbacks."""
 
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Generic, Protocol, TypeVar
@@ -16,36 +16,36 @@ D_contra = TypeVar("D_contra", contravariant=True)
 
 
 class Delivery(msgspec.Struct, Generic[M], frozen=True):
-    """One message and who sent it."""
+    """A message with its verified sender."""
 
     principal: Principal | None
     message: M
     prepared: Any = None
-    """The result of the message's preparation; None where there is none."""
+    """The result of the message's preparation; None if there was none."""
 
 
 class Decoded(msgspec.Struct, Generic[M], frozen=True):
-    """A decoded record: a delivery, a fault, or both when its token is not accepted."""
+    """A decoded record: a delivery, a fault, or both if its token is not accepted."""
 
     record: Message
     delivery: Delivery[M] | None
     fault: Rejected | None = None
     error: str = ""
-    """The error of its preparation. It goes to the dead letters, and its sender gets the fault."""
+    """The error of the message's preparation. The dead letter contains it, and the sender gets the fault."""
 
     @property
     def owner(self) -> str:
-        """Return the verified sender; empty where there is none."""
+        """The verified sender; empty if there is none."""
         principal = self.delivery.principal if self.delivery is not None else None
         return principal.owner if principal is not None else ""
 
     @property
     def size(self) -> int:
-        """Return the bytes of the payload."""
+        """The size of the payload in bytes."""
         return len(self.record.payload)
 
     def letter(self, error: str) -> DeadLetter:
-        """Return the dead letter of the record."""
+        """Return the record as a dead letter with the given error."""
         principal = self.delivery.principal if self.delivery else None
         return DeadLetter(
             partition=self.record.partition,
@@ -59,17 +59,17 @@ class Decoded(msgspec.Struct, Generic[M], frozen=True):
 
 Handler = Callable[[Transaction, list[Delivery[M]]], Awaitable[None]]
 OnRefused = Callable[[Transaction, M, Rejected, str], Awaitable[None]]
-"""Called for a message that was not handled, with its owner as verified or claimed. It may answer and must not act."""
+"""The callback for a message that was not handled, with its owner as verified or claimed. It may answer the owner, and must not act."""
 
 Steps = Generator[None, None, Any]
-"""A preparation: it yields after every few milliseconds of work, and returns the `prepared` of its delivery."""
+"""The steps of a preparation: a generator that yields after every few milliseconds and returns the `prepared` of its delivery."""
 
 
 class Preparation(Protocol[D_contra]):
-    """Work for a message before its transaction, away from the event loop: parsing and judging it."""
+    """Work on a message before its transaction and outside the event loop, such as parsing and validation."""
 
     async def refresh(self) -> None:
-        """Refresh the data that preparations use."""
+        """Update the data that preparations use."""
 
     def prepare(self, delivery: D_contra) -> Steps | None:
-        """Return the steps for one delivery, which run in another thread; None if there are none."""
+        """Return the steps for one delivery, which run in another thread; None if it needs no preparation."""

@@ -1,9 +1,8 @@
-"""Brokers behind a Unix socket: who may open the socket gets a connection to the broker, and nobody else.
+"""Brokers behind a Unix socket: processes that may open the socket get a connection to the broker, and no others.
 
-A broker that listens on TCP alone runs in a network namespace of its own, where nobody can connect. Its doorkeeper,
-a process in that namespace, listens on a Unix socket, connects to the broker for each caller, and passes the
-connected TCP socket. The further traffic goes directly to the broker, as over loopback. An address is
-`unix:/directory/NAME.sock`; the broker calls itself `NAME.sock`.
+A broker that listens on TCP alone runs in a network namespace of its own, where nobody else can connect. Its doorkeeper, a process in
+that namespace, listens on a Unix socket. It connects to the broker for each caller and passes the connected TCP socket. Further traffic
+goes directly to the broker, as over loopback. An address is `unix:/directory/NAME.sock`; the broker calls itself `NAME.sock`.
 """
 
 import asyncio
@@ -18,17 +17,17 @@ import aiokafka.conn
 
 SCHEME: Final = "unix:"
 PORT: Final = 9092
-"""The broker's port, in its own namespace."""
+"""The broker's TCP port in its own namespace."""
 READY: Final = b"+"
-"""The byte that comes with the socket; any other means that the broker does not answer."""
+"""The byte that comes with the passed socket. Any other byte means that the broker does not answer."""
 DIAL_SECONDS: Final = 10.0
 
 _doors: dict[str, Path] = {}
-"""The Unix sockets by the names of the brokers behind them."""
+"""The Unix socket of each broker behind a door, by broker name."""
 
 
 def servers(bootstrap: str) -> str:
-    """Return the HOST:PORT that the Kafka library gets for an address of ours, and register the way to it."""
+    """Return the HOST:PORT for the Kafka library. For a `unix:` address also register the socket that leads to the broker."""
     if not bootstrap.startswith(SCHEME):
         return bootstrap
     path = Path(bootstrap.removeprefix(SCHEME))
@@ -39,7 +38,10 @@ def servers(bootstrap: str) -> str:
 
 
 def dial(path: Path) -> socket.socket:
-    """Return a TCP socket connected to the broker behind a door. Raises OSError if there is none or it does not answer."""
+    """Return a TCP socket connected to the broker behind a Unix socket.
+
+    Raise OSError if the socket is missing or the broker does not answer.
+    """
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as door:
         door.settimeout(DIAL_SECONDS)
         door.connect(str(path))
@@ -50,7 +52,7 @@ def dial(path: Path) -> socket.socket:
 
 
 class _Loop:
-    """The event loop, with other connections to brokers behind a door."""
+    """An event loop wrapper that opens connections to one broker through its Unix socket."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, path: Path) -> None:
         self._loop = loop
@@ -62,7 +64,7 @@ class _Loop:
     async def create_connection(
         self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, ssl: Any = None
     ) -> Any:
-        """Connect through the door, whatever the host."""
+        """Connect through the Unix socket; host and port are ignored."""
         assert ssl is None, (host, port)
         connected = await asyncio.to_thread(dial, self._path)
         connected.setblocking(False)
@@ -74,7 +76,7 @@ class _Loop:
 
 
 async def _create_conn(host: str, port: int, **options: Any) -> Any:
-    """Replaces the library's function of that name."""
+    """Connect to a broker, through its door if it has one. It replaces the library's function of the same name."""
     connection = aiokafka.conn.AIOKafkaConnection(host, port, **options)
     if (path := _doors.get(host)) is not None:
         connection._loop = _Loop(connection._loop, path)  # noqa: SLF001

@@ -1,8 +1,7 @@
-"""Bounded expansion of compressed batches: a batch that would grow over the bound is passed over and reported.
+"""Bounded expansion of compressed batches: a batch that would exceed the bound is skipped and reported.
 
-The library expands a batch whole before anybody sees its size, and a few kB of zeros become gigabytes. Here each
-codec writes into a buffer of fixed size. A batch that does not fit, or cannot be read, becomes one record with a
-fault.
+The library expands a whole batch before its size is known, and a few kB of zeros become gigabytes. Here each codec writes into a buffer
+of bounded size. A batch that does not fit, or cannot be read, becomes one record with a fault.
 """
 
 import struct
@@ -21,17 +20,17 @@ from wms.errors import WmsError
 Bytes: TypeAlias = bytes | memoryview
 
 EXPANDED_BYTES: Final = 8 * 1024 * 1024
-"""The most bytes of one expanded batch. Our own producers compress nothing and send at most 1 MB."""
+"""The largest size of an expanded batch in bytes. This system's producers compress nothing and send at most 1 MB."""
 
 _XERIAL_HEAD: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES: Final = 16
 
 FAULT: Final = object()
-"""The name of the header with the reason why a batch could not be read. No sender can send this object."""
+"""The header name under which a faulty record carries its reason. It is an object, which no sender can send."""
 
 
 class TooLarge(WmsError):  # noqa: N818 - an outcome
-    """A batch would expand over the bound."""
+    """Expansion of a batch would exceed the bound."""
 
 
 def _gzip(data: Bytes) -> bytes:
@@ -104,7 +103,7 @@ _CODECS: Final = {
 
 
 class FaultyRecord:
-    """Replaces the records of a batch that cannot be read; it has the offset of the last of them."""
+    """The replacement for all records of an unreadable batch; its offset is that of the batch's last record."""
 
     timestamp = 0
     timestamp_type = 0
@@ -118,7 +117,7 @@ class FaultyRecord:
 
 
 class _Batch:
-    """A compressed batch; other attributes are the library's."""
+    """A compressed batch that yields a faulty record if it cannot be expanded. Other attributes are the library's."""
 
     def __init__(self, batch: Any) -> None:
         self._batch = batch
@@ -137,21 +136,21 @@ class _Batch:
 
 
 class Records:
-    """The batches of one answer of the broker, the compressed ones bounded."""
+    """The batches in one fetch answer, with bounded expansion of compressed ones."""
 
     def __init__(self, data: Any) -> None:
         self._records = _LIBRARYS(data)
 
     def size_in_bytes(self) -> int:
-        """Return the size of the answer."""
+        """Return the size of the fetch answer in bytes."""
         return int(self._records.size_in_bytes())
 
     def has_next(self) -> bool:
-        """Return whether there is one more batch."""
+        """Return whether the answer has another batch."""
         return bool(self._records.has_next())
 
     def next_batch(self) -> Any:
-        """Return the next batch."""
+        """Return the next batch; None at the end."""
         batch = self._records.next_batch()
         plain = batch is None or getattr(batch, "compression_type", None) == 0
         return batch if plain else _Batch(batch)
@@ -161,7 +160,7 @@ _LIBRARYS = fetcher.MemoryRecords
 
 
 def bound_expansion() -> None:
-    """Make the library, in this process, expand batches within the bound alone."""
+    """Replace the library's codecs in this process with bounded ones."""
     for module in (default_records, legacy_records, fast_records, fast_legacy_records):
         for name, bounded in _CODECS.items():
             if hasattr(module, name):

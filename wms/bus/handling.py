@@ -1,4 +1,4 @@
-"""Handling of batches: one transaction each, which also moves the offsets. A failing message is isolated and set aside."""
+"""Handling of batches: each in one transaction, which also moves the offsets. A failing message is isolated and buried as a dead letter."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +26,7 @@ M = TypeVar("M")
 
 
 class Handling(Generic[M]):
-    """Handles decoded messages of one feed. `seconds` is the longest that one transaction may take."""
+    """The handling of one feed's decoded messages. `seconds` is the longest duration of one call of the handler."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Handling(Generic[M]):
         self.offsets: dict[int, int] = {}
         self.on_moved: Callable[[dict[int, int]], None] = lambda _: None
         self.on_step: Callable[[Iterable[int]], None] = lambda _: None
-        """Called with the partitions of a batch after each step of its work."""
+        """The callback after each step of a batch, with the batch's partitions."""
         self._codec = codec
         self._handle = handle
         self._verifier = verifier
@@ -55,7 +55,7 @@ class Handling(Generic[M]):
         self.preparing: Preparing[M] | None = None
 
     def decode(self, record: Message) -> Decoded[M]:
-        """Read a record and verify its sender."""
+        """Return a record decoded, with its verified sender or a fault."""
         if record.fault:
             return Decoded(record, None, Rejected("UNREADABLE", record.fault))
         try:
@@ -70,7 +70,7 @@ class Handling(Generic[M]):
             return Decoded(record, Delivery(None, message), _unreadable(error))
 
     def decode_kept(self, payload: bytes, principal: str | None) -> Delivery[M]:
-        """Read a stored message with the identity that was verified at its arrival. Rejected if none was."""
+        """Return a stored message with the identity that was verified on its arrival. Raise Rejected if no identity was verified."""
         message = self._codec.decode(payload)
         sender = msgspec.json.decode(principal, type=Principal) if principal else None
         if sender is None and self._verifier is not None:
@@ -78,7 +78,7 @@ class Handling(Generic[M]):
         return Delivery(sender, message)
 
     async def handle(self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]] = ()) -> None:
-        """Handle a batch and park the deferred messages in one transaction; after a failure in halves, or one by one."""
+        """Handle a batch and park the deferred messages in one transaction. After a failure try again in halves, or one by one."""
         try:
             await self._commit(batch, deferred)
         except StatementTimeout as slow:
@@ -117,7 +117,7 @@ class Handling(Generic[M]):
     async def _do(
         self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]], tx: Transaction
     ) -> dict[int, int]:
-        """Handle messages in one transaction; return the offsets that follow them."""
+        """Handle messages in one transaction; return by partition the offset behind them."""
         following = await self._advance(tx, [each.record for each in (*batch, *deferred)])
         tx.on_statement = partial(self.on_step, following.keys())
         if deferred:
@@ -127,7 +127,7 @@ class Handling(Generic[M]):
         return following
 
     async def settle(self, tx: Transaction, batch: Sequence[Decoded[M]]) -> None:
-        """Handle messages, refuse those with faults, and bury those that cannot be handled."""
+        """Handle the valid messages, refuse those with faults, and bury those that cannot be handled."""
         for each in batch:
             if each.error and each.fault is not None:
                 await dead_letter.bury(tx, self.feed, each.letter(each.error))
@@ -161,7 +161,7 @@ class Handling(Generic[M]):
         await self._answer_unread(tx, decoded.record, fault)
 
     async def _answer_unread(self, tx: Transaction, record: Message, fault: Rejected) -> None:
-        """Answer a sender with a valid token that its message cannot be read, if the message's id can be."""
+        """Answer a sender with a valid token that its message is unreadable, if the message's id can be read."""
         if self._on_refused is None or self._verifier is None or record.fault:
             return
         read = envelope(record.payload)
@@ -175,7 +175,7 @@ class Handling(Generic[M]):
         await self._on_refused(tx, cast("M", read), fault, sender.owner)
 
     async def bury(self, decoded: Decoded[M], error: str, why: Rejected) -> None:
-        """Put a message into the dead letters, and answer its sender."""
+        """Put a message into the dead letters, move the offset behind it, and answer its sender."""
         try:
             following = await self._bury(decoded, error, why)
         except (*GONE, *RETRIED, Unavailable, PartitionLost):
@@ -194,12 +194,12 @@ class Handling(Generic[M]):
         return following
 
     async def tell_buried(self, tx: Transaction, delivery: Delivery[M] | None, why: Rejected) -> None:
-        """Tell the sender of a buried message that it will not be handled."""
+        """Inform the sender of a buried message that it will not be handled."""
         if self._on_refused is not None and delivery is not None and delivery.principal is not None:
             await self._on_refused(tx, delivery.message, why, delivery.principal.owner)
 
     async def replay_one(self) -> bool:
-        """Handle one dead letter that an operator wants tried again; return whether there was one."""
+        """Handle one dead letter that an operator has ordered to replay; return whether there was one."""
         letter_id = None
         try:
             async with self.db.transaction() as tx:
@@ -232,7 +232,7 @@ def _unreadable(error: Exception) -> Rejected:
 
 
 def why(error: Exception) -> Rejected:
-    """Return the fault that the sender of a message gets for an error."""
+    """Return the fault with which the sender of a message is answered after this error."""
     if isinstance(error, StatementTimeout):
         return Rejected("TOO_SLOW", "this took longer than a request may", "ask for less at a time")
     return error if isinstance(error, Rejected) else NOT_HANDLED

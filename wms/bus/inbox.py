@@ -1,4 +1,4 @@
-"""An inbox: messages for one reader from now on. No offset is stored, as lost messages are asked for again."""
+"""An inbox: messages for one reader from its start on. No offset is stored, because the reader asks again after a loss."""
 
 import asyncio
 import time
@@ -18,13 +18,13 @@ log = structlog.get_logger()
 M = TypeVar("M")
 
 STEP_BYTES = 1_000_000
-"""Bytes that are decoded at a time."""
+"""The number of payload bytes that are decoded without a pause."""
 LOG_SECONDS = 1.0
-"""Seconds between two log lines on messages that were passed over."""
+"""Seconds between two log lines about skipped messages."""
 
 
 class Inbox(Generic[M]):
-    """Reads partition 0 of a topic from its end on, and keeps messages with the wanted key."""
+    """A reader of partition 0 of a topic from its end on, which keeps messages with the wanted key."""
 
     def __init__(self, kafka: Kafka, topic: Topic, codec: Codec[M], key: str | None = None) -> None:
         self._kafka = kafka
@@ -36,34 +36,34 @@ class Inbox(Generic[M]):
         self._read_to = 0
         self._logged_at = -LOG_SECONDS
         self.passed_over = 0
-        """Messages that could not be read, or lacked a required signature."""
+        """The number of skipped messages: unreadable ones, or ones without a required signature."""
 
     async def start(self) -> None:
-        """Open it; messages that are sent after this returns are seen."""
+        """Open the inbox at the topic's end. Messages that are sent after the call returns are received."""
         await self._kafka.ensure([self._topic])
         self._reader = await self._kafka.reader(self._topic.name)
         await self._reader.assign_end()
 
     async def close(self) -> None:
-        """Close it."""
+        """Close the inbox's reader."""
         if self._reader is not None:
             await self._reader.close()
 
     async def probe(self) -> None:
-        """Send a probe; it passes when the messages before it were handled."""
+        """Send a probe. It passes once the messages before it are handled."""
         await self._kafka.send_many(self._topic.name, *self.probes.prepare([0], self._topic.partitions))
 
     def probe_health(self) -> ConsumerHealth:
-        """Return how probes fare."""
+        """Return the health of the inbox's probes."""
         return self.probes.health(self._topic.name, 1)
 
     def hurry(self) -> None:
-        """Poll without a pause, as an answer is expected."""
+        """Poll without a pause, because an answer is expected."""
         if self._reader is not None:
             self._reader.hurry()
 
     async def poll(self, timeout_seconds: float, limit: int = 1_000) -> list[M]:
-        """Return the messages for this reader; those that cannot be read are logged and passed over."""
+        """Return the new messages for this reader. Unreadable messages are logged and skipped."""
         assert self._reader is not None
         # The caller has handled the messages of the last poll.
         self.probes.moved({0: self._read_to})
@@ -73,7 +73,7 @@ class Inbox(Generic[M]):
         return await self._decoded(records)
 
     async def _decoded(self, records: Sequence[Message]) -> list[M]:
-        """Decode in steps with pauses between them, so that a flood of large messages delays nothing else."""
+        """Decode records in steps with pauses between them, so that a flood of large messages does not block the event loop."""
         found = []
         bytes_read = 0
         for record in records:
@@ -91,7 +91,7 @@ class Inbox(Generic[M]):
         return found
 
     def _pass_over(self, fault: Rejected) -> None:
-        """Count a message that was passed over; log at intervals."""
+        """Count a skipped message; log at most one line each `LOG_SECONDS`."""
         self.passed_over += 1
         now = time.monotonic()
         if now - self._logged_at > LOG_SECONDS:

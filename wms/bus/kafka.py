@@ -1,8 +1,8 @@
-"""A thin wrapper around aiokafka, which no other module imports.
+"""A thin wrapper around aiokafka's producer and admin client.
 
-Consumers are assigned partitions by hand, not by Kafka's groups: Postgres decides who reads which, and holds the
-offsets. `auto_offset_reset` is earliest throughout, since some brokers report the end of a log wrongly. Partitions
-are counted by our own configuration: a broker that lost its topics may create one with another count before we do.
+Partitions are assigned by this system, not by Kafka's groups: Postgres determines the reader of each partition and holds the offsets.
+`auto_offset_reset` is earliest throughout, since some brokers report the end of a log wrongly. The number of partitions comes from our
+own configuration. A broker that lost its topics may create one with another number before we do.
 """
 
 import asyncio
@@ -31,18 +31,18 @@ log = structlog.get_logger()
 
 Headers = Sequence[tuple[str, bytes]]
 Pair = tuple[bytes, bytes]
-"""Key and payload."""
+"""A message's key and payload."""
 
 SEND_SECONDS = 15.0
-"""The longest wait for a broker to take messages. A broker that restarts may be back by then."""
+"""The longest wait, in seconds, for a broker to accept messages. A restarting broker may be back by then."""
 _EXISTS = 36
 REQUEST_LIMIT = 1_048_000
 FRAMING = 512
-"""Bytes of a batch beside its messages."""
+"""Bytes of a batch beyond its messages' keys, payloads and headers."""
 
 
 class Kafka:
-    """A connection to one cluster: produce, consume, create topics."""
+    """A client of one cluster, which sends messages and creates topics and readers."""
 
     def __init__(self, settings: BrokerSettings, client_id: str) -> None:
         self.settings = settings
@@ -56,7 +56,7 @@ class Kafka:
         self._known: dict[str, Topic] = {}
 
     async def start(self, topics: Sequence[Topic] = ()) -> None:
-        """Connect and create missing topics, or raise Unavailable."""
+        """Connect and create missing topics. Raise Unavailable if no broker answers, Rejected if the broker refuses a topic."""
         try:
             await self._open_producer()
             self._admin = AIOKafkaAdminClient(
@@ -76,7 +76,7 @@ class Kafka:
             raise
 
     async def close(self) -> None:
-        """Close what is open; never raises."""
+        """Close the producer and the admin client; never raises."""
         producer, self._producer = self._producer, None
         admin, self._admin = self._admin, None
         if producer is not None:
@@ -89,7 +89,7 @@ class Kafka:
         await asyncio.gather(*retired, return_exceptions=True)
 
     async def read_cluster_id(self) -> str:
-        """Return the cluster's id. A new id means that all topics and offsets are gone."""
+        """Return the cluster's id. A changed id means that all topics and offsets are gone. Raise Unavailable without an answer."""
         if self._admin is None:
             raise Unavailable("not connected")
         try:
@@ -100,7 +100,7 @@ class Kafka:
         return str(described.get("cluster_id") or "")
 
     async def ensure(self, topics: Sequence[Topic]) -> None:
-        """Create missing topics; existing ones stay as they are. Raises Unavailable, or Rejected by the broker."""
+        """Create missing topics; existing ones stay as they are. Raise Unavailable or, if the broker refuses a topic, Rejected."""
         missing = [topic for topic in topics if topic.name not in self._known]
         if not missing:
             return
@@ -117,7 +117,7 @@ class Kafka:
         self._known.update({topic.name: topic for topic in missing})
 
     async def exists(self, topic: str) -> bool:
-        """Return whether a topic exists, without creating it. Raises Unavailable if the broker does not answer."""
+        """Return whether a topic exists, without creating it. Raise Unavailable if the broker does not answer."""
         if topic in self._known:
             return True
         if self._admin is None:
@@ -137,16 +137,16 @@ class Kafka:
         )
 
     async def send(self, topic: str, key: str, payload: bytes, token: str = "") -> None:
-        """Send one message and wait until the broker has it."""
+        """Send one message and wait until the broker has stored it. Errors are those of `send_many`."""
         headers = [(HEADER, f"Bearer {token}".encode())] if token else []
         await self.send_many(topic, [key.encode()], [payload], headers)
 
     async def send_many(
         self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes], headers: Headers = ()
     ) -> None:
-        """Send messages and wait until the broker has them all, creating the topic if it does not exist.
+        """Send messages and wait until the broker has stored them all. A missing topic is created.
 
-        Raises Unavailable if some may not have arrived, Rejected if one is too large or the topic cannot exist.
+        Raise Unavailable if some may not have arrived, Rejected if one is too large or the topic cannot be created.
         """
         place = self._known.get(topic) or find(topic)
         await self.ensure([place])
@@ -158,7 +158,7 @@ class Kafka:
                 raise Unavailable(f"{topic}: not sent: the broker refuses without a reason")
 
     async def _deliver(self, topic: Topic, messages: Sequence[Pair], headers: Headers) -> Sequence[Pair]:
-        """Send; return the messages to be tried again at once."""
+        """Send messages; return those that must be sent again at once."""
         producer = await self._open_producer()
         sending: list[tuple[Sequence[Pair], asyncio.Future[Any]]] = []
         try:
@@ -215,10 +215,9 @@ class Kafka:
         return producer
 
     def _retire(self, producer: Any) -> None:
-        """Use a new producer for the next message.
+        """Stop the producer; the next message opens a new one.
 
-        An idempotent producer that gave up a batch has a gap in its numbers, and the broker refuses it from then
-        on.
+        An idempotent producer that gave up a batch has a gap in its sequence numbers. The broker refuses its messages from then on.
         """
         if self._producer is producer:
             self._producer = None
@@ -228,7 +227,7 @@ class Kafka:
             task.add_done_callback(self._retired.discard)
 
     async def reader(self, topic: str) -> Reader:
-        """Return a reader of one topic without partitions. Raises Unavailable."""
+        """Return a connected reader of one topic, without assigned partitions. Raise Unavailable if no broker answers."""
         reader = Reader(
             topic, self.settings.connection(), f"{self._client_id}-reader", self.settings.fetch_wait_ms
         )
@@ -239,7 +238,7 @@ class Kafka:
 def _batches(
     producer: Any, messages: Sequence[Pair], count: int, headers: Headers
 ) -> Iterator[tuple[int, Any, Sequence[Pair]]]:
-    """Yield (partition, batch, its messages) in order. Raises Rejected for a message that is too large."""
+    """Yield (partition, batch, messages in the batch), in order within each partition. Raise Rejected if a message is too large."""
     room = REQUEST_LIMIT - FRAMING - sum(len(name) + len(value) + 16 for name, value in headers)
     by_partition: dict[int, list[Pair]] = {}
     for message in messages:
@@ -258,7 +257,7 @@ def _batches(
 
 
 def _append(batch: Any, headers: list[tuple[str, bytes]], message: Pair) -> bool:
-    """Put a message into a batch unless it is full; a first message always fits."""
+    """Append a message to a batch; return whether it had room. The first message always fits."""
     key, payload = message
     return batch.append(timestamp=None, key=key or None, value=payload, headers=headers) is not None
 

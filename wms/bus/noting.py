@@ -1,4 +1,4 @@
-"""Notes of messages that take long, so that a successor knows which of them may have killed this process."""
+"""Notes of slow messages in the database, so that a successor knows which of them may have killed this process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,11 +18,11 @@ log = structlog.get_logger()
 Work: TypeAlias = Callable[[], Awaitable[None]]
 
 NOTED_AFTER_SECONDS = 1.0
-"""Seconds before a note is written. Hardly any batch takes so long, so that notes cost nothing."""
+"""Seconds after which a note of a batch is written. Few batches take so long, so that notes cost almost nothing."""
 
 
 class Noting:
-    """Writes notes of one feed for one instance."""
+    """Writer of the notes of one feed and one instance."""
 
     def __init__(self, db: Database, feed: Feed, instance_id: InstanceId) -> None:
         self._db = db
@@ -30,13 +30,13 @@ class Noting:
         self.instance_id = instance_id
 
     def batch(self, spans: Mapping[int, Span], *, at_once: bool = False) -> "Note":
-        """Return a context that notes these messages if it lasts; `at_once`: when it begins."""
+        """Return a context that notes a batch if it is slow; with `at_once` as soon as it begins."""
         return Note(
             partial(self._note_batch, spans), partial(self._forget_batch, list(spans)), at_once=at_once
         )
 
     def parked(self, parked_ids: Sequence[int], *, at_once: bool = False) -> "Note":
-        """Return such a context for parked messages."""
+        """Return a context that notes parked messages if their handling is slow; with `at_once` as soon as it begins."""
         return Note(
             partial(self._take, parked_ids, self.instance_id),
             partial(self._take, parked_ids, None),
@@ -57,7 +57,10 @@ class Noting:
 
 
 class Note:
-    """A context that writes a note after a while. Mostly it is only a timer that is cancelled."""
+    """A context that writes a note of slow work after `NOTED_AFTER_SECONDS` and deletes it at the end.
+
+    Usually its timer is cancelled before the note is written.
+    """
 
     def __init__(self, note: Work, forget: Work, *, at_once: bool) -> None:
         self._note = note

@@ -1,11 +1,11 @@
-"""The pauses between fetches from a broker that does not wake a held fetch: longer, the longer nothing came.
+"""Pauses between fetches from a broker that does not answer a held fetch when messages arrive. They grow with the silence.
 
-The embedded broker looks for messages when it is asked and once more at the end of the fetch's wait. So it is asked
-to wait for a moment only, and the reader pauses between fetches. A pause is a share of the silence so far: a
-message is late by at most that share, and an idle reader costs next to nothing.
+The embedded broker looks for messages at the start of a fetch and once more at the end of its wait. So a fetch waits only a few
+milliseconds, and the reader pauses between fetches. A pause is a share of the silence so far. A message is late by at most that share,
+and an idle reader costs next to nothing.
 
-That moment is also the time that the broker has to find messages, and a long log takes longer: it then reports the
-log's end and brings nothing. A reader that knows of unread messages allows ample time.
+The wait also bounds the broker's search for messages, and a long log takes longer: it then reports the log's end and returns nothing. A
+reader that knows of unread messages allows ample time.
 """
 
 import asyncio
@@ -21,17 +21,17 @@ AMPLE_MS = 4_000
 
 
 def fetch_wait_ms(*, behind: bool) -> int:
-    """Return how long a fetch may take; `behind`: unread messages are known to exist."""
+    """Return the maximum wait of a fetch in milliseconds. It is longer for `behind`: unread messages are known to exist."""
     return AMPLE_MS if behind else MOMENT_MS
 
 
 def rest_seconds(silent_seconds: float) -> float:
-    """Return the pause after an empty fetch, when nothing has come for so long."""
+    """Return the pause in seconds after an empty fetch, when the last message came `silent_seconds` ago."""
     return min(max(silent_seconds * SHARE_OF_SILENCE, SHORTEST_SECONDS), LONGEST_SECONDS)
 
 
 class Pacing:
-    """The pauses of one reader; `clock` returns monotonic seconds."""
+    """The pauses between the fetches of one reader; `clock` returns monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -39,16 +39,16 @@ class Pacing:
         self._resting: asyncio.Future[None] | None = None
 
     def next_rest_seconds(self) -> float:
-        """Return how long a pause would be that began now."""
+        """Return the length in seconds of a pause that would begin now."""
         return rest_seconds(self._clock() - self._news_at)
 
     def hurry(self) -> None:
-        """End the pause and make the next ones short: something has come or is expected."""
+        """End the current pause and shorten the next ones, because a message has come or is expected."""
         self._news_at = self._clock()
         _wake(self._resting)
 
     async def rest(self) -> None:
-        """Wait until the pause is over."""
+        """Pause, until the time is over or `hurry` is called."""
         loop = asyncio.get_running_loop()
         self._resting = loop.create_future()
         timer = loop.call_later(self.next_rest_seconds(), _wake, self._resting)

@@ -4,18 +4,18 @@ import msgspec
 
 
 class ConsumerPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How a consumer divides its work."""
+    """The batch limits, lanes and time limits of a consumer."""
 
     batch: int = 1_024
-    """Messages of a batch at most."""
+    """The most messages in a batch."""
     batch_bytes: int = 4_194_304
-    """Bytes of a batch at most, but for a single message."""
+    """The most bytes in a batch; a single larger message is a batch too."""
     lanes: int = 1
-    """Groups of its partitions that are handled concurrently, each with one transaction at a time."""
+    """The number of groups of partitions that are handled concurrently, each with one transaction at a time."""
     seconds: float = 60.0
-    """The longest that one transaction may take before it is rolled back."""
+    """The longest duration of a handler's transaction in seconds; after it the transaction is rolled back."""
     is_fair: bool = False
-    """Whether owners take turns: messages of one that uses much are parked while others wait."""
+    """Whether owners take turns: messages of an owner over its budget are parked while other owners wait."""
 
 
 ONE_LANE = ConsumerPolicy()

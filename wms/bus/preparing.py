@@ -1,4 +1,4 @@
-"""Preparation of deliveries: work before their transaction, within an allowance for each owner."""
+"""Preparation of deliveries before their transaction, within a time allowance for each owner."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,11 +14,11 @@ from wms.errors import Rejected
 M = TypeVar("M")
 
 ALLOWANCE_SECONDS = 0.1
-"""Processor seconds for one owner's messages in a batch with others' messages; those that need more are parked."""
+"""Processor seconds for one owner's messages in a batch with several owners. Messages beyond it are parked."""
 ALONE_SECONDS = GOAL_SECONDS
-"""The same in a batch of one owner: many cheap messages need more time, and no other owner waits for them."""
+"""Processor seconds for a batch of one owner. Many cheap messages need more time, and no other owner waits for them."""
 WHOLE_SECONDS = 30.0
-"""Processor seconds for one message; one that needs more is refused."""
+"""The most processor seconds for one message; a message that needs more is refused."""
 
 TOO_EXPENSIVE = Rejected(
     "TOO_EXPENSIVE", f"to read this takes more than {WHOLE_SECONDS:g} s", "send it in smaller parts"
@@ -26,7 +26,7 @@ TOO_EXPENSIVE = Rejected(
 
 
 class Preparing(Generic[M]):
-    """Runs the preparations of batches."""
+    """The preparation step of a consumer, which prepares the messages of its batches."""
 
     def __init__(self, preparation: Preparation[Delivery[M]], slices: Slices) -> None:
         self._preparation = preparation
@@ -35,7 +35,10 @@ class Preparing(Generic[M]):
     async def within_allowance(
         self, batch: Sequence[Decoded[M]], on_step: Callable[[], None] = lambda: None
     ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
-        """Return the prepared messages, and those over their owner's allowance with all that follow of the same owner."""
+        """Return the prepared messages, and the deferred ones.
+
+        Deferred are messages over their owner's allowance, and later ones of the same owner and partition.
+        """
         alone = len({each.owner for each in batch if each.owner}) <= 1
         outcomes = await self._outcomes(batch, ALONE_SECONDS if alone else ALLOWANCE_SECONDS, on_step)
         good: list[Decoded[M]] = []
@@ -51,7 +54,7 @@ class Preparing(Generic[M]):
         return good, deferred
 
     async def whole(self, batch: Sequence[Decoded[M]]) -> list[Decoded[M]]:
-        """Return all messages prepared; one that takes far too long gets a fault."""
+        """Return all messages prepared; a message over `WHOLE_SECONDS` gets a fault."""
         prepared: list[Decoded[M]] = []
         for each in batch:
             (outcome,) = await self._outcomes([each], WHOLE_SECONDS)

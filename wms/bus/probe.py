@@ -1,8 +1,8 @@
-"""Probes: tiny messages that a service sends into its own partitions, to check that they are served.
+"""Probes: tiny messages that a service sends into its own partitions to check that they are served.
 
-A probe takes the path of all messages except the handler: broker, reader, batch, transaction, offset. It carries a
-random number that only its sender knows before it is sent. Other messages that look like probes are passed over:
-they prove nothing, and cost as much as any unreadable message.
+A probe takes the path of all messages except the handler: broker, reader, batch, transaction, offset. It carries a random number that
+only its sender knows before it is sent. Other messages that look like probes are skipped. They prove nothing, and cost as much as any
+unreadable message.
 """
 
 import secrets
@@ -18,63 +18,63 @@ from wms.bus.reader import Message
 PROBE_SECONDS = 3.0
 """Seconds between two probes into one partition."""
 UNSERVED_AFTER_SECONDS = 10.0
-"""A partition counts as not served when no probe has passed for so long."""
+"""Seconds without a passed probe after which a partition counts as not served."""
 
 _KEY = b"wms.probe."
 _PAYLOAD = b"wms.probe "
 _SIZE = len(_PAYLOAD) + 32
 _OUTSTANDING = 8
-"""At most so many probes of a partition are remembered; older ones of an unserved partition do not matter."""
+"""The number of probes remembered for a partition. Older ones of an unserved partition do not matter."""
 
 
 class ProbeHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """How probes fare in one partition."""
+    """The health of one partition, as measured by probes."""
 
     partition: int
     round_trip_ms: float | None
-    """Of the last probe that came back; None before the first."""
+    """Round-trip time of the last returned probe in milliseconds; None before the first."""
     silent_seconds: float
-    """Since the last probe came back, or the partition was assigned."""
+    """Seconds since the last probe returned, or since the partition was assigned."""
 
     @property
     def is_served(self) -> bool:
-        """Whether a probe came back in time."""
+        """Whether a probe returned within `UNSERVED_AFTER_SECONDS`."""
         return self.silent_seconds <= UNSERVED_AFTER_SECONDS
 
 
 class ConsumerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The probes of one consumer in one instance."""
+    """The health of one consumer's partitions in one instance, as measured by probes."""
 
     topic: str
     partitions: int
-    """Partitions of the topic, of all instances."""
+    """The number of the topic's partitions, including those of other instances."""
     probes: tuple[ProbeHealth, ...] = ()
-    """Of the partitions of this instance."""
+    """The probes' health in each partition of this instance."""
     passed: int = 0
-    """Own probes that came back; they count as handled messages."""
+    """The number of own probes that returned; they count as handled messages."""
 
 
 class _Partition(msgspec.Struct):
     since: float
-    """When the last probe came back, or the partition was assigned."""
+    """Monotonic seconds when the last probe returned, or the partition was assigned."""
     round_trip_ms: float | None = None
     sent: BoundedCache[bytes, float] = msgspec.field(
         default_factory=lambda: BoundedCache[bytes, float](_OUTSTANDING)
     )
-    """Send times of probes that are not read yet, by payload."""
+    """Send times of probes that are not read yet, in monotonic seconds, by payload."""
     read: dict[int, float] = {}
-    """Send times of probes that are read but not committed yet, by offset."""
+    """Send times of probes that are read but not committed yet, in monotonic seconds, by offset."""
 
 
 class Probes:
-    """The probes of one consumer."""
+    """The outstanding and returned probes of one consumer."""
 
     def __init__(self) -> None:
         self._partitions: dict[int, _Partition] = {}
         self.passed = 0
 
     def prepare(self, assigned: Iterable[int], count: int) -> tuple[list[bytes], list[bytes]]:
-        """Return keys and payloads of a new probe for each assigned partition of `count`."""
+        """Return the keys and payloads of new probes, one for each assigned partition. The topic has `count` partitions."""
         now = time.monotonic()
         known = self._partitions
         self._partitions = {number: known.get(number) or _Partition(now) for number in assigned}
@@ -86,7 +86,7 @@ class Probes:
         return keys, payloads
 
     def recognise(self, record: Message) -> bool:
-        """Tell whether a record is a probe, of any sender. An own one passes when the offset behind it is committed."""
+        """Return whether a record is a probe of any sender. An own probe passes once the offset behind it is committed."""
         if not is_probe(record):
             return False
         each = self._partitions.get(record.partition)
@@ -95,7 +95,7 @@ class Probes:
         return True
 
     def moved(self, next_offsets: Mapping[int, int]) -> None:
-        """Note that all messages before these offsets are committed."""
+        """Record that all messages before these offsets, by partition, are committed."""
         now = time.monotonic()
         for number, offset in next_offsets.items():
             each = self._partitions.get(number)
@@ -107,7 +107,7 @@ class Probes:
                 self.passed += 1
 
     def health(self, topic: str, partitions: int) -> ConsumerHealth:
-        """Return the probes' health in each partition that was assigned when the last were sent."""
+        """Return the probes' health in each partition to which the last probes were sent."""
         now = time.monotonic()
         probes = [
             ProbeHealth(
@@ -119,12 +119,12 @@ class Probes:
 
 
 def is_probe(record: Message) -> bool:
-    """Tell whether a record looks like a probe. No message does, as a probe is not JSON."""
+    """Return whether a record has the form of a probe. No message has it, since a probe is not JSON."""
     return len(record.payload) == _SIZE and record.payload.startswith(_PAYLOAD)
 
 
 def _key(partition: int, count: int) -> bytes:
-    """Return a key that leads to that partition."""
+    """Return a key that Kafka's partitioner maps to the given one of `count` partitions."""
     number = 0
     while zlib.crc32(key := b"%s%d" % (_KEY, number)) % count != partition:
         number += 1

@@ -1,4 +1,4 @@
-"""A reader of one topic: reads the partitions and offsets that it is given, and passes over unreadable records."""
+"""A reader of one topic from given partitions and offsets, which skips unreadable records."""
 
 import asyncio
 import contextlib
@@ -19,34 +19,34 @@ log = structlog.get_logger()
 bound_expansion()
 
 HEADER = "authorization"
-"""The header that carries the sender's token; a payload never does."""
+"""The Kafka header with the sender's token. A payload never contains the token."""
 
 TOKEN_LIMIT = 16_384
 
 LITTLE_BYTES = 262_144
-"""Bytes of payloads: less than this is quickly fetched again."""
+"""Bytes of payloads below which messages are fetched again quickly, so that nothing is fetched ahead."""
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A record as read."""
+    """A record as read from a partition."""
 
     partition: int
     offset: int
     key: bytes | None
     payload: bytes
     token: str
-    """The token without `Bearer `; empty where there is none."""
+    """The sender's token without `Bearer `; empty if the record has none."""
     fault: str = ""
-    """Why it could not be read. The record then stands for all up to its offset that were not returned before."""
+    """The reason why the record is unreadable; empty if it is readable. It then stands for all unreturned records up to its offset."""
 
     @property
     def size(self) -> int:
-        """Return the bytes of the payload."""
+        """The size of the payload in bytes."""
         return len(self.payload)
 
 
 class Reader:
-    """Reads given partitions of one topic from given offsets."""
+    """A Kafka reader of given partitions of one topic from given offsets."""
 
     def __init__(self, topic: str, connection: Mapping[str, Any], client_id: str, wait_ms: int) -> None:
         self.topic = topic
@@ -64,7 +64,7 @@ class Reader:
         )
 
     async def start(self) -> None:
-        """Connect, or raise Unavailable."""
+        """Connect to the broker. Raise Unavailable if no broker answers."""
         try:
             async with asyncio.timeout(20):
                 await self._consumer.start()
@@ -93,7 +93,7 @@ class Reader:
         fetcher._proc_fetch_request = paced  # noqa: SLF001
 
     def _is_behind(self, request: Any) -> bool:
-        """Return whether a fetch asks for messages that are known to exist."""
+        """Return whether a fetch requests messages that are known to exist."""
         return any(
             self.high_water(partition) > offset
             for _, partitions in request.topics
@@ -101,7 +101,7 @@ class Reader:
         )
 
     def hurry(self) -> None:
-        """End a pause before the next fetch: something has come or is expected."""
+        """End the pause before the next fetch, because a message has come or is expected."""
         if self._pacing is not None:
             self._pacing.hurry()
 
@@ -110,13 +110,16 @@ class Reader:
         await quietly(self._consumer.stop(), 5)
 
     def assign(self, offsets: dict[int, int]) -> None:
-        """Read exactly these partitions from these offsets on."""
+        """Read exactly these partitions, each from the given offset on."""
         self._consumer.assign([self._place(partition) for partition in offsets])
         for partition, offset in offsets.items():
             self._consumer.seek(self._place(partition), offset)
 
     async def assign_end(self, partitions: int = 1) -> None:
-        """Read that many partitions from their ends on: all messages that are sent after this returns, perhaps a few before."""
+        """Read partitions 0 to `partitions` - 1 from their ends on.
+
+        All messages sent after the call are read, perhaps also a few earlier ones. Raise Unavailable if the broker fails.
+        """
         places = [self._place(number) for number in range(partitions)]
         self._consumer.assign(places)
         try:
@@ -128,10 +131,10 @@ class Reader:
             await self._position(place)
 
     async def poll(self, timeout_seconds: float, limit: int) -> list[Message]:
-        """Return the messages that have come, in order for each partition; empty when none came in time.
+        """Return new messages, in order within each partition; empty if none came in time. Raise Unavailable if the broker fails.
 
-        While little is handled nothing is fetched ahead: the library would bring the present messages, and later
-        ones would wait for one more fetch. While much is handled, the next part is fetched meanwhile.
+        After a small result nothing is fetched ahead: a fetch would bring the present messages, and later ones would wait for another
+        fetch. After a large result the next messages are fetched meanwhile.
         """
         self._consumer.resume(*self._consumer.paused())
         try:
@@ -146,7 +149,7 @@ class Reader:
         return messages
 
     async def _poll_singly(self, limit: int) -> list[Message]:
-        """Return the readable messages, passing over the one record that cannot be read."""
+        """Return messages read one at a time, up to and including the record that cannot be read, as a faulty message."""
         found: list[Message] = []
         for place in self._consumer.assignment():
             # Seeking drops the fetched messages, and with them the half-read batch that failed.
@@ -176,19 +179,22 @@ class Reader:
             raise Unavailable(f"{self.topic}: no position to read from: {error!r}") from error
 
     def high_water(self, partition: int) -> int:
-        """Return the end of the partition's log by the last fetch."""
+        """Return the end offset of the partition's log by the last fetch; 0 before the first."""
         return self._consumer.highwater(self._place(partition)) or 0
 
     async def unread(self) -> int:
-        """Return how many messages `poll` has not returned yet, by the broker's last answers."""
+        """Return the number of messages that `poll` has not returned yet, by the broker's last answers."""
         return sum([await self.unread_of(place.partition) for place in self._consumer.assignment()])
 
     async def unread_of(self, partition: int) -> int:
-        """Return how many messages of one partition `poll` has not returned yet, by the broker's last answer."""
+        """Return the number of messages in one partition that `poll` has not returned yet, by the broker's last answer."""
         return max(0, self.high_water(partition) - await self._position(self._place(partition)))
 
     def answered_at(self, partition: int | None = None) -> int:
-        """Return when, in ms, the broker last answered for the partition, or for its longest unanswered one; 0 for never."""
+        """Return the time in milliseconds of the broker's last answer for the partition; 0 for never.
+
+        For None return the oldest of these times over all assigned partitions.
+        """
         places = self._consumer.assignment() if partition is None else [self._place(partition)]
         return min((self._consumer.last_poll_timestamp(place) or 0 for place in places), default=0)
 
@@ -197,10 +203,9 @@ class Reader:
 
 
 async def quietly(closing: Coroutine[Any, Any, None], within: float) -> None:
-    """Close an object of the library and ignore its errors.
+    """Close an object of the Kafka library within `within` seconds, and ignore its errors.
 
-    It runs in a task of its own: the library cancels tasks of its own and raises that as if the caller were
-    cancelled.
+    It runs in a task of its own. The library cancels its tasks and raises the cancellation as if the caller were cancelled.
     """
     task = asyncio.ensure_future(closing)
     try:

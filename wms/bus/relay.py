@@ -1,9 +1,8 @@
 """The relay: publishes the messages of committed transactions, at once or, after a crash, a little later.
 
-Right after a commit its messages are handed over in memory. Messages that stay in the outbox for longer belong to a
-process that died, and any relay takes them. So a message may go out twice and is never lost; only answers held in
-memory may be, and their askers ask again. Each topic has a sending task of its own, so that one that does not
-answer delays no other.
+Right after a commit its messages are passed to the relay in memory. Messages that stay longer in the outbox belong to a dead process, and
+any relay takes them. So a message may be sent twice but is never lost. Only answers held in memory may be lost, and clients ask again.
+Each topic has a sending task of its own, so that an unresponsive topic delays no other.
 """
 
 import asyncio
@@ -30,29 +29,29 @@ SWEEP_EVERY_SECONDS = 1.0
 SWEEP_AT_ONCE = 200
 TAKEN_FOR_SECONDS = 10.0
 TROUBLE_AFTER_SECONDS = 8.0
-"""A topic to which nothing could be sent for so long is reported."""
+"""Seconds without a successful send after which a topic is reported."""
 IN_HAND_LIMIT = 2_000
-"""With more parcels in memory, those of other processes are not taken."""
+"""The number of parcels in memory above which the relay takes no messages of other processes."""
 FORGET_EVERY_SECONDS = 0.25
 """Seconds between deletions of sent messages. One for each batch would cost the database as much as the batch."""
 
 
 class Relay:
-    """Publishes the outbox of this process, and messages that dead processes left in theirs."""
+    """The publisher of this process's outbox, and of messages that dead processes left in theirs."""
 
     name = "relay"
 
     def __init__(
         self, db: Database, kafka: Kafka, orders: OrderKeys | None = None, notices: Notices | None = None
     ) -> None:
-        """`orders` signs messages to pilots, `notices` those to services; without a signer none are sent."""
+        """Build a relay. `orders` signs messages to pilots, `notices` those to services; messages without their signer are not sent."""
         self._db = db
         self._kafka = kafka
         self._orders = orders
         self._notices = notices
         self._waiting: dict[str, list[Parcel]] = {}
         self._busy: dict[str, float] = {}
-        """The topics with a sending task, and when each last took a message."""
+        """The topics with a sending task, and the monotonic time when each last accepted a message."""
         self._in_hand: set[int] = set()
         self._replies_in_hand = 0
         self._acknowledged: list[int] = []
@@ -82,7 +81,7 @@ class Relay:
             self._idle.set()
 
     async def run(self) -> None:
-        """Send until cancelled."""
+        """Send messages until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._sweep())
             group.create_task(self._forget())
@@ -94,13 +93,13 @@ class Relay:
                     group.create_task(self._empty(topic))
 
     def trouble(self) -> str:
-        """Return which topic takes no messages and for how long; empty if all take them."""
+        """Return the name of a topic that accepts no messages and for how many seconds; empty if all topics accept them."""
         topic = min(self._busy, key=self._busy.__getitem__, default="")
         seconds = time.monotonic() - self._busy[topic] if topic else 0.0
         return f"{topic} takes nothing for {seconds:.0f} s" if seconds > TROUBLE_AFTER_SECONDS else ""
 
     async def drain(self, within: float) -> None:
-        """Wait until all messages in memory are sent; the others stay in the outbox."""
+        """Wait at most `within` seconds until all messages in memory are sent. The others stay in the outbox."""
         self._draining.set()
         try:
             async with asyncio.timeout(within):
@@ -119,7 +118,7 @@ class Relay:
             del self._busy[topic]
 
     async def _gather(self, seconds: float) -> None:
-        """Wait for more messages, unless the relay is draining."""
+        """Wait `seconds` for more messages, unless the relay is draining."""
         if seconds:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -156,7 +155,7 @@ class Relay:
             self._forgettable.set()
 
     def _signed(self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes]) -> Sequence[bytes]:
-        """Return the payloads as they are sent. They are signed here, so that pilots and services get signed messages only."""
+        """Return the payloads in the form in which they are sent. Messages to pilots and services are signed here."""
         if find(topic).is_internal:
             return self._as_notices(topic, payloads)
         if not topic.startswith(SITE_PREFIX):
@@ -171,11 +170,14 @@ class Relay:
         return [self._notices.sign(topic, payload) for payload in payloads]
 
     async def _is_heard(self, topic: str) -> bool:
-        """Return whether a topic can have a reader. A user's tool creates its inbox before it asks; a forged name has none."""
+        """Return whether a topic can have a reader.
+
+        A user's client creates its inbox before it sends a request; a forged name has no inbox.
+        """
         return not topic.startswith(INBOX_PREFIX) or await self._kafka.exists(topic)
 
     async def _forget(self) -> None:
-        """Delete messages that the broker has acknowledged."""
+        """Delete messages that the broker has acknowledged from the outbox."""
         while True:
             await self._forgettable.wait()
             await self._gather(FORGET_EVERY_SECONDS)

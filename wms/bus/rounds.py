@@ -1,4 +1,4 @@
-"""Rounds: lanes of a consumer that begin together, and end together after their current batches."""
+"""Rounds: the lanes of a consumer begin together, and end together after their current batches."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Round:
-    """One assignment of partitions: when one lane ends, all lanes do."""
+    """One assignment of partitions to a consumer's lanes. All lanes end when one does."""
 
     def __init__(self, wanted: tuple[int, ...]) -> None:
         self.wanted = wanted
@@ -20,13 +20,13 @@ class Round:
 
 
 def is_cancelled() -> bool:
-    """Return whether the current task is asked to end."""
+    """Return whether cancellation of the current task was requested."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run all lanes. When one fails the others end after their batches, and the first failure is raised."""
+    """Run all lanes. If one fails the others are cancelled, and the first failure is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             for lane in lanes:
@@ -36,7 +36,7 @@ async def together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
 
 
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Await something to its end, even when cancelled meanwhile."""
+    """Await the work's end, even if the caller is cancelled meanwhile; return its result."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

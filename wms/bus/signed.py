@@ -1,4 +1,4 @@
-"""A codec for topics that only services write: a message without a service's signature is refused before it is decoded."""
+"""A codec for topics that only services write. A message without a service's signature is refused before it is decoded."""
 
 from typing import Any, TypeVar
 
@@ -9,7 +9,7 @@ M = TypeVar("M")
 
 
 class SignedCodec(Codec[M]):
-    """Decodes the notices of one topic."""
+    """A decoder of the notices on one topic."""
 
     def __init__(self, union: Any, topic: str, notices: Notices) -> None:
         super().__init__(union)
@@ -17,5 +17,5 @@ class SignedCodec(Codec[M]):
         self._notices = notices
 
     def decode(self, payload: bytes) -> M:
-        """Return the message, or raise Rejected: not signed, a replay, or refused by `Codec`."""
+        """Return the message. Raise Rejected if it is unsigned, replayed, or refused by `Codec`."""
         return super().decode(bytes(self._notices.verified(self._topic, payload, PAYLOAD_LIMIT)))

@@ -1,8 +1,7 @@
 """Messages that block a consumer, and an operator's order to skip one.
 
-The order needs no consumer. One transaction puts the message into the dead letters and moves the offset behind it,
-with the compare-and-set that consumers use. A consumer that still handles the message then fails to commit, and
-begins behind it.
+The order does not need a live consumer. One transaction puts the message into the dead letters and moves the offset behind it, with the
+compare-and-set that consumers use. A consumer that still handles the message then fails to commit, and continues behind it.
 """
 
 import asyncio
@@ -25,11 +24,11 @@ READ_SECONDS = 5.0
 LOOK_WITHIN = 1.0
 LOOK_SECONDS = 0.2
 PATIENCE_SECONDS = 3.0
-"""A message blocks when it was the next one for longer than this."""
+"""Seconds for which a message is its partition's next one before it counts as blocking."""
 
 
 class Blocked(msgspec.Struct, frozen=True, kw_only=True):
-    """The next message of a consumer in one partition."""
+    """The position of a consumer's next message in one partition."""
 
     consumer: str
     topic: str
@@ -38,27 +37,27 @@ class Blocked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unhandled(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that blocks a partition."""
+    """A message that blocks a partition, with its position and age."""
 
     blocked: Blocked
     message: Message
     age: float
-    """Seconds since it became the next message."""
+    """Seconds since the message became the next one."""
 
 
 class SkipOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """The operator's order: who, why, and how."""
+    """An operator's order to skip a message, with the operator's name and reason."""
 
     operator: str
     reason: str
     force: bool = False
-    """End the transaction that handles the message; otherwise wait for it for a moment."""
+    """Whether to end the transaction that handles the message. Otherwise the order waits briefly for it."""
 
 
 async def first_messages(
     kafka: Kafka, topic: str, offsets: Mapping[int, int], within: float = READ_SECONDS
 ) -> dict[int, Message]:
-    """Return the first message at or behind an offset of each partition, where there is one."""
+    """Return by partition the first message at or behind the given offset, if it was found within `within` seconds."""
     found: dict[int, Message] = {}
     reader = await kafka.reader(topic)
     try:
@@ -75,7 +74,7 @@ async def first_messages(
 
 
 async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECONDS) -> list[Unhandled]:
-    """Return messages that have been next and unhandled for so many seconds."""
+    """Return the messages that have been next and unhandled for `patience` seconds."""
     before = await _positions(db, kafka)
     started = asyncio.get_running_loop().time()
     waiting = await _messages_at([each for each, age in before.items() if age > patience], kafka)
@@ -88,7 +87,7 @@ async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECOND
 async def next_messages(
     db: Database, kafka: Kafka, partitions: Collection[tuple[str, str, int]]
 ) -> list[Unhandled]:
-    """Return the next message of each of these partitions, named by consumer, topic and number."""
+    """Return the next message of each given partition, named by consumer, topic and number."""
     positions = await _positions(db, kafka)
     at = [each for each in positions if (each.consumer, each.topic, each.partition) in partitions]
     return await _still(await _messages_at(at, kafka), db, kafka)
@@ -107,7 +106,7 @@ async def _messages_at(places: Sequence[Blocked], kafka: Kafka) -> dict[Blocked,
 
 
 async def _still(waiting: Mapping[Blocked, Message], db: Database, kafka: Kafka) -> list[Unhandled]:
-    """Return those messages that are still next."""
+    """Return the messages that are still the next ones of their partitions."""
     now = await _positions(db, kafka)
     return [
         Unhandled(blocked=each, message=message, age=now[each])
@@ -135,9 +134,11 @@ async def set_aside(
 ) -> Message:
     """Put a message into the dead letters, move the offset behind it, and return it.
 
-    `verify` returns the owner of a token, None if it is not valid: a message of nobody is never replayed. Raises
-    Rejected if the message is not the next one of its partition or does not exist, Unavailable if it is being
-    handled.
+    `verify` returns the principal of a token, None if the token is invalid. A message without a principal is never replayed.
+
+    Raises:
+        Rejected: The message is not the next one of its partition, or does not exist.
+        Unavailable: A consumer is handling the message.
     """
     feed = Feed(kafka.cluster_id, blocked.consumer, blocked.topic)
     async with db.transaction() as tx:
@@ -191,7 +192,7 @@ def _as_json(principal: Principal | None) -> str | None:
 
 @asynccontextmanager
 async def _unlocked(db: Database, tx: Transaction, *, force: bool) -> AsyncIterator[None]:
-    """Limit the transaction's wait for locks to a moment; with `force` end the transactions that hold them."""
+    """Limit the transaction's wait for locks; with `force` end the transactions that hold the locks."""
     if not force:
         await offset.wait_briefly(tx)
         yield

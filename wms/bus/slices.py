@@ -11,14 +11,14 @@ import msgspec
 from wms.bus.delivery import Steps
 
 SLICE_SECONDS = 0.03
-"""Processor seconds of a slice; then the next work that waits for the thread has its turn."""
+"""The length of a slice in processor seconds. After it the next waiting work has its turn."""
 
 
 class PreparationOutcome(msgspec.Struct):
-    """The outcome of a preparation: a value, an error, or given up."""
+    """The outcome of a preparation: a value, an error, or not done because it was given up."""
 
     seconds: float = 0.0
-    """Processor seconds."""
+    """Processor seconds that the preparation took."""
     is_done: bool = False
     value: Any = None
     error: Exception | None = None
@@ -33,7 +33,7 @@ class Work(msgspec.Struct):
 
 
 class Slices:
-    """One thread for all preparations of a process: they share caches, and never run concurrently."""
+    """One thread for all preparations of a process. They share caches, so they never run concurrently."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "prepare")
@@ -41,7 +41,7 @@ class Slices:
     async def run(
         self, works: Sequence[Work], allowance: float, on_step: Callable[[], None] = lambda: None
     ) -> None:
-        """Run the works in their order, for at most so many seconds for each owner; the others stay undone.
+        """Run the works in order, for at most `allowance` processor seconds for each owner. Works beyond it stay undone.
 
         `on_step` is called after each slice.
         """
@@ -53,7 +53,7 @@ class Slices:
             on_step()
 
     async def call(self, work: Callable[[], None]) -> None:
-        """Call a function in that thread, between slices."""
+        """Run a function in the thread, between slices."""
         await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def close(self) -> None:
@@ -62,7 +62,7 @@ class Slices:
 
 
 def _slice(works: Sequence[Work], position: int, spent: dict[str, float], allowance: float) -> int:
-    """Work until the slice is over; return the position to continue at."""
+    """Run works until the slice ends; return the position at which to continue."""
     ends = time.thread_time() + SLICE_SECONDS
     while position < len(works):
         work = works[position]
@@ -75,7 +75,7 @@ def _slice(works: Sequence[Work], position: int, spent: dict[str, float], allowa
 
 
 def _advance(work: Work, spent: dict[str, float], allowance: float, ends: float) -> bool:
-    """Advance one work; return whether it is over: done, or given up as its owner's allowance is used."""
+    """Advance one work. Return whether it is over: done, or given up because its owner's allowance is used."""
     began = now = time.thread_time()
     before = spent.get(work.owner, 0.0)
     try:

@@ -1,4 +1,4 @@
-"""The topics: names, partitions, retention."""
+"""The Kafka topics: names, numbers of partitions, retention."""
 
 from typing import Final
 
@@ -8,16 +8,16 @@ from wms.messages import ads, changes, commands, events, queries, replies, repor
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """One topic as it is created."""
+    """A topic with its creation settings."""
 
     name: str
     partitions: int
-    """At most 4 for topics that everybody writes: the embedded broker gives so many to a topic that it creates by itself."""
+    """The number of partitions. At most 4 for topics that clients write, since the embedded broker creates missing topics with 4."""
     retention_hours: int = 24
     gathered_seconds: float = 0.0
-    """For how long the relay collects messages before it sends them: longer where nobody waits for them."""
+    """Seconds for which the relay collects messages before it sends them. Longer where no client waits for them."""
     is_internal: bool = False
-    """Whether only services write it, with signatures."""
+    """Whether only services write the topic, with signatures."""
 
 
 SHARED: Final = (
@@ -30,19 +30,19 @@ SHARED: Final = (
     # One partition, as jobs that enter and leave a queue must be seen in order.
     Topic(changes.TOPIC, 1, 24, is_internal=True),
 )
-"""The topics that every system has. Retention serves slow readers; Postgres holds the truth."""
+"""The topics of every system. Retention serves slow readers; Postgres holds the truth."""
 
 
 def user_inbox(owner: str) -> Topic:
-    """Return the inbox of one user's tools."""
+    """Return the inbox topic of one user's clients."""
     return Topic(replies.inbox(owner), 1, 1)
 
 
 def site_inbox_of(site: str) -> Topic:
-    """Return the inbox of one site's job agents."""
+    """Return the inbox topic of one site's job agents."""
     return Topic(site_inbox.inbox(site), 1, 1)
 
 
 def find(name: str) -> Topic:
-    """Return the shared topic of that name; any other is somebody's inbox."""
+    """Return the shared topic of that name. Any other name is an inbox, which has one partition."""
     return next((each for each in SHARED if each.name == name), Topic(name, 1, 1))

@@ -10,31 +10,31 @@ from wms.fairness import levelled
 M = TypeVar("M")
 
 SECONDS_A_SECOND, BURST_SECONDS = 0.25, 2.0
-"""The budget of an owner in seconds of processing, by which its messages come before others that wait."""
+"""The processing budget of an owner: seconds regained a second, and the most seconds. Within it messages are not parked."""
 PATIENCE_SECONDS = 2.0
-"""When unread messages will take longer than this, an owner over its budget is parked at once."""
+"""Seconds of unread work above which messages of an owner over its budget are parked at once."""
 
 Whose = tuple[int, str]
-"""A partition and an owner: their messages keep their order."""
+"""A partition and an owner. Their messages keep their order."""
 
 
 class Turns:
-    """Owners over their budgets, owners with parked messages, and the next of these. `now` is in monotonic seconds."""
+    """The owners' budgets and parked messages, and the order in which these are handled. `now` is in monotonic seconds."""
 
     def __init__(self) -> None:
         self._budget = Budget(SECONDS_A_SECOND, BURST_SECONDS)
         self._parked: dict[Whose, int] = {}
         self._used: dict[str, float] = {}
-        """Seconds used by each owner's parked messages, since the last time that none were parked."""
+        """Processing seconds used by each owner's parked messages since no message was parked."""
 
     def load(self, parked: Mapping[Whose, int]) -> None:
-        """Take the parked messages of a new round's partitions."""
+        """Replace the numbers of parked messages, at the start of a round."""
         self._parked = dict(parked)
 
     def split(
         self, batch: Sequence[Decoded[M]], now: float, behind_seconds: float
     ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
-        """Return the messages to be handled now, and those to be parked."""
+        """Return the messages to handle now, and the messages to park."""
         contended = behind_seconds > PATIENCE_SECONDS or len({each.owner for each in batch if each.owner}) > 1
         good: list[Decoded[M]] = []
         deferred: list[Decoded[M]] = []
@@ -49,7 +49,7 @@ class Turns:
         return contended and self._budget.left(each.owner, now) <= 0
 
     def spent(self, batch: Iterable[Decoded[M]], seconds: float, now: float) -> None:
-        """Charge the owners of a batch for its duration, in proportion to their bytes."""
+        """Charge the owners of a batch for its duration in seconds, in proportion to the bytes of their messages."""
         sizes: dict[str, int] = {}
         for each in batch:
             sizes[each.owner] = sizes.get(each.owner, 0) + each.size + 1
@@ -58,13 +58,16 @@ class Turns:
             self._budget.spend(owner, seconds * size / whole, now)
 
     def parked(self, deferred: Iterable[Decoded[M]]) -> None:
-        """Note that these are parked."""
+        """Count these messages as parked."""
         for each in deferred:
             whose = each.record.partition, each.owner
             self._parked[whose] = self._parked.get(whose, 0) + 1
 
     def next(self) -> Whose | None:
-        """Return whose parked messages are next: those of the owner that used the least time."""
+        """Return the partition and owner whose parked messages are next; None without parked messages.
+
+        It is the owner that used the least processing time.
+        """
         if not self._parked:
             self._used.clear()
             return None
@@ -72,11 +75,11 @@ class Turns:
         return min(self._parked, key=lambda whose: (self._used[whose[1]], whose))
 
     def parked_of(self, whose: Whose) -> int:
-        """Return how many are parked, as far as is known."""
+        """Return the known number of parked messages of an owner in a partition."""
         return self._parked.get(whose, 0)
 
     def took(self, whose: Whose, seconds: float, gone: int, now: float) -> None:
-        """Note that so many parked messages were handled, and how long it took."""
+        """Record that `gone` parked messages were handled or vanished, in `seconds` seconds."""
         self._used[whose[1]] = self._used.get(whose[1], 0.0) + seconds
         self._budget.spend(whose[1], seconds, now)
         left = self._parked.get(whose, 0) - gone
@@ -87,5 +90,5 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many messages are parked."""
+        """The number of parked messages."""
         return sum(self._parked.values())
