@@ -1,1 +1,1 @@
-"""The runtime of services: configuration, clock, signals, loops, heartbeat."""
+"""The runtime of services: configuration, clock, signals, periodic loops, heartbeat."""

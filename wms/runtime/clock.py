@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Return the time of this machine, aware, in UTC."""
+    """Return this machine's time in UTC, with its time zone."""
     return datetime.now(UTC)  # noqa: TID251 - this is the place
 
 
 def timestamp() -> float:
-    """Return the time of this machine in seconds since 1970."""
+    """Return this machine's time in seconds since 1970."""
     return time.time()  # noqa: TID251 - this is the place

@@ -1,7 +1,7 @@
-"""Configuration: one frozen struct for each service, from a TOML file and `WMS_` variables of the environment.
+"""Configuration: one frozen struct for each service, from a TOML file and `WMS_` environment variables.
 
-A variable names its key by `__`: `WMS_POSTGRES__URL` is `url` in `[postgres]`. The error about an unknown key or a
-wrong value names its place.
+A variable names its key by `__`: `WMS_POSTGRES__URL` is `url` in `[postgres]`. The error about an unknown key or a wrong value names the
+key.
 """
 
 import tomllib
@@ -19,7 +19,7 @@ from wms.telemetry.logs import Level
 
 PREFIX = "WMS_"
 SIZE_LIMIT = 4 * 1024 * 1024
-"""The most bytes of a file."""
+"""The largest size of a configuration file in bytes."""
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -27,33 +27,33 @@ Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=10 * 366 * 86_400)]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of a configuration file: unknown keys are errors."""
+    """A table of a configuration file. Unknown keys are errors."""
 
 
 class PostgresSettings(Section, frozen=True, kw_only=True):
-    """How to reach Postgres."""
+    """Connection settings of Postgres."""
 
     url: Line = "postgresql://127.0.0.1:5432/wms"
     pool: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 8
-    """The most connections."""
+    """The largest number of connections."""
 
 
 class AuthSettings(Section, frozen=True, kw_only=True):
-    """The keys of tokens and orders."""
+    """The key files for tokens and orders."""
 
     jwks: Line
-    """A file with the public keys of the issuers."""
+    """A file with the issuers' public keys."""
     orders_key: Line = ""
-    """A file with the secrets that sign orders to pilots; empty: `orders.key` beside `jwks`."""
+    """A file with the secrets that sign orders to pilots; empty for the file `orders.key` beside `jwks`."""
 
     @property
     def orders_key_file(self) -> Path:
-        """The file with the secrets of orders."""
+        """The file with the secrets that sign orders to pilots."""
         return Path(self.orders_key) if self.orders_key else Path(self.jwks).with_name(ORDERS_KEY)
 
 
 class LogSettings(Section, frozen=True, kw_only=True):
-    """The level and the format of logs."""
+    """The level and the format of log messages."""
 
     level: Level = "info"
     json: bool = True
@@ -63,11 +63,11 @@ class UsageSettings(Section, frozen=True, kw_only=True):
     """Whether recent usage of owners reduces their shares. Job managers and matchers need the same settings."""
 
     half_life_hours: Annotated[float, msgspec.Meta(ge=0, le=100_000)] = 0.0
-    """The half-life of usage; 0: usage does not count, and is not stored."""
+    """The half-life of recorded usage in hours. At 0 usage is neither stored nor counted."""
 
 
 class ServiceConfig(Section, frozen=True, kw_only=True):
-    """Configuration that all services share."""
+    """The configuration that all services share."""
 
     auth: AuthSettings
     postgres: PostgresSettings = PostgresSettings()
@@ -76,7 +76,7 @@ class ServiceConfig(Section, frozen=True, kw_only=True):
 
 
 def config_file(program: str, arguments: Sequence[str]) -> Path:
-    """Return the file that the command line names by `--config FILE`; exits with the usage on any other command line."""
+    """Return the file that the command line names by `--config FILE`. Any other command line prints the usage and exits."""
     match arguments:
         case ["--config", path]:
             return Path(path)
@@ -88,7 +88,7 @@ def config_file(program: str, arguments: Sequence[str]) -> Path:
 
 
 def read(path: Path, kind: type[T], environment: Mapping[str, str]) -> T:
-    """Return the configuration from the file and the environment, or raise Rejected with the place that is wrong."""
+    """Return the configuration from the file and the environment. Raise Rejected, with the faulty key, if it is invalid."""
     try:
         with path.open("rb") as file:
             text = file.read(SIZE_LIMIT + 1)

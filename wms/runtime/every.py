@@ -1,4 +1,4 @@
-"""A loop that calls a function at intervals."""
+"""A loop that calls a function periodically."""
 
 import asyncio
 import time
@@ -12,17 +12,20 @@ from wms.errors import Unavailable
 log = structlog.get_logger()
 
 TROUBLE_AFTER_SECONDS = 10.0
-"""A loop that fails, or stays in one round, for so long is reported; one with long pauses may take a minute."""
+"""Seconds of failing, or of one unfinished round, after which a loop is reported. A loop with long pauses may take a minute."""
 LONG_PAUSE_SECONDS = 10.0
 LONG_ROUND_SECONDS = 60.0
 ENDLESS_ROUND_SECONDS = 300.0
-"""A round that takes so long is taken as hanging: it is cancelled, and the loop goes on."""
+"""Seconds after which a round counts as hanging. It is cancelled, and the loop continues."""
 LONGEST_PAUSE_SECONDS = 30.0
-"""The longest pause after rounds that failed by a fault of ours; each such round doubles the pause."""
+"""The longest pause in seconds after rounds that failed by a software fault. Each such round doubles the pause."""
 
 
 class Every:
-    """Calls `act` every `seconds`, the first time at once. If it returns True there is more to do, and it is called again at once."""
+    """A loop that calls `act` every `seconds`, the first time at once.
+
+    If `act` returns True, more work is left and it is called again at once.
+    """
 
     def __init__(
         self,
@@ -32,7 +35,7 @@ class Every:
         *,
         endless_after: float = ENDLESS_ROUND_SECONDS,
     ) -> None:
-        """`endless_after`: seconds after which a round of `act` is cancelled."""
+        """Build a loop; a round of `act` is cancelled after `endless_after` seconds."""
         self.name = name
         self._seconds = seconds
         self._endless_after = endless_after
@@ -42,10 +45,10 @@ class Every:
         self._failing_since: float | None = None
         self._error = ""
         self._faults = 0
-        """Consecutive rounds that failed by a fault of ours."""
+        """The number of consecutive rounds that failed by a software fault."""
 
     def trouble(self) -> str:
-        """Return the loop's trouble, empty if it has none: a round that does not end, or rounds that fail."""
+        """The loop's trouble as a text: an unfinished round, or failing rounds. Empty if there is none."""
         now = time.monotonic()
         most = TROUBLE_AFTER_SECONDS if self._seconds < LONG_PAUSE_SECONDS else LONG_ROUND_SECONDS
         if self._began_at is not None and now - self._began_at > most:
@@ -55,11 +58,11 @@ class Every:
         return ""
 
     def wake(self) -> None:
-        """End the present pause."""
+        """End the current pause, so that the next round begins at once."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Call until cancelled. A round that fails is tried again, so that one loop's fault stops no other loop."""
+        """Call `act` until cancelled. A failed round is repeated later, so that one loop's fault stops no other loop."""
         while True:
             self._wake.clear()
             if not await self._once():

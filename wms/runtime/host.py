@@ -51,21 +51,21 @@ log = structlog.get_logger()
 
 BEAT_SECONDS = 1.0
 URGENT_CONNECTIONS = 4
-"""Connections of the pool that are reserved: two lanes of reports, the heartbeat and the relay."""
+"""The number of connections of the pool reserved for urgent work: two lanes of reports, the heartbeat and the relay."""
 CONNECT_SECONDS = 60.0
 DRAIN_SECONDS = 5.0
 
 EXIT_REJECTED, EXIT_UNAVAILABLE = 2, 75
 
 COLLECT_AFTER = 200_000, 20, 50
-"""Thresholds of Python's garbage collector. A batch makes up to 100,000 objects without cycles; collecting during it costs 5 %."""
+"""Thresholds of Python's garbage collector. A batch creates up to 100,000 objects without cycles; collecting during it costs 5 %."""
 
 C = TypeVar("C", bound=ServiceConfig)
 M = TypeVar("M")
 
 
 class Loop(Protocol):
-    """A loop that a host runs until it stops."""
+    """A loop that a host runs until the host stops."""
 
     name: str
 
@@ -74,13 +74,13 @@ class Loop(Protocol):
 
 
 class Probed(Protocol):
-    """A reader that probes pass through."""
+    """A message reader that can be checked with probes."""
 
     async def probe(self) -> None:
-        """Send a probe into each partition that it reads."""
+        """Send a probe to each partition that the reader reads."""
 
     def probe_health(self) -> ConsumerHealth:
-        """Return how probes fare."""
+        """Return the health of the reader's probes."""
 
 
 class Host:
@@ -90,9 +90,9 @@ class Host:
         self.service = service
         self.config = config
         self.db = db
-        """For urgent work: the heartbeat, the relay, and consumers with `is_urgent`."""
+        """The database for urgent work: the heartbeat, the relay, and consumers with `is_urgent`."""
         self.patient_db = db.limited(URGENT_CONNECTIONS)
-        """For all other work: however many of its statements are slow, urgent work finds a connection."""
+        """The database for all other work. It leaves connections free for urgent work, however many statements are slow."""
         self.kafka = kafka
         self.verifier = Verifier.from_file(Path(config.auth.jwks))
         self.instance_id = InstanceId(f"{service}-{uuid.uuid4().hex[:12]}")
@@ -120,7 +120,7 @@ class Host:
         admit: Callable[[Decoded[Any]], Rejected | None] | None = None,
         is_urgent: bool = False,
     ) -> None:
-        """Handle the messages of a topic; each needs a token."""
+        """Add a consumer that handles the messages of a topic. Each message needs a token."""
         consumer: Consumer[Any] = Consumer(
             f"{self.service}.{name}",
             find(topic) if isinstance(topic, str) else topic,
@@ -143,7 +143,7 @@ class Host:
         self.show_probes(consumer.name, consumer)
 
     def add(self, loop: Loop) -> None:
-        """Add a loop."""
+        """Add a loop, which runs until the host stops."""
         self._loops.append(loop)
 
     def every(
@@ -154,7 +154,7 @@ class Host:
         *,
         endless_after: float = ENDLESS_ROUND_SECONDS,
     ) -> Every:
-        """Call `act` at intervals; a round that takes `endless_after` seconds is cancelled."""
+        """Add and return a loop that calls `act` every `seconds`. A round that takes `endless_after` seconds is cancelled."""
         loop = Every(name, seconds, act, endless_after=endless_after)
         self._loops.append(loop)
         return loop
@@ -164,16 +164,16 @@ class Host:
         self._facts[name] = fact
 
     def show_probes(self, name: str, reader: Probed) -> None:
-        """Send probes to a reader, and add their health to each heartbeat."""
+        """Send probes to a reader periodically, and add their health to each heartbeat."""
         self._probed[name] = reader
         self.every(f"{name}.probe", PROBE_SECONDS, reader.probe)
 
     def stop(self) -> None:
-        """Begin to stop."""
+        """Begin the shutdown."""
         self._stop.set()
 
     async def run(self) -> None:
-        """Run all loops until stopped or until one fails."""
+        """Run all loops until the host is stopped or a loop fails."""
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self.stop)
         await self._bury_dead()
@@ -198,9 +198,9 @@ class Host:
         log.info("service ends", instance=self.instance_id)
 
     async def _bury_dead(self) -> None:
-        """Free the partitions of instances on this machine whose process is gone, such as this one's predecessor.
+        """Free the partitions of instances on this machine whose process is gone, such as this process's predecessor.
 
-        If such a process does exist, unseen from here, its next heartbeat registers it again.
+        If such a process exists but is invisible to this one, its next heartbeat registers it again.
         """
         async with self.db.transaction() as tx:
             for each in await instance.instances(tx):
@@ -208,7 +208,7 @@ class Host:
                     await instance.leave(tx, each["instance_id"])
 
     async def _leave(self) -> None:
-        """Free this instance's partitions, so that the others need not wait until it counts as dead."""
+        """Free this instance's partitions, so that other instances need not wait until it counts as dead."""
         with contextlib.suppress(*GONE, *RETRIED):
             async with asyncio.timeout(DRAIN_SECONDS), self.db.transaction() as tx:
                 await instance.leave(tx, self.instance_id)
@@ -263,13 +263,13 @@ class Host:
         return msgspec.json.encode(health).decode()
 
     def _troubles(self) -> dict[str, str]:
-        """Return the troubles of the relay and of loops with intervals, by name."""
+        """Return the troubles of the relay and of the periodic loops, by name."""
         loops: list[Relay | Every] = [self.relay, *(each for each in self._loops if isinstance(each, Every))]
         return {each.name: trouble for each in loops if (trouble := each.trouble())}
 
 
 async def _endless(loop: Loop) -> None:
-    """Run a loop. To end by itself is a fault, even by a cancellation: task groups ignore those."""
+    """Run a loop, and raise LoopEnded if it ends without being cancelled by its host. Task groups would ignore it."""
     try:
         await loop.run()
     except asyncio.CancelledError:
@@ -280,11 +280,11 @@ async def _endless(loop: Loop) -> None:
 
 
 class LoopEnded(WmsError):  # noqa: N818 - an outcome
-    """A loop has ended by itself."""
+    """A loop ended although its host was running."""
 
 
 class NewCluster(WmsError):  # noqa: N818 - an outcome, not a fault
-    """The broker is another cluster now, with new topics and offsets."""
+    """The broker now belongs to another cluster, with new topics and offsets."""
 
 
 def serve(

@@ -1,4 +1,4 @@
-"""This machine: cores, memory, load, platform."""
+"""The resources of this machine: cores, memory, load, platform."""
 
 import os
 import platform
@@ -15,12 +15,12 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     cores: int
     memory_mb: int
     load: float
-    """Processes that ran or waited to run, as the average of the last minute."""
+    """The average number of processes that ran or waited to run in the last minute."""
     platforms: tuple[str, ...]
 
 
 def look() -> Machine:
-    """Measure this machine."""
+    """Return this machine's present resources."""
     return Machine(
         cores=len(os.sched_getaffinity(0)),
         memory_mb=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MIB,
@@ -31,7 +31,7 @@ def look() -> Machine:
 
 @lru_cache(maxsize=1)
 def platforms() -> tuple[str, ...]:
-    """Return the names by which jobs may ask for this machine's platform."""
+    """Return the platform names by which jobs may require this machine."""
     system, machine = platform.system(), platform.machine()
     names = [f"{system}-{machine}"]
     libc, version = platform.libc_ver()

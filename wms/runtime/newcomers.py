@@ -1,7 +1,7 @@
-"""New task queues whose requirements take long to parse: parsed in a thread one at a time, in turns of their owners.
+"""New task queues whose requirements take long to parse. They are parsed in a thread one at a time, in turns of their owners.
 
-The thread shares the interpreter with the event loop. So it pauses after each queue for as long as it worked:
-everything else has at least half of the time, however many such queues come.
+The thread shares the interpreter with the event loop. So it pauses after each queue for as long as it worked. Everything else has at
+least half of the time, however many such queues come.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 
 class ParsedQueue:
-    """A parsed task queue; `taken` must be kept until the queue is added to an index."""
+    """A parsed task queue. The caller keeps `taken` until the queue is added to an index."""
 
     __slots__ = ("requirements", "taken", "tq_id")
 
@@ -31,10 +31,10 @@ class ParsedQueue:
 
 
 class Newcomers:
-    """Queues to be parsed. The next is one of the owner whose queues used the least time since none waited."""
+    """Task queues that wait to be parsed. Next is a queue of the owner whose queues took the least parsing time since none waited."""
 
     def __init__(self, slices: Slices, *, over_sketches: bool = False) -> None:
-        """`over_sketches`: prepare them for elements whose pilots are yet to be sent."""
+        """Build an empty set. With `over_sketches` queues are prepared for computing elements whose pilots are not sent yet."""
         self._slices = slices
         self._over_sketches = over_sketches
         self._by_owner: dict[str, dict[TaskQueueId, Requirements]] = {}
@@ -46,7 +46,7 @@ class Newcomers:
         return sum(map(len, self._by_owner.values()))
 
     def put_if_long(self, tq_id: TaskQueueId, requirements: Requirements) -> bool:
-        """Add a queue if it takes long to parse; tell whether it does."""
+        """Add a queue if it takes long to parse; return whether it was added."""
         if not is_long(requirements):
             return False
         if tq_id != self._in_hand:
@@ -55,12 +55,12 @@ class Newcomers:
         return True
 
     def queue_ids(self) -> set[TaskQueueId]:
-        """Return the queues that wait, and the one that is being parsed."""
+        """Return the ids of the waiting queues and of the queue that is being parsed."""
         waiting = {tq_id for queues in self._by_owner.values() for tq_id in queues}
         return waiting if self._in_hand is None else waiting | {self._in_hand}
 
     def drop(self, tq_ids: Collection[TaskQueueId]) -> None:
-        """Remove queues without waiting jobs."""
+        """Remove queues that have no waiting jobs."""
         for owner, queues in list(self._by_owner.items()):
             for tq_id in queues.keys() & set(tq_ids):
                 del queues[tq_id]
@@ -68,13 +68,13 @@ class Newcomers:
                 del self._by_owner[owner]
 
     async def wait(self) -> None:
-        """Wait until there is a queue."""
+        """Wait until there is a queue to parse."""
         while not self._by_owner:
             self._came.clear()
             await self._came.wait()
 
     async def prepare_next(self) -> ParsedQueue | None:
-        """Parse the next queue, and pause; None if there is none, or it cannot be parsed."""
+        """Parse the next queue, and pause. Return None if no queue waits, or it cannot be parsed."""
         if not self._by_owner:
             self._used.clear()
             return None

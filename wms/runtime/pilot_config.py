@@ -1,4 +1,4 @@
-"""The configuration of a job agent: written by the sender of the pilot, read by the pilot."""
+"""The configuration of a job agent. The service that sends the pilot writes it, and the pilot reads it."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -13,7 +13,7 @@ Pause: TypeAlias = Annotated[float, Meta(ge=0, le=86_400)]
 
 
 class PilotSettings(Section, frozen=True, kw_only=True):
-    """The identity of the pilot and its limits. The token has the identity too, and only the token is trusted."""
+    """The pilot's identity and limits. The token contains the identity too, and only the token is trusted."""
 
     pilot_id: Line
     site: Line
@@ -22,21 +22,21 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     slots: Count
     token_file: Line
     directory: Line
-    """Below it every job gets a directory of its own."""
+    """The directory below which every job gets a directory of its own."""
     idle_seconds: Seconds = 30.0
-    """After so long without a job the pilot ends by itself."""
+    """Seconds without a job after which the pilot ends."""
     lifetime_seconds: Seconds = 1_209_600.0
-    """After so long it takes no more jobs."""
+    """Seconds after which the pilot takes no more jobs."""
     grace_seconds: Pause = 10.0
-    """Seconds that running jobs have at a drain before they are given back."""
+    """Seconds that running jobs get to end at a drain before they are returned to the queue."""
     ahead_seconds: Pause = 0.5
-    """With short jobs, so many seconds of work are fetched ahead, so that slots do not wait for the next job."""
+    """Seconds of work that are fetched ahead if jobs are short, so that slots do not wait for the next job."""
     lifeline: Line = ""
-    """The lock file of a system on this machine: the pilot ends when its holder does."""
+    """The lock file of a system on this machine. The pilot ends when the lock's holder does."""
     isolation: Literal["auto", "required", "none"] = "auto"
-    """Whether payloads run in namespaces of their own: `auto` where the node allows it, `required` else the pilot ends, or `none`."""
+    """Whether payloads run in namespaces of their own: `auto` if the node allows it, `required` (else the pilot ends), or `none`."""
     hidden: Lines = []
-    """Directories that are empty for payloads in namespaces, beside the pilot's and the sandbox store's."""
+    """Directories that payloads in namespaces see as empty, besides the pilot's directory and the sandbox store."""
 
 
 class ResourceSettings(Section, frozen=True, kw_only=True):
@@ -45,9 +45,9 @@ class ResourceSettings(Section, frozen=True, kw_only=True):
     setup: Line = "default"
     cpu_time: Count = 86_400
     memory_mb: Count = 0
-    """In MB; 0: the machine's memory."""
+    """The memory for jobs in MB; 0 for the machine's memory."""
     platforms: Lines = []
-    """Empty: the machine's platforms."""
+    """The platforms that jobs may require; empty for the machine's platforms."""
     tags: Lines = []
     required_tags: Lines = []
     job_types: Lines = []
@@ -55,19 +55,19 @@ class ResourceSettings(Section, frozen=True, kw_only=True):
     ad: LongText = ""
     """The ClassAd of the computing element, as its site advertised it."""
     software: Line = ""
-    """A directory on the node whose entries are the names of its runtime environments; empty: those of the ad."""
+    """A directory on the node whose entries are the names of its runtime environments. Empty for those in the ad."""
     node: Annotated[dict[Name, Value], Meta(max_length=100)] = {}
-    """Attributes of the node that the batch system was asked for, by their names in the ad, in lower case."""
+    """Attributes of the node that were requested from the batch system, by their names in the ad, in lower case."""
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):
-    """The sandbox store."""
+    """The settings of the sandbox store."""
 
     url: Line
 
 
 class PilotConfig(Section, frozen=True, kw_only=True):
-    """The whole file."""
+    """The whole configuration file of a job agent."""
 
     pilot: PilotSettings
     sandboxes: SandboxSettings

@@ -1,7 +1,6 @@
-"""The watchdog of a service: reopens partitions that are not served, and ends a process that hangs for good.
+"""The watchdog of a service: reopens partitions that are not served, and ends a process that hangs permanently.
 
-The supervisor starts the process again. The current messages are noted before, so that the next process does not
-hang on them as well.
+The supervisor starts the process again. The current messages are noted first, so that the next process does not hang on them as well.
 """
 
 import asyncio
@@ -25,24 +24,25 @@ log = structlog.get_logger()
 
 LOOK_SECONDS = 1.0
 ANEW_AFTER_SECONDS = 10.0
-"""A partition that was not served for so long is read anew, with new connections."""
+"""Seconds without service after which a partition is read anew, with new connections."""
 STALLED_FOR_GOOD_SECONDS = 60.0
 HANGS_AFTER_SECONDS = 600.0
-"""A batch that takes so long will never end: statements and preparations have much shorter limits."""
+"""Seconds after which a batch counts as hanging. Statements and preparations have much shorter limits."""
 BLOCKED_LOOKS = 20
-"""After so many checks in a row the process of a blocked event loop ends. Checks are counted and not seconds, as a
-process that was stopped and continued has not been blocked.
+"""The number of consecutive failed checks after which the process of a blocked event loop ends.
+
+Checks are counted and not seconds, because a process that was stopped and continued has not been blocked.
 """
 NOTE_SECONDS = 5.0
 EXIT_HANGING = 75
 
 
 class Stalled(WmsError):  # noqa: N818 - an outcome
-    """Partitions are not served after they were read anew."""
+    """Partitions are not served although they were read anew."""
 
 
 class Watchdog:
-    """Watches the consumers of a process, and from a thread the event loop; `end` ends the process at once."""
+    """A watch over the consumers of a process and, from a thread, its event loop. `end` ends the process at once."""
 
     name = "watchdog"
 
@@ -62,7 +62,7 @@ class Watchdog:
         self._stop = threading.Event()
 
     async def run(self) -> None:
-        """Watch until cancelled. Raises Stalled if new readers did not help."""
+        """Watch until cancelled. Raise Stalled if partitions are not served after their readers were replaced."""
         thread = threading.Thread(target=self._watch_loop, name="watchdog", daemon=True)
         thread.start()
         try:
@@ -75,7 +75,7 @@ class Watchdog:
             self._stop.set()
 
     def look(self, consumer: Consumer[Any]) -> None:
-        """Act if a consumer makes no progress."""
+        """Reopen a consumer's unserved partitions; end the process if a batch hangs. Raise Stalled if reopening did not help."""
         if consumer.busy_seconds() > HANGS_AFTER_SECONDS:
             log.error("a batch hangs, the process ends", consumer=consumer.name, in_hand=consumer.in_hand)
             self._end(EXIT_HANGING)
@@ -100,7 +100,7 @@ class Watchdog:
                 return
 
     def _note(self) -> None:
-        """Note the current messages by a connection of this thread's own, as no other works."""
+        """Store notes of the current messages over a new connection, since the event loop's connections are blocked."""
         spans = {each.feed: each.in_hand for each in self._consumers if each.in_hand}
         try:
             asyncio.run(in_hand.note_alone(self._url, spans, self._instance_id, NOTE_SECONDS))

@@ -1,5 +1,4 @@
-"""Why a job waits: the obstacles at each computing element, changes that would help, and when it may start. Pure.
+"""Explanations of waiting jobs: obstacles at each computing element, changes that would help, and the expected start. Pure functions.
 
-Everything here calls the clauses by which the matcher and the planner of pilots decide, so that an explanation
-cannot disagree with what happens.
+They call the clauses by which the matcher and the pilot planner decide. So an explanation cannot contradict a decision.
 """

@@ -1,14 +1,13 @@
-"""When a waiting job may start: its place in the draw, against the rate at which its task queue was served lately.
+"""Forecast of a waiting job's start, from its position in the draw and the recent rate of its task queue.
 
-The draw is not a line. Of a queue's user priorities one is drawn, and of its ten oldest jobs a random one. So a job
-with `a` older ones of its priority is offered after max(0, a - 9) draws of the priority at the earliest, then with
-a chance of one in ten at each. The law of the draw gives the rate of its priority; the matchers' counts give the
-rate of the queue. Of many jobs not yet drawn only counts and ids are known, hence `least` and `most` older ones.
+The draw is not first in, first out. It draws one of a queue's user priorities, then a random one of that priority's ten oldest jobs. So a
+job with `a` older jobs of its priority is offered after max(0, a - 9) draws of the priority at the earliest. Then each draw takes it with
+a chance of one in ten. The law of the draw gives the rate of its priority; the matchers' counts give the rate of the queue. For many jobs
+not yet drawn only counts and ids are known. Hence `least` and `most` older jobs.
 
-The interval: the number K of draws of the queue has a mean and a variance. Times between draws are taken as
-exponential, so that K of them are nearly a gamma of shape E[K]^2 / (E[K] + Var K); and the rate itself is a gamma
-of the counts. The quotient of the two is an F distribution, whose quantiles are Paulson's. New jobs, sites, shares
-and limits are not foreseen.
+The interval: the number K of draws of the queue has a mean and a variance. Times between draws are taken as exponential, so that K of
+them are nearly a gamma of shape E[K]^2 / (E[K] + Var K). The rate itself is a gamma of the counts. The quotient of the two is an F
+distribution, whose quantiles are Paulson's. New jobs, sites, shares and limits are not foreseen.
 """
 
 from collections.abc import Sequence
@@ -27,25 +26,25 @@ _NORMAL_90 = 1.2815515655446004
 
 
 class StartForecast(Struct, frozen=True, kw_only=True):
-    """A job's place and the time until it is offered, if nothing changes: earliest and latest enclose 80 %."""
+    """A job's position and the time until it is offered, if nothing changes. The earliest and the latest time enclose 80 %."""
 
     older_least: int
-    """Older jobs of the same user priority in the same task queue, at least."""
+    """The least number of older jobs of the same user priority in the same task queue."""
     older_most: int
     level_chance: float
-    """The share of the queue's draws that goes to the job's user priority."""
+    """The share of the queue's draws that goes to the job's user priority, 0 to 1."""
     matched_per_minute: float | None = None
-    """Jobs of the queue that were matched lately; None for none."""
+    """Recently matched jobs of the queue per minute; None if none was matched."""
     earliest_seconds: float | None = None
     likely_seconds: float | None = None
     latest_seconds: float | None = None
-    """None: unbounded."""
+    """The latest time in seconds until the job is offered; None if it has no bound."""
 
 
 def forecast(
     job_id: int, user_priority: float, levels: Sequence[Level], served: Served, law: Law
 ) -> StartForecast | None:
-    """Return a waiting job's place and start; None if no waiting job has its user priority."""
+    """Return a waiting job's position and start; None if no waiting job has its user priority."""
     mine = next((n for n, level in enumerate(levels) if level.user_priority == user_priority), None)
     if mine is None or not levels[mine].count:
         return None
@@ -68,18 +67,18 @@ def forecast(
 
 
 def older(job_id: int, level: Level) -> tuple[int, int]:
-    """Return how many jobs of its level are older than a job, at least and at most: exact for consecutive ids."""
+    """Return the least and the most number of jobs of a user priority that are older than the job. They are equal for consecutive ids."""
     most = max(0, min(job_id - level.oldest, level.count - 1))
     least = max(0, level.count - 1 - max(0, level.newest - job_id))
     return min(least, most), most
 
 
 def level_chance(mine: int, levels: Sequence[Level], law: Law) -> float:
-    """Return the chance that a draw of the queue takes one of its user priorities.
+    """Return the chance that a draw of the queue takes the `mine`-th of its user priorities.
 
-    For `proportional` it is its share of all weights. For `dirac` the smallest of n independent U/p exceeds t with
-    probability (1 - p t)^n. The chance is the integral of its hazard over the survival of all, in steps of equal
-    probability of the proportional law, from which it differs little.
+    For `proportional` it is its share of all weights. For `dirac` the smallest of n independent U/p exceeds t with probability (1 - p
+    t)^n. The chance is the integral of its hazard over the survival of all, in steps of equal probability of the proportional law, from
+    which it differs little.
     """
     weighed = [(level.count, real_priority(level.user_priority)) for level in levels if level.count]
     count, weight = levels[mine].count, real_priority(levels[mine].user_priority)
@@ -97,7 +96,7 @@ def level_chance(mine: int, levels: Sequence[Level], law: Law) -> float:
 
 
 def _evidence(served: Served) -> tuple[float, float]:
-    """Return a plain count and its seconds with the evidence of the faded count: a plain count equals its variance."""
+    """Return a plain count and its seconds that are as reliable as the faded count. A plain count's variance equals the count."""
     age = max(1e-9, served.watched_seconds / served.fading_seconds)
     kept = 1 - exp(-age)
     spread = (1 - exp(-2 * age)) / (2 * kept)
@@ -109,7 +108,7 @@ Moments = tuple[float, float]
 
 
 def draws_of_level(older_jobs: int, count: int) -> Moments:
-    """Return mean and variance of the number of a level's draws until a job with so many older ones is drawn."""
+    """Return mean and variance of the number of draws of a user priority until the job after `older_jobs` older ones is drawn."""
     first = max(0, older_jobs - (OLDEST - 1))
     in_play = count - first
     # P(not drawn by draw i): a chance of one in ten with more than ten jobs left, then equal chances for the last ten.
@@ -129,7 +128,7 @@ def _draws_of_queue(older_jobs: int, count: int, chance: float) -> Moments:
 
 
 def _quantile(draws: Moments, counted: float, seconds: float, normal: float) -> float | None:
-    """Return the quantile of the time until the job is drawn, for a normal deviate; None if it has no bound."""
+    """Return the quantile, in seconds, of the time until the job is drawn, for a normal deviate; None if it has no bound."""
     mean, variance = draws
     shape = mean * mean / (mean + variance)
     a, b = 1 / (9 * shape), 1 / (9 * counted)

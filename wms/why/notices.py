@@ -1,10 +1,10 @@
-"""Notices: why a computing element gets no jobs or pilots, in three words: suppress, delay, avoid.
+"""Notices of why a computing element gets no jobs or pilots, in three words: suppress, delay, avoid.
 
-*Suppress*: a limit in its ad is reached, and nothing comes until its next ad. *Delay*: too many jobs are being
-submitted there, or a rate is used up; more come later. *Avoid*: it is quarantined or shut by an operator, its
-endpoint is backing off, or pilots die there, so that other elements are better.
+*Suppress*: a limit in its ad is reached, and nothing is sent until its next ad. *Delay*: too many jobs are being submitted there, or a
+rate is used up; more are sent later. *Avoid*: it is quarantined or shut by an operator, its endpoint is backing off, or pilots are lost
+there. Other elements are better.
 
-All that people read about an element's state comes from here.
+All commands and pages that show an element's state use these notices.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,23 +19,23 @@ from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement
 
 FEW = 3
-"""So many pilots may be lost before a notice says so."""
+"""The number of lost pilots below which no notice is given."""
 
 
 class Since(NamedTuple):
-    """How many jobs an element's ad lets come until the next (None: no limit), and what has come since."""
+    """The number of jobs that an element's ad allows until the next ad (None: no limit), and the numbers sent since."""
 
     allowed: int | None = None
     matched: int = 0
     sent: int = 0
     idle: int = 0
-    """Our idle pilots among those that the ad's source counts as jobs."""
+    """Idle pilots of this system among the jobs that the ad's source counts."""
 
 
 def notices(
     element: ComputingElement, since: Since, health: ElementHealth, losses: PilotLosses, *, fresh: bool
 ) -> Iterator[Notice]:
-    """Yield the notices of an element: by its ad's limits, by its health, by the losses of its pilots."""
+    """Yield the notices of an element about its ad's limits, its health and its lost pilots."""
     if fresh:
         # An idle pilot that gets a job stays the same job in the source's count.
         element = replace(
@@ -52,7 +52,7 @@ def notices(
 
 
 def avoidance(health: ElementHealth, losses: PilotLosses) -> Notice | None:
-    """Return why an element is to be avoided; None if it is not."""
+    """Return the notice that an element should be avoided; None if it should not."""
     if health.state != "healthy":
         return Notice("avoid", health.text())
     if losses.lost < FEW or 2 * losses.lost <= losses.ended:
@@ -61,7 +61,7 @@ def avoidance(health: ElementHealth, losses: PilotLosses) -> Notice | None:
 
 
 def shut_out(known: Mapping[CeId, ElementHealth]) -> dict[CeId, str]:
-    """Return the elements, or whole sites, that get no work, each with the reason in words."""
+    """Return the elements, or whole sites, that get no work, each with the reason as text."""
     return {
         place: f"{'/'.join(filter(None, place))}: {Notice('avoid', health.text()).text()}"
         for place, health in known.items()
@@ -70,5 +70,5 @@ def shut_out(known: Mapping[CeId, ElementHealth]) -> dict[CeId, str]:
 
 
 def why_shut(shut: Mapping[CeId, str], site: str, ce: str) -> str | None:
-    """Return why an element or its whole site gets no work; None if it does."""
+    """Return why an element or its whole site gets no work; None if it gets work."""
     return shut.get(CeId(site, "")) or shut.get(CeId(site, ce))

@@ -1,9 +1,8 @@
-"""Counterfactuals: what a job could ask for instead, and how many slots that would open.
+"""Counterfactuals: changed requirements with which a job would fit, and the number of slots that they would open.
 
-For an element each failing clause is relaxed in one way: to the element's offer, and no further. A candidate is a
-job's whole requirements with some clauses relaxed. The functions that refused the original judge each candidate,
-and only those that pass are reported. The smallest set of clauses that opens anything counts: single ones if one is
-enough, else pairs, and so on.
+For an element each failing clause is relaxed in one way: to the element's offer, and no further. A candidate is a job's whole
+requirements with some clauses relaxed. The functions that refused the original judge each candidate, and only fitting candidates are
+reported. The smallest set of clauses that opens a slot counts: single clauses if one is enough, else pairs, and so on.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +25,7 @@ Segments = tuple[int, ...]
 
 
 class Opening(NamedTuple):
-    """Relaxed requirements that fit, and the places that they open."""
+    """Relaxed requirements that fit, and the computing elements that they open."""
 
     clauses: tuple[str, ...]
     requirements: Requirements
@@ -34,16 +33,16 @@ class Opening(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """The number of jobs that could run there at once."""
+        """The number of jobs that could run concurrently at the opened elements."""
         return room(self.requirements, self.places)
 
 
 def openings(
     requirements: Requirements, found: Iterable[Verdict], segments: Segments, most: int = MOST
 ) -> list[Opening]:
-    """Return the smallest changes that would open places that advertise themselves now, the widest first.
+    """Return at most `most` smallest changes that open elements which advertise themselves now, the change with the most slots first.
 
-    `segments` are the CPU segments that jobs are grouped by, as a job can ask for no other.
+    `segments` are the CPU segments by which jobs are grouped; a job can request no other CPU time.
     """
     by_clauses: dict[tuple[str, ...], list[ElementSupply]] = {}
     for verdict in found:
@@ -84,7 +83,7 @@ def _of_clauses(
 def _candidates(
     requirements: Requirements, names: tuple[str, ...], places: Sequence[ElementSupply], segments: Segments
 ) -> list[Requirements]:
-    """Return the changes to be tried, the least first: the least, the greatest, and those with the most slots."""
+    """Return the changes to try, the smallest first: the least, the greatest, and those with the most slots."""
     alike: dict[Any, list[ComputingElement]] = {}
     fields = [field for name in names if name in _RELAX for field in _RELAX[name].fields]
     for place in places:
@@ -102,7 +101,7 @@ def _candidates(
 
 
 def _boldness(changed: Requirements) -> tuple[int, int, int, int, int]:
-    """Sort key: less memory, less time, fewer tags or fewer conjuncts is the bolder change."""
+    """Return the sort key of a change. Less memory, less time, fewer tags or fewer conjuncts make a greater change."""
     terms = len(terms_of(changed))
     return (
         -changed.min_ram_mb,
@@ -116,7 +115,7 @@ def _boldness(changed: Requirements) -> tuple[int, int, int, int, int]:
 def relaxed(
     requirements: Requirements, names: Iterable[str], element: ComputingElement, segments: Segments
 ) -> Requirements | None:
-    """Return the requirements with these clauses relaxed to an element's offer; None where a job cannot ask for that."""
+    """Return the requirements with these clauses relaxed to an element's offer; None if a job cannot request that."""
     changed: Requirements | None = requirements
     for name in names:
         relax = _RELAX.get(name)
@@ -128,7 +127,7 @@ Change = Callable[[Requirements, ComputingElement, Segments], Requirements | Non
 
 
 class Relax(NamedTuple):
-    """How a clause is relaxed, and the element's fields that it uses."""
+    """The way to relax a clause, and the element's fields that it uses."""
 
     change: Change
     fields: tuple[str, ...] = ()
@@ -152,7 +151,7 @@ def _job_type(requirements: Requirements, element: ComputingElement, _: Segments
 
 
 def _tags(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements:
-    """Relax to fewer tags, and no more processors than a pilot there has."""
+    """Relax to fewer tags, and to no more processors than a pilot of the element has."""
     processors = processors_needed(requirements)
     offered = element.pilot_resource(vo=requirements.vo)
     kept = [tag for tag in _plain_tags(requirements) if offered.offers(tag)]
@@ -200,7 +199,7 @@ _RELAX: dict[str, Relax] = {
     "submit pool": _without("submit_pools"),
     "grid middleware": _without("grid_middlewares"),
 }
-"""How each clause is relaxed. A job's owner, an element's VOs and an element's requirements cannot be."""
+"""The way to relax each clause. A job's owner, an element's VOs and an element's requirements cannot be relaxed."""
 
 
 # --- in words --------------------------------------------------------------------------------------------------------
@@ -217,7 +216,7 @@ _SETS = {
 
 
 def changes(before: Requirements, after: Requirements) -> list[str]:
-    """Return the differences in words, by the names of the options of `wms submit`."""
+    """Return the differences as text, by the options of `wms submit`."""
     said = []
     if before.cpu_segment != after.cpu_segment:
         said.append(f"cpu-time of at most {after.cpu_segment} s instead of {before.cpu_segment}")
@@ -243,7 +242,7 @@ def changes(before: Requirements, after: Requirements) -> list[str]:
 
 
 def _plain_tags(requirements: Requirements, *, implied: bool = True) -> tuple[str, ...]:
-    """Return the tags without the number of processors and the tags that it implies."""
+    """Return the tags without the number of processors and the tags implied by it."""
     processors = processors_needed(requirements)
     of_processors = {f"{processors}processors"} if processors > 1 else set()
     if implied and processors > 1:

@@ -1,8 +1,7 @@
-"""The outlook of all task queues at once: the same clauses, each distinct part judged once for each computing element.
+"""The outlook of all task queues at once. Each distinct condition of a clause is judged once for each computing element.
 
-This computes over arrays what `wms.why.wait_tiers.standing` adds up for one queue; a test holds both equal. The
-free slots of an element are divided as the draw would: to the highest CPU segment first, among its queues by
-weight.
+Array operations compute the same sums as `wms.why.wait_tiers.standing` does for one queue; a test keeps both equal. The free slots of an
+element are divided as the draw would: to the highest CPU segment first, among its queues by weight.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -34,7 +33,7 @@ _NOWHERE: Mapping[CeId, str] = {}
 
 
 class _Column:
-    """One clause over all queues: its distinct parts, and the number of the part that each queue has."""
+    """One clause over all queues: its distinct conditions, and the number of each queue's condition."""
 
     def __init__(self, part: Callable[[Requirements], Hashable], holds: Callable[[Any, Any], bool]) -> None:
         self._part = part
@@ -51,7 +50,7 @@ class _Column:
         self._of_queue.append(number)
 
     def judge(self, place: Any, start: int) -> Mask:
-        """Return whether the clause holds for the queues from the `start`-th on."""
+        """Return a mask, over the queues from number `start` on, of those for which the clause holds."""
         queues = self._of_queue.values[start:]
         verdicts = np.ones(len(self._parts), dtype=np.bool_)
         # Few queues were added: few parts are judged.
@@ -62,7 +61,7 @@ class _Column:
 
 
 class _Group:
-    """Clauses that use the same fields of an element, judged once for all elements with equal fields."""
+    """Clauses that use the same fields of an element. They are judged once for all elements with equal fields."""
 
     def __init__(self, clauses: Iterable[Way | Clause], same: Callable[[Any], Hashable]) -> None:
         self._columns = [_Column(each.part, each.holds) for each in clauses]
@@ -77,7 +76,7 @@ class _Group:
             each.append(requirements)
 
     def mask(self, place: Any) -> Mask:
-        """Return by queue whether all of the clauses hold."""
+        """Return the mask of the queues for which all clauses hold."""
         key = self._same(place)
         found = self._in_use.get(key)
         if found is None or len(found) < self._count:
@@ -92,12 +91,12 @@ class _Group:
         return found
 
     def forget_unused(self) -> None:
-        """Forget verdicts that were not used since the last call."""
+        """Drop cached verdicts that were not used since the last call."""
         self._masks, self._in_use = self._in_use, {}
 
 
 class _Ads:
-    """The clauses that look at ads, judged as the matcher does."""
+    """The clauses that evaluate ClassAds, judged as the matcher does."""
 
     def __init__(self) -> None:
         self._faces = SignificantAttributes()
@@ -110,7 +109,7 @@ class _Ads:
             each.append(requirements)
 
     def mask(self, resource: Resource) -> Mask:
-        """Return by queue whether both sides' expressions are met."""
+        """Return the mask of the queues for which the job's and the element's expressions both hold."""
         found = np.ones(self._count, dtype=np.bool_)
         face = self._faces.of(resource)
         for each in self._columns:
@@ -120,7 +119,7 @@ class _Ads:
 
 
 class Survey:
-    """Task queues by number, in the order of their coming, and the elements that they reach; verdicts are kept."""
+    """A survey of numbered task queues, in order of arrival, and of the elements that fit them. Verdicts are cached."""
 
     def __init__(self) -> None:
         self.requirements: list[Requirements] = []
@@ -139,10 +138,10 @@ class Survey:
         self._closed = Closures()
         self._closed_at: set[CeId] = set()
         self.faults: list[tuple[ComputingElement, str]] = []
-        """Elements that the last survey passed over because of a fault, and the fault."""
+        """Computing elements that the last survey skipped, each with its fault."""
 
     def append(self, requirements: Requirements) -> None:
-        """Give the next number to a queue."""
+        """Give a queue with these requirements the next number."""
         self.requirements.append(requirements)
         requirements = of_pilots_to_be(requirements)
         self._closed.append(requirements)
@@ -159,10 +158,10 @@ class Survey:
         closed: Mapping[CeId, Iterable[Pair]],
         avoided: Mapping[CeId, str] = _NOWHERE,
     ) -> list[QueueOutlook]:
-        """Return the outlook of every queue by number.
+        """Return the outlook of every queue, in the order of their numbers.
 
-        `crews` are by site, element and VO. `closed` has what limits keep out by site and element, "" for a whole
-        site; likewise `avoided` has why places get no work (`wms.why.notices.shut_out`).
+        `crews` are pilot counts by site, element and VO. `closed` contains the limits that exclude jobs, by site and element, "" for a
+        whole site. Likewise `avoided` contains the reasons why elements get no work (`wms.why.notices.shut_out`).
         """
         self._close(closed)
         self._closed.avoid(avoided)
@@ -206,7 +205,7 @@ class Survey:
         return (self._ways, self._by_time, self._by_kind, *self._by_name)
 
     def _all_reached(self, known: Sequence[KnownElement]) -> list[tuple[KnownElement, tuple[Mask, Mask]]]:
-        """Return for each element without faults the queues that reach it, and those that reach it but for its CPU time."""
+        """Return for each element without faults the queues that fit, and the queues that fit but for its CPU time."""
         reached = []
         for each in known:
             try:
@@ -229,12 +228,12 @@ class Survey:
 
 
 def fixed(element: ComputingElement) -> ComputingElement:
-    """Return an ad without its counters, which no clause uses."""
+    """Return an element without its counters, which no clause uses."""
     return replace(element, load=0.0, current_jobs=0, current_submitting_jobs=0)
 
 
 class _Sums:
-    """Sums over elements, by queue."""
+    """Sums over elements, as arrays over the queues."""
 
     def __init__(self, requirements: Sequence[Requirements], waiting: Ints, weights: Floats) -> None:
         self._requirements = requirements
@@ -244,7 +243,7 @@ class _Sums:
         count = len(requirements)
         self._could = np.zeros(count, dtype=np.int64)
         self._longest = np.full(count, -1, dtype=np.int64)
-        """In seconds; -1 if no element keeps the queue out by CPU time alone."""
+        """The longest CPU time, in seconds, of an element that fails by CPU time alone; -1 if there is none."""
         self._fitting = np.zeros(count, dtype=np.int64)
         self._held = np.zeros(count, dtype=np.int64)
         self._avoided = np.zeros(count, dtype=np.int64)
@@ -259,11 +258,11 @@ class _Sums:
         self.vos = {vo: np.array(each, dtype=np.int64) for vo, each in numbers.items()}
 
     def add_short(self, seconds: int, short: Mask) -> None:
-        """Add an element's CPU time for the queues that it keeps out by CPU time alone."""
+        """Add an element's CPU time in seconds for the queues `short`, which it excludes by CPU time alone."""
         self._longest[short] = np.maximum(self._longest[short], seconds)
 
     def add(self, known: KnownElement, reached: Mask, closed: Mask | None, shut: Mask | None) -> None:
-        """Add an element; `closed` are the queues that are kept back there, `shut` those of them that avoidance keeps back."""
+        """Add an element that fits the queues `reached`. `closed` are the queues held back there, `shut` those held back by avoidance."""
         self._could += reached
         if not known.fresh:
             return
@@ -280,7 +279,7 @@ class _Sums:
                     at.setdefault(number, known.element)
 
     def add_crew(self, vo: str, crew: PilotCounts) -> None:
-        """Add the pilots of a VO at the element added last."""
+        """Add the pilots of a VO at the element that was added last."""
         numbers = self.vos[vo][self._open[self.vos[vo]]]
         self._crew[:, numbers] += np.array(crew, dtype=np.int64)[:, None]
         left = crew.free_slots
@@ -299,7 +298,7 @@ class _Sums:
     def standings(
         self, known: int, fresh: int, limit: Callable[[int, ComputingElement], str]
     ) -> list[QueueOutlook]:
-        """Return the outlook of every queue."""
+        """Return the outlook of every queue. `known` and `fresh` are the numbers of known and of advertising elements."""
         rows = zip(
             self._could.tolist(), self._longest.tolist(), self._fitting.tolist(), self._held.tolist(), self._avoided.tolist(), self._crew.T.tolist(),
             self._expected.tolist(), strict=True,

@@ -13,30 +13,30 @@ from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import ComputingElement
 
 AVOIDED = "CE_AVOIDED"
-"""The clause of elements that get no work, whatever the limits are."""
+"""The clause of elements that get no work at all, whatever the limits are."""
 
 
 class ElementSupply(Struct, frozen=True, kw_only=True):
-    """A known computing element, and the pilots that one VO has there."""
+    """A known computing element, and the pilots of one VO there."""
 
     element: ComputingElement
     fresh: bool = True
-    """Whether it advertises itself now; otherwise its ad has expired or was withdrawn."""
+    """Whether the element advertises itself now. Otherwise its ad has expired or was withdrawn."""
     running: int = 0
     coming: int = 0
-    """Pilots that are sent and have not begun."""
+    """The number of pilots that are sent and have not started."""
     slots: int = 0
-    """Slots of the pilots that run and take jobs."""
+    """The number of slots of running pilots that accept jobs."""
     free_slots: int = 0
 
     @classmethod
     def of(cls, known: KnownElement, pilots: PilotCounts) -> Self:
-        """Return an element with its counted pilots."""
+        """Return the supply of an element with these pilot counts."""
         return cls(element=known.element, fresh=known.fresh, **pilots._asdict())
 
 
 class Verdict(NamedTuple):
-    """A place's verdict: clauses that always fail, and limits that hold the job back for now."""
+    """The verdict of one element on a job: clauses that always fail, and limits that hold the job back for now."""
 
     place: ElementSupply
     failing: tuple[Mismatch, ...]
@@ -44,24 +44,24 @@ class Verdict(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether the job could run there, apart from limits."""
+        """Whether the job could run at the element, apart from limits."""
         return not self.failing
 
     @property
     def avoided(self) -> bool:
-        """Whether the place gets no work, whatever the limits."""
+        """Whether the element gets no work, whatever the limits are."""
         return any(each.clause == AVOIDED for each in self.held)
 
     @property
     def opens(self) -> bool:
-        """Whether it could run there now."""
+        """Whether the job could run at the element now."""
         return self.place.fresh and not self.failing and not self.held
 
 
 def verdicts(
     requirements: Requirements, places: Iterable[ElementSupply], negatives: Sequence[Negative] = ()
 ) -> list[Verdict]:
-    """Return the verdict of every place, in their order; a place with a faulty ad fails by that."""
+    """Return the verdict of each element, in the order of `places`. An element with a faulty ad fails."""
     wanted = JobDemand(requirements)
     found = []
     for place in places:
@@ -81,12 +81,12 @@ def _held(
 
 
 def room(requirements: Requirements, places: Iterable[ElementSupply]) -> int:
-    """Return how many jobs of a kind empty places could run at once."""
+    """Return the number of jobs with these requirements that the elements could run concurrently if they were empty."""
     processors = slots_needed(requirements)
     return sum(each.element.slots // max(1, min(processors, each.element.slots_per_pilot)) for each in places)
 
 
 def failures(found: Iterable[Verdict]) -> dict[str, int]:
-    """Return how many places fail at each clause, the commonest first."""
+    """Return the number of elements that fail at each clause, the commonest clause first."""
     counts = Counter(mismatch.clause for verdict in found for mismatch in verdict.failing)
     return dict(counts.most_common())

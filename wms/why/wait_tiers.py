@@ -1,4 +1,4 @@
-"""Tiers of waiting: one code for all jobs of a task queue, by the places for them and the competition."""
+"""Tiers of waiting: one code for all jobs of a task queue, from the fitting elements and the competition."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -11,47 +11,47 @@ from wms.why.verdict import Verdict
 
 
 class QueueOutlook(NamedTuple):
-    """The outlook of a task queue's waiting jobs, in numbers."""
+    """The outlook of a task queue's waiting jobs, in numbers of elements and pilots."""
 
     contradiction: str = ""
-    """Why the requirements allow no place whatever."""
+    """The reason why no element can ever meet the requirements; empty if there is none."""
     known: int = 0
-    """Computing elements that advertise themselves, or did of late."""
+    """The number of computing elements that advertise themselves, or did recently."""
     fresh: int = 0
-    """Those that advertise themselves now."""
+    """The number of computing elements that advertise themselves now."""
     could: int = 0
-    """Known elements that could run the jobs."""
+    """The number of known elements that could run the jobs."""
     longest: int | None = None
-    """The longest CPU time of a known element that keeps the jobs out by CPU time alone; None if there is none."""
+    """The longest CPU time in seconds of a known element that excludes the jobs by CPU time alone; None if there is none."""
     asked: int = 0
-    """The CPU seconds that the jobs ask for."""
+    """The CPU time that the jobs request, in seconds."""
     fitting: int = 0
-    """Fresh elements that could run the jobs."""
+    """The number of elements that advertise themselves now and could run the jobs."""
     held: int = 0
-    """Those of them that are avoided, or where a limit holds the jobs back."""
+    """The number of fitting elements that are avoided, or where a limit holds the jobs back."""
     avoided: int = 0
-    """Those of them that are avoided."""
+    """The number of fitting elements that are avoided."""
     limit: str = ""
-    """One such limit in words; if all are avoided, why one is."""
+    """The text of one limit that holds the jobs back; if all fitting elements are avoided, the reason for one of them."""
     pilots: int = 0
-    """Pilots that run and take jobs, where the jobs fit and are not held back."""
+    """Running pilots that accept jobs, at fitting elements where the jobs are not held back."""
     coming: int = 0
-    """Pilots on the way there."""
+    """Pilots on their way to fitting elements where the jobs are not held back."""
     slots: int = 0
     free_slots: int = 0
     chance: float = 1.0
-    """The share of the draws for those free slots that goes to this queue, 0 to 1."""
+    """The share of the draws for the free slots that goes to this queue, 0 to 1."""
 
 
 class Judgement(NamedTuple):
-    """A tier and its text."""
+    """A tier of waiting and its explanation."""
 
     code: Wait
     text: str
 
 
 def contradiction(requirements: Requirements) -> str:
-    """Return why requirements contradict themselves; empty if they do not."""
+    """Return the reason why requirements contradict themselves; empty if they do not."""
     sites = set(folded(requirements.sites))
     if sites and sites <= set(folded(requirements.banned_sites)):
         return "every site that the job may run at is also banned by it"
@@ -59,7 +59,7 @@ def contradiction(requirements: Requirements) -> str:
 
 
 def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: float = 1.0) -> QueueOutlook:
-    """Add up the verdicts of computing elements."""
+    """Return the outlook of a task queue as the sum of the verdicts of computing elements."""
     all_ = list(found)
     could = [each for each in all_ if each.fits]
     short = [each for each in all_ if each.failing and {no.clause for no in each.failing} == {CPU_TIME.name}]
@@ -104,15 +104,15 @@ def judge(at: QueueOutlook) -> Judgement:
 
 
 SERVED = frozenset({Wait.NO_PILOT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
-"""Tiers that mean nothing for work of private pilots as long as none of these exists."""
+"""Tiers that do not apply to work of private pilots while there is no such pilot."""
 
 
 def judge_private(
     judged: Judgement, requirements: Requirements, private: Mapping[tuple[str, str, str], int]
 ) -> Judgement:
-    """Return the tier of work that may run on private pilots alone; `private` counts those by VO, group and owner.
+    """Return the tier of work that may run on private pilots alone. `private` is the number of these pilots by VO, group and owner.
 
-    An owner's pilots count for the whole group: the matcher checks whether the group shares its jobs.
+    An owner's pilots count for the whole group; the matcher checks whether the group shares its jobs.
     """
     if judged.code not in SERVED or not takes_private_alone(requirements):
         return judged
