@@ -1,4 +1,4 @@
-"""The client: everything that a user may ask of the system, as methods."""
+"""The client: every request that a user may send to the system, as a method."""
 # ruff: noqa: A002 - what makes a call repeatable is its id, and users call it so
 
 import asyncio
@@ -33,10 +33,10 @@ Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "resched
 
 
 class Client(QueryClient):
-    """A user's connection to the system; any number of calls may be under way at once.
+    """A user's connection to the system; any number of calls may run concurrently.
 
-    `timeout` bounds each call, in seconds. A call that changes something carries an id. After a timeout, make it again with
-    the same id: it takes effect once.
+    `timeout` bounds each call, in seconds. A call that changes something carries an id. After a timeout, repeat the call with the same
+    id: it takes effect once.
     """
 
     # --- submitting ------------------------------------------------------------------------------------------------
@@ -49,24 +49,24 @@ class Client(QueryClient):
         strict: bool = False,
         hold: bool = False,
     ) -> Submission:
-        """Submit jobs; when this returns they are taken and durable.
+        """Submit jobs; on return they are accepted and stored durably.
 
-        Many descriptions go in several messages, each of which is taken whole or not at all. The same `id` with the same
-        descriptions submits nothing twice, so a call that failed can be made again. With `strict` nothing is submitted if
-        a job could run nowhere now; without it, `foreseen` of the answer names such jobs. With `hold` the jobs are Held
-        until they are released.
+        Many descriptions are sent in several messages, each of which is accepted whole or not at all. The same `id` with the same
+        descriptions submits nothing twice, so a failed call can be repeated. With `strict` nothing is submitted if a job could run
+        nowhere now. Without it, `foreseen` of the result names such jobs. With `hold` the jobs are Held until they are released.
 
-        InvalidDescription (a Rejected): every problem of every description; nothing was sent. Rejected: refused by the
-        system; the message says how much of a large submission was taken. Unavailable: no answer; retry with the same id.
+        InvalidDescription (a Rejected): every problem of every description; nothing was sent. Rejected: refused by the system; the
+        message names how much of a large submission was accepted. Unavailable: no answer; retry with the same id.
         """
         jobs = [descriptions] if isinstance(descriptions, JobDescription) else list(descriptions)
         submission_id = new_id() if id is None else id
         return await submit(self._exchange, self.timeout, jobs, submission_id, strict=strict, hold=hold)
 
     async def upload(self, files: Mapping[str, Path | bytes] | Iterable[str | Path]) -> SandboxRef:
-        """Put files into the sandbox store, and return the reference for a description's `input_sandbox`.
+        """Upload files to the sandbox store, and return the reference for a description's `input_sandbox`.
 
-        `files` are paths, directories with all that is below them, or names in the sandbox with a path or bytes each.
+        `files` are paths of files or directories, the latter with all their content. A mapping gives names in the sandbox, each with a
+        path or bytes.
         """
         packed = files if isinstance(files, Mapping) else await asyncio.to_thread(members, files)
         if not packed:
@@ -76,9 +76,9 @@ class Client(QueryClient):
     async def upload_each(
         self, paths: Sequence[tuple[str, ...]], progress: Progress | None = None
     ) -> dict[tuple[str, ...], SandboxRef]:
-        """Put the files of single jobs into the sandbox store: an archive for each distinct tuple of paths, uploaded once.
+        """Upload the input files of single jobs: one archive for each distinct tuple of paths. Return the references by tuple.
 
-        Rejected: a file is missing, or they are too many or too large; nothing was uploaded.
+        Rejected: a file is missing, or the files are too many or too large; nothing was uploaded.
         """
         return await upload_archives(self._store(), paths, progress)
 
@@ -87,7 +87,7 @@ class Client(QueryClient):
     async def kill(
         self, selector: Selector, reason: str = "", *, id: str | None = None
     ) -> replies.Controlled:
-        """Kill the selected jobs; one that a pilot has ends as soon as the pilot has stopped it."""
+        """Kill the selected jobs. A job that a pilot has ends once the pilot has stopped it."""
         return await self.order("kill", selector, reason, id=id)
 
     async def hold(
@@ -95,14 +95,14 @@ class Client(QueryClient):
     ) -> replies.Controlled:
         """Hold the selected waiting jobs: no pilot gets them until they are released.
 
-        `running` holds running jobs, too: they are stopped, and begin anew after their release.
+        With `running` running jobs are held too. They are stopped, and start from the beginning after their release.
         """
         return await self.order("stop_and_hold" if running else "hold", selector, reason, id=id)
 
     async def release(
         self, selector: Selector, reason: str = "", *, id: str | None = None
     ) -> replies.Controlled:
-        """Let the selected held jobs wait for a pilot again."""
+        """Release the selected held jobs, which then wait for a pilot again."""
         return await self.order("release", selector, reason, id=id)
 
     async def reschedule(
@@ -113,9 +113,9 @@ class Client(QueryClient):
         changes: Mapping[str, object] | None = None,
         id: str | None = None,
     ) -> replies.Controlled:
-        """Run the selected jobs again from the beginning; running ones are stopped first.
+        """Run the selected jobs again from the beginning; running jobs are stopped first.
 
-        `changes` are those of `edit`, made before the jobs run again. With `changes` no selected job may be with a pilot.
+        `changes` are those of `edit`, applied before the jobs run again. With `changes` no selected job may be with a pilot.
         """
         return await self.order("reschedule", selector, reason, changes=changes, id=id)
 
@@ -151,7 +151,7 @@ class Client(QueryClient):
         changes: Mapping[str, object] | None = None,
         id: str | None = None,
     ) -> replies.Controlled:
-        """Carry out an action on the selected jobs. The answer names the jobs whose state forbids it; these stay as they are."""
+        """Apply an action to the selected jobs. The answer names the jobs whose state forbids the action; they stay unchanged."""
         if selector == Selector():
             raise Rejected("NOTHING_SELECTED", f"no job is named to {action}", "name jobs, or say everything")
         order_id = new_id() if id is None else id
@@ -179,7 +179,7 @@ class Client(QueryClient):
         background: bool | None = None,
         private_pilots: bool | None = None,
     ) -> str:
-        """Set the share of a group, until it is reset; return the share that holds now, in words."""
+        """Set the share of a group, until it is reset; return the share in force as text."""
         return await self._rule(
             ordered.SetShare(
                 command_id=CommandId(new_id()),
@@ -194,7 +194,7 @@ class Client(QueryClient):
         )
 
     async def reset_share(self, vo: str, group: str) -> str:
-        """Drop the share that was set for a group, so that the configured one holds again; return that, in words."""
+        """Remove the share that was set for a group, so that the configured share is in force; return it as text."""
         return await self._rule(
             ordered.ResetShare(
                 command_id=CommandId(new_id()), vo=vo, owner_group=group, client=self._exchange.client
@@ -210,9 +210,9 @@ class Client(QueryClient):
         group_wide: bool = False,
         within_seconds: float = 3_600.0,
     ) -> str:
-        """Order private pilots; return the order in words.
+        """Order private pilots; return the order as text.
 
-        They take your jobs alone; with `group_wide` those of your group, which must share its jobs.
+        The pilots run your jobs only. With `group_wide` they run the jobs of your group, which must share its jobs.
         """
         return await self._rule(
             ordered.StartPilots(
@@ -227,20 +227,20 @@ class Client(QueryClient):
         )
 
     async def stop_pilots(self, *orders: int) -> str:
-        """Withdraw orders for private pilots, or all of yours if none is named; return the withdrawn orders in words."""
+        """Withdraw orders for private pilots, or all of yours if no order is named. Return the withdrawn orders as text."""
         client = self._exchange.client
         return await self._rule(
             ordered.StopPilots(command_id=CommandId(new_id()), orders=orders, client=client)
         )
 
     async def set_limit(self, limit: LimitRule) -> str:
-        """Set a limit, until it is lifted or reset; return it in words."""
+        """Set a limit, until it is lifted or reset; return the limit as text."""
         client = self._exchange.client
         said = limited.Limit(**msgspec.structs.asdict(limit))
         return await self._rule(ordered.SetLimit(command_id=CommandId(new_id()), limit=said, client=client))
 
     async def drop_limit(self, kind: Kind, key: LimitKey, *, reset: bool = False) -> str:
-        """Lift a limit; with `reset` drop what was set, so that the configured limit holds again. Return the change in words."""
+        """Lift a limit; with `reset` remove the set value, so that the configured limit is in force. Return the change as text."""
         client = self._exchange.client
         return await self._rule(
             ordered.DropLimit(
@@ -255,9 +255,9 @@ class Client(QueryClient):
         ce: str = "",
         reason: str = "",
     ) -> replies.Ruled:
-        """Carry out an action on a site, or on one of its elements.
+        """Apply an action to a site, or to one of its computing elements.
 
-        The answer says what holds now; after `test` it names the canaries that were sent.
+        The answer contains the resulting state; after `test` it names the canaries that were sent.
         """
         rule = ordered.RuleSite(
             command_id=CommandId(new_id()),
@@ -282,10 +282,10 @@ class Client(QueryClient):
         *,
         timeout: float | None = None,
     ) -> Counts:
-        """Wait until all selected jobs have ended, and return how many are in each state.
+        """Wait until all selected jobs have ended; return the number of jobs in each state.
 
-        `progress` gets the counts at each look. The call also waits while the broker is away. Unavailable: some jobs had
-        not ended within `timeout` seconds (None: no bound).
+        `progress` is called with the counts at each poll. The call also waits while the broker is away. Unavailable: some jobs had not
+        ended within `timeout` seconds (None: no bound).
         """
         return await counts_at_end(self, selector, progress, timeout)
 
@@ -294,9 +294,9 @@ class Client(QueryClient):
     ) -> AsyncGenerator[replies.JobLine, None]:
         """Yield the jobs as they are now, then each job whose state changes, until all have ended.
 
-        If the broker lets this client read `wms.job.events`, changes come as they happen; else the client looks every 0.2
-        to 2 s. A job that moves twice between two looks comes once, in its latest state. Unavailable: some jobs had not
-        ended within `timeout` seconds.
+        If the broker lets this client read `wms.job.events`, changes are noticed at once; else the client polls every 0.2 to 2 s. A job
+        that changes state twice between two polls is yielded once, in its latest state. Unavailable: some jobs had not ended within
+        `timeout` seconds.
         """
         selector = await pinned(self, _selector(jobs))
         if selector == Selector():
@@ -306,13 +306,16 @@ class Client(QueryClient):
                 yield job
 
     def events(self, selector: Selector | None = None) -> JobEvents:
-        """Return a reader of events, to be entered, that signals when jobs with these ids move. None or no ids: any jobs."""
+        """Return a context manager that reads events and signals state changes of jobs with the selected ids.
+
+        Without ids it signals any job's.
+        """
         return JobEvents(self._exchange, selector.ids if selector else ())
 
     async def as_completed(
         self, jobs: Selector | Submission, *, timeout: float | None = None
     ) -> AsyncGenerator[replies.JobLine, None]:
-        """Yield each job once when it has ended; those that have ended before come first."""
+        """Yield each job once when it has ended; jobs that had ended before the call come first."""
         told = set[int]()
         async with aclosing(self.watch(jobs, timeout=timeout)) as changes:
             async for job in changes:
@@ -342,7 +345,7 @@ class Client(QueryClient):
                     job_id = next(order, None)
 
     async def cancel(self, jobs: Selector | Submission, reason: str = "") -> replies.Controlled:
-        """Kill the jobs; another word for `kill`, which takes a submission too."""
+        """Kill the jobs. It is the same as `kill`, and accepts a submission too."""
         return await self.kill(_selector(jobs), reason)
 
     async def outputs(
@@ -350,7 +353,7 @@ class Client(QueryClient):
     ) -> dict[int, Fetched | Rejected]:
         """Fetch the output sandbox of each job into `dest`/ID, several at a time.
 
-        Return, by job id, the fetched output or the reason why there is none.
+        Return, by job id, the fetched output or the Rejected with the reason why there is none.
         """
         gate = asyncio.Semaphore(FETCHES_AT_ONCE)
 
@@ -365,7 +368,7 @@ class Client(QueryClient):
         return dict(zip(found, await asyncio.gather(*map(one, found)), strict=True))
 
     async def output(self, job_id: int, dest: Path, *, overwrite: bool = False) -> Fetched:
-        """Put the job's output sandbox into the directory `dest`, all of it or nothing.
+        """Fetch the job's output sandbox into the directory `dest`, all of it or nothing.
 
         Rejected: the job has no output sandbox, or `dest` exists and `overwrite` is false.
         """

@@ -1,4 +1,4 @@
-"""The user's token as a client sees it: its owner and when it expires. Only services verify it."""
+"""The user's token on the client's side: its owner and its expiry. Only services verify tokens."""
 
 import base64
 import binascii
@@ -17,23 +17,23 @@ REMEDY = "ask for a new one; on a machine of your own `wms token create` makes o
 
 
 class UserCredential(msgspec.Struct, frozen=True):
-    """A token with its claims, which are not verified here."""
+    """A token with its unverified claims."""
 
     token: str
     owner: str
     expires_at: float
-    """Seconds since 1970."""
+    """The token's expiry in seconds since 1970."""
     claims: dict[str, Any]
 
     def check(self, now: float) -> None:
-        """Raise Rejected if the token has expired, so that nothing is sent with it."""
+        """Raise Rejected if the token has expired at `now`, in seconds since 1970, so that no request is sent with it."""
         if now >= self.expires_at:
             ended = datetime.fromtimestamp(self.expires_at, UTC)
             raise Rejected("TOKEN_EXPIRED", f"your token expired at {ended:%Y-%m-%d %H:%M:%S} UTC", REMEDY)
 
 
 class TokenFile:
-    """A file with a token, which may be replaced by a fresher one at any time."""
+    """A file with a token, which may be replaced by a newer token at any time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -41,7 +41,7 @@ class TokenFile:
     def read(self, now: float) -> UserCredential:
         """Return the token that is in the file now.
 
-        Rejected: there is no file, others may read it, it holds no token, or the token has expired.
+        Rejected: the file is missing, readable by other users or without a token, or the token has expired.
         """
         try:
             with self.path.open("rb") as file:
@@ -61,7 +61,7 @@ class TokenFile:
 
 
 def decode(text: bytes, source: str) -> UserCredential:
-    """Return the claims of a token (a JWT), unverified; Rejected if the text is none."""
+    """Return the unverified claims of a token (a JWT). Rejected: the text is not a token."""
     try:
         _, payload, _ = text.split(b".")
         claims = msgspec.json.decode(

@@ -1,8 +1,7 @@
 """Requests and their answers over a bus that may lose both, with one inbox for all requests of a client.
 
-A request is sent again under the same id until its answer comes or its time is over; a service takes each id once. The
-connection is watched. If the broker is gone or has become another cluster, the client connects anew and sends there all
-requests that wait for an answer.
+A request is sent again under the same id until its answer arrives or its time is over. A service handles each id once. The connection is
+monitored. If the broker is gone or has become another cluster, the client reconnects and resends all requests that wait for an answer.
 """
 
 import asyncio
@@ -29,13 +28,13 @@ A = TypeVar("A", bound=msgspec.Struct)
 
 POLL_SECONDS = 0.5
 LOOK_SECONDS = 2.0
-"""Between checks, while an answer is waited for, that the broker is of the same cluster."""
+"""Seconds between checks that the broker still belongs to the same cluster, while an answer is awaited."""
 RECONNECT_SECONDS = 0.3
 PAUSES = (5.0, 10.0, 15.0)
-"""Between sending and sending again; the last one repeats."""
+"""Seconds between sending a request and sending it again; the last value repeats."""
 CONNECT_SECONDS = 15.0
 IN_FLIGHT = 16
-"""Requests of one call that may wait for answers at a time, so that a service always has the next one."""
+"""The number of requests of one call that may wait for answers at a time, so that a service always has the next one."""
 
 _TOPICS = [topic for topic in SHARED if topic.name in (commands.TOPIC, queries.TOPIC)]
 
@@ -49,12 +48,12 @@ class BrokerConnection:
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def break_off(self) -> None:
-        """Mark the connection as broken."""
+        """Mark the connection as broken, so that a new one is opened."""
         if not self.broken.done():
             self.broken.set_result(None)
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Disconnect from the cluster."""
         self.break_off()
         for close in (self.inbox.close, self.kafka.close):
             try:
@@ -66,11 +65,11 @@ class BrokerConnection:
 
 
 class Exchange:
-    """Sends requests with the user's token and returns their answers."""
+    """A client's channel to the services, which sends requests with the user's token and returns the answers."""
 
     def __init__(self, settings: BrokerSettings, tokens: TokenFile) -> None:
         self.client = uuid.uuid4().hex
-        """The id of this client, which is the key of its answers."""
+        """The random id of this client, which is the key of the answers sent to it."""
         self._settings = settings
         self._tokens = tokens
         self._codec: Codec[Reply] = Codec(Reply, rules=False)
@@ -82,7 +81,7 @@ class Exchange:
         self._closing = False
 
     async def open(self, timeout: float) -> None:
-        """Connect. Rejected: the token is bad. Unavailable: no broker answers in time."""
+        """Connect. Rejected: the token is invalid. Unavailable: no broker answers within `timeout` seconds."""
         owner = self._tokens.read(clock.timestamp()).owner
         self._keeper = asyncio.create_task(self._keep(owner), name="exchange")
         try:
@@ -113,9 +112,9 @@ class Exchange:
     ) -> A:
         """Send a request until it is answered, and return the answer.
 
-        With `in_order` it is handled after all that the user sent before. Rejected: it was refused, for the given reason.
-        Unavailable: no answer came within `timeout` seconds. The request may have been carried out; sent again with the same
-        id, it takes effect once.
+        With `in_order` it is handled after all earlier requests of the user. Rejected: the service refused it, with a reason.
+        Unavailable: no answer came within `timeout` seconds. The request may have been carried out; sent again with the same id, it takes
+        effect once.
         """
         credential = self._tokens.read(clock.timestamp())
         payload = encode(request)
@@ -142,7 +141,7 @@ class Exchange:
         *,
         in_order: bool = True,
     ) -> list[A | Rejected | Unavailable]:
-        """Send several requests at once; return the answer or the error of each, in their order."""
+        """Send several requests concurrently; return the answer or the error of each, in the order of the requests."""
         gate = asyncio.Semaphore(IN_FLIGHT)
 
         async def one(request_id: str, request: msgspec.Struct) -> A | Rejected | Unavailable:
@@ -184,7 +183,7 @@ class Exchange:
             line.break_off()
 
     async def _ready(self, deadline: float) -> BrokerConnection:
-        """Return the connection as soon as there is one."""
+        """Return the connection once it is open. Unavailable: there is none at the deadline."""
         while self._line is None or self._line.broken.done():
             self._changed.clear()
             try:
@@ -197,7 +196,7 @@ class Exchange:
         return self._line
 
     async def _keep(self, owner: str) -> None:
-        """Keep up a connection for as long as the client lives."""
+        """Keep a connection open, and reopen it when it breaks, until the client is closed."""
         try:
             while not self._closing:
                 try:

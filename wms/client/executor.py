@@ -44,20 +44,23 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CALLS_LIMIT = 20_000
-"""The most calls that may be unfinished."""
+"""The largest number of unfinished calls."""
 CALL_BYTES = 32 * 1024 * 1024
 BATCH = 500
-"""The most calls that are submitted together."""
+"""The largest number of calls in one submission."""
 GATHER_SECONDS = 0.02
 LOOK_SECONDS = (0.5, 10.0)
-"""Between looks at unfinished jobs: while events cannot be read, and while they can."""
+"""Seconds between polls of unfinished jobs: while events cannot be read, and while they can."""
 RANGES = 1_000
 _PYTHON = JobDescription(executable="python3")
 Call = tuple[concurrent.futures.Future[Any], bytes]
 
 
 class Executor(concurrent.futures.Executor):
-    """Runs functions as jobs. `description` names the Python and the requirements of a call; `files` go along with each."""
+    """An executor that runs each function call as a job.
+
+    `description` contains the Python and the requirements; `files` are sent with each call.
+    """
 
     def __init__(
         self,
@@ -86,7 +89,10 @@ class Executor(concurrent.futures.Executor):
     def submit(
         self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> concurrent.futures.Future[T]:
-        """Run the function as a job. Rejected, at once: it cannot be pickled, or too many calls are unfinished."""
+        """Submit a function call as a job, and return its future.
+
+        Rejected, at once: it cannot be pickled, or too many calls are unfinished.
+        """
         raw = pickled(function, args, kwargs)
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
         with self._lock:
@@ -107,7 +113,7 @@ class Executor(concurrent.futures.Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its class
-        """Take no more calls. With `wait` return when all have ended; with `cancel_futures` kill the unfinished ones."""
+        """Accept no more calls. With `wait` return when all have ended; with `cancel_futures` kill the unfinished calls."""
         with self._lock:
             self._closing = True
             futures = [future for future, _ in self._new] + list(self._out.values()) if cancel_futures else []
@@ -241,16 +247,16 @@ class Executor(concurrent.futures.Executor):
 
 
 class _Local(pickle.Pickler):
-    """A pickler that refuses objects of modules that the site does not have."""
+    """A pickler that refuses classes and functions of the main program, which a site does not have."""
 
     def persistent_id(self, value: Any) -> None:
-        """Check an object before it is pickled."""
+        """Check an object before it is pickled; raise PicklingError if a site could not unpickle it. Return None."""
         if isinstance(value, type | types.FunctionType) and value.__module__ == "__main__":
             raise pickle.PicklingError(f"{value.__qualname__} is defined in the program itself (__main__)")
 
 
 def pickled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-    """Return a pickled call. Rejected: it cannot be pickled, or a site could not unpickle it."""
+    """Return a pickled call. Rejected: it cannot be pickled, a site could not unpickle it, or it is too large."""
     call = (function, args, kwargs)
     try:
         raw = _dumped(call)
@@ -282,7 +288,7 @@ def _dumped(call: object) -> bytes:
 
 
 async def _patiently(call: Callable[[], Awaitable[T]]) -> T:
-    """Repeat a call while the system does not answer, and return its result."""
+    """Repeat a call until the system answers, and return its result."""
     while True:
         try:
             return await call()

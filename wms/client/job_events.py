@@ -1,7 +1,7 @@
-"""Events of jobs as a signal: when jobs move, a client that waits for them looks again at once.
+"""Events of jobs as a signal: when a job changes its state, a client that waits for it polls at once.
 
-Events are only the signal; the client always asks for the states. So a lost or late event costs time, and never shows a
-wrong state. A client that may not read the topic looks at intervals instead.
+Events are only a signal; the client always requests the states. So a lost or late event costs time, and never shows a wrong state. A
+client that may not read the topic polls at intervals instead.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 class JobEvents:
-    """Reads the topic of events while it is entered, and signals when jobs of its ranges move."""
+    """A context manager that reads the topic of events and signals state changes of jobs in its ranges of ids."""
 
     def __init__(self, exchange: Exchange, ranges: Ranges) -> None:
         self._exchange = exchange
@@ -32,7 +32,7 @@ class JobEvents:
         self._moved = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.readable = False
-        """Whether the topic can be read; until then the client must look at intervals."""
+        """Whether the topic can be read. While it is False the client must poll at intervals."""
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._read(), name="job events")
@@ -46,7 +46,7 @@ class JobEvents:
             await asyncio.wait([self._task])
 
     async def moved(self, within: float) -> bool:
-        """Wait, at most `within` seconds, until a job has moved since the last call; return whether one did."""
+        """Wait at most `within` seconds for a state change since the last call; return whether there was one."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self._moved.wait()
@@ -86,7 +86,7 @@ class JobEvents:
 
 
 def concerns(fact: Fact, ranges: Ranges) -> bool:
-    """Return whether a fact is a move of a job in these ranges; no ranges: of any job."""
+    """Return whether a fact is a state change of a job in these ranges. Without ranges any job counts."""
     if isinstance(fact, WaitReason | ElementState):
         return False
     if isinstance(fact, JobsMoved):

@@ -1,7 +1,7 @@
-"""Input files of single jobs of a sweep: `data/{sample}.root` names another file for each job.
+"""Input files of single jobs of a sweep: `data/{sample}.root` stands for another file in each job.
 
-Each distinct set of files becomes one archive in the sandbox store. The sweep stays one description: a parameter of it,
-`wms_input`, names the archive of each job.
+Each distinct set of files becomes one archive in the sandbox store. The sweep stays one description: its parameter `wms_input` names the
+archive of each job.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ UPLOADS_AT_ONCE = 4
 Members: TypeAlias = dict[str, Path]
 """Files to pack, by their names in the archive."""
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the number of archives in the store and the number of all archives."""
+"""The callback for upload progress, with the number of uploaded archives and the number of all archives."""
 
 
 def is_own(path: str, description: JobDescription) -> bool:
-    """Tell whether the path names another file for each job of the description."""
+    """Return whether the path stands for another file in each job of the description."""
     known = {*description.parameters, INDEX} if is_array(description) else set[str]()
     return any(name in known for _, name in PLACEHOLDER.findall(path))
 
 
 def paths_of_jobs(paths: Sequence[str], description: JobDescription) -> list[tuple[str, ...]]:
-    """Return the paths of each job of the description, all placeholders replaced."""
+    """Return the paths of each job of the description, with all placeholders replaced."""
     lists = description.parameters
     fillers = (
         filler(n, {name: values[n] for name, values in lists.items()}) for n in range(jobs_in(description))
@@ -46,7 +46,7 @@ def paths_of_jobs(paths: Sequence[str], description: JobDescription) -> list[tup
 def archives(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], Members]:
     """Return the files to pack for each distinct tuple of paths.
 
-    Rejected: a file is missing, or the archives are too many or too large together; nothing is uploaded then.
+    Rejected: a file is missing, or the archives together are too many or too large; nothing is uploaded then.
     """
     distinct = dict.fromkeys(paths)
     if len(distinct) > ARCHIVES_LIMIT:
@@ -69,7 +69,7 @@ def archives(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], Members]
 async def upload_archives(
     store: SandboxStore, paths: Iterable[tuple[str, ...]], progress: Progress | None
 ) -> dict[tuple[str, ...], SandboxRef]:
-    """Upload an archive for each distinct tuple of paths, each once; Rejected as by `archives`."""
+    """Upload one archive for each distinct tuple of paths, and return the references by tuple. Rejected as by `archives`."""
     packed = await asyncio.to_thread(archives, paths)
     gate = asyncio.Semaphore(UPLOADS_AT_ONCE)
     refs = dict[tuple[str, ...], SandboxRef]()

@@ -1,4 +1,4 @@
-"""Long lists of parameters, cut into chunks of a thousand jobs that are sent before their description."""
+"""Long lists of parameter values, cut into chunks of a thousand jobs that are sent before their description."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,17 +11,17 @@ from wms.jobdesc.description import JobDescription
 from wms.messages.commands import AddChunks
 
 INLINE_BYTES = 400_000
-"""The most bytes of a description with its lists; the lists of a longer one are sent before it."""
+"""The largest size in bytes of a description with its lists. The lists of a larger one are sent before it."""
 APART_BYTES = 800_000
 
 Chunk = dict[str, msgspec.Raw]
-"""The values of at most a thousand jobs: by name, a JSON list."""
+"""The parameter values of at most a thousand jobs: a JSON list for each parameter name."""
 
 _encoder = msgspec.json.Encoder()
 
 
 def apart(description: JobDescription, prefix: str, client: str) -> Iterator[AddChunks]:
-    """Yield the messages that carry the lists of a description, each with as many chunks as fit."""
+    """Yield the messages with the lists of a description, each with as many chunks as fit."""
     chunks = _cut(description)
     start = size = 0
     for n, chunk in enumerate(chunks):
@@ -53,5 +53,5 @@ def _message(chunks: Sequence[Chunk], start: int, end: int, prefix: str, client:
 
 
 def _size(chunk: Chunk) -> int:
-    """Return the bytes of a chunk as JSON, with its separator."""
+    """Return the size of a chunk as JSON, with its separator, in bytes."""
     return sum(len(name) + len(bytes(values)) + len('"":,') for name, values in chunk.items()) + len("{},")

@@ -1,4 +1,4 @@
-"""A client that only asks: about jobs, sites, queues, pilots, shares and limits."""
+"""A client with read-only requests about jobs, sites, queues, pilots, shares and limits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -43,11 +43,11 @@ PAGES_LIMIT = 1_000
 FETCHES_AT_ONCE = 8
 DESCRIPTIONS_LIMIT = 1_000
 SWEEPS_PAGE = 50
-"""Sweeps in a page; small, since counting the jobs of large sweeps takes long."""
+"""The number of sweeps in a page. It is small, since counting the jobs of large sweeps takes long."""
 
 
 class QueryClient:
-    """A user's connection to the system, with the calls that change nothing. `Client` adds those that change something."""
+    """A user's connection to the system, with the calls that change nothing. `Client` adds the calls with changes."""
 
     def __init__(self, settings: ClientSettings, exchange: Exchange, timeout: float) -> None:
         self.settings = settings
@@ -63,9 +63,9 @@ class QueryClient:
         timeout: float = TIMEOUT_SECONDS,
         patience: float = CONNECT_SECONDS,
     ) -> AsyncIterator[Self]:
-        """Connect to the system of these settings, or of a data directory, or of the usual place.
+        """Connect to the system of these settings or of a data directory; by default, of the usual data directory.
 
-        The call waits `patience` seconds for a broker that does not answer, since it may be starting again.
+        The call waits `patience` seconds for a broker that does not answer, since it may be restarting.
 
         Rejected: no system is set up there, or the token is missing or has expired. Unavailable: no broker answers.
         """
@@ -79,7 +79,7 @@ class QueryClient:
             await exchange.close()
 
     def credential(self) -> UserCredential:
-        """Return the token in use with its claims; Rejected if it has expired."""
+        """Return the token in use with its claims. Rejected: it has expired."""
         return TokenFile(Path(self.settings.auth.token_file)).read(clock.timestamp())
 
     # --- jobs ---------------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class QueryClient:
     ) -> AsyncIterator[replies.JobLine]:
         """Yield the selected jobs by ascending id (`newest`: descending), at most `limit` of them.
 
-        They are fetched page by page, so their number has no bound. `alone`: only jobs that belong to no sweep.
+        They are fetched page by page, so that any number can be listed. `alone`: only jobs that belong to no sweep.
         """
         after: int | None = None
         left = limit
@@ -113,7 +113,7 @@ class QueryClient:
         group: str | None = None,
         since: datetime | None = None,
     ) -> AsyncIterator[replies.SweepLine]:
-        """Yield the sweeps that have a job in one of the states, as `jobs` does, each with its number of jobs by state."""
+        """Yield the sweeps with a job in one of the states, each with its number of jobs by state. The order is that of `jobs`."""
         after: int | None = None
         left = limit
         while left is None or left > 0:
@@ -138,7 +138,7 @@ class QueryClient:
             left = None if left is None else left - len(page.sweeps)
 
     async def counts(self, selector: Selector) -> Counts:
-        """Return how many of the selected jobs are in each state."""
+        """Return the number of selected jobs in each state."""
         query_id = new_id()
         query = asked.CountJobs(
             query_id=query_id, client=self._exchange.client, selector=normalised(selector)
@@ -146,19 +146,19 @@ class QueryClient:
         return (await self._ask(query, replies.JobCounts)).counts
 
     async def reasons(self, selector: Selector) -> dict[str, Counts]:
-        """Return how many of the selected jobs are in each state for each reason."""
+        """Return for each reason the number of selected jobs in each state."""
         query = asked.CountJobs(
             query_id=new_id(), client=self._exchange.client, selector=normalised(selector), by_reason=True
         )
         return (await self._ask(query, replies.JobCounts)).reasons
 
     async def show(self, job_id: int) -> replies.JobDetail:
-        """Return one job whole: description, attempts, history with reasons."""
+        """Return all details of one job: description, attempts, history with reasons."""
         query = asked.ShowJob(query_id=new_id(), client=self._exchange.client, job_id=job_id)
         return await self._ask(query, replies.JobDetail)
 
     async def descriptions(self, selector: Selector) -> list[JobDescription]:
-        """Return a description for each selected job, which submits another job like it.
+        """Return for each selected job a description that, if submitted, makes a job like it.
 
         Rejected: no job is selected, or more than a thousand are.
         """
@@ -177,7 +177,7 @@ class QueryClient:
         return list(await asyncio.gather(*map(one, found)))
 
     async def why(self, job_id: int) -> replies.JobWhy:
-        """Return why the job is where it is, and which requirement keeps a waiting one from each computing element."""
+        """Return why the job is in its state. For a waiting job this names the failed requirement at each computing element."""
         query = asked.WhyJob(query_id=new_id(), client=self._exchange.client, job_id=job_id)
         return await self._ask(query, replies.JobWhy)
 
@@ -189,7 +189,7 @@ class QueryClient:
         offset: int | None = None,
         limit: int = 16_384,
     ) -> replies.JobOutput:
-        """Return what the job has printed: at most `limit` bytes from `offset` on, or the last ones."""
+        """Return a piece of the job's output: at most `limit` bytes from `offset` on, or the last bytes without `offset`."""
         query = asked.PeekJob(
             query_id=new_id(),
             client=self._exchange.client,
@@ -201,7 +201,7 @@ class QueryClient:
         return await self._ask(query, replies.JobOutput)
 
     async def queues(self) -> tuple[replies.QueueLine, ...]:
-        """Return the task queues with waiting jobs, fullest first."""
+        """Return the task queues with waiting jobs, the one with the most jobs first."""
         pages = await self._pages(asked.ListQueues, replies.Queues)
         return tuple(each for page in pages for each in page.queues)
 
@@ -221,17 +221,17 @@ class QueryClient:
         return tuple(each for page in pages for each in page.plans)
 
     async def pilots(self, *, ended: bool = False) -> tuple[replies.PilotLine, ...]:
-        """Return the living pilots; with `ended` also those that have ended, behind them."""
+        """Return the living pilots; with `ended` also the ended pilots, after them."""
         pages = await self._pages(partial(asked.ListPilots, ended=ended), replies.Pilots)
         return tuple(each for page in pages for each in page.pilots)
 
     async def pilot(self, pilot_id: str) -> replies.PilotDetail:
-        """Return all about a pilot, with its output if that was fetched. Rejected: there is none, or you may not see it."""
+        """Return all details of a pilot, with its output if that was fetched. Rejected: it does not exist, or you may not see it."""
         query = asked.ShowPilot(query_id=new_id(), client=self._exchange.client, pilot_id=pilot_id)
         return await self._ask(query, replies.PilotDetail)
 
     async def pilot_orders(self) -> tuple[replies.PilotOrderLine, ...]:
-        """Return your orders for private pilots, the newest first; administrators get the orders of others, too."""
+        """Return your orders for private pilots, the newest first. Administrators also get other users' orders."""
         pages = await self._pages(asked.ListPilotOrders, replies.PilotOrders)
         return tuple(each for page in pages for each in page.orders)
 
@@ -241,7 +241,7 @@ class QueryClient:
         return tuple(each for page in pages for each in page.shares)
 
     async def limits(self) -> replies.LimitList:
-        """Return the limits that hold, and how much of each is used."""
+        """Return the limits in force, with the used amount of each."""
         first, *others = await self._pages(asked.ListLimits, replies.LimitList)
         limits = (*first.limits, *(each for page in others for each in page.limits))
         counts = (*first.counts, *(each for page in others for each in page.counts))
@@ -251,7 +251,7 @@ class QueryClient:
         return await self._exchange.ask(asked.TOPIC, query.query_id, query, answer, self.timeout)
 
     async def _pages(self, query: Callable[..., asked.PagedQuery], answer: type[P]) -> list[P]:
-        """Return all pages of a list, at most PAGES_LIMIT of them."""
+        """Return all pages of a list, at most PAGES_LIMIT."""
         pages: list[P] = []
         after: int | None = 0
         while after is not None and len(pages) < PAGES_LIMIT:

@@ -1,6 +1,6 @@
-"""The program of a job of `wms.client.executor`: loads a call, makes it, and writes its result or its error.
+"""The program of a job of `wms.client.executor`: loads a pickled call, runs it, and writes its result or its error.
 
-It goes along as a file and imports nothing of wms, so that any Python can run it.
+It is sent with the job as a file and imports nothing of wms, so that any Python can run it.
 """
 
 import pickle
@@ -11,7 +11,7 @@ CALL, OUTCOME = "wms_call.pkl", "wms_outcome.pkl"
 
 
 def load() -> tuple:  # type: ignore[type-arg]
-    """Return function, arguments and keyword arguments."""
+    """Return function, arguments and keyword arguments of the call."""
     sys.path.insert(0, ".")
     try:
         with open(CALL, "rb") as file:  # noqa: PTH123 - the fewer imports, the faster
@@ -21,7 +21,7 @@ def load() -> tuple:  # type: ignore[type-arg]
 
 
 def outcome() -> "tuple[bool, object, str]":
-    """Return whether the call returned, what it returned or raised, and the traceback."""
+    """Run the call. Return whether it succeeded, its result or exception, and the traceback."""
     try:
         function, arguments, named = load()
         return True, function(*arguments, **named), ""
@@ -30,7 +30,7 @@ def outcome() -> "tuple[bool, object, str]":
 
 
 def packed(returned: bool, value: object, trace: str) -> bytes:  # noqa: FBT001
-    """Return the pickled outcome; if it cannot be pickled, a pickled error that says why."""
+    """Return the pickled outcome. If it cannot be pickled, return a pickled error with the reason."""
     try:
         raw = pickle.dumps((returned, value, trace))
         if not returned:

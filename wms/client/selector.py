@@ -1,4 +1,4 @@
-"""Selectors of jobs from what people write: `7`, `100-200`, `1,5,9-12`, and the names of states."""
+"""Selectors of jobs from a user's input: `7`, `100-200`, `1,5,9-12`, and the names of states."""
 
 import difflib
 import re
@@ -37,11 +37,11 @@ def select(
     since: datetime | None = None,
     everything: bool = False,
 ) -> Selector:
-    """Return a selector of the jobs for which every given part holds; Rejected if a part cannot be understood.
+    """Return a selector of the jobs that meet every given condition. Rejected: a condition is malformed.
 
-    `jobs` are ids, ranges and lists of them: `select("1-100,205")`, `select([7, "9-12"])`. `state` is a state's name in
-    any case, or `ended` or `live` for all such; `name` a pattern with `*` and `?`; `group` a job group; `submission` the
-    id of one of your submissions; `since` (aware): jobs that were submitted or changed their state since then.
+    `jobs` are ids, ranges and lists of them: `select("1-100,205")`, `select([7, "9-12"])`. `state` is a state's name in any case, or
+    `ended` or `live` for all such states. `name` is a pattern with `*` and `?`; `group` a job group; `submission` the id of one of your
+    submissions. `since` (aware) selects jobs that were submitted or changed their state since then.
     """
     words = [jobs] if isinstance(jobs, str | int) else list(jobs)
     return Selector(
@@ -58,7 +58,7 @@ def select(
 
 
 def ranges(words: Iterable[str]) -> Ranges:
-    """Return the ranges of ids that the words name, in order; ranges that touch or overlap are joined."""
+    """Return the ranges of ids that the words denote, in order. Ranges that touch or overlap are joined."""
     found = [_range(part) for word in words for part in _parts(word)]
     merged = joined(found)
     if len(merged) > RANGES_LIMIT:
@@ -71,7 +71,7 @@ def ranges(words: Iterable[str]) -> Ranges:
 
 
 def states(names: Iterable[str]) -> tuple[State, ...]:
-    """Return the states that the names mean. A name may be in any case, or a list with commas."""
+    """Return the states for these names. A name may be in any case, or a comma-separated list."""
     chosen: set[State] = set()
     for name in (part.strip() for word in names for part in word.split(",") if part.strip()):
         chosen |= _states(name)
@@ -79,12 +79,12 @@ def states(names: Iterable[str]) -> tuple[State, ...]:
 
 
 def normalised(selector: Selector) -> Selector:
-    """Return the selector with its ranges of ids in order; ranges that touch or overlap are joined."""
+    """Return the selector with its ranges of ids in order. Ranges that touch or overlap are joined."""
     return msgspec.structs.replace(selector, ids=joined(selector.ids))
 
 
 def in_words(found: Ranges) -> str:
-    """Return the ranges as people write them: `1-5,9`."""
+    """Return the ranges in the form that users write: `1-5,9`."""
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
 
 

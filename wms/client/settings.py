@@ -15,14 +15,14 @@ from wms.runtime.config import Section, read
 FILE = "client.toml"
 VARIABLE = "WMS_DATA"
 TOKEN_VARIABLE = "WMS_TOKEN"  # noqa: S105 - a name
-"""The environment variable that names the file of the token."""
+"""The environment variable with the path of the token's file."""
 TOKEN_FILE = "user.token"  # noqa: S105 - a name
 PLACE = Path(".local/share/wms")
-"""The default data directory, below the home directory."""
+"""The default data directory, relative to the home directory."""
 
 
 class TokenSettings(Section, frozen=True, kw_only=True):
-    """Who the user is."""
+    """The files of the user's token and of the issuers' public keys."""
 
     token_file: str
     jwks: str = ""
@@ -30,7 +30,7 @@ class TokenSettings(Section, frozen=True, kw_only=True):
 
 
 class StoreSettings(Section, frozen=True, kw_only=True):
-    """Where sandboxes are: `file:///absolute/directory`, or that directory."""
+    """The location of the sandbox store: `file:///absolute/directory`, or that directory."""
 
     url: str
 
@@ -41,7 +41,7 @@ class StoreSettings(Section, frozen=True, kw_only=True):
 
 
 class OperatorSettings(Section, frozen=True, kw_only=True):
-    """The address of the database, for operators alone, who look at services and dead letters."""
+    """The address of the database. Only operators need it, to see services and dead letters."""
 
     url: str
 
@@ -56,7 +56,7 @@ class ClientSettings(Section, frozen=True, kw_only=True):
 
 
 def data_directory(given: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the data directory: the one given, else `WMS_DATA`, else `~/.local/share/wms`."""
+    """Return the data directory: the given one, else `WMS_DATA`, else `~/.local/share/wms`."""
     if given is None:
         said = environment.get(VARIABLE)
         given = Path(said) if said else Path.home() / PLACE
@@ -69,10 +69,10 @@ def read_settings(
     *,
     token: Path | None = None,
 ) -> ClientSettings:
-    """Return the settings of the system in a data directory. Rejected: there is none; the remedy says how to get one.
+    """Return the settings of the system in a data directory. Rejected: there is no system; the text contains the remedy.
 
-    Variables such as `WMS_KAFKA__BOOTSTRAP` override the file. The file of the token is `token`, else the one that
-    `WMS_TOKEN` names, else the one in the settings, relative to their directory.
+    Variables such as `WMS_KAFKA__BOOTSTRAP` override the file. The token's file is `token`, else the path in `WMS_TOKEN`, else the one in
+    the settings, relative to their directory.
     """
     place = data_directory(directory, environment)
     path = place / FILE
@@ -90,9 +90,9 @@ def read_settings(
 
 
 def write_client_directory(place: Path, settings: ClientSettings, token: str) -> None:
-    """Write what another user needs to reach the system: its address and a token, but no secret of an operator.
+    """Write a directory with which another user reaches the system: its address and a token, without an operator's secrets.
 
-    Raises Rejected for a directory that is an operator's own.
+    Rejected: the directory is an operator's own.
     """
     file = place / FILE
     if file.is_file() and read(file, ClientSettings, {}).postgres is not None:

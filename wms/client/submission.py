@@ -1,4 +1,4 @@
-"""Messages of a submission: as few as can carry the descriptions, each with an id made from the user's id."""
+"""Messages of a submission: as few as can carry the descriptions, each with an id derived from the submission's id."""
 
 import uuid
 from collections.abc import Iterable, Sequence
@@ -25,30 +25,30 @@ _encoder = msgspec.json.Encoder()
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """Submitted jobs, which are durable."""
+    """The durable result of a submission: the ids of its jobs, and warnings about them."""
 
     id: str
-    """The id of the submission: the same descriptions under it are submitted once."""
+    """The id of the submission. The same descriptions with this id are submitted only once."""
     ids: tuple[tuple[int, int], ...]
     """Ranges of job ids, both ends included, in the order of the descriptions."""
     repeated: bool = False
-    """True if all of it had been submitted before, and nothing new was."""
+    """Whether the whole submission had been made before, so that nothing new was submitted."""
     warnings: tuple[str, ...] = ()
-    """Warnings about the jobs, in words."""
+    """Warnings about the jobs, as text."""
     foreseen: tuple[Foreseen, ...] = ()
-    """For jobs that could run nowhere now, what keeps them from it."""
+    """The obstacles for jobs that could run nowhere now."""
 
     @property
     def count(self) -> int:
-        """The number of jobs."""
+        """The number of submitted jobs."""
         return sum(high - low + 1 for low, high in self.ids)
 
     def job_ids(self) -> Iterable[int]:
-        """Go through the ids in the order of the descriptions."""
+        """Return the job ids in the order of the descriptions."""
         return (job_id for low, high in self.ids for job_id in range(low, high + 1))
 
     def selector(self) -> Selector:
-        """Return a selector of exactly these jobs."""
+        """Return a selector of exactly the submitted jobs."""
         return Selector(ids=joined(self.ids))
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ _kinds = Kinds()
 
 
 def _checked(descriptions: Sequence[JobDescription]) -> list[bytes]:
-    """Return the descriptions as JSON. InvalidDescription names every problem of each description, with its place."""
+    """Return the descriptions as JSON. InvalidDescription: it lists every problem of each description with its path."""
     if not descriptions:
         raise Rejected("NO_JOBS", "there is nothing to submit", "give at least one description")
     many = len(descriptions) > 1
@@ -98,7 +98,7 @@ def _problems(description: JobDescription, raw: bytes, place: str) -> Sequence[P
 
 
 def new_id() -> str:
-    """Return an id for a request whose caller gave none."""
+    """Return a new id for a request whose caller gave none."""
     return uuid.uuid4().hex
 
 
@@ -151,14 +151,14 @@ def messages(
 def _divided(
     description: JobDescription, whole: bytes, prefix: str, client: str
 ) -> tuple[bytes, list[AddChunks]]:
-    """Return a description as it is sent, and the messages with its lists if these are too long to be sent in it."""
+    """Return a description in the form in which it is sent. If its lists are too long, return also the messages that carry them."""
     if not description.parameters or len(whole) <= long_lists.INLINE_BYTES:
         return whole, []
     return _encoder.encode(without_lists(description)), list(long_lists.apart(description, prefix, client))
 
 
 class _Part:
-    """The content of one Submit."""
+    """The content of one Submit message."""
 
     def __init__(self) -> None:
         self.jobs: list[msgspec.Raw] = []
@@ -166,12 +166,12 @@ class _Part:
         self._size = self._count = 0
 
     def has_room(self, size: int, count: int) -> bool:
-        """Return whether a description of so many bytes and jobs still fits."""
+        """Return whether a description of `size` bytes and `count` jobs still fits."""
         fits = self._size + size < BYTES_LIMIT and self._count + count <= ARRAY_LIMIT
         return fits and len(self.jobs) < SUBMIT_LIMIT
 
     def add(self, raw: bytes, count: int, lists: list[CommandId]) -> None:
-        """Add a description and the ids of the messages with its lists."""
+        """Add a description of `count` jobs, with the ids of the messages that carry its lists."""
         if lists:
             self.lists.append(LongLists(len(self.jobs), tuple(lists)))
         self.jobs.append(msgspec.Raw(raw))
@@ -180,7 +180,7 @@ class _Part:
 
 
 def rehearsals(parts: Iterable[Submit]) -> list[Submit]:
-    """Return messages that ask whether these parts would be taken, and submit nothing."""
+    """Return messages that check whether these parts would be accepted, and submit nothing."""
     return [
         msgspec.structs.replace(part, command_id=CommandId(f"{part.command_id}/rehearsal"), rehearsal=True)
         for part in parts

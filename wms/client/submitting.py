@@ -1,4 +1,4 @@
-"""Sends a submission: long lists of parameters first, then its parts, and one answer for all of them."""
+"""The sending of a submission: long lists of parameters first, then its messages, with one result for all of them."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ async def submit(
     strict: bool,
     hold: bool,
 ) -> Submission:
-    """Submit jobs. The error of a refused part also says how much of the submission was taken."""
+    """Submit jobs and return the result. The error of a refused message also names how much of the submission was accepted."""
     whole = messages(jobs, submission_id, exchange.client, strict=strict, hold=hold)
     await _keep_values(exchange, timeout, whole.values, submission_id)
     parts = whole.submits
@@ -64,7 +64,7 @@ async def _ask_parts(
 def _partly(
     fault: WmsError, submission_id: str, taken: Sequence[replies.Submitted], parts: int
 ) -> Rejected | Unavailable:
-    """Return the fault, with how much of the submission was taken."""
+    """Return the error with the accepted share of the submission added to its text."""
     ids = joined(each for answer in taken for each in answer.ids)
     count = sum(high - low + 1 for low, high in ids)
     so_far = f"; {len(taken)} of {parts} parts were taken, {count:,} jobs" if parts > 1 else ""

@@ -74,7 +74,7 @@ def _stepping(
 
 
 class Client:
-    """`wms.client.Client` with calls that block; its methods have the same names, arguments, results and errors."""
+    """A blocking `wms.client.Client`: its methods have the same names, arguments, results and errors."""
 
     def __init__(
         self, settings: ClientSettings | Path | None = None, *, timeout: float = TIMEOUT_SECONDS
@@ -110,7 +110,7 @@ class Client:
             self._end()
 
     def credential(self) -> UserCredential:
-        """Return the token in use with its claims; Rejected if it has expired."""
+        """Return the token in use with its claims. Rejected: it has expired."""
         return self._client.credential()
 
     submit = _blocking(AsyncClient.submit)
@@ -183,6 +183,6 @@ async def _next(items: AsyncIterator[T]) -> T | None:
 
 
 async def _closed(items: AsyncIterator[Any]) -> None:
-    """Close an iteration that its caller left early, and what it holds open."""
+    """Close an async iterator that its caller left early, with the resources that it holds."""
     if isinstance(items, AsyncGenerator):
         await items.aclose()

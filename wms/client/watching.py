@@ -1,4 +1,4 @@
-"""Watches jobs: yields each change of a state until all have ended."""
+"""Watching of jobs: yields each change of a state until all jobs have ended."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -16,21 +16,21 @@ from wms.messages.commands import Selector
 from wms.messages.replies import JobLine
 
 PAUSES = (0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
-"""Pauses between looks while events cannot be read; the last one repeats."""
+"""Seconds between polls while events cannot be read; the last value repeats."""
 COUNT_SECONDS = (0.2, 2.0)
-"""Pauses between looks at the counts: the first, and the longest."""
+"""Seconds between polls of the counts: the first pause, and the longest."""
 QUIET_SECONDS = 10.0
-"""The longest pause between looks while events can be read."""
+"""The longest pause in seconds between polls while events can be read."""
 LEAST_PAUSE = 0.05
 OVERLAP = timedelta(seconds=5)
 LONG_OVERLAP = timedelta(seconds=120)
-"""A change of a long transaction becomes visible after a look, but has a time before it."""
+"""The overlap of polled times. A change by a long transaction becomes visible after a poll, but is dated before it."""
 
 
 class JobWatch:
-    """Yields the selected jobs as they are, then each job whose state changes, until all have ended.
+    """A watch that yields the selected jobs as they are, then each job whose state changes, until all have ended.
 
-    A job that moves twice between two looks comes once, in its latest state. `timeout` is in seconds; None: no bound.
+    A job that changes state twice between two polls is yielded once, in its latest state. `timeout` is in seconds; None: no bound.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class JobWatch:
 
 
 async def pinned(client: QueryClient, selector: Selector) -> Selector:
-    """Return a selector of the ids selected now if a selector names a state, a site or a time, which may change."""
+    """Return a selector of the ids selected now, if the given one names a state, a site or a time. These may change."""
     if not (selector.states or selector.site or selector.changed_since):
         return selector
     ids = joined([(job.job_id, job.job_id) async for job in client.jobs(selector)])
@@ -102,7 +102,7 @@ async def counts_at_end(
     progress: Callable[[Counts], None] | None,
     timeout: float | None,
 ) -> Counts:
-    """Return the counts of the selected jobs once all have ended. Unavailable: some had not within `timeout` seconds."""
+    """Return the counts of the selected jobs by state once all have ended. Unavailable: some had not within `timeout` seconds."""
     loop = asyncio.get_running_loop()
     deadline = None if timeout is None else loop.time() + timeout
     pause = COUNT_SECONDS[0]
