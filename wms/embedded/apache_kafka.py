@@ -71,7 +71,7 @@ Configuration:
 
 
 class ApacheKafka(KafkaServer):
-    """One broker and controller on 127.0.0.1 with a small heap. Its log in `data_dir` stays over restarts.
+    """One broker and controller on 127.0.0.1 with a small heap. Its log in `data_dir` survives restarts.
 
     With `closed` clients must know the password in `data_dir` (mode 0600), on both of its ports.
     """
@@ -94,7 +94,7 @@ class ApacheKafka(KafkaServer):
 
     @property
     def access(self) -> Table:
-        """The settings by which clients reach it."""
+        """The broker's connection settings for clients."""
         if not self._closed:
             return super().access
         password = (self.data_dir / "password").read_text("ascii").strip()
@@ -102,7 +102,7 @@ class ApacheKafka(KafkaServer):
         return {**super().access, **sasl}
 
     async def wipe(self) -> None:
-        """Remove all topics and the id of the cluster, as a loss of its disks would."""
+        """Remove all topics and the cluster's id, as a loss of its disks would."""
         assert not self.running
         await asyncio.to_thread(shutil.rmtree, self._logs, ignore_errors=True)
 
@@ -139,7 +139,7 @@ class ApacheKafka(KafkaServer):
         (self.data_dir / "log4j2.yaml").write_text(LOGGING, "utf-8")
 
     def _sasl(self) -> dict[str, str]:
-        """Return the settings with which the broker and its clients must know the password."""
+        """Return the settings that make clients and the broker itself authenticate with the password."""
         file = self.data_dir / "password"
         if not file.exists():
             write_secret(file, secrets.token_hex(24))
@@ -182,7 +182,7 @@ class ApacheKafka(KafkaServer):
 
 
 def missing() -> str | None:
-    """Return what this machine lacks to run Apache Kafka, in words; None if nothing is known to be missing."""
+    """Return as text what this machine lacks to run Apache Kafka; None if nothing is known to be missing."""
     if (version := _java_version()) < JAVA:
         return f"Java {JAVA} or later (found {version or 'none'})"
     if not _cached().is_dir() and shutil.which("mvn") is None:
@@ -191,7 +191,7 @@ def missing() -> str | None:
 
 
 async def fetch() -> Path:
-    """Return the directory of Kafka's jars, which Maven fetches once. Raises Rejected if Java or Maven is missing."""
+    """Return the directory of Kafka's jars, which Maven fetches once. Raise Rejected if Java or Maven is missing."""
     if lack := missing():
         raise Rejected(
             "NO_APACHE_KAFKA", f"Apache Kafka cannot run here: there is no {lack}", f"install {lack}"
@@ -236,7 +236,7 @@ def _pom() -> Path:
 
 
 def kafka_version() -> str:
-    """Return the version of Apache Kafka that is run here."""
+    """Return the version of Apache Kafka that this system runs."""
     found = re.search(r"<kafka\.version>(.+?)</", _pom().read_text("utf-8"))
     assert found is not None, _pom()
     return found[1]
@@ -254,7 +254,7 @@ def _java_binary() -> str:
 
 
 def _java_version() -> int:
-    """Return the major version of Java, 0 if there is none."""
+    """Return the major version of the installed Java; 0 if there is none."""
     try:
         answer = subprocess.run(
             [_java_binary(), "-version"], capture_output=True, check=True, text=True, timeout=30

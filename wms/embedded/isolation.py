@@ -1,4 +1,4 @@
-"""Network namespaces: a program that listens in one is reached only from inside it."""
+"""Network namespaces: a program that listens in one can be reached only from inside it."""
 
 import functools
 import os
@@ -14,7 +14,7 @@ _DOORKEEPER = Path(__file__).with_name("doorkeeper.py")
 
 
 class NetworkIsolation(msgspec.Struct, frozen=True):
-    """A way to make a network namespace and to enter it."""
+    """A method to create a network namespace and to enter it."""
 
     make: tuple[str, ...]
     enter: tuple[str, ...]
@@ -26,7 +26,7 @@ class NetworkIsolation(msgspec.Struct, frozen=True):
         return [*self.make, "--", *program]
 
     def beside(self, pid: int, argv: Sequence[str]) -> list[str]:
-        """Return the command line that runs `argv` in the namespace of a process."""
+        """Return the command line that runs `argv` in the network namespace of a process."""
         return ["nsenter", f"--target={pid}", *self.enter, "--", *argv]
 
 
@@ -41,7 +41,7 @@ _WAYS = (
 
 @functools.cache
 def isolation() -> NetworkIsolation | None:
-    """Return the first way that works here; None if the machine allows none."""
+    """Return the first method that works on this machine; None if it allows none."""
     if sys.platform != "linux" or shutil.which("nsenter") is None:
         return None
     ways = _WAYS if os.geteuid() == 0 else _WAYS[:1]

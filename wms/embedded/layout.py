@@ -12,82 +12,82 @@ from wms.embedded.sweep import system_id
 from wms.files import Table, Value, to_toml, write_secret
 
 ISOLATION_VARIABLE = "WMS_ISOLATION"
-"""The environment variable with the default isolation of payloads for pilots of this machine."""
+"""The environment variable with the default of payload isolation for pilots on this machine."""
 SERVICES = ("job_manager", "matcher", "advertiser", "pilot_submitter")
-"""In the order in which they are started."""
+"""The services of the system, in the order of their start."""
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The files and directories below a system's data directory."""
+    """The paths of files and directories below a system's data directory."""
 
     root: Path
 
     @property
     def lock(self) -> Path:
-        """The file that the process of the system locks and writes its pid into; pilots watch that process through it."""
+        """The lock file of the system's process, which contains its pid. Pilots watch that process through it."""
         return self.root / LOCK_FILE
 
     @property
     def client(self) -> Path:
-        """The settings by which a user's tools reach the system."""
+        """The file with the clients' settings for this system."""
         return self.root / "client.toml"
 
     @property
     def keys(self) -> Path:
-        """The issuer's keys."""
+        """The directory of the issuer's keys."""
         return self.root / "keys"
 
     @property
     def jwks(self) -> Path:
-        """The public keys of trusted issuers."""
+        """The file with the public keys of trusted issuers."""
         return self.keys / "jwks.json"
 
     @property
     def user_token(self) -> Path:
-        """The token of the user who brought the system up."""
+        """The file with the token of the user who started the system."""
         return self.root / "tokens" / "user.token"
 
     @property
     def site_token(self) -> Path:
-        """The token with which the advertiser sends ads of this machine's site."""
+        """The file with the token with which the advertiser sends ads of this machine's site."""
         return self.root / "tokens" / "site.token"
 
     @property
     def sandboxes(self) -> Path:
-        """The sandbox store."""
+        """The directory of the sandbox store."""
         return self.root / "sandboxes"
 
     @property
     def pilots(self) -> Path:
-        """The working directories of pilots."""
+        """The directory below which pilots have their working directories."""
         return self.root / "pilots"
 
     def server(self, name: str) -> Path:
-        """Return the directory of Postgres or the broker."""
+        """Return the directory of the server `name`, which is Postgres or the broker."""
         return self.root / name
 
     def service(self, name: str) -> Path:
-        """Return the directory of a service: its configuration and its log."""
+        """Return the directory with the configuration and the log of a service."""
         return self.root / "services" / name
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about a system whose servers run."""
+    """Settings of a system whose servers run, from which configurations are written."""
 
     layout: Layout
     kafka: Table
     postgres_url: str
     tools_url: str = ""
-    """The URL by which tools reach Postgres; empty: that of the services."""
+    """The URL of Postgres for clients; empty for the services' URL."""
     slots: int
     site: str = "local"
     log_level: str = "info"
     pilots: Table = {}
-    """Settings of the pilot submitter that are not the defaults: `most`, `idle_seconds`, ..."""
+    """Settings of the pilot submitter that differ from the defaults: `most`, `idle_seconds`, ..."""
 
 
 def service(name: str, facts: Facts) -> Program:
-    """Write the configuration of a service and return the program that runs it."""
+    """Write the configuration of a service, and return the program that runs the service."""
     directory = facts.layout.service(name)
     file = directory / "config.toml"
     write_secret(file, to_toml({**_common(facts), **_own(name, facts)}))
@@ -97,7 +97,7 @@ def service(name: str, facts: Facts) -> Program:
 
 
 def write_client(facts: Facts) -> None:
-    """Write the settings of a user's tools, readable by the owner alone, since they hold the password of Postgres."""
+    """Write the clients' settings, readable by the owner alone, since they contain the password of Postgres."""
     layout = facts.layout
     table = {
         "kafka": facts.kafka,
@@ -118,7 +118,7 @@ def _common(facts: Facts) -> dict[str, Table]:
 
 
 def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
-    """Return the configuration that only this service has."""
+    """Return the configuration that is specific to one service."""
     layout = facts.layout
     match name:
         case "job_manager":
@@ -143,5 +143,5 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
 
 
 def default_slots() -> int:
-    """Return the default number of payloads that this machine runs at once."""
+    """Return the default number of payloads that this machine runs concurrently."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""A handle of the process that keeps a system up, for processes that are not its children and must end with it."""
+"""A handle of the process that runs a system, for processes that are not its children and must end with it."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from wms.errors import Unavailable
 
 
 class Lifeline:
-    """A pidfd of the holder of a lock file. It shows the end of that very process, even if its pid is used again."""
+    """A pidfd of the holder of a lock file. It shows the end of exactly this process, even if its pid is reused."""
 
     def __init__(self, pid: int, fd: int) -> None:
         self.pid = pid
@@ -19,7 +19,7 @@ class Lifeline:
 
     @classmethod
     def open(cls, lock_path: Path) -> Self:
-        """Open a handle of the process that holds the lock now. Raises Unavailable if none does."""
+        """Open a handle of the process that holds the lock now. Raise Unavailable if no process does."""
         while (pid := holder(lock_path)) is not None:
             try:
                 fd = os.pidfd_open(pid)
@@ -31,7 +31,7 @@ class Lifeline:
         raise Unavailable(f"nobody holds {lock_path}: the system is not up")
 
     def fileno(self) -> int:
-        """Return the descriptor, readable once the process has ended."""
+        """Return the file descriptor, which becomes readable once the process has ended."""
         return self._fd
 
     @property

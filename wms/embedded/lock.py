@@ -1,4 +1,4 @@
-"""Locks on directories: an flock on a file in the directory, which holds the pid of the process that has it."""
+"""Locks on directories: an flock on a file in the directory, which contains the pid of the holder."""
 
 import contextlib
 import fcntl
@@ -22,7 +22,7 @@ class DirectoryLock:
         return self._fd is not None
 
     def acquire(self) -> None:
-        """Take the lock and write this process's pid; a second call does nothing. Raises Rejected if another process has it."""
+        """Acquire the lock and write this process's pid; repeated calls do nothing. Raise Rejected if another process holds the lock."""
         if self._fd is not None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -44,7 +44,7 @@ class DirectoryLock:
         self._fd = fd
 
     def release(self) -> None:
-        """Release the lock. The file stays: if it were removed, two processes could lock files of the same path."""
+        """Release the lock. The file stays: without it, two processes could lock different files of the same path."""
         if self._fd is not None:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
@@ -52,7 +52,7 @@ class DirectoryLock:
 
 
 def _taken(fd: int) -> bool:
-    """Lock `fd`, with several tries, since a process that looks for the holder has the lock for an instant."""
+    """Lock `fd`; return whether that succeeded. It tries several times, since a search for the holder locks the file for an instant."""
     for _ in range(10):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,14 +62,14 @@ def _taken(fd: int) -> bool:
 
 
 def written_pid(path: Path) -> int | None:
-    """Return the pid in a lock file, or None if there is none."""
+    """Return the pid in a lock file; None if it contains none."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         return int(path.read_text("ascii"))
     return None
 
 
 def holder(path: Path) -> int | None:
-    """Return the pid of the living holder of the lock on `path`, or None if nobody holds it."""
+    """Return the pid of the living holder of the lock at `path`; None if no process holds it."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

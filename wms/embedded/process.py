@@ -1,4 +1,4 @@
-"""A child process that ends with its parent, keeps a log, and can be stopped with patience or at once."""
+"""A child process that ends with its parent, has a log file, and can be stopped gracefully or killed."""
 
 import asyncio
 import asyncio.subprocess
@@ -24,7 +24,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def _tie(parent: int, death_signal: int) -> Callable[[], None]:
-    """Return a function for the child to run before exec, which requests `death_signal` at the death of its parent."""
+    """Return a function for the child to run before exec. It requests `death_signal` at the death of the parent."""
 
     def before_exec() -> None:
         if sys.platform == "linux":
@@ -36,7 +36,7 @@ def _tie(parent: int, death_signal: int) -> Callable[[], None]:
 
 
 class Child:
-    """One running process in its own session, its output appended to a log file."""
+    """A running process in a session of its own, whose output is appended to a log file."""
 
     def __init__(self, process: asyncio.subprocess.Process, log_path: Path) -> None:
         self._process = process
@@ -52,10 +52,9 @@ class Child:
         cwd: Path | None = None,
         death_signal: signal.Signals = signal.SIGKILL,
     ) -> Self:
-        """Start `argv`; `env` is its whole environment (default: that of this process). Raises OSError if it fails.
+        """Start `argv`. `env` is its whole environment; by default it is that of this process. Raise OSError if it cannot be started.
 
-        Call it from a thread that lives as long as the program, since Linux sends `death_signal` at the end of the *thread*
-        that forked.
+        Call it from a thread that lives as long as the program, since Linux sends `death_signal` at the end of the *thread* that forked.
         """
         with _open_log(log_path) as log:
             process = await asyncio.create_subprocess_exec(
@@ -72,32 +71,32 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process id; once `running` is false, another process may have it."""
+        """The process id. Once `running` is false, another process may have it."""
         return self._process.pid
 
     @property
     def returncode(self) -> int | None:
-        """Exit code, negative signal number, or None while it runs."""
+        """The exit code, or the negative number of the signal that ended the process; None while it runs."""
         return self._process.returncode
 
     @property
     def running(self) -> bool:
-        """Whether the process runs, as far as is known."""
+        """Whether the process runs, by its last known status."""
         return self._process.returncode is None
 
     async def wait(self) -> int:
-        """Wait for its end and return the exit code, or the negative number of the signal that ended it."""
+        """Wait for the end of the process. Return the exit code, or the negative number of the signal that ended it."""
         return await self._process.wait()
 
     def send(self, sig: signal.Signals) -> None:
-        """Send it `sig`; nothing happens if it has ended."""
+        """Send a signal to the process; do nothing if it has ended."""
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(sig)
 
     async def stop(
         self, *, grace: float, signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
     ) -> int:
-        """Send `signals` in turn, with `grace` seconds after each, until it ends; after the last wait without a bound."""
+        """Send `signals` in turn, with a wait of `grace` seconds after each, until the process ends. The last wait has no bound."""
         for sig in signals[:-1]:
             if not self.running:
                 break
@@ -109,7 +108,7 @@ class Child:
         return await self.wait()
 
     def log_tail(self, lines: int = 15) -> str:
-        """Return the last lines of the log."""
+        """Return the last `lines` lines of the log."""
         return tail(self.log_path, lines)
 
 
@@ -127,7 +126,7 @@ def _open_log(path: Path) -> Iterator[int]:
 
 
 def tail(path: Path, lines: int = 15) -> str:
-    """Return the last `lines` lines of a text file, at most 64 KiB of it; empty if there is no such file."""
+    """Return the last `lines` lines of a text file, at most 64 KiB; empty if the file does not exist."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - 65_536))
@@ -138,7 +137,7 @@ def tail(path: Path, lines: int = 15) -> str:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on 127.0.0.1:`port` now."""
+    """Return whether a server could listen on 127.0.0.1:`port` now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -149,7 +148,7 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 on which no program listens now; it is not reserved. Raises OSError if none is found."""
+    """Return an unused port of 127.0.0.1. It is not reserved. Raise OSError if none is found."""
     for _ in range(200):
         port = secrets.choice(PORTS)
         if is_free(port):

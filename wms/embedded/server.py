@@ -1,4 +1,4 @@
-"""The port of servers beside this process: each can be started, waited for, stopped, killed, and started again."""
+"""The interface of server processes: each can be started, awaited, stopped, killed, and started again."""
 
 import abc
 import asyncio
@@ -20,7 +20,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Server(abc.ABC):
-    """A server process with a data directory, which one object in one process may run at a time.
+    """A server process with a data directory. Only one object in one process may run it at a time.
 
     It may be started again after `stop`, `kill` or a crash; its port and its durable data stay.
     """
@@ -33,27 +33,27 @@ class Server(abc.ABC):
         self.name = name
         self.ready_within = ready_within
         self.environment: dict[str, str] = {}
-        """Additional environment variables of its process; the supervisor adds the id of the system."""
+        """Additional environment variables of the process. The supervisor adds the id of the system."""
         self._lock = DirectoryLock(self.data_dir / "lock")
         self._child: Child | None = None
 
     @property
     def log_path(self) -> Path:
-        """The file of its output."""
+        """The file with the server's output."""
         return self.data_dir / f"{self.name}.log"
 
     @property
     def running(self) -> bool:
-        """Whether its process lives."""
+        """Whether the server's process lives."""
         return self._child is not None and self._child.running
 
     @property
     def pid(self) -> int | None:
-        """Its process id while it runs, else None."""
+        """The process id while the server runs; None otherwise."""
         return self._child.pid if self._child is not None and self._child.running else None
 
     async def start(self) -> None:
-        """Start it and wait until it serves. Raises Rejected if another runs on its directory, Unavailable if it fails."""
+        """Start the server and wait until it is ready. Raise Rejected if its directory is in use, Unavailable if it fails."""
         assert not self.running, f"{self.name} runs already"
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock.acquire()
@@ -66,7 +66,7 @@ class Server(abc.ABC):
             raise
 
     async def wait_ready(self, timeout: float | None = None) -> None:
-        """Wait until it serves. Raises Unavailable with the end of its log if it ends, or is not ready in time."""
+        """Wait until the server is ready. Raise Unavailable, with the end of its log, if it ends or `timeout` seconds pass first."""
         limit = self.ready_within if timeout is None else timeout
         deadline = time.monotonic() + limit
         pause = 0.005
@@ -79,18 +79,18 @@ class Server(abc.ABC):
             pause = min(pause * 1.5, 0.1)
 
     async def wait(self) -> int:
-        """Wait for the end of its process and return the exit code, or the negative number of a signal."""
+        """Wait for the end of the process. Return the exit code, or the negative number of the signal that ended it."""
         assert self._child is not None, f"{self.name} was never started"
         return await self._child.wait()
 
     async def stop(self) -> None:
-        """Stop it in good order, or by force if it does not end, and release its directory."""
+        """Stop the server gracefully, or by force if it does not end, and release its directory."""
         if self._child is not None:
             await self._child.stop(grace=self.stop_grace, signals=self.stop_signals)
         self._lock.release()
 
     async def kill(self) -> None:
-        """Kill its process with SIGKILL and wait for its end; the lock of the directory stays for the next start."""
+        """Kill the process with SIGKILL and wait for its end. The lock of the directory is kept for the next start."""
         if self._child is not None:
             self._child.send(signal.SIGKILL)
             await self._child.wait()
@@ -110,7 +110,7 @@ class Server(abc.ABC):
 
     @abc.abstractmethod
     async def _is_ready(self) -> bool:
-        """Return whether it serves; called repeatedly while it starts."""
+        """Return whether the server is ready. It is called repeatedly during the start."""
 
     def _complaint(self, what: str) -> str:
         end = self._child.log_tail() if self._child is not None else ""
@@ -124,25 +124,25 @@ class KafkaServer(Server):
 
     @property
     def bootstrap(self) -> str:
-        """The address for clients, HOST:PORT."""
+        """The broker's address for clients, HOST:PORT."""
         return f"{LOOPBACK}:{self.port}"
 
     @property
     def access(self) -> Table:
-        """The settings by which clients reach it."""
+        """The broker's connection settings for clients."""
         return {"bootstrap": self.bootstrap}
 
     async def open_stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a connection to it and send nothing. Raises OSError."""
+        """Open a connection to the broker and send nothing. Raise OSError if that fails."""
         return await asyncio.open_connection(LOOPBACK, self.port)
 
     @abc.abstractmethod
     async def wipe(self) -> None:
-        """Remove all topics and the id of the cluster; only while it does not run."""
+        """Remove all topics and the cluster's id. The broker must not run."""
 
 
 class Program(Server):
-    """Any other program: it is ready once `ready` returns true, or at once without such a check."""
+    """Any other program as a server. It is ready once `ready` returns true, or at once if there is no such check."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class Program(Server):
 
 
 def settle_port(data_dir: Path, wanted: int, name: str = "port") -> int:
-    """Return a port and remember it in `data_dir`: `wanted`; if that is 0, the last port if it is free, else a free one."""
+    """Return a port and store it in `data_dir`: `wanted`, or for 0 the stored port if it is free, else any free port."""
     if wanted:
         return wanted
     file = data_dir / name

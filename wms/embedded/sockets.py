@@ -1,4 +1,4 @@
-"""Directories for Unix sockets: closed to other users, with paths short enough for the kernel."""
+"""Directories for Unix sockets: closed to other users, with paths that are short enough for the kernel."""
 
 import os
 import shutil
@@ -10,9 +10,9 @@ from typing import Final
 from wms.errors import Rejected
 
 PATH_LIMIT: Final = 107
-"""Bytes that the path of a socket may have on Linux."""
+"""The most bytes in the path of a Unix socket on Linux."""
 NAME_ROOM: Final = 28
-"""Bytes of the path that are kept for a socket's name with its separator."""
+"""Bytes of the path reserved for a socket's name with its separator."""
 _POINTER = "sockets"
 _SHORT_DIRECTORIES: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - only for a fresh directory of mode 0700
 
@@ -20,8 +20,8 @@ _SHORT_DIRECTORIES: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - onl
 def socket_directory(data_dir: Path) -> Path:
     """Return a directory of mode 0700 for the sockets of the server in `data_dir`, the same at each start.
 
-    It is below `data_dir` if the path is short enough, else in a directory for temporary files, and a file in `data_dir`
-    holds its path. Raises Rejected if somebody else has changed it, or if no path is short enough.
+    It is below `data_dir` if the path is short enough. Otherwise it is in a directory for temporary files, and a file in `data_dir` holds
+    its path. Raise Rejected if another user has changed the directory, or no path is short enough.
     """
     own = data_dir / "run"
     if _is_short(own):
@@ -32,7 +32,7 @@ def socket_directory(data_dir: Path) -> Path:
 
 
 def remove_socket_directory(data_dir: Path) -> None:
-    """Remove the directory if it is not below `data_dir`."""
+    """Remove a server's socket directory if it is outside `data_dir`."""
     place = _known(data_dir / _POINTER)
     if place is not None:
         shutil.rmtree(place, ignore_errors=True)
@@ -62,7 +62,7 @@ def _fresh(pointer: Path) -> Path:
 
 
 def _temporary_directory() -> str:
-    """Return the directory for temporary files; if the path of TMPDIR is too long for a socket, the first usual one."""
+    """Return the directory for temporary files. If the path in TMPDIR is too long for a socket, return the first usual one."""
     for each in (tempfile.gettempdir(), *_SHORT_DIRECTORIES):
         if _is_short(Path(each, "wms-12345678")) and os.access(each, os.W_OK | os.X_OK):
             return each

@@ -1,4 +1,4 @@
-"""The supervisor: starts servers again when they die, with a growing pause if they die at once, and writes a state file."""
+"""The supervisor: restarts servers that die, with a growing pause if they die at once, and writes a state file."""
 
 import asyncio
 import contextlib
@@ -27,11 +27,11 @@ CALM = 10.0
 SWEEP_GRACE = 2.0
 RECORD_SECONDS = 2.0
 STALE_AFTER_SECONDS = 10.0
-"""If a state file is older than this, its supervisor hangs or cannot write."""
+"""Age in seconds above which a state file shows that its supervisor hangs or cannot write."""
 
 
 class ChildState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one server: `starts` counts its starts, `last_exit` is an exit code or a negative signal number."""
+    """The state of one server. `starts` is the number of its starts, `last_exit` an exit code or a negative signal number."""
 
     pid: int | None = None
     starts: int = 0
@@ -47,13 +47,13 @@ class SupervisorState(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     children: dict[str, ChildState]
     written_at: float = 0.0
-    """Seconds since 1970."""
+    """Time of writing in seconds since 1970."""
     failing: dict[str, str] = {}
-    """The supervisor's own loops that have failed recently, by name, with their errors."""
+    """The supervisor's own loops that have failed recently, as their last errors by name."""
 
 
 class Supervisor:
-    """The only supervisor of the servers of a data directory."""
+    """The supervisor of the servers in a data directory; there is only one for each directory."""
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = Path(data_dir).absolute()
@@ -64,7 +64,7 @@ class Supervisor:
         self.loops = RestartedLoops()
 
     async def open(self) -> None:
-        """Lock the directory and end what an earlier run left. Raises Rejected if another supervisor has it."""
+        """Lock the directory and end processes of an earlier run. Raise Rejected if another supervisor holds the lock."""
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock.acquire()
         if swept := await sweep(self.system, grace=SWEEP_GRACE):
@@ -73,7 +73,7 @@ class Supervisor:
         self.loops.start("record", self._record_on)
 
     async def add(self, server: Server) -> None:
-        """Start a server, wait until it is ready, and supervise it from now on. Raises what its start raises."""
+        """Start a server, wait until it is ready, and supervise it from now on. Errors are those of the server's start."""
         assert self._lock.held, "open() comes first"
         assert server.name not in self._servers, server.name
         self._servers[server.name] = server
@@ -93,21 +93,21 @@ class Supervisor:
         )
 
     async def restart(self, name: str, why: str) -> None:
-        """Kill a server that does not work; its loop starts it again."""
+        """Kill a server that does not work; the supervisor starts it again. `why` is logged."""
         log.warning("server.killed", server=name, why=why)
         self._note(name, last_error=why)
         await self._servers[name].kill()
 
     def pid_of(self, name: str) -> int | None:
-        """Return the pid of a server while it runs."""
+        """Return the pid of a running server; None if it does not run."""
         return self._servers[name].pid
 
     def log_tail(self, name: str) -> str:
-        """Return the last lines of a server's log."""
+        """Return the last lines of a server's log file."""
         return tail(self._servers[name].log_path)
 
     async def close(self) -> None:
-        """Stop all servers in the reverse order of their starts, end all other processes of the system, unlock the directory."""
+        """Stop all servers in the reverse order of their starts. Then end all other processes of the system and unlock the directory."""
         for name, server in reversed(self._servers.items()):
             await self.loops.stop(f"keep {name}")
             with contextlib.suppress(ProcessLookupError):
@@ -135,7 +135,7 @@ class Supervisor:
             pause = await self._restart(server, pause)
 
     async def _restart(self, server: Server, pause: float) -> float:
-        """Try to start a server until it starts; return the pause before its next start."""
+        """Repeat the start of a server until it succeeds; return the pause in seconds before its next start."""
         while True:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -157,7 +157,7 @@ class Supervisor:
             self._record()
 
     def _record(self) -> None:
-        """Write the state file. A failure, as on a full disk, is ignored, since servers must be started again all the same."""
+        """Write the state file. A failure, as on a full disk, is ignored, because servers must be restarted all the same."""
         try:
             write_secret(
                 self.data_dir / STATE_FILE, msgspec.json.encode(self.state()).decode(), durable=False
@@ -167,7 +167,7 @@ class Supervisor:
 
 
 def read_state(data_dir: Path) -> SupervisorState | None:
-    """Return the last state that the supervisor of `data_dir` wrote; None if there never was one."""
+    """Return the last state that the supervisor of `data_dir` wrote; None if there is no state file."""
     with contextlib.suppress(FileNotFoundError):
         return msgspec.json.decode((data_dir / STATE_FILE).read_bytes(), type=SupervisorState)
     return None

@@ -1,4 +1,4 @@
-"""A whole system on one machine: servers, schema, keys and services, kept up until it is stopped."""
+"""A whole system on one machine: servers, schema, keys and services, supervised until it is stopped."""
 
 import asyncio
 import contextlib
@@ -40,11 +40,11 @@ BROKER_LOOK_SECONDS = 10.0
 
 
 class System:
-    """One system in `data_dir`, which ends with this process.
+    """A system in `data_dir`, which ends with this process.
 
-    `kafka` is "embedded", "loopback" (embedded, and open to every user of the machine), "apache", or HOST:PORT of a running
-    broker. `postgres` is "embedded" or a URL. `slots` is the number of payloads that run at once (default: one a core).
-    `pilots` are settings of the pilot submitter. `durable=False` is for tests.
+    `kafka` is "embedded", "loopback" (embedded, and open to every user of the machine), "apache", or HOST:PORT of a running broker.
+    `postgres` is "embedded" or a URL. `slots` is the number of payloads that run concurrently (default: one a core). `pilots` are
+    settings of the pilot submitter. `durable=False` is for tests.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class System:
         self._token_seconds = token_seconds
 
     async def start(self) -> None:
-        """Start everything and wait for a heartbeat of each service. If that raises Rejected or Unavailable, nothing is left up."""
+        """Start all processes and wait for a heartbeat of each service. If it raises Rejected or Unavailable, all are stopped again."""
         await self.supervisor.open()
         # The directory may have existed before, open to others.
         self.layout.root.chmod(0o700)
@@ -104,14 +104,14 @@ class System:
         self._watch(self.facts)
 
     async def stop(self) -> None:
-        """Stop everything, services first, and leave no process behind."""
+        """Stop all processes, the services first."""
         for loop in ("renew tokens", "bound the broker", "watch"):
             await self.supervisor.loops.stop(loop)
         await self._drain_pilots()
         await self.supervisor.close()
 
     def _watch(self, facts: Facts) -> None:
-        """Watch from now on for processes that run but do not work."""
+        """Start to watch for processes that run but do not work."""
         watch = SystemWatch(
             self.supervisor,
             facts.postgres_url,
@@ -124,7 +124,7 @@ class System:
             self.supervisor.loops.start("bound the broker", partial(self._bound_broker, self.broker))
 
     async def _drain_pilots(self) -> None:
-        """Let the pilots return their jobs while the job manager still runs."""
+        """Make the pilots return their jobs while the job manager still runs."""
         if self.facts is None:
             return
         dispatcher = LocalDispatcher(self.layout.pilots, (), {})
@@ -144,7 +144,7 @@ class System:
         await told.wait()
 
     async def wait_beating(self) -> None:
-        """Wait for a heartbeat of the present process of each service. Raises Unavailable with the end of a log."""
+        """Wait for a heartbeat of the present process of each service. Raise Unavailable, with the end of a log, if one is missing."""
         assert self.facts is not None, "start() comes first"
         deadline = time.monotonic() + SERVICES_READY_WITHIN
         db = await Database.connect(self.facts.postgres_url, size=1, application="wms up")
@@ -156,7 +156,7 @@ class System:
             await db.close()
 
     def state(self) -> SupervisorState:
-        """Return the state of its servers and services."""
+        """Return the state of the system's servers and services."""
         return self.supervisor.state()
 
     async def __aenter__(self) -> Self:
@@ -176,7 +176,7 @@ class System:
         return await self.postgres.ensure_database("wms")
 
     async def _start_kafka(self, chosen: str) -> Table:
-        """Start the chosen broker and return the settings by which clients reach it."""
+        """Start the chosen broker and return its connection settings for clients."""
         match chosen:
             case "embedded":
                 self.broker = Broker(self.layout.server("broker"), isolate=isolation())
@@ -199,7 +199,7 @@ class System:
 
     @property
     def exposed(self) -> str:
-        """What other users of this machine can reach, in words; empty if nothing."""
+        """A text on the parts of the system that other users of this machine can reach; empty if there are none."""
         if isinstance(self.broker, Broker) and not self.broker.bootstrap.startswith(SCHEME):
             return "every user of this machine can reach the broker, read all messages and forge replies"
         return ""
@@ -227,9 +227,9 @@ class System:
 
 
 async def down(data_dir: Path, *, within: float = 60.0) -> bool:
-    """Stop the system of `data_dir` from another process and wait for its end; return false if none was up.
+    """Stop the system in `data_dir` from another process and wait for its end. Return whether a system was running.
 
-    Raises Unavailable if it does not end in time.
+    Raise Unavailable if it does not end within `within` seconds.
     """
     try:
         lifeline = Lifeline.open(Layout(data_dir).lock)

@@ -1,4 +1,4 @@
-"""Watches the processes of a system and restarts those that hang: stopped, deadlocked, or out of their loops."""
+"""Watch over the processes of a system, which restarts hanging ones: stopped, deadlocked, or with ended loops."""
 
 import asyncio
 import struct
@@ -16,11 +16,11 @@ from wms.embedded.supervisor import Supervisor
 LOOK_SECONDS = 2.0
 ANSWER_SECONDS = 2.5
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
-"""An ApiVersions request, which every broker answers: size, key, version, correlation id, no client id."""
+"""An ApiVersions request, which every broker answers. Its fields are size, key, version, correlation id, and no client id."""
 
 
 class SystemWatch:
-    """Looks for signs of life: heartbeats of services, answers of Postgres and the broker."""
+    """A watch for signs of life: heartbeats of services, answers of Postgres and the broker."""
 
     def __init__(
         self,
@@ -42,13 +42,13 @@ class SystemWatch:
         self._answers = {"postgres": 0, "broker": 0}
 
     async def run(self) -> None:
-        """Look at intervals until cancelled."""
+        """Check at intervals until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             await self.look()
 
     async def look(self) -> None:
-        """Look once, and kill the processes that hang; the supervisor starts them again."""
+        """Check once, and kill the processes that hang; the supervisor starts them again."""
         services, _ = await asyncio.gather(self._look_at_postgres(), self._look_at_broker())
         signs: dict[str, Hashable] = {**services, **self._servers()}
         for name in self._detector.look(signs, time.monotonic()):
@@ -56,7 +56,7 @@ class SystemWatch:
             await self._supervisor.restart(name, why)
 
     def _servers(self) -> dict[str, Hashable]:
-        """Return how often each embedded server that runs has answered; the supervisor restarts those that do not run."""
+        """Return the number of answers of each running embedded server. The supervisor restarts servers that do not run."""
         names = [("postgres", "postgres")] if self._watches_postgres else []
         names += [("broker", self._broker.name)] if self._broker is not None else []
         return {
@@ -94,7 +94,10 @@ class SystemWatch:
 
 
 async def answers(broker: KafkaServer) -> bool:
-    """Return whether a broker on this machine answers or refuses a request; false if it accepts one and sends nothing."""
+    """Return whether a broker on this machine answers or refuses a request.
+
+    It is false if the broker accepts a request and sends nothing.
+    """
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             reader, writer = await broker.open_stream()
