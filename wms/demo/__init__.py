@@ -1,5 +1,5 @@
-"""The demonstration: a real workload run through a whole system, and its result checked.
+"""The demonstration: a real workload run through a whole system, with a check of its result.
 
-`workload` divides the sources of Python's standard library among jobs, `token_count` is the program that these run, and `run`
-submits them, waits, and compares the result with the right one.
+`workload` divides the sources of Python's standard library among jobs. The jobs run the program `token_count`. `run` submits the jobs,
+waits, and compares the result with the right one.
 """

@@ -1,4 +1,4 @@
-"""The phases of a run and their durations."""
+"""The durations of the phases of a run."""
 
 import time
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 
 class Phases:
-    """Durations of the phases of a run, in seconds."""
+    """A record of the durations of a run's phases, in seconds."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Measure a phase."""
+        """Measure the duration of the enclosed phase."""
         began = time.monotonic()
         try:
             yield

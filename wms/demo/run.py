@@ -1,4 +1,4 @@
-"""Runs the demonstration's workload on a system, compares the result with the count made here, and measures the run."""
+"""The run of the demonstration: submits the workload, compares the result with a local count, and measures the run."""
 
 import asyncio
 import tempfile
@@ -22,29 +22,29 @@ from wms.replay.figures import StartDelays, matches_per_second, waits
 from wms.runtime import clock
 
 PATIENCE_SECONDS = 600.0
-"""The longest time that all jobs of one step may take."""
+"""The longest time in seconds for all jobs of one step."""
 LOOK_SECONDS = 0.25
 LOOKS_A_FAULT = 8
-"""After so many looks at the counts comes one at the jobs themselves."""
+"""The number of polls of the counts for each search for a failed job."""
 
 
 class StepProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far one step of the demonstration is."""
+    """The progress of one step of the demonstration."""
 
     step: str
     total: int
     done: int = 0
     counts: Mapping[str, int] | None = None
-    """How many jobs are in each state; None in a step that waits for no jobs."""
+    """The number of jobs in each state; None in a step that waits for no jobs."""
     fault: str = ""
-    """The first job that went wrong, told once a step."""
+    """The first failed job with its reason, reported once in a step; else empty."""
 
 
 Tell: TypeAlias = Callable[[StepProgress], None]
 
 
 class DemoFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of a demonstration whose result was right."""
+    """Figures of a demonstration with the right result."""
 
     jobs: int
     attempts: int
@@ -56,7 +56,7 @@ class DemoFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run(data_dir: Path, postgres_url: str, tell: Tell, phases: Phases) -> DemoFigures:
-    """Run the workload on the system of a data directory. Raises RunFailed for a job or a result that is wrong."""
+    """Run the workload on the system in a data directory. Raise RunFailed if a job fails or the result is wrong."""
     began_at = clock.now()
     work = workload.units()
     given_up = threading.Event()
@@ -102,7 +102,7 @@ async def _fetched(client: Client, mapped: Submission, outputs: Path, tell: Tell
 
 
 async def _ended(client: Client, submitted: Submission, step: str, tell: Tell) -> None:
-    """Wait for jobs and tell their progress. Raises RunFailed unless all are Done in time."""
+    """Wait for the jobs and report their progress. Raise RunFailed unless all are Done in time."""
     progress = StepProgress(step=step, total=submitted.count)
     tell(progress)
     deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
@@ -126,7 +126,7 @@ async def _ended(client: Client, submitted: Submission, step: str, tell: Tell) -
 
 
 async def first_failure(client: Client, submitted: Submission) -> str:
-    """Return the first job that failed, or that waits again after an attempt, with its reason; or an empty text."""
+    """Return the first job that failed, or that waits again after an attempt, with its reason; empty if there is none."""
     wrong = (State.FAILED, State.HELD, State.KILLED, State.WAITING)
     selector = Selector(ids=submitted.selector().ids, states=wrong)
     async for job in client.jobs(selector):

@@ -19,7 +19,7 @@ Counts = dict[str, Any]
 
 
 def count(name: str, sources: Iterable[Path]) -> Counts:
-    """Return how many files, lines and tokens of each type the sources hold together."""
+    """Return the numbers of files, lines and tokens of each type in all sources."""
     tokens: Counter[str] = Counter()
     files = lines = 0
     for path in sources:
@@ -33,7 +33,7 @@ def count(name: str, sources: Iterable[Path]) -> Counts:
 
 
 def merge(counts: Iterable[Counts]) -> Counts:
-    """Return the sum of counts, with the names of what was counted."""
+    """Return the sum of the counts, with the names of the counted sources."""
     tokens: Counter[str] = Counter()
     files = lines = 0
     names = []
@@ -46,7 +46,7 @@ def merge(counts: Iterable[Counts]) -> Counts:
 
 
 def main(arguments: list[str]) -> None:
-    """Count or merge, as the arguments say."""
+    """Run the command in the arguments, `count` or `merge`."""
     match arguments:
         case ["count", name, directory]:
             result, target = count(name, sorted(Path(directory).rglob("*.py"))), COUNTS

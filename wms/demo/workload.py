@@ -1,6 +1,6 @@
-"""The demonstration's workload: one job a package counts the tokens of Python's standard library, and one job adds them up.
+"""The demonstration's workload: a job for each package counts the tokens of Python's standard library, and one job adds them up.
 
-Every machine that can run this has the sources, and the right result comes from counting them in this process.
+Every machine that can run this has the sources. The right result is counted in this process.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ _OMITTED = frozenset({"test", "tests", "idle_test", "__pycache__"})
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """The files that one job counts: a package without its subpackages, a part of a large one, or a module."""
+    """The files that one job counts: a package without its subpackages, a portion of a large one, or a module."""
 
     name: str
     files: tuple[tuple[str, Path], ...]
-    """Names relative to the library's directory, with their paths."""
+    """The files' names relative to the library's directory, with their paths."""
     size: int
-    """Bytes."""
+    """The total size of the files in bytes."""
 
 
 def units(root: Path | None = None, least: int = LEAST_UNITS) -> list[Unit]:
-    """Return the standard library in at least so many units; if it has fewer packages, the largest are split."""
+    """Return the standard library divided into at least `least` units. If it has fewer packages, the largest are split."""
     library = root or Path(sysconfig.get_path("stdlib"))
     found = [_unit(path.stem, library, [path]) for path in sorted(library.glob("*.py"))]
     for top in sorted(library.iterdir()):
@@ -91,7 +91,7 @@ def _halves(unit: Unit) -> list[Unit]:
 
 
 async def submit(client: Client, work: Sequence[Unit]) -> Submission:
-    """Put the sources into sandboxes and submit a job for each unit, in their order."""
+    """Upload the sources and submit a job for each unit, in their order."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def describe(unit: Unit) -> JobDescription:
@@ -103,7 +103,7 @@ async def submit(client: Client, work: Sequence[Unit]) -> Submission:
 
 
 async def submit_merge(client: Client, outputs: dict[int, Path]) -> Submission:
-    """Submit the job that adds up the counts of the others."""
+    """Submit the job that adds up the counts in the outputs."""
     ref = await _upload(
         client, {f"counts/{job_id}.json": place / COUNTS for job_id, place in outputs.items()}
     )
@@ -130,7 +130,7 @@ def _job(name: str, arguments: tuple[str, ...], output: str, sandbox: SandboxRef
 async def fetch(
     client: Client, job_ids: Sequence[int], place: Path, tell: Callable[[], None]
 ) -> dict[int, Path]:
-    """Fetch the outputs of the jobs into directories below `place`; return the directory of each. `tell` is called after each."""
+    """Fetch the outputs of the jobs into directories below `place`. Return the directory of each; `tell` is called after each."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(job_id: int) -> tuple[int, Path]:
@@ -149,14 +149,14 @@ def read_merged(place: Path) -> Counts:
 
 
 def compute(work: Sequence[Unit], given_up: Callable[[], bool] = lambda: False) -> Counts:
-    """Return the right result, counted in this process. Before each unit `given_up` says whether to stop."""
+    """Return the right result, counted in this process. The count stops before the next unit once `given_up` returns true."""
     return token_count.merge(
         token_count.count(unit.name, [path for _, path in unit.files]) for unit in work if not given_up()
     )
 
 
 def differences(found: Counts, right: Counts) -> list[str]:
-    """Return a line for each part of a result that is wrong."""
+    """Return a text for each difference between the found and the right result."""
     return [
         f"{part}: {str(found.get(part))[:200]} instead of {str(right[part])[:200]}"
         for part in right

@@ -1,4 +1,4 @@
-"""Figures of a run of jobs: how long they waited, and how fast they were matched."""
+"""Figures of a set of jobs: start delays, and the rate of matches."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from wms.db.timeline import JobTimes
 
 
 class StartDelays(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds from the submission of a job to its start, over the jobs that started."""
+    """Start delays of the jobs that started, in seconds from submission to start."""
 
     median: float
     p95: float
@@ -17,7 +17,7 @@ class StartDelays(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least this share of the values does not exceed (nearest rank)."""
+    """Return the smallest value that is not exceeded by at least the fraction `share` of the sorted values (nearest rank)."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
@@ -31,7 +31,7 @@ def waits(jobs: Iterable[JobTimes]) -> StartDelays | None:
 
 
 def matches_per_second(jobs: Iterable[JobTimes]) -> float:
-    """Return the number of jobs offered a second between the first offer and the last."""
+    """Return the number of offered jobs per second, between the first and the last offer."""
     offered = sorted(job.offered_at for job in jobs if job.offered_at is not None)
     span = (offered[-1] - offered[0]).total_seconds() if offered else 0.0
     return round((len(offered) - 1) / span, 1) if span else 0.0

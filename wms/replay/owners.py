@@ -19,13 +19,13 @@ from wms.replay.plan import Planned
 from wms.runtime import clock
 
 OPEN_AT_ONCE = 32
-"""Owners with an open connection; an owner without one gets it when the next job of this owner is due."""
+"""The largest number of owners with an open connection. Other owners get one when their next job is due."""
 LIFETIME_SECONDS = 7 * 86_400.0
 TIMEOUT_SECONDS = 120.0
 
 
 class Keys:
-    """The keys of the local issuer, with which a replay makes tokens for the owners and sites of its trace."""
+    """The keys of the local issuer, with which a replay signs tokens for the owners and sites of its trace."""
 
     def __init__(self, settings: ClientSettings) -> None:
         if not settings.auth.jwks:
@@ -39,7 +39,7 @@ class Keys:
         self._sites: SigningKey = load_key(place / "sites.pem")
 
     def user(self, identity: Identity, *rights: Right) -> str:
-        """Return a token of a user."""
+        """Return a token of a user with these rights."""
         claims = Claims(
             kind="user",
             owner=identity.owner,
@@ -56,7 +56,7 @@ class Keys:
 
 
 class Owners:
-    """Connections of the trace's owners. Each is opened when needed; if there are many, the one unused for longest is closed."""
+    """Connections of the trace's owners, each opened when needed. If there are too many, the least recently used is closed."""
 
     def __init__(self, settings: ClientSettings, keys: Keys, directory: Path) -> None:
         self._settings = settings
@@ -65,7 +65,7 @@ class Owners:
         self._open: OrderedDict[Identity, tuple[Client, contextlib.AsyncExitStack]] = OrderedDict()
 
     async def submit(self, batches: dict[Identity, list[Planned]], run: str) -> list[tuple[Planned, int]]:
-        """Submit the jobs of each owner, as many owners at once as may be connected; return each job with its id."""
+        """Submit the jobs of each owner, of at most `OPEN_AT_ONCE` owners concurrently. Return each job with its id."""
         submitted: list[tuple[Planned, int]] = []
         identities = list(batches)
         for start in range(0, len(identities), OPEN_AT_ONCE):

@@ -1,7 +1,7 @@
-"""The plan of a replay: jobs that sleep for the run times of the trace divided by the speed-up, and sites to run them.
+"""The plan of a replay: jobs that sleep for the trace's run times divided by the speed-up, and sites to run them.
 
-User and group of the trace become owner and VO, its partition becomes the site. All sites are this machine, advertised under
-many names. A tag keeps other jobs away from them.
+User and group of the trace become owner and VO; its partition becomes the site. All sites are this machine, advertised under many names.
+A tag keeps unrelated jobs away from them.
 """
 
 from collections import Counter
@@ -22,27 +22,27 @@ MAX_CPU_TIME = 864_000
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
-    """One job of the trace, ready to be submitted."""
+    """One job of the trace, ready for submission."""
 
     due: float
-    """Seconds after the replay's beginning."""
+    """The time of submission, in seconds after the replay's beginning."""
     identity: Identity
     site: str
-    """Empty: any."""
+    """The site where the job must run; empty for any site."""
     seconds: float
-    """The time for which it sleeps."""
+    """The seconds for which the job sleeps."""
     description: JobDescription
 
 
 class TracePlan(msgspec.Struct, frozen=True):
-    """All jobs in the order in which they are due, and the computing elements that take them."""
+    """The jobs in the order in which they are due, and the computing elements that run them."""
 
     jobs: tuple[Planned, ...]
     elements: tuple[ComputingElement, ...]
 
 
 def plan_of(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None = None) -> TracePlan:
-    """Return the plan for a trace. Each pilot has `slots`; the jobs of sites over the limit go to the busiest sites."""
+    """Return the plan for a trace. Each pilot has `slots`; jobs of sites beyond `sites_limit` go to the busiest sites."""
     sites = _sites(trace, sites_limit)
     first = trace.jobs[0].submit_time
     jobs = tuple(
@@ -53,7 +53,7 @@ def plan_of(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None
 
 
 def _sites(trace: Trace, limit: int | None) -> dict[int, str]:
-    """Return the site of each partition: the busiest have their own names; the others are spread over these."""
+    """Return the site of each partition. The busiest partitions have sites of their own, over which the other partitions are spread."""
     counts = Counter(job.partition for job in trace.jobs if job.partition >= 0)
     ranked = sorted(counts, key=lambda partition: (-counts[partition], partition))
     kept = ranked[:limit]
@@ -82,13 +82,13 @@ def _planned(job: TraceJob, site: str, due: float, speedup: float, slots: int) -
 
 
 def identity_of(user: int, group: int) -> Identity:
-    """Return the identity here of a user and a group of a trace."""
+    """Return this system's identity for a user and a group of a trace."""
     owner, name = (str(number) if number >= 0 else "none" for number in (user, group))
     return Identity(f"user{owner}", f"group{name}", f"vo{name}")
 
 
 def cpu_time_of(job: TraceJob) -> int:
-    """Return the CPU time that a job asks for."""
+    """Return the CPU time that a job requests, in seconds."""
     asked = job.requested_time if job.requested_time > 0 else job.run_time
     return int(min(max(1, asked), YEAR, MAX_CPU_TIME)) if asked >= 0 else DEFAULT_CPU_TIME
 

@@ -1,4 +1,4 @@
-"""Writes a recording of this system: what its jobs asked for, how long they ran, and what its sites offer."""
+"""Writing of a recording of this system: the requirements and run times of its jobs, and the ads of its sites."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ JOBS_AT_ONCE = 5_000
 
 
 async def write(db: Database, file: Path) -> tuple[int, int]:
-    """Write a recording; return the numbers of its jobs and of its computing elements."""
+    """Write a recording to the file; return the numbers of its jobs and of its computing elements."""
     encoder = msgspec.json.Encoder()
     jobs = last = 0
     try:

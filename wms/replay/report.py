@@ -15,7 +15,7 @@ from wms.replay.plan import Planned
 
 
 class TraceFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of the jobs of one VO or site; times are in seconds after the first submission."""
+    """Figures of the jobs of one VO or site. Times are in seconds after the first submission."""
 
     name: str
     jobs: int
@@ -40,21 +40,21 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     pilots_sent: int
     pilots_used: int
     behind_the_trace_seconds: float
-    """The longest time from when a job was due to its submission."""
+    """The longest delay in seconds between a job's due time and its submission."""
     seconds: float
-    """From the first submission to the last end."""
+    """Seconds from the first submission to the last end."""
     vos: list[TraceFigures]
     sites: list[TraceFigures]
     wrong: list[str]
-    """A line for each job that did not end as planned."""
+    """A text for each job that did not end as planned."""
     audit: str | None = None
-    """The verdict of the audit, if there was one."""
+    """The verdict of the audit; None if there was no audit."""
 
 
 async def report(
     settings: ClientSettings, submitted: Mapping[int, Planned], longest_lag: float, began_at: datetime
 ) -> ReplayReport:
-    """Return the report on a replay's jobs, by the database. Raises Rejected if the settings do not name it."""
+    """Return the report on a replay's jobs, from the database. Raise Rejected if the settings contain no database."""
     if settings.postgres is None:
         raise Rejected("NOT_AN_OPERATOR", "the report needs the database, which the settings do not name")
     db = await Database.connect(settings.postgres.url, size=1, application="wms replay")
@@ -85,7 +85,7 @@ async def report(
 
 
 def _fault(job: JobTimes, planned: Planned) -> str:
-    """Return how a job ended if not as planned, else an empty text."""
+    """Return the text of a job's wrong end; empty if it ended as planned."""
     if job.state != "Done" or job.exit_code != 0:
         return f"job {job.job_id} ({job.name}) is {job.state}, exit code {job.exit_code}: {job.reason} {job.reason_text or ''}"
     if (planned.site and job.site != planned.site) or job.vo != planned.identity.vo:

@@ -1,4 +1,4 @@
-"""Replays a planned trace on a running system: advertises its sites, submits its jobs when due, and waits for their ends."""
+"""The replay of a planned trace on a running system: it advertises sites, submits jobs when due, and waits for their ends."""
 
 import asyncio
 import contextlib
@@ -24,14 +24,14 @@ TICK_SECONDS = 0.1
 AD_SECONDS = 60.0
 LOOK_SECONDS = 0.5
 PATIENCE_SECONDS = 300.0
-"""The replay is given up after so long without a running job and without an end."""
+"""Seconds without a running job and without an end after which the replay is given up."""
 
 Tell: TypeAlias = Callable[[Mapping[str, int]], None]
-"""Called with the number of jobs in each state."""
+"""The callback for progress, with the number of jobs in each state."""
 
 
 async def replay(settings: ClientSettings, plan: TracePlan, tell: Tell) -> ReplayReport:
-    """Replay a trace and report on it. Raises RunFailed if no job ends any more."""
+    """Replay a trace and return the report. Raise RunFailed if jobs stop ending."""
     keys = Keys(settings)
     began_at = clock.now()
     with tempfile.TemporaryDirectory(prefix="wms-replay-") as tokens:
@@ -47,7 +47,7 @@ async def replay(settings: ClientSettings, plan: TracePlan, tell: Tell) -> Repla
 
 @contextlib.asynccontextmanager
 async def advertised(settings: ClientSettings, keys: Keys, plan: TracePlan) -> AsyncIterator[None]:
-    """Advertise the computing elements of a trace, again and again, and withdraw them at the end."""
+    """Advertise the computing elements of a trace periodically, and withdraw them at the end."""
     kafka = Kafka(settings.kafka, "wms-replay")
     await kafka.start()
     headers = [(HEADER, f"Bearer {keys.sites()}".encode())]
@@ -82,7 +82,10 @@ async def advertised(settings: ClientSettings, keys: Keys, plan: TracePlan) -> A
 
 
 class TraceSubmitter:
-    """Submits each job when it is due. `submitted` has the jobs by id; `longest_lag` is the greatest delay, in seconds."""
+    """The submitter of a trace's jobs, each when it is due.
+
+    `submitted` has the jobs by id; `longest_lag` is the greatest delay in seconds.
+    """
 
     def __init__(self, plan: TracePlan, owners: Owners) -> None:
         self._plan = plan
@@ -118,7 +121,7 @@ class TraceSubmitter:
 
 
 async def _submit_and_watch(jobs: TraceSubmitter, operator: Client, tell: Tell) -> None:
-    """Submit the jobs and watch until all have ended. If that fails or is cancelled, kill the jobs that are left."""
+    """Submit the jobs and watch until all have ended. If that fails or is cancelled, kill the remaining jobs."""
     submitting = asyncio.create_task(jobs.run())
     try:
         await _watch(jobs, operator, submitting, tell)

@@ -16,7 +16,7 @@ FIELDS = 18
 LINE_LIMIT = 4_096
 HEADERS_LIMIT = 20_000
 JOBS_LIMIT = 10_000_000
-"""Lines with a job; the longest trace of the archive has a quarter of it."""
+"""The largest number of job lines. The archive's longest trace has a quarter of it."""
 NUMBER_LIMIT = 10**12
 
 _PARTITION = re.compile(r";\s*Partition:\s*(\d{1,9})\s+(\S.{0,254})")
@@ -24,17 +24,17 @@ _NAME = re.compile(r"[^A-Za-z0-9_.:@+-]+")
 
 
 class TraceJob(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of a job in a trace that are used here; -1: unknown."""
+    """A job of a trace, with the fields that replays use; -1 stands for unknown."""
 
     number: int
     submit_time: float
-    """Seconds after the trace's beginning."""
+    """Submission in seconds after the trace's beginning."""
     run_time: float
-    """Seconds."""
+    """Run time in seconds."""
     processors: int
-    """As requested, else as allocated."""
+    """The number of requested processors; if unknown, of allocated ones."""
     requested_time: float
-    """Seconds."""
+    """The requested run time in seconds."""
     user: int
     group: int
     partition: int
@@ -48,7 +48,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 def read(lines: Iterable[str], most: int) -> Trace:
-    """Return the first `most` jobs by time of submission. Rejected names the first line that is no SWF."""
+    """Return the first `most` jobs in the order of their submission. Rejected names the first line that is not SWF."""
     partitions: dict[int, str] = {}
     jobs = heapq.nsmallest(most, _jobs(lines, partitions), key=lambda job: (job.submit_time, job.number))
     if not jobs:

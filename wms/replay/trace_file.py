@@ -13,12 +13,12 @@ Read = TypeVar("Read")
 
 
 def read_trace(path: Path, most: int) -> swf.Trace:
-    """Return the first jobs of a trace in SWF. Raises Rejected, naming the line, if the file holds no trace."""
+    """Return the first `most` jobs of a trace in SWF. Raise Rejected, naming the line, if the file is no trace."""
     return read_lines(path, swf.LINE_LIMIT, lambda lines: swf.read(lines, most))
 
 
 def read_lines(path: Path, limit: int, read: Callable[[Iterable[str]], Read]) -> Read:
-    """Return what `read` makes of a file's lines; a line over the limit arrives cut to one character more than it."""
+    """Return the result of `read` for a file's lines. A line longer than `limit` characters is cut to `limit` + 1."""
 
     def lines() -> Iterable[str]:
         opened: Any = gzip.open if path.suffix == ".gz" else open

@@ -1,4 +1,4 @@
-"""Workloads of simulations from files: recordings of a system, or traces in SWF."""
+"""Workloads of simulations, read from files: recordings of a system, or traces in SWF."""
 
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from wms.site import MAX_PROCESSORS
 
 
 def read(path: Path, most: int) -> Workload:
-    """Return the first jobs of a recording (a name with .jsonl) or of a trace (any other name). Rejected: it is neither."""
+    """Return the first `most` jobs of a recording (a name with .jsonl) or of a trace (any other name). Rejected: it is neither."""
     if ".jsonl" in path.suffixes[-2:]:
         return read_lines(path, recording.LINE_LIMIT, lambda lines: recording.read(lines, most))
     return of_trace(read_trace(path, most))

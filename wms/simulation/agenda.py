@@ -7,9 +7,9 @@ from typing import Any
 
 
 class Agenda:
-    """A virtual clock with events: it stands still during an event and jumps to the next one.
+    """A virtual clock with scheduled events. The clock stands still during an event and jumps to the next one.
 
-    Events of the same time happen in the order in which they were added.
+    Events at the same time happen in the order in which they were added.
     """
 
     __slots__ = ("_due", "_noted", "now")
@@ -20,7 +20,7 @@ class Agenda:
         self._noted = 0
 
     def after(self, seconds: float, act: Callable[[Any], None], argument: Any) -> None:
-        """Add an event that happens so many seconds from now."""
+        """Schedule the call `act(argument)` `seconds` seconds from now."""
         self._noted += 1
         heappush(self._due, (self.now + seconds, self._noted, act, argument))
 
@@ -30,6 +30,6 @@ class Agenda:
         return self._due[0][0] if self._due else inf
 
     def step(self) -> None:
-        """Let the next event happen; there must be one."""
+        """Run the next event; there must be one."""
         self.now, _, act, argument = heappop(self._due)
         act(argument)

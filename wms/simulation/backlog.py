@@ -1,4 +1,4 @@
-"""The backlog: waiting jobs by kind of work, and the elements where each kind may run, which are computed once."""
+"""The backlog of a simulation: waiting jobs by kind of work, and the elements that fit each kind, which are computed once."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from wms.site import ComputingElement
 
 
 class Queue:
-    """A task queue of the simulation: its requirements, the elements where it may run, and its number of waiting jobs."""
+    """A task queue of the simulation: its requirements, the elements that fit, and its number of waiting jobs."""
 
     __slots__ = ("cpu_segment", "jobs", "kind", "memory_mb", "number", "processors", "requirements", "vo")
 
@@ -32,12 +32,12 @@ class Queue:
         self.cpu_segment = requirements.cpu_segment
 
     def cores(self, element: ComputingElement) -> int:
-        """Return how many cores of a pilot a job takes at an element."""
+        """Return the number of cores that a job takes in a pilot of the element."""
         return min(self.processors, element.cores_per_pilot)
 
 
 class WaitingWork:
-    """Queues, and the number of waiting jobs of each kind. Queues that differ only in owner and group are of one kind."""
+    """The task queues, and the number of waiting jobs of each kind. Queues that differ only in owner and group are of one kind."""
 
     def __init__(self, asked: Iterable[Requirements], elements: Sequence[ComputingElement]) -> None:
         asked = list(dict.fromkeys(asked))
@@ -67,15 +67,15 @@ class WaitingWork:
                 del self._waiting[kind]
 
     def __bool__(self) -> bool:
-        """Return whether a job waits that may run somewhere."""
+        """Return whether any waiting job fits an element."""
         return bool(self._waiting)
 
     def kinds(self) -> list[tuple[WorkKind, int]]:
-        """Return the kinds of work that wait and may run somewhere, each with its number of jobs."""
+        """Return the kinds of waiting work that fit an element, each with its number of jobs."""
         return [(self._kinds[kind], jobs) for kind, jobs in self._waiting.items()]
 
     def stuck(self) -> list[tuple[Queue, tuple[str, ...]]]:
-        """Return the queues whose jobs can run nowhere, and why."""
+        """Return the queues whose jobs fit no element, with the reasons."""
         return [
             (queue, self.unservable[queue.kind.requirements].reasons)
             for queue in self.queues

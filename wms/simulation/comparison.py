@@ -1,9 +1,9 @@
-"""A comparison of scenarios over the same jobs and seeds, which tells differences from chance.
+"""A comparison of scenarios over the same jobs and seeds, which distinguishes differences from chance.
 
-Each scenario is simulated once a seed. The n-th simulations of all scenarios have the same jobs and the same random numbers,
-so they are compared in pairs. A difference from the first scenario is *within noise* if the 95 % interval of Student's t about
-the mean of the paired differences holds 0. The noise is that of the draws and of the attempts that sites lose. It says nothing
-about other jobs than these.
+Each scenario is simulated once for each seed. The n-th simulations of all scenarios have the same jobs and the same random numbers, so
+they are compared in pairs. A difference from the first scenario is *within noise* if the 95 % interval of Student's t about the mean of
+the paired differences contains 0. The noise comes from the draws and from the attempts that sites lose. It says nothing about other
+workloads.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _T_95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045,
 )  # fmt: skip
-"""Student's t for 95 %, two-sided, of 1 to 29 degrees of freedom."""
+"""The two-sided 95 % quantiles of Student's t for 1 to 29 degrees of freedom."""
 
 METRICS: dict[str, Callable[[Figures], float]] = {
     "wait_mean": lambda f: f.waits.mean if f.waits else 0.0,
@@ -48,16 +48,16 @@ METRICS: dict[str, Callable[[Figures], float]] = {
 
 
 class Value(Struct, frozen=True, kw_only=True):
-    """One figure of a scenario: its mean and standard deviation over the seeds, and its verdict against the first scenario."""
+    """One figure of a scenario: its mean and standard deviation over the seeds, and its comparison with the first scenario."""
 
     mean: float
     spread: float | None = None
-    """None with one seed."""
+    """The standard deviation over the seeds; None with one seed."""
     verdict: Verdict = ""
 
 
 class ScenarioResult(Struct, frozen=True, kw_only=True):
-    """The result of a scenario: the compared figures, and all figures of the first seed."""
+    """The result of a scenario: the compared figures, and all figures of its simulation with the first seed."""
 
     name: str
     values: dict[str, Value]
@@ -71,7 +71,10 @@ def compare(
     seeds: int = 1,
     tell: Callable[[int], None] = lambda _: None,
 ) -> list[ScenarioResult]:
-    """Simulate all scenarios and compare each with the first. `tell` gets the number of jobs simulated so far, of all."""
+    """Simulate all scenarios and compare each with the first.
+
+    `tell` is called with the number of jobs simulated so far in all simulations.
+    """
     played: list[list[Figures]] = []
     jobs = len(workload.arrivals)
     for number, scenario in enumerate(scenarios):
@@ -102,7 +105,7 @@ def _values(found: Sequence[Figures], first: Sequence[Figures]) -> dict[str, Val
 
 
 def judge(first: Sequence[float], other: Sequence[float]) -> Verdict:
-    """Return whether chance may explain the paired differences; of one pair that is unknown."""
+    """Return whether chance may explain the paired differences; with one pair that is unknown."""
     apart = [b - a for a, b in zip(first, other, strict=True)]
     if not any(apart):
         return "same"

@@ -23,7 +23,7 @@ REASONS_SHOWN = 20
 
 
 class Waits(Struct, frozen=True, kw_only=True):
-    """Seconds from arrival to the first start, of the jobs that started."""
+    """Waits of the jobs that started, in seconds from arrival to first start."""
 
     mean: float
     p50: float
@@ -32,7 +32,7 @@ class Waits(Struct, frozen=True, kw_only=True):
 
 
 class OwnerFigures(Struct, frozen=True, kw_only=True):
-    """Figures of the jobs of a group or an owner."""
+    """Figures of the jobs of one group or one owner."""
 
     name: str
     jobs: int
@@ -40,21 +40,21 @@ class OwnerFigures(Struct, frozen=True, kw_only=True):
     waits: Waits | None
     core_hours: float
     deviation: float | None = None
-    """Use minus entitlement of a group, as a part of the use of all; None for an owner."""
+    """A group's use minus its entitlement, as a fraction of the use of all groups; None for an owner."""
 
 
 class SiteFigures(Struct, frozen=True, kw_only=True):
-    """Figures of a site."""
+    """Figures of one site."""
 
     name: str
     slots: int
     runs: int
     used: float
-    """The busy part of its slots' time."""
+    """The busy fraction of the site's slot time."""
 
 
 class Never(Struct, frozen=True, kw_only=True):
-    """Jobs that no site could ever run, and why."""
+    """Jobs that fit no site at any time, and the reasons."""
 
     vo: str
     jobs: int
@@ -62,21 +62,21 @@ class Never(Struct, frozen=True, kw_only=True):
 
 
 class Figures(Struct, frozen=True, kw_only=True):
-    """All figures of one simulation. Times are in seconds."""
+    """All figures of one simulation, with times in seconds."""
 
     jobs: int
     done: int
     failed: int
     never: int
     left: int
-    """Jobs that a limit held for ever."""
+    """The number of jobs that a limit held until the end."""
     waits: Waits | None
     makespan: float
-    """From the first arrival to the last end."""
+    """Seconds from the first arrival to the last end."""
     jobs_per_hour: float
-    """Done jobs an hour of the makespan."""
+    """The number of done jobs per hour of the makespan."""
     used: float
-    """The busy part of all slots' time."""
+    """The busy fraction of all slots' time."""
     attempts: int
     pilots: int
     jain: float
@@ -88,7 +88,7 @@ class Figures(Struct, frozen=True, kw_only=True):
 
 
 def figures(record: SimulationRecord, scenario: Scenario) -> Figures:
-    """Return the figures of a record."""
+    """Return the figures of a simulation's record."""
     return _Reckoning(record, scenario).figures()
 
 
@@ -138,7 +138,7 @@ class _Reckoning:
         )
 
     def _names(self, name_of: Callable[[Requirements], str]) -> tuple[list[str], Numbers]:
-        """Return the distinct names, and for each job the number of its name."""
+        """Return the distinct names that `name_of` gives, and for each job the index of its name."""
         known = {id(asked): name_of(asked) for asked in self.record.asked}
         names, numbers = np.unique([known[id(asked)] for asked in self.record.asked], return_inverse=True)
         return names.tolist(), numbers
@@ -172,7 +172,7 @@ class _Reckoning:
         return tuple(sorted(lines, key=lambda line: (-line.core_hours, line.name)))
 
     def _fairness(self, names: list[str], numbers: Numbers) -> Fairness:
-        """Return the fairness among groups, over periods of an hour, or longer ones if these were too many."""
+        """Return the fairness among groups, over periods of an hour, or longer periods if these were too many."""
         count = min(PERIODS_LIMIT, max(1, int(self.makespan / PERIOD_SECONDS)))
         edges = np.linspace(0.0, max(self.makespan, 1.0), count + 1)
         waited, cores = self._waited(), self._asked_cores()
@@ -185,7 +185,7 @@ class _Reckoning:
         return fairness(used, wanted, self._shares(names))
 
     def _waited(self) -> Floats:
-        """Return the time until which each job waited for its first start; for jobs that could never run, their arrival."""
+        """Return the time until which each job waited for its first start. For jobs that fit no site it is their arrival."""
         stuck = {each.requirements for each in self.record.stuck}
         never = np.array([asked in stuck for asked in self.record.asked], dtype=np.bool_)
         until = np.where(self.started == NEVER, self.makespan, self.started)
@@ -212,7 +212,7 @@ class _Reckoning:
         return tuple(sorted(found, key=lambda line: (-line.slots, line.name)))
 
     def _never(self) -> tuple[Never, ...]:
-        """Return the numbers of jobs that can never run, by VO and reasons, the largest first."""
+        """Return the numbers of jobs that fit no site, by VO and reasons, the largest number first."""
         jobs: Counter[tuple[str, tuple[str, ...]]] = Counter()
         for each in self.record.stuck:
             jobs[each.requirements.vo, each.reasons] += each.jobs

@@ -10,42 +10,42 @@ from wms.site import Resource
 
 
 class SimulatedPilot:
-    """A pilot that runs jobs on its cores, and asks for more while cores are free."""
+    """A pilot that runs jobs on its cores, and requests more jobs while cores are free."""
 
     __slots__ = ("cores", "ends_at", "idle_since", "memory_mb", "running", "squad")
 
     def __init__(self, squad: "Squad", ends_at: float) -> None:
         self.squad = squad
         self.cores = squad.place.element.cores_per_pilot
-        """Free cores."""
+        """The number of free cores."""
         self.memory_mb = squad.place.element.memory_mb
-        """Free memory."""
+        """The free memory in MB."""
         self.running = 0
         self.ends_at = ends_at
-        """The time after which it takes no jobs."""
+        """The time in seconds after which the pilot accepts no jobs."""
         self.idle_since = 0.0
 
 
 class Squad:
-    """The pilots of a VO on an element: those on their way, those that run, and those that ask for a job."""
+    """The pilots of a VO on an element: ordered ones, running ones, and those that request a job."""
 
     __slots__ = ("_resources", "asking", "coming", "number", "place", "running", "vo", "waiting")
 
     def __init__(self, number: int, place: SimulatedElement, vo: str) -> None:
         self.number = number
-        """The number of the element."""
+        """The index of the element in the simulation."""
         self.place = place
         self.vo = vo
         self.coming = 0
         self.running = 0
         self.asking: dict[SimulatedPilot, None] = {}
-        """Pilots that ask for jobs, in the order in which they began to ask."""
+        """The pilots that request jobs, in the order of their requests."""
         self.waiting: dict[Queue, None] = {}
-        """Queues with jobs that its pilots may run."""
+        """The queues with waiting jobs that the squad's pilots may run."""
         self._resources: dict[tuple[int, int], Resource] = {}
 
     def resource(self, pilot: SimulatedPilot, now: float) -> Resource:
-        """Return the resource of a pilot in its match request."""
+        """Return the resource description in a pilot's match request."""
         key = (pilot.cores, pilot.memory_mb)
         resource = self._resources.get(key)
         if resource is None:
@@ -77,7 +77,7 @@ class Squad:
         return found
 
     def pilots(self) -> PilotSupply:
-        """Return the counts by which the planner plans."""
+        """Return the pilot counts that the planner uses."""
         element = self.place.element
         return PilotSupply(
             site=element.site,

@@ -12,7 +12,7 @@ NEVER = -1.0
 
 
 class Attempts:
-    """All attempts in the order of their ends, in columns."""
+    """All attempts in the order of their ends, stored by columns."""
 
     def __init__(self) -> None:
         self.job = array("q")
@@ -34,7 +34,7 @@ class Attempts:
 
 
 class Stuck(NamedTuple):
-    """Jobs that no site could ever run, and why not."""
+    """Jobs that fit no site at any time, and the reasons."""
 
     requirements: Requirements
     jobs: int
@@ -42,7 +42,7 @@ class Stuck(NamedTuple):
 
 
 class SimulationRecord:
-    """All that happened. Jobs and elements go by their numbers; `NEVER` is the time of what did not happen."""
+    """The events of a simulation. Jobs and elements are identified by number; `NEVER` is the time of an event that did not happen."""
 
     def __init__(self, arrivals: Sequence[Arrival], places: Sequence[SimulatedElement]) -> None:
         self.places = places
@@ -53,7 +53,7 @@ class SimulationRecord:
         self.ended = array("d", [NEVER]) * len(arrivals)
         self.attempts = array("q", [0]) * len(arrivals)
         self.done = bytearray(len(arrivals))
-        """1: it ran to its end."""
+        """A flag for each job: 1 if it ran to its end."""
         self.runs = Attempts()
         self.pilots = 0
         self.stuck: list[Stuck] = []

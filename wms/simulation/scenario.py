@@ -1,4 +1,4 @@
-"""A scenario: how a simulation differs from the workload's system in sites, shares, limits, draw, pilots and failures."""
+"""A scenario: changes to the workload's system in sites, shares, limits, draw, pilots and failures."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
@@ -23,29 +23,29 @@ ONE_VO = "all"
 
 
 class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of a scenario: unknown keys are errors."""
+    """A table of a scenario file. Unknown keys are errors."""
 
 
 class SiteRules(_Section, frozen=True, kw_only=True):
-    """Changes of a site, or a new site; a field that is not given stays as it was."""
+    """Changes of a site, or a new site. A missing field stays unchanged."""
 
     site: str
     slots: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
-    """0 removes the site."""
+    """The number of slots; 0 removes the site."""
     speed: Speed | None = None
-    """The speed of the site's machines, where 1 is that of the workload's machines."""
+    """The speed of the site's machines, relative to the workload's machines."""
     failure: Chance | None = None
-    """The part of the attempts that the site loses."""
+    """The fraction of attempts that the site loses."""
     max_cpu_time: Annotated[int, Meta(gt=0)] | None = None
     vos: tuple[str, ...] | None = None
     cores: Annotated[int, Meta(ge=1, le=1_024)] | None = None
-    """Processors of one pilot."""
+    """The number of processors of one pilot."""
     memory_mb: Annotated[int, Meta(ge=0)] | None = None
     tags: tuple[str, ...] | None = None
 
 
 class LimitRules(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A limit; `*` as site, computing element or value stands for each by itself."""
+    """A limit. A `*` as site, computing element or value stands for each of them separately."""
 
     def __post_init__(self) -> None:
         fault = "jobs come as they came: a limit on waiting ones changes nothing here"
@@ -54,44 +54,44 @@ class LimitRules(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class PilotRules(_Section, frozen=True, kw_only=True):
-    """Times and numbers of pilots. They are planned as in the pilot submitter, but less often."""
+    """Times and numbers of pilots. Pilots are planned as in the pilot submitter, but less often."""
 
     plan_every_seconds: Period = 60.0
     latency_seconds: Seconds = 60.0
-    """From the order until the pilot asks for jobs."""
+    """Seconds from the order of a pilot until it requests jobs."""
     idle_seconds: Seconds = 300.0
-    """After so long without a job a pilot ends."""
+    """Seconds without a job after which a pilot ends."""
     lifetime_seconds: Period = 4 * DAY_SECONDS
-    """A pilot takes jobs for so long, and only jobs whose CPU time it has left."""
+    """Seconds for which a pilot accepts jobs. It accepts only jobs whose CPU time fits into the remaining seconds."""
     most: Annotated[int, Meta(ge=0)] = 0
-    """The most pilots at a time, over all sites; 0: as many as the sites take."""
+    """The largest number of pilots at a time over all sites; 0 for as many as the sites take."""
 
     @property
     def caps(self) -> Caps:
-        """Return the bounds over all sites."""
+        """Return the bounds on pilots over all sites."""
         return Caps(orders=1_000_000, pilots=self.most)
 
 
 class Scenario(_Section, frozen=True, kw_only=True):
-    """One way to serve the jobs of a workload."""
+    """A set of changed conditions under which a workload is simulated."""
 
     name: str = "default"
     draw: Law = "dirac"
     placement: Literal["traced", "anywhere"] = "traced"
-    """`traced`: a job may run at the sites it asked for, or at its site in the trace; `anywhere`: at any site of its VO."""
+    """The sites where jobs may run. `traced`: those that a job requires, or its site in the trace; `anywhere`: any site of its VO."""
     one_vo: bool = False
-    """The workload's VOs are groups of one VO, so that any pilot serves all of them, by shares."""
+    """Whether the workload's VOs become groups of one VO, so that any pilot serves all of them, by shares."""
     load: Annotated[float, Meta(ge=1e-3, le=1e3)] = 0.5
-    """The part of the slots that the workload keeps busy at sites of unknown size; it gives their size."""
+    """The fraction of slots that the workload keeps busy at sites of unknown size. It determines their size."""
     speed: Speed = 1.0
     failure: Chance = 0.0
     attempts: Annotated[int, Meta(ge=1, le=100)] = 3
-    """The most attempts of a job that sites lose."""
+    """The largest number of attempts of a job that sites lose."""
     seed: Annotated[int, Meta(ge=0)] = 1
     shares: dict[str, dict[str, GroupShare]] = {}
-    """By VO and group, as for the matcher; with `one_vo` the VO is "all" and its groups are the workload's VOs."""
+    """Shares by VO and group, as for the matcher. With `one_vo` the VO is "all" and its groups are the workload's VOs."""
     limits: tuple[LimitRules, ...] = ()
-    """As `wms limits set` takes them: running jobs and rates, by place and attribute."""
+    """Limits as in `wms limits set`: running jobs and rates, by place and attribute."""
     pilots: PilotRules = PilotRules()
     sites: tuple[SiteRules, ...] = ()
 
@@ -106,11 +106,11 @@ class Scenario(_Section, frozen=True, kw_only=True):
 
     @property
     def groups(self) -> dict[VoGroup, GroupShare]:
-        """Return the shares as the index takes them."""
+        """Return the shares in the form that the index takes."""
         return {(vo, group): share for vo, groups in self.shares.items() for group, share in groups.items()}
 
     def asked(self, requirements: Requirements) -> Requirements:
-        """Return the requirements in this scenario of a job with these requirements in the workload."""
+        """Return the requirements that a job of the workload has in this scenario."""
         if self.placement == "anywhere":
             requirements = replace(requirements, sites=())
         if self.one_vo:
@@ -127,7 +127,7 @@ class SimulatedElement(Struct, frozen=True):
 
 
 def places(scenario: Scenario, workload: Workload) -> list[SimulatedElement]:
-    """Return the computing elements of a scenario, by name."""
+    """Return the computing elements of a scenario, in the order of their names."""
     rules = {each.site: each for each in scenario.sites}
     known = elements_for(workload, scenario.load)
     there = [_changed(each, rules.get(each.site)) for each in known]

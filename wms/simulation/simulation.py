@@ -1,9 +1,9 @@
-"""One simulation: jobs arrive, pilots come and ask, the index draws, jobs run and end. Every decision is the system's own.
+"""One simulation: jobs arrive, pilots request jobs, the index draws, jobs run and end. Every decision is the system's own.
 
-`QueueIndex.select` draws jobs, `wms.provisioning.plan` plans pilots, and `wms.job.job` decides whether a lost attempt is
-repeated. Only what lies outside of the system is made up: the run times, the latency of pilots, and the attempts that sites
-lose. Each purpose has its own stream of random numbers, and the attempts of a job have numbers by the job. So two scenarios
-with one seed differ only by their decisions.
+`QueueIndex.select` draws jobs, `wms.provisioning.plan` plans pilots, and `wms.job.job` decides whether a lost attempt is repeated. Only
+conditions outside of the system are modelled: run times, the latency of pilots, and the attempts that sites lose. Each purpose has its
+own stream of random numbers, and an attempt's random numbers depend on its job. So two scenarios with one seed differ only by their
+decisions.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ LOST = Reason(Code.AGENT_ERROR, "the site lost it")
 
 
 class Run(NamedTuple):
-    """A job on a pilot."""
+    """A job that runs on a pilot."""
 
     job: int
     queue: Queue
@@ -44,17 +44,17 @@ class Run(NamedTuple):
 
 
 class Watcher(Protocol):
-    """Sees each decision as it is made; tests have one."""
+    """An observer of the decisions of a simulation, which tests implement."""
 
     def queued(self, job: int, queue: Queue) -> None:
-        """Called when a job begins to wait."""
+        """Note that a job begins to wait."""
 
     def matched(self, job: int, resource: Resource, now: float) -> None:
-        """Called when a pilot with this resource gets a job."""
+        """Note that a pilot with this resource gets a job."""
 
 
 class Simulation:
-    """A workload served by a scenario. `run` simulates it to its end and returns the record."""
+    """A workload under one scenario. `run` simulates it to its end and returns the record."""
 
     def __init__(self, workload: Workload, scenario: Scenario, watcher: Watcher | None = None) -> None:
         self._scenario = scenario
@@ -71,18 +71,18 @@ class Simulation:
         self._limiting = Limiting(scenario.limits, self._index)
         self._squads: dict[tuple[int, str], Squad] = {}
         self._manned: dict[Squad, None] = {}
-        """Squads with pilots, which may still be on their way."""
+        """Squads with pilots, of which all may still be on their way."""
         self._taken = [0] * len(self._places)
-        """Pilots of each element, of all squads."""
+        """The number of pilots at each element, over all squads."""
         self._by_vo: Counter[str] = Counter()
         self._roomy = set(range(len(self._places)))
-        """Elements that take more pilots."""
+        """The indices of elements that can take more pilots."""
         self._numbers = {place.element.ce_id: n for n, place in enumerate(self._places)}
         self._planning = False
         self._round = -1
         self._running = 0
         self._moved_at = 0.0
-        """When a job last arrived, began or ended."""
+        """The time in seconds when a job last arrived, started or ended."""
         self._patience = _patience(scenario)
         self._watcher = watcher
         streams = np.random.SeedSequence(scenario.seed).spawn(3)
@@ -91,7 +91,7 @@ class Simulation:
         self.record = SimulationRecord(workload.arrivals, self._places)
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> SimulationRecord:
-        """Simulate the whole workload; `tell` gets the number of jobs that have arrived, from time to time."""
+        """Simulate the whole workload; `tell` is called from time to time with the number of jobs that have arrived."""
         agenda, arrivals = self._agenda, self._arrivals
         coming = 0
         while coming < len(arrivals):
@@ -136,7 +136,7 @@ class Simulation:
                 del self._squads[number, queue.vo].waiting[queue]
 
     def _wake(self, queue: Queue) -> None:
-        """Let asking pilots try again, squads in random order, until one has taken a job of the queue."""
+        """Let pilots that request jobs try again, squad by squad in random order, until one has taken a job of the queue."""
         squads = [squad for number in queue.kind.elements if (squad := self._squads[number, queue.vo]).asking]
         while squads:
             at = int(self._wakes.random() * len(squads)) if len(squads) > 1 else 0
@@ -144,7 +144,7 @@ class Simulation:
                 return
 
     def _ask_all(self, squad: Squad) -> bool:
-        """Let the asking pilots of a squad try again, of equal ones the first; return whether one got a job."""
+        """Let the requesting pilots of a squad try again, of equal pilots only the first. Return whether one got a job."""
         refused: set[Resource] = set()
         for pilot in list(squad.asking):
             resource = squad.resource(pilot, self._agenda.now)
@@ -156,7 +156,7 @@ class Simulation:
     # --- pilots -----------------------------------------------------------------------------------
 
     def _ask(self, pilot: SimulatedPilot) -> bool:
-        """Let a pilot fill its free cores; return whether it got a job."""
+        """Let a pilot fill its free cores with jobs; return whether it got a job."""
         squad, given = pilot.squad, False
         while pilot.cores and (pick := self._pick(pilot)):
             given = True
@@ -168,7 +168,7 @@ class Simulation:
         return given
 
     def _pick(self, pilot: SimulatedPilot) -> Pick | None:
-        """Draw a job for a pilot; if one queue fits alone, take it without a draw."""
+        """Draw a job for a pilot; if only one queue fits, take its job without a draw. None if no queue fits."""
         now = self._agenda.now
         fitting = pilot.squad.fitting(pilot, now) if pilot.squad.waiting else []
         if not fitting:
@@ -233,13 +233,13 @@ class Simulation:
             self._wake_site(squad.place.element.site)
 
     def _wake_site(self, site: str) -> None:
-        """Let all asking pilots of a site try again."""
+        """Let all requesting pilots of a site try again."""
         for squad in [each for each in self._manned if each.asking and each.place.element.site == site]:
             while self._ask_all(squad):
                 pass
 
     def _comes_back(self, job: int) -> bool:
-        """Return whether the state machine lets a job wait again after a lost attempt."""
+        """Return whether the job state machine makes a job wait again after a lost attempt."""
         asked = self.record.asked[job]
         facts = Job(
             job_id=JobId(job + 1), state=State.RUNNING, epoch=Epoch(self.record.attempts[job]), event_seq=0,
@@ -249,7 +249,7 @@ class Simulation:
         return lost(facts, LOST)[-1].state is State.WAITING
 
     def _go_on(self, pilot: SimulatedPilot) -> None:
-        """Let a pilot ask for jobs; if it has none then, let it wait or end."""
+        """Let a pilot request jobs. If it then has none, let it wait or end."""
         self._ask(pilot)
         if not pilot.running:
             if self._agenda.now >= pilot.ends_at:
@@ -274,7 +274,7 @@ class Simulation:
     # --- provisioning -----------------------------------------------------------------------------
 
     def _plan_soon(self) -> None:
-        """Plan at the next round; there is at most one plan a round."""
+        """Plan at the next round; there is at most one planning in a round."""
         if not self._planning:
             self._planning = True
             every = self._scenario.pilots.plan_every_seconds
@@ -295,11 +295,11 @@ class Simulation:
                 self._agenda.after(self._scenario.pilots.latency_seconds, self._come, squad)
 
     def _is_over(self) -> bool:
-        """Return whether the waiting jobs are held for ever: every pilot has come and gone since a job last moved."""
+        """Return whether the waiting jobs can never start: every pilot has come and gone since a job's last event."""
         return not self._running and self._agenda.now > self._moved_at + self._patience
 
     def _orders(self) -> tuple[PlannedPilots, ...]:
-        """Plan for the elements that can take pilots or have free places; no other element can get an order."""
+        """Return the planned pilots of elements that can take pilots or have free slots. No other element can get an order."""
         useful = {squad.number for squad in self._manned if squad.coming or squad.asking} | self._roomy
         kinds = [
             (kind, jobs, elements)
@@ -319,7 +319,7 @@ class Simulation:
         return orders(Demand(waiting, [], []), ads, pilots, self._scenario.pilots.caps)
 
     def _pilots(self, reached: Collection[int]) -> list[PilotSupply]:
-        """Return the pilots of these elements, and for each VO the number of its pilots at all others."""
+        """Return the pilots of these elements, and for each VO the number of its pilots at all other elements."""
         elsewhere = self._by_vo.copy()
         here = [squad for squad in self._manned if squad.number in reached]
         for squad in here:
@@ -328,7 +328,7 @@ class Simulation:
         return [squad.pilots() for squad in here] + rest
 
     def _man(self, squad: Squad, pilots: int) -> None:
-        """Add pilots to a squad's counts; a negative number removes them."""
+        """Add `pilots` to a squad's counts; a negative number removes pilots."""
         number = squad.number
         self._taken[number] += pilots
         self._by_vo[squad.vo] += pilots
@@ -348,7 +348,7 @@ class Simulation:
         return squad
 
     def _come(self, squad: Squad) -> None:
-        """Start a pilot that was ordered."""
+        """Start a pilot that was ordered, as its latency is over."""
         squad.coming -= 1
         squad.running += 1
         self._go_on(SimulatedPilot(squad, self._agenda.now + self._scenario.pilots.lifetime_seconds))
@@ -362,7 +362,7 @@ class Simulation:
 
 
 def _patience(scenario: Scenario) -> float:
-    """Return the seconds without any event of a job after which none will follow: every pilot and token has come by then."""
+    """Return the seconds without a job's event after which none will follow. Within them every pilot and token has come."""
     rules = scenario.pilots
     token = max((1 / limit.per_second for limit in scenario.limits if limit.per_second), default=0.0)
     return rules.latency_seconds + rules.idle_seconds + 4 * rules.plan_every_seconds + token
@@ -371,9 +371,9 @@ def _patience(scenario: Scenario) -> float:
 def _luck(
     jobs: int, scenario: Scenario, seed: np.random.SeedSequence
 ) -> Callable[[int, int], tuple[float, float]]:
-    """Return two random numbers for an attempt of a job.
+    """Return a function that gives two random numbers, from 0 to 1, for an attempt of a job.
 
-    The attempt is lost if the first is below the site's failure rate; the second is the part of it that ran before.
+    The attempt is lost if the first number is below the site's failure rate. The second is the fraction that ran before the loss.
     """
     numbers = np.random.default_rng(seed).random((scenario.attempts, jobs, 2))
 

@@ -14,36 +14,35 @@ DAY_SECONDS = 86_400.0
 
 
 class Arrival(Struct, frozen=True, kw_only=True, gc=False):
-    """One job: its arrival, its requirements, and its run."""
+    """One job of a workload: its arrival, its requirements, and its run."""
 
     at: float
-    """Seconds after the workload's beginning."""
+    """The arrival in seconds after the workload's beginning."""
     requirements: Requirements
     run_seconds: float
-    """On a machine of speed 1."""
+    """The run time in seconds on a machine of speed 1."""
     user_priority: float = 1.0
     site: str = ""
-    """The site where it ran; empty if that is not known."""
+    """The site where the job ran; empty if it is unknown."""
 
 
 class Workload(Struct, frozen=True):
-    """All jobs in the order of their arrivals, and the computing elements if they were recorded."""
+    """The jobs in the order of their arrivals, and the computing elements if these were recorded."""
 
     arrivals: tuple[Arrival, ...]
     elements: tuple[ComputingElement, ...] = ()
 
     @property
     def span_seconds(self) -> float:
-        """Return the time between the first job and the last."""
+        """The seconds between the first and the last arrival."""
         return self.arrivals[-1].at - self.arrivals[0].at if self.arrivals else 0.0
 
 
 def elements_for(workload: Workload, load: float) -> list[ComputingElement]:
-    """Return the recorded elements, else elements so large that the workload keeps the part `load` of their slots busy.
+    """Return the recorded elements, else elements so large that the workload keeps the fraction `load` of their slots busy.
 
-    A trace says where each job ran, but not how large the site was. The slots of a site are its work divided by the time
-    over which the work arrived, and by `load`. A site takes the VOs that ran there. Jobs without a site share a site of
-    their own, "anywhere".
+    A trace contains the site of each job, but not the size of the site. The slots of a site are its work divided by the time over which
+    the work arrived, and by `load`. A site accepts the VOs that ran there. Jobs without a site share a site of their own, "anywhere".
     """
     if workload.elements:
         return list(workload.elements)
@@ -63,7 +62,7 @@ def elements_for(workload: Workload, load: float) -> list[ComputingElement]:
 
 
 def element_of(site: str, slots: int, cores: int, vos: Iterable[str] = ()) -> ComputingElement:
-    """Return an element of at least so many slots, whose pilots have `cores` each, for jobs of any length."""
+    """Return an element of at least `slots` slots, whose pilots have `cores` cores each, for jobs of any length."""
     return ComputingElement(
         site=site,
         ce=CE,
@@ -77,7 +76,7 @@ def element_of(site: str, slots: int, cores: int, vos: Iterable[str] = ()) -> Co
 
 
 def by_time(arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
-    """Return the jobs in the order of their arrivals, with times since the first."""
+    """Return the jobs in the order of their arrivals, with times in seconds since the first arrival."""
     ordered = sorted(arrivals, key=lambda job: job.at)
     first = ordered[0].at if ordered else 0.0
     return tuple(
