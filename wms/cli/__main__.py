@@ -1,4 +1,4 @@
-"""`wms`: runs a command, and reports a failure in words and by the exit code."""
+"""The entry point of `wms`: runs a command, and reports a failure as text and by the exit code."""
 
 import os
 import sys
@@ -68,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
 
 
 def _marked(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with `-` replaced by a path, and with a mark after the `--` before the program of a submission."""
+    """Return the arguments with `-` replaced by a path, and a mark after the `--` that precedes the program of a submission."""
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
     words[:end] = [STDIN if word == "-" else word for word in words[:end]]
@@ -80,7 +80,7 @@ def _marked(arguments: Sequence[str]) -> list[str]:
 
 
 def _usage_fault(error: Exception) -> str:
-    """Return what is wrong with the arguments, on one line."""
+    """Return the fault in the arguments as one line of text."""
     said = " ".join(str(error).split()).removesuffix(".")
     unused = getattr(error, "unused_tokens", None)
     return f"unexpected argument {unused[0]!r}" if said.startswith("Unused Tokens") and unused else said

@@ -1,4 +1,4 @@
-"""The commands and their groups. Only the called command is imported, so that each starts fast."""
+"""The commands and their groups. Only the called command is imported, so that it starts fast."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -94,11 +94,11 @@ COMMANDS = (
         "Simulate a trace or a recording under other limits, shares or sites, and compare.",
     ),
 )
-"""Group, name, module and function below `wms.cli`, and the line in the list of commands."""
+"""The commands: group, name, module and function below `wms.cli`, and the text in the list of commands."""
 
 
 def app_for(arguments: Sequence[str]) -> App:
-    """Return the application with all commands; the one that the arguments call is imported."""
+    """Return the application with all commands. Only the called command is imported."""
     app = App(
         name="wms",
         help=HELP,
@@ -124,7 +124,7 @@ def app_for(arguments: Sequence[str]) -> App:
 
 
 def _not_called() -> None:
-    """Stand for a command that the arguments do not call."""
+    """Stand in for a command that the arguments do not call."""
 
 
 def _register(app: App, command: Any, name: str, group: Group, place: int) -> None:
@@ -137,13 +137,13 @@ def _register(app: App, command: Any, name: str, group: Group, place: int) -> No
 
 
 def command_in(arguments: Sequence[str]) -> str:
-    """Return the command that the arguments call, or an empty text."""
+    """Return the name of the called command; empty if there is none."""
     first = next((word for word in arguments if not word.startswith("-")), "")
     return first if any(first == name for _, name, _, _ in COMMANDS) else ""
 
 
 def subcommand_in(command: str, arguments: Sequence[str]) -> str:
-    """Return the subcommand that the arguments call, or an empty text."""
+    """Return the name of the called subcommand; empty if there is none."""
     where = next((where for _, name, where, _ in COMMANDS if name == command), "")
     if not where:
         return ""

@@ -1,4 +1,4 @@
-"""The options of `wms edit` and `wms reschedule` that change what jobs ask for."""
+"""The options of `wms edit` and `wms reschedule` that change the requirements of jobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ CHANGES = Group("What changes", sort_key=5)
 @Parameter(name="*", group=CHANGES)
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What the jobs ask for from now on; a field without an option stays as it is."""
+    """The new requirements of the jobs; a field without an option stays unchanged."""
 
     cpu_time: Duration | None = sets("cpu_time")
     """Processor time: 600, 10m, 1h30m."""
@@ -106,7 +106,7 @@ class Changes:
     """A requirement to drop, by the name of its option: site, memory, tag. May be repeated."""
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of a description that change, without the input files; Rejected for an unknown name."""
+        """Return the changed fields of a description, without the input files. Raise Rejected for an unknown name in --unset."""
         changes = fields_of(self)
         return {**_unset(self.unset or (), {*changes, *(["input_sandbox"] if self.input else [])}), **changes}
 
@@ -116,7 +116,7 @@ class Changes:
 
 
 def _unset(words: Sequence[str], changed: set[str]) -> dict[str, Any]:
-    """Return the fields that these words name, with their default values."""
+    """Return the fields that the words name, with their default values. Raise Rejected for an unknown name or one that is also changed."""
     from wms.errors import Rejected, shown
     from wms.jobdesc.changes import CHANGEABLE, default_of
 
@@ -138,7 +138,7 @@ def _unset(words: Sequence[str], changed: set[str]) -> dict[str, Any]:
 
 
 def field_of(option: str) -> str:
-    """Return the field that an option of `wms edit` or `wms submit` sets, by its name without dashes before it."""
+    """Return the field that an option of `wms edit` or `wms submit` sets. The option's name has no leading dashes."""
     name = option.replace("-", "_")
     return next(
         (field for field, each in (*options_of(Changes).items(), *OPTIONS.items()) if each == name), name
@@ -146,7 +146,7 @@ def field_of(option: str) -> str:
 
 
 async def with_files(client: "Client", changes: Changes, fields: dict[str, Any]) -> dict[str, Any]:
-    """Upload the input files, and return the fields with them."""
+    """Upload the input files, and return the fields with their references."""
     if not changes.input:
         return fields
     return {**fields, "input_sandbox": [await client.upload(changes.input)]}

@@ -1,4 +1,4 @@
-"""`wms completion`: the candidates of a shell on tab: commands, options, and values such as states, sites and ids."""
+"""`wms completion`: the candidates for a shell's tab key: commands, options, and values such as states, sites and ids."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Literal, TypeAlias
@@ -9,7 +9,7 @@ from wms.cli.printing import show
 from wms.cli.session import OK
 
 PATIENCE_SECONDS = 1.0
-"""The longest wait for names of a running system after a tab."""
+"""The longest wait in seconds for names from a running system."""
 IDS_SHOWN = 30
 
 SCRIPTS = {
@@ -36,7 +36,7 @@ complete -c wms -a '(__wms)'
 }
 
 Live: TypeAlias = Callable[[str], Sequence[str]]
-"""Returns the present names of "sites", "elements" or "jobs" in a running system."""
+"""A function that returns the present "sites", "elements" or "jobs" of a running system as words."""
 
 _OF_JOBS = (
     "jobs", "status", "wait", "why", "logs", "timeline", "output", "kill", "hold", "release", "edit", "reschedule", "rm",
@@ -59,14 +59,14 @@ def completion(
 
 
 def answer(words: Sequence[str]) -> int:
-    """Print the candidates for the last word, one a line."""
+    """Print the candidates for the last word, one a line, and return the exit code."""
     for each in candidates(words or [""], live):
         show(each)
     return OK
 
 
 def candidates(words: Sequence[str], live: Live) -> list[str]:
-    """Return the candidates for the last word; none if the shell shall offer files."""
+    """Return the candidates for the last word; empty if the shell should offer files."""
     from wms.cli.app import COMMANDS, app_for, command_in
 
     *before, current = words
@@ -136,7 +136,7 @@ def _beginning(names: Iterable[str], current: str) -> list[str]:
 
 
 def live(kind: str) -> list[str]:
-    """Return the present names in the user's system; none if it does not answer at once."""
+    """Return the present names in the user's system; empty if it does not answer within `PATIENCE_SECONDS`."""
     import asyncio
 
     from wms.errors import WmsError

@@ -83,7 +83,7 @@ async def _demo(data: Path | None, slots: int | None, kafka: str) -> dict[str, A
 
 
 def _on(board: "ProgressBoard", logs: str) -> "Tell":
-    """Return a function that shows the progress of steps on a board, and notes the first fault of each with the logs' place."""
+    """Return a function that shows the progress of steps on a board, and prints the first fault of each with the path of the logs."""
     from wms.cli.printing import note
 
     tasks = {}
@@ -102,7 +102,7 @@ def _on(board: "ProgressBoard", logs: str) -> "Tell":
 
 
 def _cpu_seconds() -> float:
-    """Return the CPU seconds of this process and of all its descendants that were waited for."""
+    """Return the CPU seconds of this process and of all its ended descendants."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return round(sum(each.ru_utime + each.ru_stime for each in used), 1)
 

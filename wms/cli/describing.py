@@ -1,4 +1,4 @@
-"""Makes descriptions from a command line: from files, or one from options. Options override files."""
+"""Job descriptions from a command line: from files, or one from options. Options override files."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ LIST_LIMIT = 64 * 1024 * 1024
 SUFFIXES = (".toml", ".json", ".jsonl", ".ndjson")
 STDIN = ("-", "/dev/stdin")
 PROGRAM_MARK = "\0program"
-"""A mark before the words that followed `--`, which are a program and its arguments, and no files."""
+"""A mark before the words after `--`. They are a program and its arguments, not files."""
 FOREIGN = {
     ".jdl": "a JDL of gLite or DIRAC",
     ".sub": "a submit file of HTCondor",
@@ -54,7 +54,7 @@ def words_of(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_is_program(word: str) -> None:
-    """Raise Rejected for a first word without `--` that is a file and no program."""
+    """Raise Rejected for a first word without `--` that is a file and not a program."""
     path = Path(word)
     if what := FOREIGN.get(path.suffix.lower()):
         raise Rejected(
@@ -72,12 +72,12 @@ _WRITE = f"write descriptions in a file whose name ends in {', '.join(SUFFIXES)}
 
 
 def are_files(words: Sequence[str]) -> bool:
-    """Return whether the words are files of descriptions and no program, by the first word."""
+    """Return whether the words are description files, by the first word; otherwise they are a program with its arguments."""
     return bool(words) and (words[0] in STDIN or words[0].lower().endswith(SUFFIXES))
 
 
 def described(words: Sequence[str], flags: Mapping[str, Any]) -> list[JobDescription]:
-    """Return the descriptions of the words and options; Rejected with every problem of all of them."""
+    """Return the descriptions given by the words and options. Rejected: it lists every problem of all descriptions."""
     if not words:
         raise Rejected(
             "NO_JOBS",
@@ -103,7 +103,7 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
 
 
 def columns(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the lists in `NAME=V1,V2,...` and `NAME=@FILE`; Rejected if a value is empty."""
+    """Return the lists of values in `NAME=V1,V2,...` and `NAME=@FILE`. Rejected: a value is empty."""
     return {name: _values(name, value) for name, value in pairs(words, "--parameter").items()}
 
 
@@ -126,7 +126,10 @@ def _without_blank_end(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def unknown_placeholders(description: JobDescription) -> str | None:
-    """Return a note on names in braces that are no parameter of a sweep; these stay as they are, as in `awk {print}`."""
+    """Return a note on names in braces that are no parameter of a sweep; None if there are none.
+
+    They stay unchanged, as in `awk {print}`.
+    """
     if not is_array(description):
         return None
     known = {*description.parameters, INDEX}
@@ -145,12 +148,12 @@ def unknown_placeholders(description: JobDescription) -> str | None:
 
 
 def attributes(words: Sequence[str]) -> dict[str, Any]:
-    """Return the names and values of `NAME=VALUE` words: true, false and numbers as such, other values as texts."""
+    """Return the names and values of `NAME=VALUE` words. True, false and numbers get these types; other values are texts."""
     return {name: plain(value) for name, value in pairs(words, "--attribute").items()}
 
 
 def plain(said: str) -> bool | int | float | str:
-    """Return the value of `true`, `false` or a number; other texts as they are."""
+    """Return the value of `true`, `false` or a number; other texts are returned unchanged."""
     try:
         value = msgspec.json.decode(said, type=bool | int | float)
     except msgspec.DecodeError:
@@ -166,11 +169,11 @@ def _from_flags(fields: Mapping[str, Any]) -> list[JobDescription]:
 
 
 _WORDS = {"executable": "the program", "arguments": "the arguments"}
-"""Fields that no option sets."""
+"""Names, in problems, of fields that no option sets."""
 
 
 def by_flags(invalid: InvalidDescription) -> InvalidDescription:
-    """Return the problems with options in place of the fields that they set."""
+    """Return the problems with the options' names in place of the fields that they set."""
     return InvalidDescription(
         [msgspec.structs.replace(each, place=_as_flag(each.place)) for each in invalid.problems]
     )
@@ -182,7 +185,7 @@ def _as_flag(place: str) -> str:
 
 
 def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescription:
-    """Return the description with the fields that options set in place of its own."""
+    """Return the description with the fields that options set in place of its own values."""
     if not flags:
         return description
     mixed = dict(flags)
@@ -216,12 +219,12 @@ def _from_file(name: str) -> list[JobDescription]:
 
 
 def lines_of(name: str) -> tuple[str, ...]:
-    """Return the lines of a file without their ends; each is a value."""
+    """Return the lines of a file without their line ends; each line is a value."""
     return tuple(text_of(name).removesuffix("\n").replace("\r\n", "\n").split("\n"))
 
 
 def text_of(name: str) -> str:
-    """Return the text of a file, or raise Rejected: it cannot be read, is not UTF-8, or is too large."""
+    """Return the text of a file. Rejected: it cannot be read, is not UTF-8, or is too large."""
     try:
         text = _bytes_of(name, LIST_LIMIT).decode()
     except UnicodeDecodeError:
@@ -256,9 +259,9 @@ def _read(file: BinaryIO, limit: int) -> bytes:
 
 
 def program_to_send(description: JobDescription, carried: Sequence[str]) -> Path | None:
-    """Return the local file to send along as the description's executable; None if none is to be sent.
+    """Return the local file to send as the description's executable; None if none is to be sent.
 
-    It is sent if the executable is a relative path. `carried` are names that are sent anyway. Rejected: the file is missing,
+    A file is sent if the executable is a relative path. `carried` are names of files that are sent anyway. Rejected: the file is missing,
     lies outside this directory, or is not executable.
     """
     name = description.executable
@@ -290,7 +293,7 @@ def program_to_send(description: JobDescription, carried: Sequence[str]) -> Path
 
 
 def local_namesake(description: JobDescription) -> str | None:
-    """Return a note if a bare name is a local file that is not in PATH, since the site will look for it in PATH."""
+    """Return a note if a bare name is a local file outside PATH, since the site will search PATH for it; None otherwise."""
     name = description.executable
     if "/" in name or not Path(name).is_file() or shutil.which(name):
         return None

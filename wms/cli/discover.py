@@ -1,4 +1,4 @@
-"""`wms sites --discover`: the elements that index servers lead to, and the servers that did not answer."""
+"""`wms sites --discover`: the computing elements that index servers list, and the servers that did not answer."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 DISCOVERY = Group("Discovery", sort_key=20)
 ELEMENTS = ("SITE", "CE", "STATE", "SLOTS>", "FREE>", "WAITING>", "MAX WALL>", "LETS IN", "DOOR")
 SHOWN = 200
-"""The most characters that are shown of a text from a server that is not trusted."""
+"""The most characters shown of a text from an untrusted server."""
 SERVERS = ("OUTCOME", "KIND", "ELEMENTS>", "SERVER", "WHY")
 
 
 @Parameter(name="*", group=DISCOVERY)
 @dataclass(frozen=True, kw_only=True)
 class Sought:
-    """The elements to look for, and the index servers to ask."""
+    """The options of a discovery: the elements to search for, and the index servers to query."""
 
     discover: Annotated[list[str], Parameter(negative=(), show_default=False)] = field(default_factory=list)
     """Ask this index server, and those that it leads to, instead of the system: a URL or a file. May be repeated."""
@@ -57,7 +57,7 @@ class Sought:
 
 
 def discover(sought: Sought, common: Common) -> int:
-    """Ask the index servers, show the result, and return the exit code."""
+    """Query the index servers, show the result, and return the exit code."""
     quiet()
     found = run_async(_find(sought, float(common.timeout)))
     asker = _asker(sought)

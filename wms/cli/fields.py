@@ -1,7 +1,7 @@
-"""How an option of a command says which field of a job description it sets.
+"""Declarations of command options that set fields of a job description.
 
-An option is declared once, as a field of a dataclass: `memory: Memory | None = sets("memory_mb")`. Its name and its type make the
-parser, its docstring is its help, and `fields_of` reads from it what goes into the description.
+An option is declared once, as a field of a dataclass: `memory: Memory | None = sets("memory_mb")`. The parser uses its name and its type,
+and its docstring is the help. `fields_of` reads the declarations to build the description.
 """
 
 from dataclasses import Field, field, fields
@@ -12,23 +12,23 @@ MAKES = "makes"
 
 
 def sets(name: str, *, unless: object = None) -> Any:
-    """Declare an option whose value is that of a field. An option that is not given has the value `unless`."""
+    """Declare an option whose value becomes the field `name`. Without the option, its value is `unless`."""
     return field(default=unless, metadata={SETS: name})
 
 
 def makes(name: str) -> Any:
-    """Declare an option from whose words something else makes the value of a field: files are uploaded, pairs are parsed."""
+    """Declare an option from whose words the field `name` is computed: files are uploaded, pairs are parsed."""
     return field(default=None, metadata={MAKES: name})
 
 
 def fields_of(options: Any) -> dict[str, Any]:
-    """Return the values of the given options that set fields, by field."""
+    """Return the values of the given `sets` options, by field."""
     given = ((each, getattr(options, each.name)) for each in fields(options) if SETS in each.metadata)
     return {each.metadata[SETS]: value for each, value in given if value != each.default}
 
 
 def options_of(*classes: Any) -> dict[str, str]:
-    """Return the names of the options that set or make fields, by field."""
+    """Return the names of the options that set or compute fields, by field."""
     return {name: each.name for of in classes for each in fields(of) if (name := _field_of(each))}
 
 

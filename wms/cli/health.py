@@ -1,4 +1,4 @@
-"""`wms status` without jobs: each server and service of the system, its lag, its health, and partitions that are not served."""
+"""`wms status` without jobs: each server and service of the system, its lag, its health, and unserved partitions."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 5.0
 MOST_CONNECTIONS = 0.9
-"""The part of the allowed connections of Postgres that may be open; with more, the next service to start may get none."""
+"""The fraction of Postgres's allowed connections above which a problem is shown, since the next service to start may get none."""
 PARTS = (
     TableColumn("PART", ALWAYS),
     TableColumn("STATE", 1),
@@ -49,21 +49,21 @@ class ProcessHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     up: bool
-    """Whether it runs and serves all its partitions."""
+    """Whether the process runs and serves all its partitions."""
     running: bool = True
     pid: int | None = None
     starts: int | None = None
-    """The number of its starts since the start of the system."""
+    """The number of the process's starts since the start of the system; None if unknown."""
     since: str = ""
     lag: int | None = None
-    """The number of messages that wait for it."""
+    """The number of messages that wait for the process; None if it reads none."""
     probe_ms: float | None = None
-    """The longest round trip of a probe through its partitions; for a partition that is not served, its silence."""
+    """The longest round trip of a probe through its partitions in milliseconds. For an unserved partition it is the silence."""
     note: str = ""
     busy: str = ""
-    """Work that takes long and advances."""
+    """The slow work that still makes progress; empty if there is none."""
     problems: tuple[str, ...] = ()
-    """All that is wrong with it."""
+    """All problems of the process, as texts."""
     partitions: tuple[PartitionLine, ...] = ()
 
 
@@ -72,18 +72,18 @@ class SystemHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     data: str
     up: bool
-    """Whether every part is up."""
+    """Whether every process is up."""
     kept_by: int | None
-    """The process that keeps it up; None if there is none on this machine."""
+    """The pid of the supervisor; None if there is none on this machine."""
     parts: tuple[ProcessHealth, ...]
     sees_services: bool = True
-    """Whether the settings name the database, which has the heartbeats of services."""
+    """Whether the settings contain the database, which has the heartbeats of services."""
     blocked: tuple[UnhandledLine, ...] = ()
     """The messages that block their partitions."""
 
 
 def show_health(common: Common) -> int:
-    """Show the health of the system; exit code 1 if a part is down or a partition is not served."""
+    """Show the health of the system; return exit code 1 if a process is down or a partition is not served."""
     health = run_async(look(common))
     if common.json:
         show_json(health)
@@ -106,7 +106,7 @@ def show_health(common: Common) -> int:
 
 
 def row(part: ProcessHealth) -> tuple[object, ...]:
-    """Return the row of a table of parts."""
+    """Return the table row of a process."""
     probe = "" if part.probe_ms is None else _milliseconds(part.probe_ms)
     told = (
         "-" if value is None or value == "" else value
@@ -126,7 +126,7 @@ def _milliseconds(duration: float) -> str:
 
 
 async def look(common: Common) -> SystemHealth:
-    """Return the health of all parts, which are asked at the same time."""
+    """Return the health of all servers and services, which are queried concurrently."""
     from wms.client.settings import data_directory, read_settings
     from wms.embedded.lock import holder
     from wms.embedded.supervisor import LOCK_FILE, read_state
@@ -154,7 +154,10 @@ async def look(common: Common) -> SystemHealth:
 
 
 def _waiting(part: ProcessHealth, blocked: Sequence[UnhandledLine]) -> ProcessHealth:
-    """Count blocking messages as waiting, since the lag that the reader of a blocked partition knows is old."""
+    """Return the process's health with blocking messages counted as waiting.
+
+    The reader of a blocked partition knows only an outdated lag.
+    """
     consumers = {line.consumer for line in part.partitions}
     known = sum(each.consumer in consumers for each in blocked)
     return msgspec.structs.replace(part, lag=max(part.lag or 0, known)) if known else part
@@ -169,7 +172,7 @@ def _counted(part: ProcessHealth, state: "SupervisorState | None") -> ProcessHea
 
 
 def _supervisor(state: "SupervisorState") -> Iterable[ProcessHealth]:
-    """Return the supervisor if something is wrong with it: with its loops or its state file."""
+    """Return the supervisor's health if its loops or its state file have a problem; else nothing."""
     from wms.embedded.supervisor import STALE_AFTER_SECONDS
     from wms.runtime import clock
 
@@ -184,7 +187,7 @@ def _supervisor(state: "SupervisorState") -> Iterable[ProcessHealth]:
 def _children(
     state: "SupervisorState", parts: Sequence[ProcessHealth], directory: Path
 ) -> list[ProcessHealth]:
-    """Return the servers of the supervisor that are not among the other parts."""
+    """Return the supervisor's servers that are not among the other processes."""
     named = {part.name for part in parts}
     return [
         ProcessHealth(
@@ -201,7 +204,7 @@ def _children(
 
 
 _BEATING = frozenset({"job_manager", "matcher", "advertiser", "pilot_submitter"})
-"""Services with heartbeats; one that runs without a heartbeat does not serve."""
+"""The services that send heartbeats. Such a service without a heartbeat counts as down."""
 
 
 def _no_heartbeat(pid: int | None, log: str) -> str:
@@ -231,7 +234,7 @@ async def _broker(settings: "ClientSettings") -> ProcessHealth:
 
 
 async def _services(settings: "ClientSettings") -> list[ProcessHealth]:
-    """Return the health of Postgres, and that of services by what they last wrote into it."""
+    """Return the health of Postgres, and of the services by their last heartbeats in it."""
     from wms.db.database import GONE, Database
     from wms.errors import Unavailable
 
@@ -270,7 +273,7 @@ async def _postgres(tx: "Transaction") -> ProcessHealth:
 
 
 async def _traffic(tx: "Transaction") -> list[ProcessHealth]:
-    """Return what else may be stuck: messages that no relay sends, pilots that reach no service."""
+    """Return further health of the traffic: messages that no relay sends, pilots that reach no service."""
     from wms.db import health
 
     parts = []
@@ -293,7 +296,7 @@ def _heartbeat(row: Any) -> Heartbeat:
 
 
 def service_parts(beats: Sequence[Heartbeat], now: Any) -> list[ProcessHealth]:
-    """Return a part for each living instance, and for each service that has none."""
+    """Return the health of each living instance, and of each service without one."""
     parts: list[ProcessHealth] = []
     for service in sorted({beat.service for beat in beats}):
         mine = [beat for beat in beats if beat.service == service]
@@ -331,7 +334,7 @@ def _dead(beat: Heartbeat, now: Any) -> ProcessHealth:
 
 
 async def _blocked(settings: "ClientSettings", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
-    """Return the messages that block their partitions; partitions that cannot be read are among the problems of the parts."""
+    """Return the messages that block their partitions. Unreadable partitions are among the problems of the processes."""
     from wms.bus.kafka import Kafka
     from wms.db.database import GONE, Database
     from wms.errors import Unavailable

@@ -1,4 +1,4 @@
-"""Input files of a submission: some go with all jobs of a description, others with single jobs of a sweep."""
+"""Input files of a submission: files for all jobs of a description, and files for single jobs of a sweep."""
 
 import sys
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 NOTES = 3
 BAR_FROM = 20
-"""The fewest archives for which a bar is shown; fewer are uploaded at once."""
+"""The least number of archives for which a progress bar is shown; fewer are uploaded quickly."""
 
 
 class Inputs(msgspec.Struct, frozen=True):
     """The input files of one description."""
 
     shared: "Members"
-    """Files of all its jobs, by their names in the job's directory."""
+    """The files of all its jobs, by their names in the job's directory."""
     own: "list[tuple[str, ...]]"
-    """For each job of a sweep, the paths of its own files; empty if no job has any."""
+    """The paths of each job's own files in a sweep; empty if no job has any."""
 
     def names(self) -> set[str]:
         """Return the names of all input files."""
@@ -33,7 +33,7 @@ class Inputs(msgspec.Struct, frozen=True):
 
 
 def inputs_of(descriptions: "Sequence[JobDescription]", paths: list[str]) -> list[Inputs]:
-    """Return the inputs of each description; Rejected if a file is missing."""
+    """Return the inputs of each description. Rejected: a file is missing."""
     from wms.cli.describing import local_namesake, program_to_send, unknown_placeholders
     from wms.client.files import members
     from wms.client.job_inputs import is_own, paths_of_jobs
@@ -62,7 +62,7 @@ def inputs_of(descriptions: "Sequence[JobDescription]", paths: list[str]) -> lis
 async def with_inputs(
     client: "Client", descriptions: "Sequence[JobDescription]", inputs: Sequence[Inputs]
 ) -> "list[JobDescription]":
-    """Upload the files, each archive once, and return the descriptions that refer to them."""
+    """Upload the files, each archive once, and return the descriptions with their references."""
     from msgspec.structs import replace
 
     from wms.client.job_inputs import with_archives

@@ -1,4 +1,4 @@
-"""Jobs as a table: its columns, the choice of columns, and the order of jobs."""
+"""Jobs as a table: its columns, the choice of columns, and the sorting of jobs."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -32,19 +32,19 @@ Line: TypeAlias = "JobLine | SweepLine"
 
 
 class TableView(NamedTuple):
-    """The columns and the order of a table of jobs."""
+    """The chosen columns of a table of jobs, and its sort order."""
 
     columns: tuple[str, ...] = ()
-    """The names of the columns; empty: the usual ones."""
+    """The names of the columns; empty for the usual columns."""
     sort: str = ""
-    """The column by which jobs are sorted; `-` before it reverses the order."""
+    """The column by which jobs are sorted; a `-` before its name reverses the order."""
 
 
 USUAL_LOOK = TableView()
 
 
 def look(columns: Sequence[str], sort: str) -> TableView:
-    """Return the view with these columns and this order; Rejected for an unknown column."""
+    """Return the view with these columns and this sort order. Rejected: a column is unknown."""
     names = tuple(part.strip().lower() for word in columns for part in word.split(",") if part.strip())
     for name in (*names, *([sort.removeprefix("-").lower()] if sort else [])):
         if name not in _BY_NAME:
@@ -55,7 +55,7 @@ def look(columns: Sequence[str], sort: str) -> TableView:
 
 
 def show_jobs(found: Sequence[Line], how: TableView = USUAL_LOOK) -> None:
-    """Print jobs as a table, a sweep as one line."""
+    """Print jobs as a table, with one line for a sweep."""
     columns, rows = job_table(found, how)
     show_table(columns, rows, empty="no jobs")
 
@@ -63,7 +63,7 @@ def show_jobs(found: Sequence[Line], how: TableView = USUAL_LOOK) -> None:
 def job_table(
     found: Sequence[Line], how: TableView = USUAL_LOOK
 ) -> tuple[list[TableColumn], list[list[object]]]:
-    """Return the columns and rows of jobs; groups and owners are columns if there are several."""
+    """Return the columns and rows of a table of jobs. Groups and owners are columns if there are several."""
     from wms.messages.replies import SweepLine
     from wms.runtime import clock
 
@@ -93,9 +93,9 @@ _FIELDS = {
     "since": ("changed_at", "submitted_at"),
     "group": ("job_group",),
 }
-"""The fields that columns show of a job and of a sweep, if their names differ from the column's."""
+"""The fields of a job and of a sweep that a column shows, where their names differ from the column's."""
 _LATEST_FIRST = ("age", "since")
-"""Columns that show how long ago something was; in them the smallest is the latest."""
+"""Columns that show elapsed time, in which the smallest value is the latest."""
 
 
 def _sorted(found: Sequence[Line], sort: str) -> list[Line]:
@@ -118,7 +118,7 @@ def _key(name: str) -> Callable[[Line], tuple[bool, Any]]:
 
 
 def _sometimes(found: Sequence[Line]) -> dict[str, bool]:
-    """Return for each optional column whether these jobs need it."""
+    """Return for each optional column whether the table of these jobs needs it."""
     return {
         "GROUP": any(each.job_group for each in found),
         "OWNER": len({each.owner for each in found}) > 1,

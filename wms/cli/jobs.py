@@ -95,7 +95,7 @@ def jobs(
 
 
 async def newest_with_sweeps(client: "Client", state: str, most: int) -> "list[JobLine | SweepLine]":
-    """Return the newest jobs in such states, a sweep as one line."""
+    """Return the newest `most` jobs in states of the given name, with one line for a sweep."""
     from wms.client.selector import select
 
     selector = select(state=state)
@@ -130,7 +130,7 @@ def _place(line: "JobLine | SweepLine") -> int:
 async def _total(
     client: "Client", selector: "Selector", found: "Sequence[JobLine | SweepLine]", most: int | None
 ) -> int:
-    """Return the number of selected jobs, of which these were fetched."""
+    """Return the number of selected jobs, some of which were fetched already."""
     if most is None or len(found) < most:
         return len(found)
     return sum((await client.counts(selector)).values())
@@ -158,7 +158,7 @@ def _last(line: "JobLine | SweepLine") -> int:
 
 
 def _record(line: "JobLine | SweepLine") -> "dict[str, Any]":
-    """Return a line of --json, with its kind first."""
+    """Return a line of --json, with its `kind` as first field."""
     from msgspec import to_builtins
 
     from wms.messages.replies import SweepLine

@@ -1,4 +1,4 @@
-"""Reads single keys from the terminal while a command shows something live."""
+"""Single keys from the terminal, read while a command shows a live view."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ _KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Z]|.", re.DOTALL)
 
 @contextlib.contextmanager
 def keys(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
-    """Yield a queue of pressed keys, and restore the terminal afterwards. Without a terminal no keys come."""
+    """Yield a queue of pressed keys, and restore the terminal afterwards. Without a terminal the queue stays empty."""
     import termios
     import tty
 
@@ -37,5 +37,5 @@ def keys(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
 
 
 def split(text: str) -> list[str]:
-    """Return the keys in what a terminal sent: one a character, but one for a sequence such as that of an arrow."""
+    """Return the single keys in a terminal's input. A control sequence, such as that of an arrow, is one key."""
     return [key.replace("\x1bO", "\x1b[") for key in _KEY.findall(text)]

@@ -48,7 +48,7 @@ Each of list, set, lift and reset has --help with more examples.""",
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Concerned:
-    """The jobs that a limit counts."""
+    """The options that choose the jobs that a limit counts."""
 
     site: str = ""
     """The site; * for each site by itself."""
@@ -151,7 +151,7 @@ def _drop(concerned: Concerned, kind: "Kind | None", common: Common, *, reset: b
 
 
 def only_kind(found: "LimitList", key: "LimitKey", *, reset: bool) -> "Kind":
-    """Return the kind of the only limit on these jobs that can be dropped; Rejected if there are several, or none."""
+    """Return the kind of the only limit on these jobs that can be dropped. Rejected: there are several, or none."""
     from wms.errors import Rejected
     from wms.matching.limits import LimitKey
 
@@ -261,7 +261,7 @@ async def _list(client: "Client", common: Common) -> int:
 
 
 def row(each: "LimitLine", found: "LimitList") -> tuple[object, ...]:
-    """Return the row of a table of limits."""
+    """Return the table row of a limit."""
     limit = each.limit
     return (
         limit.kind,
@@ -276,7 +276,7 @@ def row(each: "LimitLine", found: "LimitList") -> tuple[object, ...]:
 
 
 def _fullest(limit: "ListedLimit", found: "LimitList") -> str:
-    """Return the highest count under a limit."""
+    """Return the highest count under a limit, as text."""
     from wms.matching.limits import EACH
 
     counted = [

@@ -89,7 +89,7 @@ async def _keep_up(system: "System", directory: Path, common: Common, isolation_
 
 
 def _isolation_fault(mode: str) -> str:
-    """Return why payloads are not isolated on this machine, by the agent's own code; empty if they are."""
+    """Return why payloads are not isolated on this machine, by the agent's own check; empty if they are."""
     if mode == "none":
         return "as asked for"
     argv = [sys.executable, "-m", "services.job_agent.payload.isolation"]

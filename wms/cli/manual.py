@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDE = 100_000
-"""A width at which no line of help is broken."""
+"""A terminal width in characters at which no line of help is broken."""
 _OPTION = re.compile(r"  ((?:-|[A-Z])[^:]*): ?(.*)")
 _TITLE = re.compile(r"[A-Z][A-Za-z ]+:")
 
@@ -51,7 +51,7 @@ def man(
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Yield the name and text of each page."""
+    """Yield the file name and the text of each manual page."""
     from wms.cli.app import COMMANDS, app_for
 
     yield "wms", page(("wms",), _help(app_for([]), ()))
@@ -80,7 +80,7 @@ def _console(out: io.StringIO) -> "Console":
 
 
 def page(words: tuple[str, ...], told: str) -> str:
-    """Return a manual page, made from the --help of a command."""
+    """Return the manual page of a command, made from its --help text."""
     name = "-".join(words)
     usage, _, rest = told.strip().partition("\n")
     lines = [line.rstrip() for line in rest.strip().splitlines()]
@@ -100,7 +100,7 @@ def page(words: tuple[str, ...], told: str) -> str:
 
 
 def _body(lines: list[str]) -> Iterator[str]:
-    """Yield the lines of help in roff: paragraphs, verbatim examples, options with their texts."""
+    """Yield the lines of a help text in roff: paragraphs, verbatim examples, options with their texts."""
     literal = False
     for line in lines:
         option = _OPTION.fullmatch(line)

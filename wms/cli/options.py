@@ -22,7 +22,7 @@ def _by(parse: Callable[[str], int]) -> Callable[[Any, Sequence[Any]], int]:
 
 
 class Within:
-    """Refuses a number of an option that is outside of its bounds, which are inclusive."""
+    """A validator that refuses option values outside of inclusive bounds."""
 
     def __init__(self, low: float, high: float, words: str = "") -> None:
         self.low = low
@@ -30,13 +30,13 @@ class Within:
         self.words = words or f"{low:,} to {high:,}"
 
     def __call__(self, _: Any, value: Any) -> None:
-        """Raise ValueError for a value outside of the bounds."""
+        """Raise ValueError for a value outside of the bounds; None is accepted."""
         if value is not None and not self.low <= value <= self.high:
             raise ValueError(f"Must be {self.words}.")
 
 
 Duration = Annotated[int, Parameter(converter=_by(seconds))]
-"""Seconds, written as `90`, `10m` or `1h30m`."""
+"""A duration in seconds, written as `90`, `10m` or `1h30m`."""
 
 
 def _moment(_: Any, tokens: Sequence[Any]) -> datetime:
@@ -46,17 +46,17 @@ def _moment(_: Any, tokens: Sequence[Any]) -> datetime:
 
 
 Moment = Annotated[datetime, Parameter(converter=_moment)]
-"""A time, or the duration since then."""
+"""A time, written as such or as a duration before now."""
 Patience = Annotated[int, Parameter(converter=_by(seconds), validator=Within(1, 365 * 86_400, "1s to 365d"))]
-"""Seconds to wait, written in the same way; at least 1."""
+"""A wait in seconds, written as `90`, `10m` or `1h30m`; at least 1."""
 Slots = Annotated[int | None, Parameter(validator=Within(1, 10_000))]
-"""The number of jobs that run at once."""
+"""The number of jobs that run concurrently."""
 Most = Annotated[int, Parameter(validator=Within(0, 10_000_000))]
-"""The most items to show."""
+"""The largest number of items to show."""
 Memory = Annotated[int, Parameter(converter=_by(mebibytes))]
-"""MiB, written as `512M` or `2G`."""
+"""A size in MiB, written as `512M` or `2G`."""
 Bytes = Annotated[int, Parameter(converter=_by(size_in_bytes))]
-"""Bytes, written as `4096` or `64K`."""
+"""A size in bytes, written as `4096` or `64K`."""
 Flag = Annotated[bool, Parameter(negative=())]
 Many = Annotated[list[str], Parameter(negative=())]
 
@@ -82,7 +82,7 @@ class Common:
 @Parameter(name="*", group=SELECTION)
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """The choice of jobs beside their ids: jobs for which every given option holds."""
+    """The options that select jobs besides their ids. A job must meet all given options."""
 
     owner: str | None = None
     """Jobs of this owner."""
@@ -109,7 +109,7 @@ class Chosen:
     """All jobs that you may act on."""
 
     def selector(self, jobs: Sequence[str], *, default_all: bool = False) -> "Selector":
-        """Return the selector, or raise Rejected if no job is named."""
+        """Return the selector of the chosen jobs. Raise Rejected if no job is named."""
         from wms.client.selector import select
         from wms.errors import Rejected
         from wms.messages.commands import Selector

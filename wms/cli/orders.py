@@ -28,7 +28,7 @@ Id = Annotated[
 ]
 
 NAMED = 10
-"""The most jobs that are named as left unchanged; with --json a hundred are."""
+"""The most unchanged jobs that are listed; with --json a hundred are."""
 
 DONE = {
     "kill": "killed or told to stop",
@@ -167,7 +167,7 @@ def _order(  # noqa: PLR0917 - one form for all verbs
 
 
 def _fields(action: Action, changes: Changes) -> dict[str, Any]:
-    """Return the fields that change, validated before any file is uploaded; Rejected if they are invalid."""
+    """Return the changed fields, validated before any file is uploaded. Rejected: they are invalid."""
     from wms.cli.describing import by_flags
     from wms.errors import Rejected
     from wms.jobdesc.changes import read_changes
@@ -187,7 +187,7 @@ def _fields(action: Action, changes: Changes) -> dict[str, Any]:
 
 
 def _tell(action: Action, done: "Controlled", common: Common) -> int:
-    """Show what was done, and return the exit code. An order that changed no job has failed, and so has one without jobs."""
+    """Print the result of an order, and return the exit code. An order that changed no job has failed."""
     if common.json:
         show_json(done)
     else:
@@ -201,7 +201,7 @@ def _tell(action: Action, done: "Controlled", common: Common) -> int:
 
 
 def _left(done: "Controlled") -> "Iterator[str]":
-    """Yield lines on jobs that were left unchanged: one for each of a few jobs, else one for each state."""
+    """Yield texts on jobs that were left unchanged: one for each of a few jobs, else one for each state."""
     if done.unchanged_total <= NAMED:
         yield from (
             each.why if _is_whole(each) else f"job {each.job_id}: {each.why}" for each in done.unchanged

@@ -1,4 +1,4 @@
-"""The layout of fetched outputs on this machine: a directory a job, or paths made by a pattern."""
+"""The layout of fetched outputs on this machine: a directory for each job, or paths from a pattern."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OutputLayout:
-    """Fetches outputs to the paths of a pattern; two files never get the same path."""
+    """A mapping of outputs to paths by a pattern, which fetches them. Two files never get the same path."""
 
     def __init__(self, to: Path, pattern: str, *, flat: bool, overwrite: bool) -> None:
         self._to = to
@@ -25,10 +25,10 @@ class OutputLayout:
         self._flat = flat
         self._overwrite = overwrite
         self._taken: dict[Path, int] = {}
-        """The job whose file has a path, by path."""
+        """The id of the job whose file was written, by path."""
 
     async def fetch(self, client: "Client", job_id: int) -> "Fetched":
-        """Fetch one job's files, all or none. Rejected: it has none, or a path is impossible or taken."""
+        """Fetch one job's files, all or none. Rejected: the job has none, or a path is impossible or taken."""
         if not self._pattern:
             return await client.output(job_id, self._to / str(job_id), overwrite=self._overwrite)
         from msgspec.structs import replace
@@ -44,7 +44,7 @@ class OutputLayout:
         return replace(fetched, directory=str(self._to))
 
     def _targets(self, detail: "JobDetail", whole: Path) -> dict[Path, Path]:
-        """Return the path and the fetched file of each output."""
+        """Return the fetched file of each output, by its target path."""
         files = sorted(Path(folder, name) for folder, _, names in os.walk(whole) for name in names)
         found = {
             file: target_of(self._to, self._pattern, detail, str(file.relative_to(whole)), flat=self._flat)
@@ -62,7 +62,7 @@ class OutputLayout:
 
 
 def target_of(to: Path, pattern: str, detail: "JobDetail", file: str, *, flat: bool = False) -> Path:
-    """Return the path of a job's file. Rejected: the pattern names a field that the job does not have, or leads out of `to`."""
+    """Return the target path of a job's file. Rejected: the pattern names a field that the job lacks, or leads out of `to`."""
     values: Mapping[str, str] = {
         **{name: _part(value) for name, value in detail.parameters.items()},
         "id": str(detail.job.job_id),
@@ -87,6 +87,6 @@ def target_of(to: Path, pattern: str, detail: "JobDetail", file: str, *, flat: b
 
 
 def _part(value: str) -> str:
-    """Return a text as a single part of a path."""
+    """Return a text as a single component of a path."""
     plain = "".join("_" if c == "/" or not c.isprintable() else c for c in value)
     return plain if plain not in ("", ".", "..") else "_"

@@ -1,4 +1,4 @@
-"""Shared by `wms demo` and `wms replay`: the audit of a run, and its findings on standard error if it fails."""
+"""The outcome of a run, shared by `wms demo` and `wms replay`: its audit, and its findings on standard error if it fails."""
 
 import sys
 from collections.abc import Coroutine
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def run_or_tell(work: Coroutine[Any, Any, T]) -> T | None:
-    """Return the result of a run; if the run fails, print its findings and return None."""
+    """Return the result of a run. If the run fails, print its findings and return None."""
     try:
         return run_async(work)
     except RunFailed as failed:
@@ -20,7 +20,7 @@ def run_or_tell(work: Coroutine[Any, Any, T]) -> T | None:
 
 
 async def audited(postgres_url: str) -> str:
-    """Return the last line of the auditor's report on a database. Raises RunFailed if a check does not hold."""
+    """Return the last line of the audit report on a database. Raise RunFailed if a check fails."""
     from wms.audit import audit
 
     lines = (report := await audit(postgres_url)).text().splitlines()

@@ -1,4 +1,4 @@
-"""Lists of parameters from a CSV file: the first line names them, and each further line has the values of a job."""
+"""Lists of parameters from a CSV file. The first line has the names; each further line has the values of one job."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ _EXAMPLE = "write a first line such as sample,seed and then one line a job"
 
 
 def lists_of(words: Sequence[str], table: str | None) -> dict[str, tuple[str, ...]]:
-    """Return the lists of `--parameter` options and of a table; Rejected if both name a parameter."""
+    """Return the lists of `--parameter` options and of a table. Rejected: both name the same parameter."""
     lists = columns(words)
     if table is None:
         return lists
@@ -28,7 +28,7 @@ def lists_of(words: Sequence[str], table: str | None) -> dict[str, tuple[str, ..
 
 
 def series_of(words: Sequence[str], array: int | None) -> dict[str, tuple[str, ...]]:
-    """Return the lists of words such as `NAME=start=10,step=5,count=3`; InvalidDescription for a malformed one."""
+    """Return the lists of words such as `NAME=start=10,step=5,count=3`. InvalidDescription: a word is malformed."""
     said = {name: _numbers(name, text) for name, text in pairs(words, "--series").items()}
     found, wrong = expanded({"parameters": said, "array": array})
     if wrong:
@@ -44,7 +44,7 @@ def _numbers(name: str, text: str) -> dict[str, object]:
 
 
 def together(*lists: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return lists of several options as one table; Rejected if a name is in two of them."""
+    """Return the lists of several options as one table. Rejected: a name is in two of them."""
     found: dict[str, tuple[str, ...]] = {}
     for each in lists:
         if both := found.keys() & each.keys():
@@ -55,7 +55,7 @@ def together(*lists: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
 
 
 def read_table(text: str, name: str) -> dict[str, tuple[str, ...]]:
-    """Return the columns of a table by their names; Rejected names the wrong line. A `name` with .tsv means tabs between cells."""
+    """Return the columns of a table by name. Rejected names the faulty line. In a file with a `name` in .tsv, tabs separate cells."""
     rows = _rows(
         text.removeprefix("\ufeff"), shown(name, 200), "\t" if name.lower().endswith(".tsv") else ","
     )

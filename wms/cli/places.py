@@ -47,7 +47,7 @@ JOBS_THERE = (
     TableColumn("MORE PILOTS>", 1),
     TableColumn("MORE JOBS>", 2),
 )
-"""The columns of JOBS THERE: the count in the ad, our own count, the limits of the site, and what the limits still let come."""
+"""The columns of JOBS THERE: the ad's count, our own count, the site's limits, and the number of jobs that may still come."""
 QUEUES = (
     TableColumn("QUEUE>", ALWAYS),
     TableColumn("WAITING>", 1),
@@ -215,7 +215,10 @@ def _known_of(found: "PilotDetail") -> "Iterator[str]":
 
 
 def plan_rows(found: "Sequence[PlanLine]") -> list[tuple[object, ...]]:
-    """Return the rows of a table of decisions: one for each class of work at an element, or one with the reason why none was sent."""
+    """Return the table rows of the planner's decisions.
+
+    An element has one row for each class of work, or one row with the reason why no pilot was sent.
+    """
     rows: list[tuple[object, ...]] = []
     for line in found:
         each = line.decision
@@ -237,7 +240,7 @@ def _now() -> "datetime":
 
 
 def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
-    """Return the rows of a table of computing elements."""
+    """Return the table rows of computing elements."""
     now = _now()
     return [
         (
@@ -259,7 +262,7 @@ def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
 
 
 def jobs_there_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
-    """Return the rows of a table of jobs at computing elements, by the numbers of their ads and by our own."""
+    """Return the table rows of jobs at computing elements, by the ads' numbers and by our own."""
     return [
         (
             *(each.ce, there.source, there.source_submitting),
@@ -273,14 +276,14 @@ def jobs_there_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
 
 
 def _there(each: "SiteLine") -> str:
-    """Return the number of jobs in the element's ad, and their limit."""
+    """Return the number of jobs in the element's ad and their limit, as text."""
     most = each.ad.get("max_jobs")
     counted = f"{each.ad.get('current_jobs', 0):,}"
     return f"{counted} of {most:,}" if most else counted
 
 
 def queue_row(each: "QueueLine") -> tuple[object, ...]:
-    """Return the row of a table of task queues."""
+    """Return the table row of a task queue."""
     wanted = {name: value for name, value in each.requirements.items() if value not in (None, "", [], 0)}
     for said in ("owner", "owner_group", "vo", "cpu_segment", "setup"):
         wanted.pop(said, None)
@@ -300,7 +303,7 @@ def _short(value: Any) -> str:
 
 
 def pilot_rows(found: "Sequence[PilotLine]") -> list[tuple[object, ...]]:
-    """Return the rows of a table of pilots."""
+    """Return the table rows of pilots."""
     now = _now()
     return [
         (

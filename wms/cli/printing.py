@@ -35,26 +35,26 @@ def is_terminal() -> bool:
 
 
 def show_json(value: Any) -> None:
-    """Print one JSON document on one line."""
+    """Print a value as one JSON document on one line."""
     import msgspec
 
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
 
 
 def show_pretty_json(value: Any) -> None:
-    """Print one JSON document for people."""
+    """Print a value as one indented JSON document."""
     import msgspec
 
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
 def show(line: str = "") -> None:
-    """Print a line. Control characters are escaped, since the line may hold texts that anyone wrote."""
+    """Print a line with its control characters escaped, since it may contain texts by any user."""
     sys.stdout.write(f"{harmless(line)}\n")
 
 
 def note(line: str) -> None:
-    """Print a line that is no result on standard error, escaped in the same way."""
+    """Print a line on standard error that is not part of the result. Its control characters are escaped."""
     sys.stderr.write(f"{harmless(line)}\n")
 
 
@@ -64,14 +64,14 @@ def harmless(text: str) -> str:
 
 
 def jobs_of(count: int) -> str:
-    """Return a number of jobs in words: `1 job`, `2,000 jobs`."""
+    """Return a number of jobs as text: `1 job`, `2,000 jobs`."""
     return "1 job" if count == 1 else f"{count:,} jobs"
 
 
 def show_table(
     columns: "Sequence[TableColumn | str]", rows: Iterable[Sequence[object]], *, empty: str = ""
 ) -> None:
-    """Print rows under headings: on a terminal fitted to its width, elsewhere whole."""
+    """Print rows under headings: on a terminal fitted to its width, elsewhere in full width."""
     from wms.cli.table import fitted
 
     lines = [[harmless(str(cell)) for cell in row] for row in rows]
@@ -88,14 +88,14 @@ def show_table(
 
 
 def drawn(table: "Fitted") -> "Text":
-    """Return a table as a terminal shows it: headings bold, states in their colours."""
+    """Return a table as styled text: bold headings, coloured states."""
     if table.as_records:
         return drawn_rows([(line, False) for line in table.lines])
     return drawn_rows([(line, n == 0) for n, line in enumerate(table.lines)])
 
 
 def drawn_rows(rows: "Iterable[tuple[Sequence[str], bool]]") -> "Text":
-    """Return lines of cells, each with whether it is bold, as a terminal shows them: states in their colours."""
+    """Return rows of cells as styled text with coloured states. Each row has a flag for bold."""
     from rich.text import Text
 
     whole = Text(no_wrap=True)
@@ -108,14 +108,14 @@ def drawn_rows(rows: "Iterable[tuple[Sequence[str], bool]]") -> "Text":
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """Return a console that people read."""
+    """Return a console for text on standard output or standard error."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, emoji=False, markup=False)
 
 
 def show_output(text: str) -> None:
-    """Print the output of a job; on a terminal without control characters, but with colours."""
+    """Print the output of a job. On a terminal control characters are removed, except for colours."""
     sys.stdout.write(_CONTROLS.sub("�", text) if is_terminal() else text)
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Progress of many jobs on standard error: live on a terminal, a line from time to time elsewhere."""
+"""Progress of many jobs on standard error: live on a terminal, a line every few seconds elsewhere."""
 
 import time
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from wms.cli.printing import console, note
 
 LINE_SECONDS = 5.0
-"""The time between lines without a terminal."""
+"""Seconds between lines without a terminal."""
 
 _WAITING = ("Submitting", "Received", "Checking", "Scouting", "Staging", "Waiting", "Rescheduled", "Held")
 _RUNNING = ("Matched", "Running", "Stalled", "Completing", "Completed")
@@ -18,7 +18,7 @@ _FAILED = ("Failed", "Killed", "Deleted")
 
 
 class ProgressBoard:
-    """Shows tasks one below the other: the numbers of submitted, waiting, running and done jobs, and the rate of the done ones."""
+    """A progress display of tasks, one below the other: numbers of submitted, waiting, running and done jobs, and the rate of done jobs."""
 
     def __init__(self) -> None:
         self._progress = Progress(
@@ -44,13 +44,13 @@ class ProgressBoard:
             self._progress.stop()
 
     def task(self, name: str, total: int) -> "Task":
-        """Begin a task of so many items."""
+        """Add a task of `total` items and return it."""
         if not self._live:
             note(f"{name} ...")
         return Task(self, self._progress, self._progress.add_task(name, total=total, said=""), name, total)
 
     def say(self, line: str, *, last: bool) -> None:
-        """Without a terminal, print a line if the last one was long ago or if this is the task's last."""
+        """Without a terminal, print a line if `LINE_SECONDS` have passed since the previous line, or if it is the task's last."""
         if not self._live and (last or time.monotonic() - self._said_at > LINE_SECONDS):
             self._said_at = time.monotonic()
             note(line)
@@ -71,7 +71,7 @@ class Task:
         self._began = time.monotonic()
 
     def reach(self, done: int) -> None:
-        """Show that so many items are done, and their rate."""
+        """Show that `done` items are done, with their rate."""
         rate = done / max(0.001, time.monotonic() - self._began)
         self._show(done, f"{rate:,.0f}/s")
 

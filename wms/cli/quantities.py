@@ -1,4 +1,4 @@
-"""Times and sizes as people write them, and as people read them."""
+"""Times and sizes, parsed from the notation of users and formatted for them."""
 
 import re
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ A_SIZE = "a size such as 512M, 2G or 1.5GiB"
 
 
 def seconds(text: str) -> int:
-    """Return the seconds of `90`, `10m`, `1h30m`, `2d`, `01:30` (hours and minutes) or `01:30:00`; ValueError for other texts."""
+    """Return the seconds of `90`, `10m`, `1h30m`, `2d`, `01:30` (hours and minutes) or `01:30:00`. Raise ValueError for other texts."""
     said = _said(text)
     if clock := _CLOCK.fullmatch(said):
         hours, minutes, rest = clock.groups(default="0")
@@ -44,7 +44,7 @@ def seconds(text: str) -> int:
 
 
 def size_in_bytes(text: str) -> int:
-    """Return the bytes of `512M`, `2G`, `2Gi`, `1.5GiB`, `100` (powers of 1024); ValueError for other texts."""
+    """Return the bytes of `512M`, `2G`, `2Gi`, `1.5GiB`, `100` (powers of 1024). Raise ValueError for other texts."""
     found = _SIZE.fullmatch(_said(text))
     if found is None or found[2] not in _BYTES:
         raise ValueError(f"must be {A_SIZE}")
@@ -57,7 +57,7 @@ def size_in_bytes(text: str) -> int:
 
 
 def mebibytes(text: str) -> int:
-    """Return the MiB of a size, rounded up; a number without a unit is in MiB."""
+    """Return a size in MiB, rounded up. A number without a unit is in MiB."""
     if text.strip().isdecimal() and len(text) <= LENGTH_LIMIT:
         text = f"{text.strip()}M"
     return -(-size_in_bytes(text) // MIB)
@@ -71,9 +71,9 @@ def _said(text: str) -> str:
 
 
 def moment(text: str, now: datetime) -> datetime:
-    """Return the aware time of `2h` (ago), `2026-11-22` or `2026-11-22T08:00`; ValueError for other texts.
+    """Return the aware time of `2h` (ago), `2026-11-22` or `2026-11-22T08:00`. Raise ValueError for other texts.
 
-    A time without a zone is in that of this machine.
+    A time without a time zone is in that of this machine.
     """
     try:
         found = datetime.fromisoformat(text.strip()) if len(text) <= LENGTH_LIMIT else None
@@ -88,7 +88,7 @@ def moment(text: str, now: datetime) -> datetime:
 
 
 def span(duration: float) -> str:
-    """Return a time in seconds in at most six characters: `8s`, `3m20s`, `5h03m`, `2d04h`."""
+    """Return a duration in seconds as text of at most six characters: `8s`, `3m20s`, `5h03m`, `2d04h`."""
     whole = max(0, round(duration))
     minutes, rest = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)
@@ -101,12 +101,12 @@ def span(duration: float) -> str:
 
 
 def since(then: datetime | None, now: datetime) -> str:
-    """Return the time since then in words; None: a dash."""
+    """Return the elapsed time from `then` to `now` as text; a dash for None."""
     return "-" if then is None else span((now - then).total_seconds())
 
 
 def amount(size: float | None) -> str:
-    """Return bytes for people: `512 B`, `1.5 MiB`."""
+    """Return a size in bytes as text: `512 B`, `1.5 MiB`."""
     if size is None:
         return "-"
     for unit in ("B", "KiB", "MiB", "GiB"):

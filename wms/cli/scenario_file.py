@@ -1,4 +1,4 @@
-"""Scenarios of `wms simulate` from files, checked whole, so that all problems are shown at once."""
+"""Scenario files of `wms simulate`, checked completely, so that all problems are shown at once."""
 
 import difflib
 import tomllib
@@ -17,11 +17,11 @@ from wms.simulation.workload import Workload, elements_for
 DEFAULT = "default"
 SIZE_LIMIT = 1_000_000
 NAMED = 60
-"""The most characters of a name in a problem."""
+"""The most characters of a name that a problem shows."""
 
 
 def read_scenarios(paths: Sequence[Path], workload: Workload) -> list[Scenario]:
-    """Return the scenarios, whose names differ; Rejected with every problem of all of them."""
+    """Return the scenarios, which have different names. Rejected: it lists every problem of all files."""
     found: list[Scenario] = []
     problems: list[str] = []
     for path in paths:
@@ -49,7 +49,7 @@ def _twice(found: Sequence[Scenario]) -> list[str]:
 
 
 def _read(path: Path) -> tuple[Scenario, list[str]]:
-    """Return the scenario of a file, or the default one with the problems of the file."""
+    """Return the scenario of a file. If the file has problems, return the default scenario with these."""
     if str(path) == DEFAULT:
         return Scenario(), []
     named = msgspec.structs.replace(Scenario(), name=path.stem)
@@ -71,7 +71,7 @@ def _read(path: Path) -> tuple[Scenario, list[str]]:
 
 
 def _problems(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """Yield the problems of a value of a scenario, each with its place."""
+    """Yield the problems of a value in a scenario, each with its path `place`."""
     told = False
     for each in _parts(value, kind, place):
         told = True
@@ -85,7 +85,7 @@ def _problems(value: Any, kind: Any, place: str) -> Iterator[str]:
 
 
 def _parts(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """Yield the problems of the parts of a value."""
+    """Yield the problems of the elements of a value."""
     plain = _plain(kind)
     if isinstance(plain, type) and issubclass(plain, msgspec.Struct) and isinstance(value, dict):
         fields = {field.encode_name: field.type for field in msgspec.structs.fields(plain)}
@@ -104,7 +104,7 @@ def _parts(value: Any, kind: Any, place: str) -> Iterator[str]:
 
 
 def _plain(kind: Any) -> Any:
-    """Return a type without its bounds, and without None."""
+    """Return a type annotation without its bounds, and without None."""
     if get_origin(kind) is Annotated:
         return _plain(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
@@ -114,7 +114,7 @@ def _plain(kind: Any) -> Any:
 
 
 def _unknown(scenario: Scenario, workload: Workload) -> Iterator[str]:
-    """Yield a problem for each group, site and owner in a scenario that its workload does not have."""
+    """Yield a problem for each group, site and owner in a scenario that is missing in its workload."""
     asked = [scenario.asked(each) for each in {job.requirements for job in workload.arrivals}]
     groups = {f"{each.vo}/{each.owner_group}" for each in asked}
     for vo, group in scenario.groups:

@@ -1,4 +1,4 @@
-"""Judges a service by its heartbeats: whether each of its partitions is served, and what else is wrong with it. Pure."""
+"""The health of a service, judged by its heartbeats: whether each of its partitions is served, and further problems. Pure functions."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,25 +11,25 @@ from wms.bus.probe import UNSERVED_AFTER_SECONDS, ConsumerHealth, ProbeHealth
 from wms.bus.progress import STALLED_AFTER_SECONDS
 
 SHOWN = 3
-"""The most problems of a service that a line names; JSON has all."""
+"""The most problems of a service that a table shows; JSON has all of them."""
 HIDDEN = frozenset({"lag", "handled", "partitions", "probes", "troubles", "sent", "offers_open"})
-"""Facts with columns of their own, or that are summed up elsewhere."""
+"""Facts of a heartbeat that have columns of their own, or are summed up elsewhere."""
 
 
 class PartitionLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One partition of one consumer, by its probes and its reader."""
+    """The health of one partition of one consumer, by its probes and its reader."""
 
     consumer: str
     topic: str
     partition: int
     round_trip_ms: float | None = None
     silent_seconds: float | None = None
-    """Seconds since a probe came back; None if nobody reads the partition."""
+    """Seconds since a probe came back; None if no instance reads the partition."""
     lag: int = 0
     served: bool = True
     problem: str = ""
     busy_seconds: float = 0.0
-    """Seconds for which it has waited for a batch that is being handled and advances; this is no problem."""
+    """Seconds for which the partition has waited for a batch that makes progress, which is no problem."""
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,17 +43,17 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     health: dict[str, Any]
 
     def lag(self) -> int:
-        """The number of messages that wait for it."""
+        """The number of messages that wait for the instance."""
         return sum(self.health.get("lag", {}).values())
 
     def handled(self) -> int:
-        """The number of messages that it has handled, without probes."""
+        """The number of messages that the instance has handled, without probes."""
         told = self.health.get("probes", {})
         mine = self.health.get("handled", {})
         return sum(max(0, count - told.get(name, {}).get("passed", 0)) for name, count in mine.items())
 
     def facts(self) -> list[str]:
-        """Return the other facts in the heartbeat, in words."""
+        """Return the facts in the heartbeat that have no column of their own, as texts."""
         return [f"{name} {_short(value)}" for name, value in self.health.items() if name not in HIDDEN]
 
 
@@ -62,7 +62,7 @@ def _short(value: Any) -> str:
 
 
 def partitions(beats: Sequence[Heartbeat], now: datetime) -> list[PartitionLine]:
-    """Return all partitions of all consumers of a service, also those that no living instance reads."""
+    """Return all partitions of all consumers of a service, including those that no living instance reads."""
     lines: dict[tuple[str, int], PartitionLine] = {}
     whole: dict[str, ConsumerHealth] = {}
     living = [beat for beat in beats if beat.alive]
@@ -118,13 +118,13 @@ def _line(consumer: str, topic: str, probe: ProbeHealth, reader: Mapping[str, An
 
 
 def _busy_seconds(reader: Mapping[str, Any]) -> float:
-    """Return the seconds for which a batch of a partition has been handled and advances; 0 if it does not advance."""
+    """Return the seconds since the start of a partition's batch if it makes progress; 0 otherwise."""
     stands_still = reader.get("step_seconds_ago", math.inf) > STALLED_AFTER_SECONDS
     return 0.0 if stands_still else float(reader.get("busy_seconds", 0.0))
 
 
 def busy(lines: Iterable[PartitionLine]) -> str:
-    """Return in words the consumer with the longest batch, of those that take long; empty if there is none."""
+    """Return as text the consumer with the longest slow batch; empty if no batch is slow."""
     longest = max(lines, key=lambda each: each.busy_seconds, default=None)
     if longest is None or not longest.busy_seconds:
         return ""
@@ -132,7 +132,7 @@ def busy(lines: Iterable[PartitionLine]) -> str:
 
 
 def _unassigned(consumer: str, topic: str, number: int, up_seconds: float) -> PartitionLine:
-    """Return a partition that no instance reads; a service that has just started takes its partitions within a second or two."""
+    """Return the health of a partition that no instance reads. A service that has just started takes its partitions within seconds."""
     served = up_seconds < UNSERVED_AFTER_SECONDS
     return PartitionLine(
         consumer=consumer,
@@ -144,7 +144,7 @@ def _unassigned(consumer: str, topic: str, number: int, up_seconds: float) -> Pa
 
 
 def problems(beats: Iterable[Heartbeat], lines: Iterable[PartitionLine]) -> list[str]:
-    """Return all problems of a service in words: of partitions first, then of loops."""
+    """Return all problems of a service as texts, of partitions first, then of loops."""
     alike: dict[tuple[str, str], list[PartitionLine]] = {}
     for each in lines:
         if not each.served:
@@ -163,7 +163,7 @@ def _in_words(consumer: str, problem: str, lines: Sequence[PartitionLine]) -> st
 
 
 def worst_round_trip(lines: Iterable[PartitionLine]) -> float | None:
-    """Return the longest round trip of a service's probes in ms; for a silent partition, its silence."""
+    """Return the longest round trip of a service's probes in milliseconds. For a silent partition the silence counts."""
     trips = [
         each.round_trip_ms if each.served else (each.silent_seconds or 0.0) * 1_000
         for each in lines
@@ -173,6 +173,6 @@ def worst_round_trip(lines: Iterable[PartitionLine]) -> float | None:
 
 
 def summed_up(found: Sequence[str]) -> str:
-    """Return the first few problems, and the number of the others."""
+    """Return the first few problems, and the number of further ones, as text."""
     more = f"; {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return "; ".join(found[:SHOWN]) + more

@@ -1,4 +1,4 @@
-"""One run of a command against the system: connect, work, close, and return the exit code."""
+"""The session of one command with the system: connect, work, close, and return the exit code."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +24,7 @@ DOWN_SECONDS = 2.0
 
 
 def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> int:
-    """Connect to the user's system, do the work, and return its exit code."""
+    """Connect to the user's system, run the work with the client, and return its exit code."""
 
     async def run() -> int:
         from wms.client import Client, read_settings
@@ -38,7 +38,7 @@ def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> i
 
 
 def _patience(common: Common) -> float:
-    """Return how long to wait for a broker: only briefly, if it is known that the system is down."""
+    """Return how many seconds to wait for a broker. The time is short if the system is known to be down."""
     from wms.client.query_client import CONNECT_SECONDS
     from wms.client.settings import data_directory
     from wms.embedded.lock import holder
@@ -49,7 +49,7 @@ def _patience(common: Common) -> float:
 
 
 def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") -> int:
-    """Connect to the system's database, as operators may, do the work, and return its exit code."""
+    """Connect to the system's database, which operators may do, run the work, and return its exit code."""
 
     async def run() -> int:
         from wms.db.database import Database
@@ -67,7 +67,7 @@ def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") 
 def with_database_and_broker(
     common: Common, work: "Callable[[Database, Kafka, ClientSettings], Awaitable[int]]"
 ) -> int:
-    """Connect to the system's database and its broker, do the work, and return its exit code."""
+    """Connect to the system's database and its broker, run the work, and return its exit code."""
 
     async def run() -> int:
         from wms.bus.kafka import Kafka
@@ -89,7 +89,7 @@ def with_database_and_broker(
 
 
 def operator_name(common: Common) -> str:
-    """Return the name of the operator for the record: the token's owner if the system's keys verify it, else the local user."""
+    """Return the operator's name for the records: the token's owner if the system's keys verify the token, else the local user."""
     import getpass
     import platform
     from pathlib import Path
@@ -109,7 +109,7 @@ def operator_name(common: Common) -> str:
 
 
 def postgres_url(common: Common) -> str:
-    """Return the URL of the system's database, or raise Rejected if the settings do not have it."""
+    """Return the URL of the system's database. Raise Rejected if the settings do not contain it."""
     from wms.client import read_settings
     from wms.errors import Rejected
 
@@ -124,7 +124,7 @@ def postgres_url(common: Common) -> str:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end; Ctrl-C cancels it."""
+    """Run a coroutine to its end and return its result. Ctrl-C cancels it."""
     import asyncio
 
     from wms.errors import Unavailable
@@ -136,7 +136,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 def quiet() -> None:
-    """Keep log lines of libraries off the terminal, and in any case off standard output."""
+    """Keep log lines of libraries off the terminal, and always off standard output."""
     import logging
     import os
 

@@ -133,7 +133,7 @@ async def _list(client: "Client", common: Common) -> int:
 
 
 def row(each: "ShareLine") -> tuple[object, ...]:
-    """Return the row of a table of shares."""
+    """Return the table row of a group's share."""
     return (
         each.vo,
         each.owner_group,

@@ -75,7 +75,7 @@ def submit(
 
 
 def _fields(options: SubmitOptions) -> dict[str, Any]:
-    """Return the fields of a description that the options say. Raises Rejected for words that make none."""
+    """Return the description fields given by the options. Raise Rejected for malformed words."""
     from wms.cli.describing import attributes, pairs
     from wms.cli.parameter_table import lists_of, series_of, together
 
@@ -124,7 +124,7 @@ def _sentence(taken: "Submission") -> str:
 
 
 def _show_taken(taken: "Submission", common: Common, *, wait: bool) -> None:
-    """Print the ids on standard output, and what else a person reads on standard error."""
+    """Print the ids of the jobs on standard output, and notes on standard error."""
     if common.json:
         if not wait:
             show_json(
@@ -177,7 +177,7 @@ def _show_plan(descriptions: "list[JobDescription]", files: list[Inputs], common
 
 
 def _in_short(description: "JobDescription") -> dict[str, Any]:
-    """Return a description with only the first values of its lists of parameters; --json has all."""
+    """Return a description with only the first values of its lists of parameters; --json has all values."""
     from msgspec import to_builtins
 
     whole: dict[str, Any] = to_builtins(description)

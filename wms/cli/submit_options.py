@@ -1,4 +1,4 @@
-"""The options of `wms submit`, each declared once: its name and type, its help, and the field of a description that it sets."""
+"""The options of `wms submit`. Each is declared once, with its name and type, its help, and the description's field that it sets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ HOW = Group("How to submit", sort_key=5)
 @Parameter(name="*", group=RUN)
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What to run."""
+    """The options that define the program and the jobs that run it."""
 
     name: str | None = sets("name")
     """A name to find the jobs by; {n} stands for the index in an array."""
@@ -49,7 +49,7 @@ class RunOptions:
 @Parameter(name="*", group=NEEDS)
 @dataclass(frozen=True, kw_only=True)
 class NeedOptions:
-    """What a job needs of the node that runs it."""
+    """The options for the requirements of a job on the node that runs it."""
 
     cpu_time: Duration | None = sets("cpu_time")
     """Processor time: 600, 10m, 1h30m. Default: 1 day. Enforced."""
@@ -88,7 +88,7 @@ class NeedOptions:
 @Parameter(name="*", group=WHERE)
 @dataclass(frozen=True, kw_only=True)
 class WhereOptions:
-    """Where a job may run."""
+    """The options for the sites, computing elements and pilots where a job may run."""
 
     site: Many | None = sets("sites")
     """Only at these sites. May be repeated."""
@@ -130,7 +130,7 @@ class WhereOptions:
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True, kw_only=True)
 class FileOptions:
-    """Files that go with a job, and what it leaves."""
+    """The options for a job's input files and its output."""
 
     input: Annotated[Many | None, Parameter(name=("--input", "-i"))] = makes("input_sandbox")
     """A file or directory to send along; a relative one keeps its path. In a sweep, '{NAME}' names a different one for each job. May be repeated."""
@@ -151,7 +151,7 @@ class FileOptions:
 @Parameter(name="*", group=HOW)
 @dataclass(frozen=True, kw_only=True)
 class HowOptions:
-    """How to submit."""
+    """The options for the submission itself."""
 
     after: Many | None = sets("after")
     """Ids of jobs, such as 7,100-200, that must all be Done before the new jobs start. Until then these are Held (DEPENDENCY). May be repeated."""
@@ -201,9 +201,9 @@ class SubmitOptions:
 
 
 OPTIONS: Mapping[str, str] = options_of(RunOptions, NeedOptions, WhereOptions, FileOptions, HowOptions)
-"""The option that sets or makes a field, by field."""
+"""The name of the option that sets or computes each field, by field."""
 
 
 def flag_of(name: str) -> str:
-    """Return the option of a field, as a user writes it."""
+    """Return the option of a field in the form that users write it."""
     return f"--{OPTIONS.get(name, name).replace('_', '-')}"

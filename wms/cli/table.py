@@ -1,15 +1,15 @@
 """Tables that fit a terminal: the least important columns are left out first, texts are wrapped, and ids are never cut.
 
-If even the most important columns do not fit, each row is shown as a record, one line a value. Pure.
+If even the most important columns do not fit, each row is shown as a record, one line for each value. Pure functions.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 GAP = 2
-"""Spaces between columns."""
+"""The number of spaces between columns."""
 ALWAYS = 0
-"""The priority of a column that always stays whole: an id."""
+"""The priority of a column that is always shown whole, such as an id."""
 
 Fit: TypeAlias = Literal["whole", "cut", "wrap"]
 Line: TypeAlias = list[str]
@@ -17,43 +17,43 @@ Line: TypeAlias = list[str]
 
 
 class TableColumn(NamedTuple):
-    """A column: its heading, and how it is narrowed or left out if the terminal is narrow."""
+    """A column: its heading, and its behaviour if the terminal is narrow."""
 
     heading: str
     priority: int = 1
-    """0: always whole; 1: in every table; 2 to 9: shown if there is room, smaller numbers first."""
+    """The priority. 0: always shown whole; 1: in every table; 2 to 9: shown if there is room, smaller numbers first."""
     fit: Fit = "whole"
-    """How a cell that is too wide is shown: whole, cut with an ellipsis, or wrapped over several lines."""
+    """The display of cells that are too wide: whole, cut with an ellipsis, or wrapped over several lines."""
     least: int = 8
-    """The least width of a column that is cut or wrapped."""
+    """The least width, in characters, of a column that is cut or wrapped."""
 
     @property
     def name(self) -> str:
-        """The heading as it is shown."""
+        """The heading in the form in which it is shown."""
         return self.heading.rstrip(">")
 
     @property
     def to_right(self) -> bool:
-        """Whether its cells are aligned to the right, as numbers are."""
+        """Whether the column's cells are aligned to the right, as numbers are."""
         return self.heading.endswith(">")
 
 
 class Fitted(NamedTuple):
-    """A table that fits."""
+    """A table as lines that fit the terminal."""
 
     lines: list[Line]
-    """The first is the headings, unless it is shown as records."""
+    """The lines of the table. The first contains the headings, unless rows are shown as records."""
     left_out: tuple[str, ...] = ()
     """The names of the columns that were left out."""
     as_records: bool = False
 
 
 _TEXTS = {"WHY": 24, "TEXT": 24, "WHAT": 24, "NOTICE": 20, "REQUIREMENTS": 20, "SERVER": 24, "DOOR": 20}
-"""Columns of sentences, with the least width to which they are wrapped."""
+"""Columns of sentences, with the least width in characters to which they are wrapped."""
 
 
 def column(given: TableColumn | str) -> TableColumn:
-    """Return a column, which may be given by its heading alone; a `>` at its end aligns the column to the right."""
+    """Return a column, which may be given by its heading alone. A `>` at the heading's end aligns it to the right."""
     if isinstance(given, TableColumn):
         return given
     least = _TEXTS.get(given.rstrip(">"))
@@ -61,7 +61,7 @@ def column(given: TableColumn | str) -> TableColumn:
 
 
 def fitted(columns: Sequence[TableColumn | str], rows: Iterable[Sequence[str]], width: int | None) -> Fitted:
-    """Return a table with at most `width` characters a line; None: of any width."""
+    """Return a table with at most `width` characters a line; None for an unlimited width."""
     kept = [column(each) for each in columns]
     cells = [list(row) for row in rows]
     if width is None:
@@ -77,7 +77,7 @@ def fitted(columns: Sequence[TableColumn | str], rows: Iterable[Sequence[str]], 
 
 
 def _chosen(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
-    """Return the numbers of the columns that fit: those of every table, and the most important others; None if none do."""
+    """Return the indices of the columns that fit: the priority 1 columns and the most important further ones. None if no choice fits."""
 
     def fit(chosen: list[int]) -> bool:
         return _widths(*_only(chosen, columns, rows), width) is not None
@@ -98,7 +98,7 @@ def _only(
 
 
 def length(text: str) -> int:
-    """Return the number of cells that a text takes on a terminal."""
+    """Return the number of terminal cells that a text takes."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -114,7 +114,7 @@ def _natural(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> l
 
 
 def _widths(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
-    """Return the width of each column, where the widest texts are narrowed first; None if they do not fit."""
+    """Return the width of each column, with the widest texts narrowed first; None if the columns do not fit."""
     widths = _natural(columns, rows)
     least = [
         wide if each.fit == "whole" else min(wide, max(each.least, length(each.name)))
@@ -180,7 +180,7 @@ def _padded(column: TableColumn, text: str, width: int) -> str:
 
 
 def _records(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]], width: int) -> list[Line]:
-    """Return each row as lines of name and value, with an empty line after it; values other than ids are wrapped."""
+    """Return each row as lines of name and value, with an empty line after it. Values other than ids are wrapped."""
     wide = max(length(each.name) for each in columns)
     lines: list[Line] = []
     for row in rows:

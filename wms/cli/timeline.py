@@ -1,4 +1,4 @@
-"""`wms timeline`: the events of a job in the order of time, with their sources: services, pilots, elements, the lease."""
+"""`wms timeline`: the events of a job in chronological order, with their sources: services, pilots, elements, the lease."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -25,7 +25,7 @@ SOURCES = {"job_manager": "job manager", "job_agent": "job agent"}
 
 
 class Entry(NamedTuple):
-    """An event: its time, its attempt (0: none), its source, and what happened."""
+    """An event: its time, its attempt (0: none), its source, and its text."""
 
     at: datetime
     attempt: int
@@ -56,7 +56,7 @@ def timeline(job: Annotated[int, Parameter(help="The job's id")], /, *, common: 
 
 
 def told(detail: "JobDetail") -> list[Entry]:
-    """Return the events of a job in the order of time."""
+    """Return the events of a job in chronological order."""
     pilots = {each.pilot_id: each for each in detail.holders}
     found = [_move(each) for each in detail.history]
     first: dict[str, int] = {}

@@ -55,7 +55,7 @@ def top(
 
 
 class _Sight:
-    """The result of one look."""
+    """The data of one poll for the live view."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class _Sight:
         self.parts = parts
 
     def sections(self) -> "list[ScreenSection]":
-        """Return the tables, the most used first."""
+        """Return the sections of the screen, the most used first."""
         from wms.cli.health import PARTS, row
         from wms.cli.job_table import job_table
         from wms.cli.top_screen import ScreenSection

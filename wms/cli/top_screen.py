@@ -1,4 +1,4 @@
-"""The screen of `wms top`: its sections, of which a small terminal shows one at a time, and its keys. Pure."""
+"""The screen of `wms top`: its sections, of which a small terminal shows one at a time, and its keys. Pure functions."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,9 +8,9 @@ import msgspec
 from wms.cli.table import Fitted, TableColumn, fitted
 
 TALL = 40
-"""The fewest lines of a terminal that shows all sections at once."""
+"""The least number of terminal lines with which all sections are shown at once."""
 HEAD = 4
-"""Lines above the sections."""
+"""The number of lines above the sections."""
 HELP = (
     "tab, right, l      the next section        shift-tab, left, h   the one before",
     "down, j            one line down           up, k                one line up",
@@ -27,7 +27,7 @@ KEYS = {
     "g": "top", "\x1b[H": "top", "\x1b[1~": "top", "G": "end", "\x1b[F": "end", "\x1b[4~": "end",
     "?": "help", "q": "quit", "\x03": "quit", "\x1b": "quit",
 }  # fmt: skip
-"""The meanings of keys."""
+"""The commands of the keys, by the terminal's input."""
 
 
 class ScreenSection(NamedTuple):
@@ -40,7 +40,7 @@ class ScreenSection(NamedTuple):
 
 
 class ScreenView(msgspec.Struct, frozen=True):
-    """The section that is shown, and its first line."""
+    """The selected section, and the index of its first visible line."""
 
     section: int = 0
     line: int = 0
@@ -49,7 +49,7 @@ class ScreenView(msgspec.Struct, frozen=True):
 
 
 class JobRates(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of jobs now and in the recent past; none since the beginning."""
+    """Numbers of jobs now and in the recent past. They are empty in an empty system."""
 
     now: Mapping[str, int]
     """Jobs that have not ended, by state."""
@@ -88,7 +88,7 @@ class Row(NamedTuple):
 def screen(
     pace: JobRates, sections: Sequence[ScreenSection], view: ScreenView, width: int, height: int
 ) -> tuple[list[Row], ScreenView]:
-    """Return at most `height` lines of at most `width` cells, and the view, corrected to a line that exists."""
+    """Return at most `height` lines of at most `width` cells. Return also the view, corrected to an existing line."""
     rows = [_titles(sections, view, width), *(Row([_short(line, width)]) for line in pace_lines(pace))]
     rows.append(Row([""]))
     if view.help:
@@ -108,7 +108,7 @@ def screen(
 
 
 def pace_lines(pace: JobRates) -> list[str]:
-    """Return two lines: the jobs by state with the rate of ends, and the recent failures by reason."""
+    """Return two lines: the jobs by state with the rate of ended jobs, and the recent failures by reason."""
     now = ", ".join(f"{count:,} {state}" for state, count in _largest(pace.now)) or "none"
     ended = ", ".join(f"{count:,} {state}" for state, count in _largest(pace.last_minute))
     rate = sum(pace.last_minute.values()) / 60
@@ -138,7 +138,7 @@ def _short(line: str, width: int) -> str:
 def _section(
     section: ScreenSection, view: ScreenView, width: int, height: int
 ) -> tuple[list[Row], ScreenView]:
-    """Return a section in `height` lines: its title with the range of shown rows, the headings, the rows."""
+    """Return a section as `height` lines: its title with the range of shown rows, the headings, the rows."""
     if not section.rows:
         return [Row([f"{section.title}: {section.empty}"], strong=True), Row([""])][: max(0, height)], view
     table = fitted(section.columns, section.rows, width)
@@ -165,7 +165,7 @@ def _which(section: ScreenSection, table: Fitted, start: int, shown: int, lines:
 
 
 def _shares(sections: Sequence[ScreenSection], looked_at: int, room: int) -> list[int]:
-    """Return the lines of each section: at most as many as it needs; the rest goes to the selected one."""
+    """Return the number of lines for each section: at most as many as it needs. The selected section gets the rest."""
     needs = [len(each.rows) + 3 if each.rows else 2 for each in sections]
     each = max(2, room // len(sections))
     given = [min(need, each) for need in needs]

@@ -1,4 +1,4 @@
-"""Messages that block their partitions, read from the broker and shown with their claimed senders."""
+"""Messages that block their partitions, read from the broker and shown with their unverified senders."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _TYPE = re.compile(rb'"type"\s*:\s*"([\w-]{1,64})"')
 
 
 class UnhandledLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The next message of a partition that is blocked."""
+    """The next message of a blocked partition, for a table or JSON."""
 
     consumer: str
     topic: str
@@ -30,12 +30,12 @@ class UnhandledLine(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for which the message has blocked the consumer."""
     type: str
     sender: str
-    """The owner that its token names, unverified."""
+    """The owner that the message's token names, unverified."""
     bytes: int
 
 
 def line_of(each: "Unhandled") -> UnhandledLine:
-    """Return the line of a blocking message."""
+    """Return a blocking message in the form that is shown."""
     return UnhandledLine(
         **msgspec.structs.asdict(each.blocked),
         age=each.age,
@@ -46,20 +46,20 @@ def line_of(each: "Unhandled") -> UnhandledLine:
 
 
 def unhandled_row(each: UnhandledLine) -> tuple[object, ...]:
-    """Return the row of a table of blocking messages."""
+    """Return the table row of a blocking message."""
     place = f"{each.topic}/{each.partition}"
     return each.consumer, place, each.offset, span(each.age), each.type, each.sender, f"{each.bytes:,}"
 
 
 def in_words(each: UnhandledLine) -> str:
-    """Return the message as a line that begins with the arguments by which `skip` skips it."""
+    """Return the message as text that begins with the arguments of `skip` for it."""
     sender = "" if each.sender == "-" else f" of {each.sender}"
     place = f"{each.consumer} {each.topic}/{each.partition} {each.offset}"
     return f"{place}: {each.type}{sender}, {each.bytes:,} bytes, for {span(each.age)}"
 
 
 def type_of(payload: bytes) -> str:
-    """Return the message type at the beginning of a payload, or `-`. The payload is not decoded, since it may hold anything."""
+    """Return the message type at the beginning of a payload, or `-`. The payload is not decoded, since it may contain any bytes."""
     if payload.startswith(b"wms.probe "):
         return "probe"
     found = _TYPE.search(payload[:4_096])
@@ -67,7 +67,7 @@ def type_of(payload: bytes) -> str:
 
 
 def claimed_sender(token: str) -> str:
-    """Return the owner that a token names, unverified, or a dash."""
+    """Return the owner that a token names, unverified; a dash if there is none."""
     from wms.client.credential import decode
 
     try:
@@ -77,7 +77,7 @@ def claimed_sender(token: str) -> str:
 
 
 async def unhandled(db: "Database", kafka: "Kafka", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
-    """Return the next message of each of these partitions that has one."""
+    """Return the next message of each silent partition that has one."""
     from wms.bus.skipping import next_messages
 
     wanted = {(each.consumer, each.topic, each.partition) for each in silent}

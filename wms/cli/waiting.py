@@ -1,4 +1,4 @@
-"""Waits for jobs to end, with a bar on standard error, and returns an exit code."""
+"""Waiting for jobs to end, with a progress bar on standard error and an exit code."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ async def wait_for(
     submission: "Submission | None" = None,
     limit: float | None = None,
 ) -> int:
-    """Wait for the selected jobs, and return 0 if all are Done, 1 if not, 3 if there are none."""
+    """Wait for the selected jobs; return exit code 0 if all are Done, 1 if not, 3 if there are none."""
     counts = await _counted_at_the_end(client, selector, limit)
     if common.json:
         said = {"id": submission.id, "ids": submission.ids} if submission else {}
@@ -52,7 +52,7 @@ async def _counted_at_the_end(client: "Client", selector: "Selector", limit: flo
 
 
 def selector_in_words(selector: "Selector") -> str:
-    """Return the arguments that select the same jobs."""
+    """Return the command-line arguments that select the same jobs."""
     import shlex
 
     from wms.client.selector import in_words as ids_in_words
@@ -68,7 +68,7 @@ def selector_in_words(selector: "Selector") -> str:
 
 
 def none_found(selector: "Selector") -> str:
-    """Return a line that says that there is no such job. It is the same for jobs of others and for unknown ids."""
+    """Return the text that there is no such job. It is the same for other users' jobs and for unknown ids."""
     from wms.client.selector import in_words as ids_in_words
 
     named = f"there is no job {ids_in_words(selector.ids)}"
@@ -76,7 +76,7 @@ def none_found(selector: "Selector") -> str:
 
 
 def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
-    """Note how many of the given ids belong to no job that the user may see; return their number."""
+    """Print how many of the given ids belong to no job that the user may see; return their number."""
     named = sum(high - low + 1 for low, high in selector.ids)
     found = sum(counts.values())
     if not found:
@@ -88,7 +88,7 @@ def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
 
 
 async def _note_ends(client: "Client", selector: "Selector", counts: dict[str, int]) -> None:
-    """Note the reasons of failures, and jobs whose output patterns matched no file."""
+    """Print the reasons of failures, and the jobs whose output patterns matched no file."""
     reasons = await client.reasons(selector)
     if failed := reasons.get("Failed") if counts.get("Failed") else None:
         note(f"failed for: {in_words(failed)}")

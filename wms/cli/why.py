@@ -1,4 +1,4 @@
-"""`wms why`: explains the state of a job, and what it could ask for instead."""
+"""`wms why`: explains the state of a job, and lists changes of its requirements that would help."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -119,7 +119,7 @@ def _start(answer: "JobWhy") -> list[str]:
 
 
 def _ways(at: "CeVerdict") -> list[str]:
-    """Return who decides which part of the job's requirements at an element: its ad, its batch system, or the node."""
+    """Return which of the job's requirements are checked by the element's ad, by its batch system, or on the node, as texts."""
     named = (("by its ad", at.decided), ("asked for", at.forwarded), ("looked at on the node", at.on_node))
     return [f"{name}: {', '.join(terms)}" for name, terms in named if terms]
 
@@ -133,7 +133,7 @@ def _show_elements(shown: "tuple[CeVerdict, ...]", total: int) -> None:
 
 
 def rows(shown: "tuple[CeVerdict, ...]") -> list[tuple[object, ...]]:
-    """Return the rows of a table of computing elements, each with its verdict on a job."""
+    """Return the table rows of computing elements, each with its verdict on a job."""
     return [
         (
             each.site,
