@@ -1,1 +1,1 @@
-"""The database, which holds the truth: a pool, a transaction that carries messages, and a .py and .sql file for each noun."""
+"""Access to Postgres, which holds the state of the system. Each noun has a .py file with functions and a .sql file with its statements."""

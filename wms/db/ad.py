@@ -1,4 +1,4 @@
-"""Ads in the database: stored, replaced by newer ones, and kept for a while after they expire."""
+"""Ads of computing elements in the database: stored, replaced by newer ones, and kept for a while after they expire."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -27,16 +27,16 @@ SQL = load(__file__)
 log = structlog.get_logger()
 
 KNOWN_DAYS = 30
-"""An element stays known for so many days after its ad expired: work that only it can do is impossible now, not for ever."""
+"""Days for which an element stays known after its ad expired. Jobs that only it can run do not count as impossible for ever."""
 
 
 _KNOWN_MOST = 50_000
 _known = BoundedCache[tuple[str, str, datetime], ComputingElement](_KNOWN_MOST)
-"""Elements by site, name and arrival of their ads: an ad that did not come anew has not changed."""
+"""Elements by site, name and the time when their ads arrived. An ad with the same arrival time is unchanged."""
 
 
 class _Row(NamedTuple):
-    """An ad, with its parts as they are stored."""
+    """An ad with its columns as they are stored."""
 
     ad: Advertise
     element: str
@@ -61,9 +61,9 @@ class _Row(NamedTuple):
 
 
 async def store(tx: Transaction, ads: Sequence[Advertise]) -> set[CeId]:
-    """Store ads, at most one for each element; return the elements whose newest ad it is, changed or not.
+    """Store ads, at most one for each element; return the elements whose stored ad is now this one, changed or not.
 
-    An unchanged ad only renews its life.
+    An ad with unchanged content only extends the life of the stored one. An ad older than the stored one is ignored.
     """
     rows = {each.element.ce_id: _row(each) for each in ads}
     renewed = await _write(tx, SQL["renew"], rows, _Row.said_again)
@@ -93,7 +93,7 @@ def _row(ad: Advertise) -> _Row:
 
 
 async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[CeId]:
-    """Withdraw the ads of elements; return those elements that have no newer ad."""
+    """Withdraw the ads of elements; return the elements whose ad was withdrawn, which are those without a newer ad."""
     if not gone:
         return set()
     columns = [
@@ -105,25 +105,25 @@ async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[CeId]:
 
 
 async def forget_expired(tx: Transaction) -> int:
-    """Delete elements that have not advertised themselves for long; return how many."""
+    """Delete elements whose ads expired more than `KNOWN_DAYS` days ago; return the number of deleted elements."""
     return await tx.execute(SQL["forget"], KNOWN_DAYS)
 
 
 async def forget(tx: Transaction, site: str, ce: str) -> set[CeId]:
-    """Delete the ads of an element, or of a whole site without `ce`; return the elements that had one."""
+    """Delete the ads of one element, or of a whole site if `ce` is empty; return the elements that had an ad."""
     return {CeId(row["site"], row["ce"]) for row in await tx.fetch(SQL["forget_place"], site, ce)}
 
 
 async def fresh(tx: Transaction) -> list[ComputingElement]:
-    """Return the elements that advertise themselves now, with their ClassAds if they have any."""
+    """Return the elements whose ads have not expired, with their ClassAds if they have any."""
     rows = await tx.fetch(SQL["fresh"])
     return list((await elements(tx, rows)).values())
 
 
 async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[CeId, ComputingElement]:
-    """Return the elements of rows with `site`, `ce`, `received_at` and `pilot_seconds`, bounded by the life of their pilots.
+    """Return the elements of rows with `site`, `ce`, `received_at` and `pilot_seconds`, with the lifetime of their pilots in seconds.
 
-    They are in the order of the rows, without those that are gone meanwhile or whose ad cannot be read.
+    The order is that of the rows. Elements that were deleted meanwhile, or whose ad cannot be read, are absent.
     """
     names = [(row["site"], row["ce"], row["received_at"]) for row in rows]
     found = {CeId(site, ce): _known.get((site, ce, received_at)) for site, ce, received_at in names}
@@ -144,7 +144,7 @@ async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[C
 
 
 async def tell_lives(tx: Transaction, seconds: Mapping[CeId, float]) -> None:
-    """Store how long pilots live at these elements."""
+    """Store the lifetime in seconds of pilots that are sent to these elements."""
     if seconds:
         await tx.execute(
             SQL["tell_lives"], *dense([(*place, seconds[place]) for place in sorted(seconds)], 3)
@@ -162,9 +162,10 @@ def _element(row: asyncpg.Record) -> ComputingElement | None:
 # Ads are repeated all the time and seldom change.
 @lru_cache(maxsize=10_000)
 def element_of(text: str) -> ComputingElement | None:
-    """Return the computing element of an ad's JSON, without the other parts of the ad.
+    """Return the computing element in the JSON text of an ad, without the ad's other columns.
 
-    None if a value is out of bounds, as in ads stored before there were bounds. Only that element is passed over.
+    Return None if a value is out of bounds, as in ads stored before there were bounds. Then only this element is
+    skipped.
     """
     try:
         return msgspec.json.decode(text, type=ComputingElement)
@@ -175,7 +176,7 @@ def element_of(text: str) -> ComputingElement | None:
 
 @lru_cache(maxsize=4_096)
 def _text(attributes: str, expressions: str, requirements: str, rank: str) -> str:
-    """Return the ad's canonical text; for an unreadable one the text of an ad whose requirements nothing meets."""
+    """Return the ad as canonical ClassAd text. An unreadable ad becomes one whose requirements match nothing."""
     try:
         return advertised(
             msgspec.json.decode(attributes), msgspec.json.decode(expressions), requirements, rank

@@ -1,17 +1,17 @@
-"""Arrays of texts, sent to the database as one text: splitting it in the server is much cheaper than encoding each element."""
+"""Arrays of texts that are sent to the database as one text. The server splits it much faster than the driver encodes single elements."""
 
 from collections.abc import Sequence
 
 from wms.errors import Rejected
 
 SEPARATOR = "\x1f"
-"""The unit separator, which no name has."""
+"""The unit separator, a control character that no name contains."""
 
 
 def joined(values: Sequence[str]) -> str:
-    """Return the texts for a parameter that the server splits at U+001F. One empty text arrives as none.
+    """Return the texts joined by U+001F, for a parameter that the server splits. A single empty text arrives as an empty array.
 
-    Raises Rejected if a text has the separator.
+    Raise Rejected if a text contains U+001F.
     """
     text = SEPARATOR.join(values)
     if text.count(SEPARATOR) != max(0, len(values) - 1):

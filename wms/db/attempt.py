@@ -1,4 +1,4 @@
-"""Attempts and leases in the database. Callers lock their jobs' rows first, which orders writers."""
+"""Attempts and leases in the database. Callers lock the rows of the jobs first, so that writers follow one order."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -17,10 +17,11 @@ SQL = load(__file__)
 
 
 NOTHING_USED = Usage()
+"""The usage of an attempt that reported none: all zero."""
 
 
 class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How one attempt ended."""
+    """The outcome and the usage of one ended attempt."""
 
     job_id: JobId
     epoch: Epoch
@@ -35,30 +36,30 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stdout_tail: str = ""
     stderr_tail: str = ""
     accepted: bool = False
-    """Whether it was accepted in this transaction."""
+    """Whether the pilot accepted the offer in this same transaction."""
     ran: bool = False
-    """Whether its payload began, even where nobody reported the start."""
+    """Whether the payload began, even if no start was reported."""
     start_seq: int | None = None
-    """The number of the start in the job's history, if the lease does not have it yet."""
+    """The number of the start in the job's history, if the lease does not hold it yet."""
     end_seq: int | None = None
-    """The number of the job's end, if the payload's end was the job's."""
+    """The number of the job's end in its history; None if the job did not end with this attempt."""
 
 
 async def accept(tx: Transaction, job_ids: Collection[JobId], lease_seconds: float) -> None:
-    """Turn offers into leases of so many seconds, or renew leases."""
+    """Turn the offers of these jobs into leases of `lease_seconds` seconds, or renew leases that were accepted before."""
     if job_ids:
         await tx.execute(SQL["accept"], sorted(job_ids), lease_seconds)
 
 
 async def note_started(tx: Transaction, started: Mapping[JobId, int]) -> None:
-    """Store in leases that payloads began, with the numbers of these moves in the jobs' histories."""
+    """Store in the leases that the payloads began. `started` has the number of the start in each job's history."""
     if started:
         ids = sorted(started)
         await tx.execute(SQL["started"], ids, [started[job_id] for job_id in ids])
 
 
 async def finish(tx: Transaction, ended: Sequence[AttemptEnd]) -> None:
-    """Store how attempts ended, with the moves that their leases hold, and delete the leases."""
+    """Store ended attempts together with the history entries that their leases hold, and delete the leases."""
     if ended:
         ordered = sorted(ended, key=lambda each: each.job_id)
         await tx.execute(SQL["finish"], *sparse(_row(each) for each in ordered))
@@ -91,7 +92,7 @@ def _row(ended: AttemptEnd) -> tuple[Any, ...]:
 
 
 async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, PilotId]]) -> set[AttemptId]:
-    """Return which of these results are already recorded."""
+    """Return the attempts whose results are already recorded for the same pilot. A repeated report of them is acknowledged again."""
     if not reported:
         return set()
     columns = list(zip(*reported, strict=True))
@@ -99,18 +100,19 @@ async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, Pilot
 
 
 async def expired(tx: Transaction, limit: int) -> list[JobId]:
-    """Return jobs whose lease has expired by the database's clock."""
+    """Return up to `limit` jobs whose lease has expired by the database's clock, longest expired first."""
     return [row["job_id"] for row in await tx.fetch(SQL["expired"], limit)]
 
 
 async def clock_set(tx: Transaction, step_seconds: float, longest_seconds: float) -> None:
-    """Move the ends of leases by `step_seconds`, by which the database's clock was set.
+    """Move the ends of leases by `step_seconds`, the step by which the database's clock was set.
 
-    Several callers move them once: a moved lease runs again, and ends within `longest_seconds`.
+    A repeated call changes nothing. A lease moves only while it has expired after a forward step. After a backward step
+    it moves only while it ends later than `longest_seconds` from now.
     """
     await tx.execute(SQL["clock_set"], step_seconds, longest_seconds)
 
 
 async def of_pilots(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[JobId]:
-    """Return the jobs that these pilots hold."""
+    """Return the jobs that these pilots hold by offers or leases."""
     return [row["job_id"] for row in await tx.fetch(SQL["of_pilots"], pilot_ids)]

@@ -1,6 +1,6 @@
-"""Blocks in the database: selected, cut, moved as one, and turned into rows shortly before a pilot gets their jobs.
+"""Blocks of sweeps in the database: selected, cut, moved as one, and turned into job rows shortly before their jobs are matched.
 
-Who cuts a block locks its sweep first, and then reads the blocks in another statement: they may have been cut while
+Before a block is cut, its sweep is locked, and the blocks are read in a later statement. They may have been cut while
 the lock was awaited.
 """
 
@@ -30,11 +30,13 @@ from wms.messages.commands import Selector
 SQL = load(__file__)
 
 CHUNK = 1_000
+"""The most jobs of a block that are named, or given rows, at once."""
 FEW = 16
+"""The fewest jobs of a block that are given rows at once."""
 AHEAD = 8
-"""Eight times as many jobs as requested get their rows, within these bounds, since each request costs more than a row.
+"""The factor between the jobs that are given rows and the jobs requested, within `FEW` and `CHUNK`. A request costs more than a row.
 
-The bounds keep a pass over many sweeps from making rows for minutes to come.
+The bounds keep a pass over many sweeps from making rows that are used only minutes later.
 """
 HIGHEST = 2**63 - 2
 EVERYTHING: Range = (1, HIGHEST)
@@ -43,11 +45,11 @@ _history = msgspec.json.Decoder(tuple[Moved, ...])
 
 
 Part = tuple[Block, list[Range]]
-"""A block and some of its jobs, as ranges in order."""
+"""A block and the ranges of its chosen jobs, in order."""
 
 
 class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """A selection of jobs: ranges of ids in order, their possible owners, and the other criteria of a selector."""
+    """A selection of jobs: ranges of ids in order, the scope of the user who asks, and the other criteria of a selector."""
 
     ranges: tuple[Range, ...]
     scope: Scope
@@ -60,14 +62,14 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """Return the parameters of the statements."""
+        """The parameters that the statements of `select`, `count`, `reasons` and `lock_selected` share."""
         low, high = [low for low, _ in self.ranges], [high for _, high in self.ranges]
         beside = (self.owner, list(self.states) or None, self.site, self.job_group, self.changed_since)
         return (low, high, self.scope.owner, self.scope.group, self.scope.vo, *beside)
 
 
 def wanted(scope: Scope, selector: Selector, within: Range = EVERYTHING) -> JobFilter:
-    """Return the filter of a selector within a range of ids."""
+    """Return the filter of a selector, restricted to a range of ids."""
     ranges = joined(selector.ids) if selector.ids else (EVERYTHING,)
     return JobFilter(
         ranges=tuple(_clipped(ranges, *within)),
@@ -91,7 +93,7 @@ def _clipped(ranges: Iterable[Range], low: int, high: int) -> Iterator[Range]:
 
 
 async def select(tx: Transaction, wanted: JobFilter, *, newest: bool, limit: int) -> list[Part]:
-    """Return blocks with the first, or the last, of the selected jobs: at least `limit` jobs if there are so many."""
+    """Return blocks with the first, or the newest, selected jobs: at least `limit` jobs if as many are selected."""
     if not wanted.ranges:
         return []
     most = limit if wanted.name is None else None
@@ -100,7 +102,7 @@ async def select(tx: Transaction, wanted: JobFilter, *, newest: bool, limit: int
 
 
 async def count(tx: Transaction, wanted: JobFilter) -> dict[str, int]:
-    """Return how many of the selected jobs are in each state."""
+    """Return the number of selected jobs in blocks by state."""
     if not wanted.ranges:
         return {}
     if wanted.name is None:
@@ -112,7 +114,7 @@ async def count(tx: Transaction, wanted: JobFilter) -> dict[str, int]:
 
 
 async def reasons(tx: Transaction, wanted: JobFilter) -> Counter[tuple[str, str]]:
-    """Return how many of the selected jobs are in each state, by reason."""
+    """Return the number of selected jobs in blocks by state and reason."""
     counts = Counter[tuple[str, str]]()
     if wanted.ranges and wanted.name is None:
         for row in await tx.fetch(SQL["reasons"], *wanted.columns):
@@ -124,12 +126,12 @@ async def reasons(tx: Transaction, wanted: JobFilter) -> Counter[tuple[str, str]
 
 
 async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[Block]:
-    """Return the block of each of these jobs; jobs with rows are left out."""
+    """Return the blocks that contain these jobs. Jobs with rows of their own are in no block."""
     return [_block(row) for row in await tx.fetch(SQL["of_jobs"], job_ids)]
 
 
 async def lines(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, dict[str, Any]]:
-    """Return list lines for those of the jobs that are in blocks."""
+    """Return the list entries of the jobs that are in blocks; jobs with rows are absent."""
     found: dict[JobId, dict[str, Any]] = {}
     for block in await of_jobs(tx, job_ids):
         mine = sorted(each for each in job_ids if block.first <= each <= block.last)
@@ -159,18 +161,18 @@ def _line(block: Block, job_id: JobId, name: str) -> dict[str, Any]:
 async def waiting(
     tx: Transaction, tq_ids: Sequence[TaskQueueId] | None = None
 ) -> list[tuple[TaskQueueId, float, Range]]:
-    """Return the blocks that wait in these queues, or in all: (task queue, user priority, range of ids)."""
+    """Return the Waiting blocks of these task queues, or of all: (task queue, user priority, range of ids)."""
     rows = await tx.fetch(SQL["waiting"], tq_ids)
     return [(row["tq_id"], row["user_priority"], (row["first"], row["last"])) for row in rows]
 
 
 def size(ranges: Iterable[Range]) -> int:
-    """Return how many ids the ranges have."""
+    """Return the number of ids in the ranges, which include both ends."""
     return sum(high - low + 1 for low, high in ranges)
 
 
 async def names(tx: Transaction, block: Block, part: Range) -> list[str]:
-    """Return the names of jobs of the block, in the order of their ids."""
+    """Return the names of the jobs of a range within the block, in the order of their ids."""
     low, high = part[0] - block.sweep, part[1] - block.sweep
     if "{" not in block.name:
         return [block.name] * (high - low + 1)
@@ -194,7 +196,7 @@ async def _parts(tx: Transaction, rows: Iterable[asyncpg.Record], wanted: JobFil
 
 
 async def _named(tx: Transaction, block: Block, ranges: list[Range], pattern: str) -> list[Range]:
-    """Return those of the jobs whose name fits the pattern; all or none at once if the common prefix decides."""
+    """Return the ids in the ranges whose job name matches the pattern. If the common prefix decides, no name is computed."""
     begins, same = re.split(r"[*?]", pattern, maxsplit=1)[0], block.name.partition("{")[0]
     if not same.startswith(begins) and not ("{" in block.name and begins.startswith(same)):
         return []
@@ -221,7 +223,7 @@ def _block(row: asyncpg.Record) -> Block:
 
 
 async def lock_selected(tx: Transaction, wanted: JobFilter) -> list[Part]:
-    """Return the blocks with selected jobs, and lock them against cutting."""
+    """Lock the sweeps of the blocks with selected jobs, so that nobody else cuts them; return the blocks and their selected jobs."""
     if not wanted.ranges:
         return []
     locked = await tx.fetch(SQL["lock_selected"], *wanted.columns)
@@ -232,11 +234,11 @@ async def lock_selected(tx: Transaction, wanted: JobFilter) -> list[Part]:
 
 
 Moving = tuple[Block, list[Range], Steps]
-"""A block, the jobs of it that move, and their steps."""
+"""A block, the ranges of its jobs that move, and the steps of the move."""
 
 
 async def move(tx: Transaction, moving: Sequence[Moving], source: str) -> None:
-    """Cut blocks and move the parts: state, history, events for everybody, hints for the matchers."""
+    """Cut blocks and apply steps to the chosen jobs: store state and history, send events, and notify the matchers."""
     if not moving:
         return
     now = await tx.now()
@@ -270,7 +272,7 @@ def _fact(block: Block, move: Moved) -> events.SweepMoved:
 
 
 async def _tell_matchers(tx: Transaction, moved: Sequence[tuple[Block, Block]]) -> None:
-    """Tell the matchers which jobs left the queues, then which entered: a job that waits again did both."""
+    """Notify the matchers of jobs that left the queues, then of jobs that entered. A job that waits again is in both messages."""
     gone = [(after.first, after.last) for before, after in moved if before.state is State.WAITING]
     if gone:
         tx.send(changes.TOPIC, "", changes.Left(job_ids=(), ranges=joined(gone)))
@@ -285,7 +287,7 @@ async def _tell_matchers(tx: Transaction, moved: Sequence[tuple[Block, Block]]) 
 
 
 async def replace(tx: Transaction, old: Sequence[Block], new: Sequence[Block]) -> None:
-    """Replace blocks, whose sweeps are locked, by new ones."""
+    """Delete the old blocks and insert the new ones. Their sweeps are locked by the caller."""
     await tx.execute(SQL["delete"], [each.first for each in old])
     if new:
         await tx.execute(
@@ -302,7 +304,7 @@ async def replace(tx: Transaction, old: Sequence[Block], new: Sequence[Block]) -
 
 
 async def expand(tx: Transaction, job_ids: Iterable[JobId]) -> bool:
-    """Give rows to those of these jobs that wait in blocks, and to some after them; return whether there were any."""
+    """Give rows to these jobs if they wait in blocks, and to some jobs after them; return whether any were in blocks."""
     ids = sorted(job_ids)
     locked = {row["first"] for row in await tx.fetch(SQL["lock_waiting"], ids)}
     if not locked:
@@ -317,7 +319,7 @@ async def expand(tx: Transaction, job_ids: Iterable[JobId]) -> bool:
 
 
 async def give_rows(tx: Transaction, parts: Sequence[Part]) -> None:
-    """Give rows to jobs of blocks whose sweeps are locked."""
+    """Give rows to jobs of blocks whose sweeps the caller has locked."""
     await _insert_jobs(tx, [(block, part) for block, ranges in parts for part in ranges])
     if parts:
         rest = [left for block, ranges in parts for left in block.without(ranges)]

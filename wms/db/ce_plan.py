@@ -1,4 +1,4 @@
-"""The planner's last decision on each computing element, for people who ask why."""
+"""The planner's last decision on each computing element, stored to explain to people why pilots were sent or not."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ SQL = load(__file__)
 
 
 async def write(tx: Transaction, decisions: Sequence[ElementDecision]) -> None:
-    """Store decisions."""
+    """Store decisions, one for each element."""
     if decisions:
         texts = [msgspec.json.encode(each).decode() for each in decisions]
         places = [each.site for each in decisions], [each.ce for each in decisions]
@@ -22,12 +22,12 @@ async def write(tx: Transaction, decisions: Sequence[ElementDecision]) -> None:
 
 
 async def keep_only(tx: Transaction, places: Collection[CeId]) -> None:
-    """Delete the decisions on all other elements."""
+    """Delete the decisions on elements other than these."""
     await tx.execute(SQL["keep_only"], [site for site, _ in places], [ce for _, ce in places])
 
 
 async def read(tx: Transaction, site: str = "") -> list[tuple[datetime, ElementDecision]]:
-    """Return the last decision on each element, or on those of one site, and since when it stands."""
+    """Return the last decision on each element, of one site or of all, with the time when it was made."""
     return [
         (row["decided_at"], msgspec.json.decode(row["decision"], type=ElementDecision))
         for row in await tx.fetch(SQL["read"], site)

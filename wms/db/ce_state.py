@@ -1,4 +1,4 @@
-"""The health of computing elements in the database: states, moves, and outcomes of jobs."""
+"""The health of computing elements in the database: states, changes of state, and outcomes of attempts."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ SQL = load(__file__)
 
 
 async def read(tx: Transaction) -> dict[CeId, ElementHealth]:
-    """Return the health of elements, and of whole sites; an absent one is healthy."""
+    """Return the health of elements and of whole sites, which have an empty `ce`. An element that is absent is healthy."""
     return {CeId(row["site"], row["ce"]): _health(row) for row in await tx.fetch(SQL["read"])}
 
 
@@ -26,20 +26,20 @@ def _health(row: asyncpg.Record) -> ElementHealth:
 
 
 def of(known: Mapping[CeId, ElementHealth], site: str, ce: str) -> ElementHealth:
-    """Return the health of an element: its site's, if that is avoided as a whole."""
+    """Return the health of an element. It is the site's health if the site as a whole is avoided."""
     whole = known.get(CeId(site, ""), ElementHealth())
     return whole if whole.avoided else known.get(CeId(site, ce), ElementHealth())
 
 
 async def avoided(tx: Transaction) -> dict[CeId, str]:
-    """Return the places that get no work, and why."""
+    """Return the places that get no work, with the text of the reason."""
     return {place: health.text() for place, health in (await read(tx)).items() if health.avoided}
 
 
 async def move(
     tx: Transaction, place: CeId, moved: HealthChange, terms: HealthPolicy
 ) -> ElementHealth | None:
-    """Apply a change to an element, store it and tell it; return None if the element stays as it is."""
+    """Apply a health change to an element, store it, and send an event; return None if the state does not change."""
     row = await tx.fetchrow(SQL["lock"], *place)
     assert row is not None
     before = _health(row)
@@ -66,28 +66,31 @@ async def move(
 
 
 async def moves(tx: Transaction, site: str, ce: str, limit: int) -> list[SiteMove]:
-    """Return the moves of an element, or of a site and all its elements, newest first."""
+    """Return the health changes of an element and its site, newest first; without `ce` those of the site and its elements."""
     return [SiteMove(**row) for row in await tx.fetch(SQL["moves"], site, ce, limit)]
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Delete some moves that are so many seconds old; return how many."""
+    """Delete some health changes older than `age` seconds; return the number of deleted ones.
+
+    The change that led to the present state is kept, as are later changes.
+    """
     return await tx.execute(SQL["forget"], age, limit)
 
 
 async def may_judge(tx: Transaction) -> bool:
-    """Lock the judgement of elements until the transaction ends; return False if another has the lock."""
+    """Take the lock for judging elements until the transaction ends; return False if another transaction holds it."""
     alone: bool = await tx.fetchval(SQL["may_judge"])
     return alone
 
 
 async def suspects(tx: Transaction, terms: HealthPolicy) -> set[CeId]:
-    """Return the elements in use where enough recent attempts failed quickly to be judged."""
+    """Return the elements in use where enough recent attempts failed quickly for a judgement."""
     rows = await tx.fetch(SQL["suspects"], terms.window_seconds, terms.quick_seconds, terms.failures)
     return {CeId(row["site"], row["ce"]) for row in rows}
 
 
 async def tried(tx: Transaction, terms: HealthPolicy) -> list[Tried]:
-    """Return the outcomes of recent attempts at all elements, without canaries."""
+    """Return the outcomes of recent attempts at all elements, by kind of job and owner. Attempts of canaries are left out."""
     rows = await tx.fetch(SQL["tried"], terms.window_seconds, terms.quick_seconds, canary.OWNER)
     return [Tried(**row) for row in rows]

@@ -1,4 +1,4 @@
-"""The pool of connections, and the transaction of a handler: state and messages in one commit."""
+"""The pool of connections, and the transaction of a handler, which stores state and messages in one commit."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,13 @@ T = TypeVar("T")
 Connection: TypeAlias = asyncpg.Connection | PoolConnectionProxy
 
 Outgoing: TypeAlias = dict[str, tuple[list[bytes], list[bytes]]]
-"""Keys and payloads by topic."""
+"""Messages to send: the keys and the payloads of each topic, in step."""
 
 SQL = load(__file__)
 
 
 class StatementTimeout(WmsError):  # noqa: N818 - an outcome
-    """A statement took too long and was rolled back. The database works: the request was too large."""
+    """A statement was stopped after its time limit and rolled back. The database is reachable; the request was too large."""
 
 
 RETRIED = (
@@ -36,7 +36,7 @@ RETRIED = (
     asyncpg.LockNotAvailableError,
     StatementTimeout,
 )
-"""Errors that end a transaction for a passing reason: begin it again."""
+"""Errors that end a transaction for a temporary reason, so that the caller tries it again."""
 
 GONE = (
     OSError,
@@ -51,99 +51,99 @@ GONE = (
     # Not the statement's fault: it works again once there is room.
     asyncpg.DiskFullError,
 )
-"""Errors that mean that the database cannot be reached. A commit under way may or may not have taken effect."""
+"""Errors that mean that the database cannot be reached. A commit in progress may or may not have taken effect."""
 
 
 READY = 3
-"""Connections that are opened at the start, so that a first rush need not wait for new ones."""
+"""The number of connections opened at the start, so that the first requests need not wait for new ones."""
 
 
 class Parcel(msgspec.Struct, frozen=True):
-    """Messages of one transaction to one topic."""
+    """The messages of one transaction to one topic."""
 
     outbox_id: int | None
-    """Its row in the outbox; None: it is only in memory."""
+    """The id of the outbox row; None if the messages are only in memory."""
     topic: str
     keys: Sequence[bytes]
     payloads: Sequence[bytes]
 
 
 class Transaction:
-    """A database transaction with an outbox: messages are sent if, and only if, it commits."""
+    """A database transaction with an outbox. Its messages are sent if it commits, and only then."""
 
     def __init__(self, connection: Connection, *, wary: bool = False) -> None:
         self.connection = connection
         self.wary = wary
-        """Whether to check for a lock before waiting for it, as one was in the way a moment ago. Hardly ever one is."""
+        """Whether to check for a lock before waiting for it. It is set after a lock of another transaction stopped the first try."""
         self._outgoing: Outgoing = {}
         self._replies: Outgoing = {}
         self._undo: list[Callable[[], None]] = []
         self._now: datetime | None = None
         self.on_statement: Callable[[], None] = lambda: None
-        """Called after each statement."""
+        """A function that is called after each statement."""
 
     def on_failure(self, undo: Callable[[], None]) -> None:
-        """Call a function if the transaction does not commit, to undo assumptions in memory."""
+        """Register a function that is called if the transaction does not commit, to undo assumptions in memory."""
         self._undo.append(undo)
 
     def undo(self) -> None:
-        """Undo the assumptions in memory."""
+        """Call the functions of `on_failure`, last one first."""
         for each in reversed(self._undo):
             each()
 
     def send(self, topic: str, key: str, message: msgspec.Struct) -> None:
-        """Send the message once the transaction has committed. Rejected if it is too large."""
+        """Write the message to the outbox, from which it is sent after the commit. Raise Rejected if it is too large."""
         _put(self._outgoing, topic, key, message)
 
     def reply(self, topic: str, key: str, message: msgspec.Struct) -> None:
-        """Send an answer from memory once the transaction has committed. If it is lost, its asker asks again and gets the same.
+        """Send a reply after the commit, without the outbox. If it is lost, the client repeats the request and gets the same reply.
 
-        Raises Rejected if it is too large.
+        Raise Rejected if it is too large.
         """
         _put(self._replies, topic, key, message)
 
     async def fetch(self, query: str, *args: Any) -> list[asyncpg.Record]:
-        """Return all rows of a named block."""
+        """Return all rows of a statement."""
         rows: list[asyncpg.Record] = await self.connection.fetch(query, *args)
         self.on_statement()
         return rows
 
     async def fetchrow(self, query: str, *args: Any) -> asyncpg.Record | None:
-        """Return the first row of a named block, or None."""
+        """Return the first row of a statement, or None."""
         row = await self.connection.fetchrow(query, *args)
         self.on_statement()
         return row
 
     async def fetchval(self, query: str, *args: Any) -> Any:
-        """Return the first column of the first row of a named block, or None."""
+        """Return the first column of the first row of a statement, or None."""
         value = await self.connection.fetchval(query, *args)
         self.on_statement()
         return value
 
     async def execute(self, query: str, *args: Any) -> int:
-        """Run a named block; return how many rows it touched."""
+        """Run a statement; return the number of rows that it affected."""
         status = await self.connection.execute(query, *args)
         self.on_statement()
         return int(status.rpartition(" ")[2]) if status[-1:].isdigit() else 0
 
     async def copy(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows by COPY, which is cheaper than a statement for many rows."""
+        """Insert rows by COPY, which for many rows is cheaper than an insert statement."""
         await self.connection.copy_records_to_table(table, records=rows, columns=columns)
         self.on_statement()
 
     def learn_now(self, now: datetime) -> None:
-        """Take the database's time from a statement that also returned it."""
+        """Keep the database's time that an earlier statement returned, so that `now` need not ask for it."""
         self._now = now
 
     async def now(self) -> datetime:
-        """Return the database's time at the transaction's start, the only clock of leases."""
+        """Return the database's time at the start of the transaction. Leases use no other clock."""
         if self._now is None:
             self._now = await self.connection.fetchval(SQL["now"])
             assert self._now is not None
         return self._now
 
     async def post(self) -> list[Parcel]:
-        """Write the messages into the outbox, just before the commit."""
+        """Write the messages into the outbox just before the commit; return them, and the replies, as parcels."""
         posted = await self._post() if self._outgoing else []
         return posted + [Parcel(None, topic, *messages) for topic, messages in self._replies.items()]
 
@@ -167,16 +167,16 @@ def _put(outgoing: Outgoing, topic: str, key: str, message: msgspec.Struct) -> N
 
 
 class Database:
-    """A pool of connections to one Postgres."""
+    """A pool of connections to one Postgres server."""
 
     def __init__(self, pool: asyncpg.Pool, most: int | None = None) -> None:
         self._pool = pool
         self._turns = contextlib.nullcontext() if most is None else asyncio.Semaphore(most)
         self.on_posted: Callable[[list[Parcel]], None] = lambda _: None
-        """Called with the messages of a committed transaction: the relay's fast path."""
+        """A function that receives the messages of each committed transaction, so that the relay sends them at once."""
 
     def limited(self, left: int) -> "Database":
-        """Return the same pool for work that can wait: so many connections stay reserved for urgent work."""
+        """Return the same pool for less urgent work: `left` connections stay reserved for urgent work."""
         limited = Database(self._pool, max(1, self._pool.get_max_size() - left))
         # Looked up each time, as the relay registers itself later.
         limited.on_posted = lambda parcels: self.on_posted(parcels)  # noqa: PLW0108
@@ -192,7 +192,7 @@ class Database:
         application: str = "wms",
         statement_seconds: float = 60,
     ) -> "Database":
-        """Open a pool of up to `size` connections, `ready` of them at once, or raise Unavailable."""
+        """Open a pool of up to `size` connections, `ready` of them at once. Raise Unavailable if that fails."""
         try:
             pool = await asyncpg.create_pool(
                 url,
@@ -214,7 +214,7 @@ class Database:
         return cls(pool)
 
     async def close(self) -> None:
-        """Close every connection, by force after a while."""
+        """Close every connection; after 5 seconds by force."""
         try:
             async with asyncio.timeout(5):
                 await self._pool.close()
@@ -222,7 +222,7 @@ class Database:
             self._pool.terminate()
 
     async def attempt(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Do work in a transaction; try it again in a wary one if another's lock was in its way."""
+        """Run work in a transaction. If that waited too long for a lock, run it once more in a wary transaction."""
         try:
             async with self.transaction() as tx:
                 return await work(tx)
@@ -232,7 +232,7 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, *, wary: bool = False) -> AsyncIterator[Transaction]:
-        """Begin a transaction; commit at the end of the block and publish its messages, roll back on any error."""
+        """Begin a transaction. At the end of the block commit and publish its messages; roll back on any error."""
         tx: Transaction | None = None
         try:
             async with self._turns, self._pool.acquire() as connection, connection.transaction():
@@ -252,4 +252,4 @@ class Database:
 
 
 async def _nothing_to_reset(_: Connection) -> None:
-    """Skip asyncpg's reset of connections: settings are local to transactions, and no session locks or listens."""
+    """Skip asyncpg's reset of connections. Settings are local to transactions, and no session holds locks or listens."""

@@ -1,4 +1,4 @@
-"""Descriptions of stored jobs: read, and replaced when their requirements change."""
+"""Descriptions of stored jobs: read, and replaced when the requirements of a job change."""
 
 from collections.abc import Sequence
 
@@ -16,33 +16,34 @@ SQL = load(__file__)
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """The description of one job."""
+    """The stored description of one job."""
 
     job_id: JobId
     description_id: int
     body: str
-    """JSON."""
+    """The description as JSON."""
     shared: bool
-    """Whether its whole sweep has this description."""
+    """Whether the description belongs to the whole sweep of the job."""
 
 
 class Requeued(msgspec.Struct, frozen=True):
-    """A job with a new description, and its new queue."""
+    """A job with a new description, and the task queue for its new requirements."""
 
     stored: Stored
     body: str
+    """The new description as JSON."""
     tq_id: TaskQueueId
     user_priority: float
     max_attempts: int
 
 
 async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[Stored]:
-    """Return the descriptions of jobs that have rows."""
+    """Return the descriptions of the jobs that have rows; other jobs are absent."""
     return [Stored(*row) for row in await tx.fetch(SQL["of_jobs"], job_ids)]
 
 
 async def replace(tx: Transaction, requeued: Sequence[Requeued]) -> None:
-    """Replace the descriptions of locked jobs; one that shares its sweep's gets its own."""
+    """Replace the descriptions of locked jobs. A job that shares the description of its sweep gets one of its own."""
     own = [each for each in requeued if not each.stored.shared]
     if own:
         rows = [(each.stored.description_id, each.body) for each in own]
@@ -63,7 +64,7 @@ async def replace(tx: Transaction, requeued: Sequence[Requeued]) -> None:
 
 
 async def last_reasons(tx: Transaction, jobs: Sequence[Job]) -> dict[JobId, tuple[Reason, str]]:
-    """Return the reason of each job's last move, and its source."""
+    """Return the reason and the source of the last history entry of each job."""
     rows = await tx.fetch(
         SQL["last_moves"], [each.job_id for each in jobs], [each.event_seq for each in jobs]
     )

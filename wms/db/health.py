@@ -1,4 +1,4 @@
-"""Health figures of a system beside heartbeats: unsent messages, silent pilots, connections."""
+"""Health figures of the whole system beside heartbeats: unsent messages, silent pilots, database connections."""
 
 import asyncpg
 
@@ -9,17 +9,20 @@ SQL = load(__file__)
 
 
 async def outbox(tx: Transaction) -> asyncpg.Record:
-    """Return the number of `parcels` that are long due and not sent, and the `age` of the oldest in seconds."""
+    """Return the number of unsent `parcels` that are due for over 15 s, and the `age` of the oldest in seconds."""
     return await _one(tx, SQL["outbox"])
 
 
 async def pilots(tx: Transaction) -> asyncpg.Record:
-    """Return how many `pilots` there are, how many are `running`, `silent`, and run `unheard`."""
+    """Return the number of live `pilots`: all, `running`, `silent` for over a minute, and `unheard`.
+
+    An unheard pilot has never sent a message, though its element reported it as running over a minute ago.
+    """
     return await _one(tx, SQL["pilots"])
 
 
 async def connections(tx: Transaction) -> asyncpg.Record:
-    """Return how many connections are `open`, and how many there may be at `most`."""
+    """Return the number of `open` connections to the server, and the `most` that it allows."""
     return await _one(tx, SQL["connections"])
 
 

@@ -1,4 +1,4 @@
-"""Notes of messages that consumers handle for longer than usual: possible causes of a consumer's death."""
+"""Notes of messages that consumers handle for longer than usual. Such a message may be the cause if the consumer dies."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ from wms.ids import InstanceId
 SQL = load(__file__)
 
 Span = tuple[int, int]
-"""The first and the last offset."""
+"""The first and the last offset of a range of messages."""
 
 
 async def note(tx: Transaction, feed: Feed, spans: Mapping[int, Span], instance_id: InstanceId) -> None:
-    """Note the messages being handled, by partition."""
+    """Store which messages of each partition this instance handles now, as ranges of offsets."""
     first, last = [each[0] for each in spans.values()], [each[1] for each in spans.values()]
     await tx.execute(
         SQL["note"], feed.consumer, feed.cluster_id, feed.topic, list(spans), first, last, instance_id
@@ -28,7 +28,10 @@ async def note(tx: Transaction, feed: Feed, spans: Mapping[int, Span], instance_
 async def note_alone(
     url: str, spans: Mapping[Feed, Mapping[int, Span]], instance_id: InstanceId, within: float
 ) -> None:
-    """Note the messages being handled of several feeds, by a connection of its own."""
+    """Store which messages of several feeds this instance handles, over a connection of its own.
+
+    Raise TimeoutError after `within` seconds.
+    """
     async with asyncio.timeout(within):
         connection = await asyncpg.connect(url)
         async with connection.transaction():
@@ -38,14 +41,14 @@ async def note_alone(
 
 
 async def forget(tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId) -> None:
-    """Delete this instance's notes of these partitions."""
+    """Delete the notes of this instance on these partitions."""
     await tx.execute(SQL["forget"], feed.consumer, feed.cluster_id, feed.topic, partitions, instance_id)
 
 
 async def left(
     tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId
 ) -> dict[int, Span]:
-    """Return the messages that other instances were handling when they died."""
+    """Return, by partition, the messages that other instances noted before they died. The values are ranges of offsets."""
     rows = await tx.fetch(
         SQL["left"],
         feed.consumer,

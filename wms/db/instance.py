@@ -1,4 +1,4 @@
-"""Running instances of services, which divide the partitions among themselves."""
+"""Running instances of services, among which the partitions of each consumer are divided."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,14 @@ from wms.ids import InstanceId
 SQL = load(__file__)
 
 DEAD_AFTER_SECONDS = 5.0
-"""An instance without a heartbeat for so long has no partition any more."""
+"""Seconds without a heartbeat after which an instance counts as dead and loses its partitions."""
 
 FORGOTTEN_AFTER_SECONDS = 3_600.0
+"""Seconds without a heartbeat after which the row of an instance is deleted."""
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
-    """The heartbeat of an instance."""
+    """One heartbeat of an instance of a service."""
 
     instance_id: InstanceId
     service: str
@@ -27,22 +28,22 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     version: str
     health: str
-    """JSON."""
+    """The health of the instance as JSON."""
 
 
 async def beat(tx: Transaction, instance: Beat) -> dict[str, list[InstanceId]]:
-    """Store a heartbeat; return the live instances of every consumer, in order."""
+    """Store a heartbeat; return the live instances of every consumer, in the same order for all callers."""
     await tx.execute(SQL["beat"], *msgspec.structs.astuple(instance))
     rows = await tx.fetch(SQL["sharers"], DEAD_AFTER_SECONDS)
     return {row["consumer"]: row["instances"] for row in rows}
 
 
 async def leave(tx: Transaction, instance_id: InstanceId) -> None:
-    """Give up all partitions."""
+    """Delete an instance that stops, so that the other instances take its partitions."""
     await tx.execute(SQL["leave"], instance_id)
     await tx.execute(SQL["forget"], FORGOTTEN_AFTER_SECONDS)
 
 
 async def instances(tx: Transaction) -> list[asyncpg.Record]:
-    """Return every instance known, the dead ones too."""
+    """Return every stored instance, dead ones included."""
     return await tx.fetch(SQL["all"], DEAD_AFTER_SECONDS)

@@ -1,7 +1,7 @@
-"""Limits in the database: those of the configuration file, those set at run time, and counters, named by leases.
+"""Limits in the database: from the configuration file, set at run time, and stated by ads; and the counters of jobs under them.
 
-Who claims or gives back under a counter locks its row, always in the order of numbers. So no limit is ever passed,
-and nobody waits in a circle.
+Each lease holds the ids of the counters that count it. A counter's row is locked before it changes, always in the order
+of ids. So no limit is exceeded, and no deadlock arises.
 """
 
 from collections import Counter
@@ -25,10 +25,11 @@ from wms.messages import limits as limited
 SQL = load(__file__)
 
 LISTED = 10_000
+"""The most counters that `all_counts` returns."""
 
 
 class SourcedLimit(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit, its source, and whether one of the file was lifted."""
+    """A limit with its source, its author, and whether it was lifted at run time."""
 
     limit: LimitRule
     lifted: bool
@@ -47,27 +48,28 @@ class LockedCounter(NamedTuple):
 
 
 class Allowed(NamedTuple):
-    """How many jobs the ad of a computing element lets come until the next; None: it states no limit."""
+    """The number of jobs that an element's ad admits until its next ad; None if the ad states no limit."""
 
     allowed: int | None
     lifetime_seconds: float
     observed_at: datetime | None = None
-    """When its source counted jobs, so that it cannot have seen those sent later. None: just now."""
+    """The time at which the source counted the element's jobs; None: just now. Jobs sent later are not in its count."""
     current: int = 0
-    """Jobs that the source counted."""
+    """The number of jobs that the source counted."""
     sees_jobs: bool = True
-    """Whether it counts the pilots' jobs, not the pilots."""
+    """Whether the source counts the jobs of pilots; otherwise it counts the pilots."""
 
 
 class AdvertisedLimits(NamedTuple):
-    """The elements whose ads state a limit, and the generation of that set."""
+    """The elements whose ads state a limit, and the generation of this set."""
 
     generation: int
+    """A number that rises when an element begins to state a limit."""
     places: AbstractSet[CeId]
 
 
 class Leased(NamedTuple):
-    """What limits need of a lease."""
+    """The fields of a lease and its job that limits depend on."""
 
     job_id: JobId
     epoch: Epoch
@@ -75,10 +77,11 @@ class Leased(NamedTuple):
     ce: str
     tq_id: TaskQueueId
     counted: frozenset[int]
+    """The ids of the counters that count the lease."""
 
 
 async def said(tx: Transaction) -> list[SourcedLimit]:
-    """Return the limits that hold, and those of the file that were lifted."""
+    """Return the limits in force, and the limits of the file that were lifted."""
     return [_said(row) for row in await tx.fetch(SQL["read"])]
 
 
@@ -94,17 +97,17 @@ def _said(row: asyncpg.Record) -> SourcedLimit:
 
 
 def holding(said: Iterable[SourcedLimit]) -> list[LimitRule]:
-    """Return the limits that hold."""
+    """Return the rules of the limits that are not lifted."""
     return [each.limit for each in said if not each.lifted]
 
 
 async def set_limit(tx: Transaction, limit: LimitRule, said_by: str) -> None:
-    """Set a limit, which overrides the file, and tell the matchers."""
+    """Set a limit, which overrides the one of the file, and notify the matchers."""
     await _say(tx, limit.kind, limit.key, limit.most, limit.per_second, said_by)
 
 
 async def lift(tx: Transaction, kind: Kind, key: LimitKey, said_by: str) -> None:
-    """Lift a limit, even one of the file, and tell the matchers."""
+    """Lift a limit, even one of the file, and notify the matchers."""
     await _say(tx, kind, key, None, None, said_by)
 
 
@@ -116,14 +119,14 @@ async def _say(  # noqa: PLR0917 - the columns of a rule
 
 
 async def reset(tx: Transaction, kind: Kind, key: LimitKey) -> bool:
-    """Return to the file's limit; return whether another held."""
+    """Delete what was set at run time, so that the file's limit is in force; return whether anything was set."""
     was_set = bool(await tx.execute(SQL["reset"], kind, *key))
     tell_changed(tx)
     return was_set
 
 
 async def write_file(tx: Transaction, limits: Iterable[LimitRule]) -> None:
-    """Store all limits of the file, and tell the matchers if they changed."""
+    """Replace the stored limits of the file by these, and notify the matchers if anything changed."""
     rows = [(each.kind, *each.key, each.most, each.per_second) for each in limits]
     columns = dense(rows, 7)
     dropped = await tx.execute(SQL["drop_file"], *columns)
@@ -133,9 +136,9 @@ async def write_file(tx: Transaction, limits: Iterable[LimitRule]) -> None:
 
 
 async def lock(tx: Transaction, keys: AbstractSet[LimitKey], *, wait: bool) -> dict[LimitKey, LockedCounter]:
-    """Lock the counters of these keys, making missing ones; return their counts.
+    """Lock the counters of these keys and return them with their counts. If `wait` is true, missing counters are made.
 
-    Who already holds counters must not wait for others: without `wait` those that are locked are left out.
+    A caller that already holds counters must not wait for more. Without `wait` counters locked by others are left out.
     """
     columns = dense(sorted(keys), 4)
     statement = SQL["lock"] if wait else SQL["lock_free"]
@@ -165,7 +168,10 @@ async def settle(  # noqa: PLR0917 - what was, what was taken, what is left
     awaited: Collection[LimitKey],
     claimed: Mapping[JobId, Collection[LimitKey]],
 ) -> None:
-    """Store claims in locked counters and in the leases; counters in `awaited` tell the matchers when they get room."""
+    """Store claims in the locked counters, and in each job's lease the ids of its counters.
+
+    The counters of `awaited` will notify the matchers as soon as they have room.
+    """
     rows = [
         (each.counter_id, taken[key], left[key].tokens, _filled(each, left[key]), key in awaited)
         for key, each in locked.items()
@@ -179,7 +185,7 @@ def _filled(locked: LockedCounter, left: Count) -> datetime | None:
 
 
 async def give_back(tx: Transaction, counted: Iterable[int]) -> None:
-    """Give back the places of ended leases, and tell the matchers that wait for them."""
+    """Reduce the counters of ended leases, and notify the matchers of counters that they await and that have room now."""
     ended = Counter(counted)
     if not ended:
         return
@@ -193,12 +199,12 @@ def _opened(keys: Iterable[LimitKey]) -> changes.Opened:
 
 
 async def counts(tx: Transaction, keys: Collection[LimitKey]) -> dict[LimitKey, Count]:
-    """Return the counts of these keys; one that was never counted is absent."""
+    """Return the counts of these keys; keys without a counter are absent."""
     return {_key(row): _count(row) for row in await tx.fetch(SQL["counts"], *dense(sorted(keys), 4))}
 
 
 async def all_counts(tx: Transaction) -> dict[LimitKey, Count]:
-    """Return the counts of all keys that count anything."""
+    """Return the counts of all keys that count anything, at most `LISTED` keys."""
     return {_key(row): _count(row) for row in await tx.fetch(SQL["all_counts"], LISTED)}
 
 
@@ -209,9 +215,9 @@ def _count(row: asyncpg.Record) -> Count:
 
 
 async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
-    """Begin to count by new ads; tell the matchers of elements that were full before.
+    """Store the limits of new ads and count from zero again; notify the matchers of counters that they await.
 
-    The transaction must hold no counter yet.
+    The transaction must hold no counter before the call.
     """
     limited = sorted(place for place, each in ads.items() if each.allowed is not None)
     if limited:
@@ -228,13 +234,13 @@ async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
 
 
 async def end_ads(tx: Transaction, places: Collection[CeId]) -> None:
-    """Close elements that went away, if they had stated a limit."""
+    """Close elements whose ads ended. An element that states a limit then admits no job until its next ad."""
     if places:
         await tx.execute(SQL["end_ads"], *dense(sorted(places), 2))
 
 
 async def advertising(tx: Transaction) -> AdvertisedLimits:
-    """Return all elements whose ads state a limit."""
+    """Return the elements whose ads state a limit, and the generation of this set."""
     # The generation is read first: later elements are then seen twice, and not missed.
     generation = await tx.fetchval(SQL["generation"])
     places = {CeId(row["site"], row["ce"]) for row in await tx.fetch(SQL["advertising"])}
@@ -242,12 +248,15 @@ async def advertising(tx: Transaction) -> AdvertisedLimits:
 
 
 async def pilots_left(tx: Transaction) -> dict[CeId, int]:
-    """Return how many more pilots may be sent to each element whose ad states a limit."""
+    """Return the number of further pilots that each element admits. Only elements whose ads state a limit are included."""
     return {CeId(row["site"], row["ce"]): row["left"] for row in await tx.fetch(SQL["pilots_left"])}
 
 
 async def count_pilots(tx: Transaction, wanted: Mapping[CeId, int]) -> dict[CeId, int]:
-    """Count pilots that are about to be sent; return how many may be, for elements whose ads state a limit."""
+    """Count pilots that are about to be sent; return the number that each element admits.
+
+    Elements whose ads state no limit are absent.
+    """
     columns = dense([(*place, wanted[place]) for place in sorted(wanted)], 3)
     await tx.execute(SQL["hold"])
     return {
@@ -256,13 +265,13 @@ async def count_pilots(tx: Transaction, wanted: Mapping[CeId, int]) -> dict[CeId
 
 
 async def leased(tx: Transaction, after: int, limit: int) -> list[Leased]:
-    """Return leases in the order of their jobs."""
+    """Return up to `limit` leases of jobs with ids above `after`, in the order of the job ids."""
     rows = await tx.fetch(SQL["leased"], after, limit)
     return [Leased(**{**row, "counted": frozenset(row["counted"])}) for row in rows]
 
 
 async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[LimitKey]]) -> None:
-    """Count leases by these keys too, if they have not ended and no other transaction has locked their jobs."""
+    """Add leases to the counters of further keys. Leases that ended, or whose jobs are locked by others, are skipped."""
     wanted = {key for keys in missing.values() for key in keys}
     await _make(tx, wanted)
     numbers = await counters(tx, wanted)
@@ -277,7 +286,7 @@ async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[LimitKey
 
 
 async def counters(tx: Transaction, keys: Collection[LimitKey]) -> dict[LimitKey, int]:
-    """Return the numbers of these keys' counters."""
+    """Return the ids of the counters of these keys; keys without a counter are absent."""
     rows = await tx.fetch(SQL["counters"], *dense(sorted(keys), 4))
     return {_key(row): row["counter_id"] for row in rows}
 

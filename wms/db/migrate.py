@@ -1,8 +1,9 @@
-"""Applies migrations: plain SQL files, forward only, one process at a time, with each file's digest stored.
+"""Applies migrations: plain SQL files, forward only, one process at a time. The digest of each applied file is stored.
 
-`NNNN_pre_*.sql` is safe before the new code runs, `NNNN_post_*.sql` after the last of the old is gone. A file whose
-first line is `-- no transaction` runs outside one (CREATE INDEX CONCURRENTLY). Processes poll for the lock instead
-of waiting in it: a waiting session holds a snapshot, for which a concurrent index build would wait in turn.
+`NNNN_pre_*.sql` is safe before the new code runs, `NNNN_post_*.sql` after the last of the old code is gone. A file
+whose first line is `-- no transaction` runs outside a transaction (CREATE INDEX CONCURRENTLY). Processes poll for the
+lock instead of waiting for it. A waiting session would hold a snapshot, and a concurrent index build waits for such
+sessions.
 """
 
 import asyncio
@@ -26,24 +27,24 @@ _CREATE = """
 
 
 class Migration(msgspec.Struct, frozen=True):
-    """One file."""
+    """One migration file."""
 
     name: str
     sql: str
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of its text."""
+        """The SHA-256 of the file's text, in hexadecimal digits."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
     @property
     def in_transaction(self) -> bool:
-        """Whether it runs inside a transaction."""
+        """Whether the file runs inside a transaction."""
         return not self.sql.startswith("-- no transaction")
 
 
 def migrations() -> tuple[Migration, ...]:
-    """Return all migrations that this version knows, in order."""
+    """Return all migrations of this version of the code, in the order of their names."""
     return tuple(sorted(_read(), key=lambda migration: migration.name))
 
 
@@ -56,7 +57,10 @@ def _read() -> Iterator[Migration]:
 
 
 async def migrate(url: str) -> list[str]:
-    """Bring the schema up to date; return the names of what was applied. Safe when many start at once."""
+    """Apply the missing migrations; return the names of those applied. Several processes may call it at once.
+
+    Raise Rejected if the database has unknown or changed migrations, Unavailable if it cannot be reached.
+    """
     connection = await _connect(url)
     try:
         # Postgres reports a free lock only to those who wait in it.
@@ -73,7 +77,7 @@ async def migrate(url: str) -> list[str]:
 
 
 async def check(url: str) -> None:
-    """Raise Rejected, with the command to run, if the schema is not of this version."""
+    """Raise Rejected, with a remedy, if the schema is not that of this version; Unavailable if the database cannot be reached."""
     connection = await _connect(url)
     try:
         exists = await connection.fetchval("select to_regclass('schema_migration')")

@@ -1,4 +1,4 @@
-"""Offsets of consumers, moved by compare-and-set in the transaction that handles the messages."""
+"""Offsets of consumers, advanced by compare-and-set in the transaction that handles the messages."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ SQL = load(__file__)
 
 
 class PartitionLost(WmsError):  # noqa: N818 - an outcome, not a fault
-    """Another instance has moved the offset: this transaction must not commit."""
+    """Another instance has moved the offset, so this transaction must not commit."""
 
 
 class Feed(msgspec.Struct, frozen=True):
@@ -25,14 +25,14 @@ class Feed(msgspec.Struct, frozen=True):
 
 
 async def begin(tx: Transaction, feed: Feed, partitions: Sequence[int]) -> dict[int, int]:
-    """Return the next offset of each partition; 0 for a new one, or a new cluster."""
+    """Return the next offset of each partition. New partitions, and partitions of a new cluster, begin at 0."""
     await tx.execute(SQL["begin"], feed.cluster_id, feed.consumer, feed.topic, partitions)
     rows = await tx.fetch(SQL["read"], feed.cluster_id, feed.consumer, feed.topic, partitions)
     return {row["partition"]: row["next_offset"] for row in rows}
 
 
 async def advance(tx: Transaction, feed: Feed, moves: Mapping[int, tuple[int, int]]) -> None:
-    """Move the offset of each partition from the expected to the next, or raise PartitionLost."""
+    """Move each partition's offset; `moves` has the expected and the next offset by partition. Raise PartitionLost on a mismatch."""
     partitions = sorted(moves)
     moved = await tx.fetch(
         SQL["advance"],
@@ -51,7 +51,7 @@ async def advance(tx: Transaction, feed: Feed, moves: Mapping[int, tuple[int, in
 
 
 async def find(tx: Transaction, feed: Feed, partition: int) -> int | None:
-    """Return the next offset of one partition, None if the consumer has never read it."""
+    """Return the next offset of one partition; None if the consumer has never read the partition."""
     following: int | None = await tx.fetchval(
         SQL["find"], feed.cluster_id, feed.consumer, feed.topic, partition
     )
@@ -59,21 +59,21 @@ async def find(tx: Transaction, feed: Feed, partition: int) -> int | None:
 
 
 async def wait_briefly(tx: Transaction) -> None:
-    """Make the transaction fail with LockNotAvailableError instead of waiting long for a lock."""
+    """Limit the wait for a lock in this transaction to 3 s; then statements raise LockNotAvailableError."""
     await tx.execute(SQL["wait_briefly"])
 
 
 async def backend(tx: Transaction) -> int:
-    """Return the Postgres process of this transaction."""
+    """Return the process id of the Postgres backend that runs this transaction."""
     pid: int = await tx.fetchval(SQL["backend"])
     return pid
 
 
 async def end_blockers(tx: Transaction, backend_pid: int) -> None:
-    """End the sessions whose locks another session waits for."""
+    """End the sessions that hold locks for which the session of this backend waits."""
     await tx.fetch(SQL["end_blockers"], backend_pid)
 
 
 async def of_cluster(tx: Transaction, cluster_id: str) -> list[asyncpg.Record]:
-    """Return the position of every consumer in every partition of a cluster, with its age in seconds."""
+    """Return the offset of every consumer in every partition of a cluster, and the seconds since it last moved."""
     return await tx.fetch(SQL["of_cluster"], cluster_id)

@@ -1,4 +1,4 @@
-"""Orders of operators: who, what and when."""
+"""The log of commands by operators: who ordered which action, on which subject, when and why."""
 
 from collections.abc import Sequence
 
@@ -14,16 +14,16 @@ SQL = load(__file__)
 async def record(
     tx: Transaction, operator: str, action: str, subjects: Sequence[str], reason: str = ""
 ) -> None:
-    """Store an order for each subject."""
+    """Store one log entry for each subject of an operator's command."""
     for subject in subjects:
         await tx.execute(SQL["record"], shown(operator), action, shown(subject), shown(reason))
 
 
 async def latest(tx: Transaction, limit: int) -> list[asyncpg.Record]:
-    """Return the last orders, newest first."""
+    """Return the last `limit` entries, newest first."""
     return await tx.fetch(SQL["latest"], limit)
 
 
 async def forget(tx: Transaction, age: float) -> int:
-    """Delete orders that are so many seconds old; return how many."""
+    """Delete entries older than `age` seconds; return the number of deleted entries."""
     return await tx.execute(SQL["forget"], age)

@@ -1,4 +1,4 @@
-"""The outbox: messages of committed transactions until the broker has acknowledged them."""
+"""The outbox: messages of committed transactions, stored until the broker has acknowledged them."""
 
 from collections.abc import Sequence
 
@@ -9,19 +9,22 @@ SQL = load(__file__)
 
 
 async def delete(tx: Transaction, outbox_ids: Sequence[int]) -> None:
-    """Delete messages that the broker has."""
+    """Delete the rows of messages that the broker has acknowledged."""
     await tx.execute(SQL["delete"], outbox_ids)
 
 
 async def take_due(tx: Transaction, limit: int, for_seconds: float) -> list[Parcel]:
-    """Take messages that have waited too long. Without a cursor, so that none is ever passed over."""
+    """Return messages not sent in time, and reserve them for this relay for `for_seconds` seconds.
+
+    It reads without a cursor, so that no message is ever skipped.
+    """
     rows = await tx.fetch(SQL["take_due"], limit, for_seconds)
     rows.sort(key=lambda row: row["outbox_id"])
     return [Parcel(row["outbox_id"], row["topic"], row["keys"], row["payloads"]) for row in rows]
 
 
 async def backlog(tx: Transaction) -> tuple[int, float]:
-    """Return how many parcels wait and for how many seconds the oldest has been due."""
+    """Return the number of unsent parcels, and the seconds for which the oldest has been due."""
     row = await tx.fetchrow(SQL["backlog"])
     assert row is not None
     return row["parcels"], row["overdue_seconds"]

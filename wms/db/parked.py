@@ -1,4 +1,4 @@
-"""Parked messages: taken off the log and stored until it is their owner's turn, so that others need not wait."""
+"""Parked messages: taken off the log and stored until their owner's turn comes, so that other owners need not wait."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ SQL = load(__file__)
 
 
 async def park(tx: Transaction, feed: Feed, letters: Sequence[tuple[str, DeadLetter]]) -> None:
-    """Store the messages of these owners; the transaction moves the offset past them."""
+    """Store messages, each with its owner. The same transaction moves the offset past them."""
     mine = [letter for _, letter in letters]
     await tx.execute(
         SQL["park"],
@@ -33,30 +33,32 @@ async def park(tx: Transaction, feed: Feed, letters: Sequence[tuple[str, DeadLet
 
 
 async def waiting(tx: Transaction, consumer: str, partitions: Sequence[int]) -> list[asyncpg.Record]:
-    """Return how many messages and bytes of each owner are parked, by partition."""
+    """Return the number and the bytes of parked messages by partition and owner."""
     return await tx.fetch(SQL["waiting"], consumer, partitions)
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The most messages and bytes that are taken at once of an owner; a first message of any size is."""
+    """The most messages and bytes that are taken of one owner at once. The first message is taken whatever its size."""
 
     limit: int
+    """The most messages."""
     size: int
+    """The most bytes of payloads."""
 
 
 async def first(
     tx: Transaction, consumer: str, whose: tuple[int, str], head: Head, instance_id: InstanceId
 ) -> list[asyncpg.Record]:
-    """Return the next messages of a partition and owner; `is_suspect` marks those that another instance died with."""
+    """Return the oldest parked messages of `whose` (partition, owner). `is_suspect` marks those that an instance handled when it died."""
     columns = (*whose, head.limit, head.size, instance_id, DEAD_AFTER_SECONDS)
     return await tx.fetch(SQL["first"], consumer, *columns)
 
 
 async def remove(tx: Transaction, parked_ids: Sequence[int]) -> set[int]:
-    """Delete messages that this transaction handles; return which were still there."""
+    """Delete messages that this transaction handles; return the ids that were still stored."""
     return {row["parked_id"] for row in await tx.fetch(SQL["remove"], parked_ids)}
 
 
 async def take(tx: Transaction, parked_ids: Sequence[int], instance_id: InstanceId | None) -> None:
-    """Note which instance handles these for longer than usual; None: none any more."""
+    """Store which instance handles these messages for longer than usual; None clears the note."""
     await tx.execute(SQL["take"], parked_ids, instance_id)

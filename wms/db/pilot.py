@@ -1,4 +1,4 @@
-"""Pilots in the database, from before they are sent until after their end."""
+"""Pilots in the database, from just before they are sent until some time after their end."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ SQL = load(__file__)
 
 
 class LivePilot(msgspec.Struct, frozen=True, kw_only=True):
-    """One pilot that has not ended."""
+    """A pilot that has not ended."""
 
     pilot_id: PilotId
     site: str
@@ -27,22 +27,25 @@ class LivePilot(msgspec.Struct, frozen=True, kw_only=True):
     vo: str
     dispatcher: str
     reference: str | None
+    """The batch system's name for the pilot; None if it is not known yet."""
     state: str
     slots: int
     busy: int
+    """The number of slots in use."""
     submitted_at: datetime
     seen_at: datetime | None
+    """The time of the pilot's last message; None if it never sent one."""
     reason: str
     age: float
-    """Seconds since it was stored, by the database's clock."""
+    """Seconds since the pilot was stored, by the database's clock."""
     silent: float | None
-    """Seconds since its last message; None if it never sent one."""
+    """Seconds since the pilot's last message; None if it never sent one."""
     unheard: float | None = None
-    """The same; for one that never sent a message, since its element reported it as running."""
+    """Seconds since the pilot's last message. If it never sent one, seconds since the last report of its element that it runs."""
 
 
 class Supply(msgspec.Struct, frozen=True, kw_only=True):
-    """Live pilots with equal offers, as far as any work distinguishes them."""
+    """A group of live pilots whose offers are equal for every job."""
 
     site: str
     ce: str
@@ -51,43 +54,48 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     busy: int
     resource: str
-    """The resource that they were sent with, as JSON; empty if none was stored."""
+    """The resource expected when the pilots were sent, as JSON; empty if none was stored."""
     asks: str
+    """The name of the pilot class."""
     unfit: list[str]
+    """The requirements for which the pilots found their nodes unfit."""
     free_memory_mb: int | None
+    """The memory left for jobs in MB; None if it was not reported."""
     silent: bool
-    """Whether they were silent for longer than several report intervals."""
+    """Whether the pilots have sent no message for longer than the limit given to `supply`."""
     owner_group: str
-    """The owner group of private pilots."""
+    """The owner group of private pilots; empty for other pilots."""
     lasts: int
-    """How many of the requested times each of them still has, counted from the shortest."""
+    """The number of the times in `asked`, counted from the shortest, for which the pilots still live long enough."""
     pilots: int
+    """The number of pilots in the group."""
     worked: int
-    """Those of them that have had a job."""
+    """The number of pilots in the group that have had a job."""
 
 
 class EndedPilot(msgspec.Struct, frozen=True, kw_only=True):
-    """An ended pilot and its element."""
+    """An ended pilot and the computing element where it ran."""
 
     pilot_id: PilotId
     site: str
     ce: str
     dispatcher: str
     age: float
-    """Seconds since its end."""
+    """Seconds since the pilot's end."""
     lost: bool
-    """Whether nobody saw it end: it may work on where its element cannot see it."""
+    """Whether the pilot was only lost from sight, so that it may still work where its element cannot see it."""
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """A stray pilot: its element lists it as alive and it should be gone."""
+    """A stray pilot: its element lists it as alive, but it should have gone."""
 
     pilot_id: PilotId
     site: str
+    """The pilot's site; empty if the pilot is unknown."""
     ce: str
-    """Site and CE are empty if the pilot is unknown."""
+    """The pilot's computing element; empty if the pilot is unknown."""
     age: float | None
-    """Seconds since its end; None if the pilot is unknown."""
+    """Seconds since the pilot's end; None if the pilot is unknown."""
 
 
 class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,17 +108,19 @@ class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
     dispatcher: str
     slots: int
     reason: str = ""
+    """The planner's reason to send the pilot, for people."""
     lifetime_seconds: float | None = None
+    """The pilot's lifetime in seconds; None if it is not limited."""
     asks: str = ""
-    """The name of its pilot class."""
+    """The name of the pilot class."""
     owner_group: str = ""
-    """The group whose jobs a private pilot takes; empty: any group's of its VO."""
+    """The group whose jobs a private pilot takes; empty: any group of its VO."""
     owner: str = ""
-    """The owner in that group whose jobs it takes; empty: all members', who share them."""
+    """The owner whose jobs a private pilot takes; empty: all members of the group."""
     order_id: int | None = None
-    """The user's order for which it is sent."""
+    """The number of the user's order for which the pilot is sent; None without an order."""
     resource: Resource | None = None
-    """The resource that it is expected to offer."""
+    """The resource that the pilot is expected to offer; None if it is unknown."""
 
 
 class PilotReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,31 +131,33 @@ class PilotReport(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     busy: int
     done: int
+    """The number of jobs that ended since the pilot's last report."""
     reason: str
     free_memory_mb: int | None = None
-    """The memory that it has left for jobs; None: not reported."""
+    """The memory that the pilot has left for jobs, in MB; None if not reported."""
     refused_orders: int = 0
-    """Messages to it without a service's signature."""
+    """The number of messages to the pilot that lacked a valid signature of a service."""
     token_until: datetime | None = None
-    """The end of the token that it used."""
+    """The expiry time of the token that the pilot used."""
 
 
 class PilotAllowance(msgspec.Struct, frozen=True, kw_only=True):
-    """How many more jobs a pilot may be offered."""
+    """The numbers that limit how many more jobs a pilot may be offered."""
 
     slots: int
-    """The slots that it was sent with."""
+    """The number of slots with which the pilot was sent."""
     done: int
+    """The number of the pilot's jobs that have ended."""
     offered: int
-    """Jobs that it was offered and has not accepted."""
+    """The number of jobs offered to the pilot and not yet accepted."""
     leases: int
-    """Jobs that it was offered or has."""
+    """The number of jobs that the pilot was offered or runs."""
     ended: bool
-    """Whether it was seen to end; one that was lost from sight may work on."""
+    """Whether the pilot has certainly ended. A pilot that was only lost from sight may still work."""
 
 
 class TokenDue(msgspec.Struct, frozen=True, kw_only=True):
-    """A live pilot whose token ends soon or has ended."""
+    """A live pilot whose token expires soon or has expired."""
 
     pilot_id: PilotId
     site: str
@@ -156,18 +168,19 @@ class TokenDue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a pilot by its dispatcher."""
+    """The state of a pilot as reported by its dispatcher."""
 
     pilot_id: PilotId
     state: str
     reference: str | None = None
+    """The batch system's name for the pilot; None if it is not new."""
     reason: str = ""
     cause: Code | None = None
-    """The cause of its end, if it did not end by itself."""
+    """The cause of the pilot's end; None if it has not ended or ended by itself."""
 
 
 class Fate(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a pilot that does not renew its leases."""
+    """The known facts about a pilot that no longer renews its leases."""
 
     pilot_id: PilotId
     site: str
@@ -176,21 +189,23 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     ended: bool
     seen_at: datetime | None
-    """The time of its last message."""
+    """The time of the pilot's last message; None if it never sent one."""
     word: str | None
-    """Its element's last report on it, with the time."""
+    """The last report of the pilot's element on it; None without a report."""
     word_at: datetime | None
+    """The time of the element's last report."""
     cause: str | None
+    """The cause of the pilot's end; None if it has not ended or ended by itself."""
 
 
 async def seen(tx: Transaction, pilots: Sequence[PilotReport]) -> None:
-    """Store reports, at most one for each pilot. A pilot that was lost from sight and reports is alive again."""
+    """Store reports, at most one for each pilot. A pilot that was only lost from sight is alive again after its report."""
     if pilots:
         await tx.execute(SQL["seen"], *dense(map(msgspec.structs.astuple, pilots)))
 
 
 async def insert(tx: Transaction, pilots: Sequence[NewPilot], token_seconds: float | None = None) -> None:
-    """Store pilots before they are sent, with the lifetime of their tokens."""
+    """Store pilots before they are sent, with the lifetime of their tokens in seconds."""
     if pilots:
         await tx.execute(SQL["insert"], *dense(map(_inserted, pilots)), token_seconds)
 
@@ -201,13 +216,13 @@ def _inserted(sent: NewPilot) -> tuple[object, ...]:
 
 
 async def update(tx: Transaction, pilots: Sequence[Followed]) -> None:
-    """Store the states of pilots by the dispatcher."""
+    """Store the states of pilots as reported by their dispatcher. A pilot that has ended stays ended."""
     if pilots:
         await tx.execute(SQL["update"], *dense(map(msgspec.structs.astuple, pilots)))
 
 
 async def standings(tx: Transaction, pilot_ids: Sequence[PilotId] | None) -> dict[PilotId, PilotAllowance]:
-    """Return the allowances of these pilots; None: of all live ones, without the offers."""
+    """Return the allowances of these pilots, or of all live pilots if None. In the latter case offers and leases are 0."""
     if pilot_ids is None:
         rows = await tx.fetch(SQL["living"])
     else:
@@ -221,34 +236,37 @@ def _keyed(row: asyncpg.Record) -> tuple[str, dict[str, Any]]:
 
 
 async def tokens_due(tx: Transaction, *, within: float, pause: float, limit: int) -> list[TokenDue]:
-    """Return live pilots whose tokens end within so many seconds, and that got none for `pause` seconds."""
+    """Return up to `limit` live pilots whose tokens expire within `within` seconds.
+
+    Pilots that were sent a token during the last `pause` seconds are left out.
+    """
     return [TokenDue(**row) for row in await tx.fetch(SQL["tokens_due"], within, pause, limit)]
 
 
 async def tokens_sent(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
-    """Note that these pilots were sent new tokens, so that others are served first."""
+    """Store that these pilots were sent new tokens now. `tokens_due` then returns other pilots first."""
     if pilot_ids:
         await tx.execute(SQL["tokens_sent"], pilot_ids)
 
 
 async def may_plan(tx: Transaction) -> bool:
-    """Lock the planning of pilots until the transaction ends; return False if another has the lock."""
+    """Take the lock for planning pilots until the transaction ends; return False if another transaction holds it."""
     alone: bool = await tx.fetchval(SQL["may_plan"])
     return alone
 
 
 LAST_BREATH_SECONDS = 5.0
-"""Seconds between a pilot's end and giving its jobs to others: its shepherd kills their payloads in far less."""
+"""Seconds from a pilot's end until its jobs are given to other pilots. Its shepherd kills the payloads in far less."""
 
 
 async def hurry_leases(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
-    """Let the leases of these pilots end soon, as they were seen to end. The leases of a lost pilot run their time."""
+    """Let the leases of pilots that were seen to end expire soon. The leases of lost pilots keep their time."""
     if pilot_ids:
         await tx.execute(SQL["hurry_leases"], pilot_ids, LAST_BREATH_SECONDS)
 
 
 async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> None:
-    """Store the requirements that pilots found their nodes unfit for, by `wms.matching.node_facts.wish`."""
+    """Add the requirements for which pilots found their nodes unfit, in the form of `wms.matching.node_facts.wish`."""
     if found:
         pairs = sorted({(pilot_id, wish) for pilot_id, wishes in found.items() for wish in wishes})
         await tx.execute(SQL["unfit"], *dense(pairs))
@@ -257,15 +275,15 @@ async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> No
 async def supply(
     tx: Transaction, asked: Sequence[int], *, idle_silent: float, busy_silent: float
 ) -> list[Supply]:
-    """Return live pilots grouped by their offers; `asked` are the times in seconds that jobs ask for, ascending.
+    """Return live pilots, grouped by their offers; `asked` are the times that jobs request, in seconds, ascending.
 
-    One without jobs is silent after `idle_silent` seconds without a message, one with jobs after `busy_silent`.
+    A pilot without jobs is silent after `idle_silent` seconds without a message, a pilot with jobs after `busy_silent`.
     """
     return [Supply(**row) for row in await tx.fetch(SQL["supply"], asked, idle_silent, busy_silent)]
 
 
 async def private(tx: Transaction) -> dict[tuple[str, str, str], int]:
-    """Return the number of live private pilots by VO, group and owner; the owner is empty for pilots of a whole group."""
+    """Return the number of live private pilots by VO, group and owner. The owner is empty for pilots of a whole group."""
     rows = await tx.fetch(SQL["private"])
     return {(row["vo"], row["owner_group"], row["owner"]): row["pilots"] for row in rows}
 
@@ -276,33 +294,36 @@ async def alive(tx: Transaction) -> list[LivePilot]:
 
 
 async def unfetched(tx: Transaction, *, within: float, since: float, limit: int) -> list[EndedPilot]:
-    """Return pilots that ended `since` to `within` seconds ago and whose output was not fetched yet, oldest first."""
+    """Return up to `limit` pilots whose output was not fetched yet, oldest end first.
+
+    Only pilots that ended at most `within` and at least `since` seconds ago are returned.
+    """
     return [EndedPilot(**row) for row in await tx.fetch(SQL["unfetched"], within, since, limit)]
 
 
 async def mark(tx: Transaction) -> str:
-    """Return this system's mark in the names of its pilots."""
+    """Return the text that identifies this system in the names of its pilots."""
     found: str = await tx.fetchval(SQL["mark"])
     return found
 
 
 def prefix(mark: str) -> str:
-    """Return the prefix of the names of a system's pilots."""
+    """Return the prefix of all pilot names of the system with this mark."""
     return f"p-{mark}-"
 
 
 def new_id(mark: str) -> PilotId:
-    """Return a name for a pilot that no other has or had."""
+    """Return a new, unique pilot name for the system with this mark."""
     return PilotId(f"{prefix(mark)}{uuid.uuid4().hex[:16]}")
 
 
 async def over(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[Listed]:
-    """Return those of the pilots that have ended or are unknown, and hold no lease."""
+    """Return the given pilots that have ended or are unknown, and hold no lease."""
     return [Listed(**row) for row in await tx.fetch(SQL["over"], pilot_ids)]
 
 
 async def keep_outputs(tx: Transaction, outputs: Mapping[PilotId, str]) -> None:
-    """Store the outputs of pilots; an empty text means that there was none."""
+    """Store the output of pilots by pilot name. An empty text means that there was no output."""
     if outputs:
         # Postgres stores no NUL in a text.
         texts = [text.replace("\0", "") for text in outputs.values()]
@@ -310,29 +331,32 @@ async def keep_outputs(tx: Transaction, outputs: Mapping[PilotId, str]) -> None:
 
 
 async def fates(tx: Transaction, pilot_ids: Collection[PilotId]) -> dict[PilotId, Fate]:
-    """Return what is known of pilots."""
+    """Return the known facts about these pilots; unknown pilots are absent."""
     if not pilot_ids:
         return {}
     return {row["pilot_id"]: Fate(**row) for row in await tx.fetch(SQL["fates"], sorted(pilot_ids))}
 
 
 async def of_job(tx: Transaction, job_id: JobId) -> list[asyncpg.Record]:
-    """Return the pilots that a job was given to, in order."""
+    """Return the pilots to which a job was given, in the order in which they were sent."""
     return await tx.fetch(SQL["of_job"], job_id)
 
 
 async def one(tx: Transaction, pilot_id: PilotId) -> asyncpg.Record | None:
-    """Return all of a pilot, with its output."""
+    """Return all columns of a pilot, with its output; None if it is unknown."""
     return await tx.fetchrow(SQL["one"], pilot_id)
 
 
 async def listed(
     tx: Transaction, after: int, limit: int, *, vo: str | None, ended: bool
 ) -> list[asyncpg.Record]:
-    """Return pilots, of one VO or of all, for people to look at: at most so many after the first `after`."""
+    """Return up to `limit` pilots for a list, after the first `after`; live ones first, newest first.
+
+    `vo` None means all VOs. Ended pilots are included if `ended` is true.
+    """
     return await tx.fetch(SQL["all"], after, limit, ended, vo)
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Delete some pilots that ended so many seconds ago; return how many."""
+    """Delete up to `limit` pilots that ended more than `age` seconds ago; return the number of deleted pilots."""
     return await tx.execute(SQL["forget"], age, limit)

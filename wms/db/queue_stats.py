@@ -1,7 +1,7 @@
-"""Statistics of task queues from a matcher's memory, for all who would otherwise have to count the jobs.
+"""Statistics of task queues from a matcher's memory, so that readers need not count the jobs.
 
-One matcher at a time writes changes; another takes over when it falls silent. Every matcher adds the jobs that it
-matched. The figures are about a second old, and absent while no matcher runs.
+One matcher at a time writes the state of the queues; another takes over when it falls silent. Every matcher adds the
+jobs that it matched. The figures are about one second old. They are absent while no matcher runs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +17,13 @@ from wms.matching.queue_stats import Level, Served
 SQL = load(__file__)
 
 SILENT_SECONDS = 10.0
-"""A matcher that has written nothing for so long is replaced."""
+"""Seconds without a write after which another matcher may take over the statistics."""
 FADING_SECONDS = 600.0
-"""The time constant of fading: matches of so long ago count 1/e."""
+"""The time constant in seconds of the faded count: a match this old counts 1/e."""
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one queue."""
+    """The state of one task queue: its waiting jobs, its weight in the draw, and its levels of user priority."""
 
     tq_id: TaskQueueId
     waiting: int
@@ -32,29 +32,33 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueNow(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one queue, and the rate at which it was served lately."""
+    """The state of one task queue, and the rate at which its jobs were matched lately."""
 
     waiting: int
     weight: float
     levels: tuple[Level, ...]
     served: Served
     law: Law
+    """The law by which the matchers draw a queue."""
 
 
 class QueueDepth(msgspec.Struct, frozen=True):
-    """How many jobs wait in a queue, and its weight in the draw."""
+    """The number of jobs that wait in a queue, and the queue's weight in the draw."""
 
     jobs: int
     weight: float
 
 
 async def watch(tx: Transaction, matcher: str, law: Law) -> bool:
-    """Return whether this matcher is the one to write statistics; it then is for a while."""
+    """Try to become, or remain, the matcher that writes statistics; return whether it succeeded.
+
+    The role lasts for `SILENT_SECONDS` after each successful call.
+    """
     return bool(await tx.fetchval(SQL["watch"], matcher, law, SILENT_SECONDS))
 
 
 async def write(tx: Transaction, states: Iterable[QueueState]) -> None:
-    """Store the states of these queues."""
+    """Store the states of these queues; queues that no longer exist are skipped."""
     ordered = sorted(states, key=lambda each: each.tq_id)
     if ordered:
         await tx.execute(
@@ -67,18 +71,18 @@ async def write(tx: Transaction, states: Iterable[QueueState]) -> None:
 
 
 async def keep_only(tx: Transaction, tq_ids: Sequence[TaskQueueId]) -> None:
-    """Delete all other queues."""
+    """Delete the statistics of all queues except these."""
     await tx.execute(SQL["keep_only"], tq_ids)
 
 
 async def forget(tx: Transaction, tq_ids: Sequence[TaskQueueId]) -> None:
-    """Delete these queues."""
+    """Delete the statistics of these queues."""
     if tq_ids:
         await tx.execute(SQL["forget"], sorted(tq_ids))
 
 
 async def serve(tx: Transaction, matched: Mapping[TaskQueueId, int]) -> None:
-    """Add the numbers of jobs that were matched, by queue."""
+    """Add the number of matched jobs of each queue to its faded count."""
     if matched:
         ordered = sorted(matched.items())
         await tx.execute(
@@ -87,19 +91,19 @@ async def serve(tx: Transaction, matched: Mapping[TaskQueueId, int]) -> None:
 
 
 async def is_watched(tx: Transaction) -> bool:
-    """Return whether a matcher writes statistics."""
+    """Return whether a matcher writes statistics at present."""
     return bool(await tx.fetchval(SQL["is_watched"], SILENT_SECONDS))
 
 
 async def waiting(tx: Transaction) -> dict[TaskQueueId, QueueDepth] | None:
-    """Return the queues with waiting jobs; None while no matcher writes."""
+    """Return the queues with waiting jobs; None while no matcher writes statistics."""
     if not await is_watched(tx):
         return None
     return {row["tq_id"]: QueueDepth(row["waiting"], row["weight"]) for row in await tx.fetch(SQL["waiting"])}
 
 
 async def read(tx: Transaction, tq_id: TaskQueueId) -> QueueNow | None:
-    """Return the state of a queue; None while no matcher writes."""
+    """Return the state of a queue; None if it has no statistics or no matcher writes them."""
     row = await tx.fetchrow(SQL["read"], tq_id, SILENT_SECONDS, FADING_SECONDS)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Records of jobs that ran, for simulations, by id. Reads only."""
+"""Records of past jobs as input for simulations, in the order of job ids. The queries only read."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ SQL = load(__file__)
 
 
 async def jobs_after(tx: Transaction, job_id: int, most: int) -> tuple[int, Sequence[RecordedJob]]:
-    """Return the next jobs that ran after an id, at most so many, and the last one's id; 0 when there are none."""
+    """Return up to `most` jobs with ids above `job_id` that ran, and the id of the last one; 0 if there are none."""
     rows = await tx.fetch(SQL["jobs_after"], job_id, most)
     found = [
         RecordedJob(

@@ -1,7 +1,7 @@
 """Retention: old jobs are deleted in small batches, and tables of history as a whole once they are empty.
 
-A job is deleted together with its history, attempts and description, so that what is left is complete. Ids rise
-with time: a search for old jobs begins at the lowest id, stops at the first that is too young, and needs no index.
+A job is deleted together with its history, attempts and description, so that remaining jobs are complete. Ids rise with
+time. So a search for old jobs begins at the lowest id and stops at the first job that is too young. It needs no index.
 """
 
 import msgspec
@@ -16,32 +16,35 @@ _ENDED = sorted(ENDED)
 
 
 class Ages(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds for which jobs are kept: after their end, and after their owner removed them."""
+    """The time in seconds for which jobs are kept: after their end, and after their owner deleted them."""
 
     ended: float
     deleted: float
 
 
 class RetentionRound(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one round: where it stopped, and what it deleted."""
+    """The result of one round: the id where it stopped, and the number of deleted jobs or sweeps."""
 
     last: int | None
-    """The id to continue from; None at the end of what is old enough."""
+    """The id from which the next round continues; None if all jobs that are old enough were examined."""
     forgotten: int
 
 
 async def make_partitions(tx: Transaction, ahead: int) -> int:
-    """Create tables for the history of ids to come; return how many."""
+    """Create tables for the history of ids to come; return the number of created tables."""
     return int(await tx.fetchval(SQL["make_partitions"], ahead))
 
 
 async def drop_partitions(tx: Transaction) -> int:
-    """Drop empty tables of history; return how many."""
+    """Drop empty tables of history; return the number of dropped tables."""
     return int(await tx.fetchval(SQL["drop_partitions"]))
 
 
 async def forget_submissions(tx: Transaction, age: float, limit: int) -> int:
-    """Delete old commands; return how many. One that comes again is then taken again."""
+    """Delete up to `limit` commands taken more than `age` seconds ago; return the number of deleted commands.
+
+    A command that is repeated after its deletion is executed again.
+    """
     found = await tx.execute(SQL["submissions"], age, limit)
     if found:
         await mark(tx, "submission", age)
@@ -49,17 +52,20 @@ async def forget_submissions(tx: Transaction, age: float, limit: int) -> int:
 
 
 async def forget_parts(tx: Transaction, age: float, limit: int) -> int:
-    """Delete parts of long lists that no submission used for so long, and the commands that brought them."""
+    """Delete parts of long lists that no submission used for `age` seconds, and the commands that brought them.
+
+    Return the number of deleted parts, at most `limit`.
+    """
     return int(await tx.fetchval(SQL["parts"], age, limit))
 
 
 async def mark(tx: Transaction, what: str, age: float) -> None:
-    """Store that older jobs were deleted on purpose, so that nobody misses them."""
+    """Store that older rows of kind `what` were deleted on purpose, so that no check misses them; `age` is in seconds."""
     await tx.execute(SQL["mark"], what, age)
 
 
 async def forget_jobs(tx: Transaction, after: int, limit: int, ages: Ages) -> RetentionRound:
-    """Look at the next jobs with rows after an id, and delete those that ended long ago."""
+    """Examine the next `limit` jobs with rows after an id, and delete those that ended long ago."""
     row = await tx.fetchrow(SQL["look"], after, limit, ages.ended, ages.deleted, _ENDED)
     assert row is not None
     gone = await tx.fetchval(SQL["forget_jobs"], row["over"], _ENDED) if row["over"] else 0
@@ -69,7 +75,10 @@ async def forget_jobs(tx: Transaction, after: int, limit: int, ages: Ages) -> Re
 
 
 async def begin_forgetting_sweeps(tx: Transaction, after: int, limit: int, ages: Ages) -> RetentionRound:
-    """Look at the next sweeps after that id; delete those whose jobs all ended long ago, without their rows."""
+    """Examine the next `limit` sweeps after an id, and delete those whose jobs all ended long ago.
+
+    The rows of their jobs remain until `forget_rows` deletes them.
+    """
     row = await tx.fetchrow(SQL["look_at_sweeps"], after, limit, ages.ended, ages.deleted, _ENDED)
     assert row is not None
     gone = 0
@@ -80,7 +89,10 @@ async def begin_forgetting_sweeps(tx: Transaction, after: int, limit: int, ages:
 
 
 async def forget_rows(tx: Transaction, limit: int) -> int:
-    """Delete some jobs of a deleted sweep; return how many, 0 when none is left."""
+    """Delete up to `limit` job rows of the oldest deleted sweep; return the number of deletions, 0 if nothing is left.
+
+    When no rows are left, the sweep's description is deleted too and counts as one.
+    """
     row = await tx.fetchrow(SQL["forgetting"])
     if row is None:
         return 0
@@ -90,5 +102,5 @@ async def forget_rows(tx: Transaction, limit: int) -> int:
 
 
 async def forget_offsets(tx: Transaction, age: float) -> int:
-    """Delete the offsets of clusters that were abandoned so long ago."""
+    """Delete the offsets of clusters that were left for another cluster more than `age` seconds ago; return the number of offsets."""
     return await tx.execute(SQL["offsets"], age)

@@ -1,4 +1,4 @@
-"""Selectors in the database: the jobs that a user selects among those in reach, with rows of their own or in blocks."""
+"""Selectors in the database: the jobs that a user selects within the permitted scope, with rows of their own or in blocks."""
 
 from collections import Counter
 from heapq import merge
@@ -18,26 +18,28 @@ from wms.messages.commands import Selector
 SQL = load(__file__)
 
 NO_JOB = ((0, 0),)
-"""A range without any job's id."""
+"""Ranges of ids that contain no job."""
 
 
 class PageRequest(msgspec.Struct, frozen=True):
-    """A page of the selected jobs."""
+    """The size and the position of one page of selected jobs."""
 
     limit: int
     after: int | None = None
+    """The id after which the page begins; before which, if `newest` is true. None: the page begins at the end."""
     newest: bool = False
+    """Whether the newest jobs come first."""
     alone: bool = False
-    """Only jobs that belong to no sweep."""
+    """Whether only jobs that belong to no sweep are returned."""
 
 
 def is_empty(selector: Selector) -> bool:
-    """Return whether the selector names nothing, and so selects nothing."""
+    """Return whether the selector has no criterion at all. Such a selector selects no jobs."""
     return selector == Selector()
 
 
 async def select(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> list[JobId]:
-    """Return the ids of a page of the selected jobs."""
+    """Return the ids of one page of the selected jobs, with rows or in blocks."""
     ids = await select_rows(tx, scope, selector, page)
     if page.alone:
         return ids
@@ -62,7 +64,7 @@ def _beyond(scope: Scope, selector: Selector, page: PageRequest) -> block.JobFil
 
 
 async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> list[JobId]:
-    """Return the ids of a page of the selected jobs that have rows."""
+    """Return the ids of one page of the selected jobs that have rows."""
     if is_empty(selector):
         return []
     columns = [*_scope(scope), *_wanted(selector), page.after, page.limit, page.alone]
@@ -74,7 +76,7 @@ async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: P
 
 
 async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, int]:
-    """Return how many of the selected jobs are in each state."""
+    """Return the number of selected jobs by state."""
     if is_empty(selector):
         return {}
     # Blocks first: jobs that become rows between the statements are counted twice, not missed.
@@ -89,7 +91,7 @@ async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, 
 
 
 async def reasons(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, dict[str, int]]:
-    """Return how many of the selected jobs are in each state, by reason."""
+    """Return the number of selected jobs by state and reason."""
     if is_empty(selector):
         return {}
     columns = [*_scope(scope), *_wanted(selector)]
@@ -107,7 +109,10 @@ async def reasons(tx: Transaction, scope: Scope, selector: Selector) -> dict[str
 
 
 async def of_submission(tx: Transaction, owner: str, selector: Selector) -> Selector:
-    """Return the selector with the ids of the submission that it names; raises Rejected if the owner made none such."""
+    """Return the selector with its submission replaced by the ids of that submission's jobs.
+
+    Raise Rejected if the owner made no submission with that id.
+    """
     if selector.submission is None:
         return selector
     ids = await submission.ids(tx, selector.owner or owner, selector.submission)
@@ -123,7 +128,7 @@ async def of_submission(tx: Transaction, owner: str, selector: Selector) -> Sele
 
 
 async def lines(tx: Transaction, job_ids: list[JobId]) -> list[dict[str, Any]]:
-    """Return list lines for jobs, in the order of the ids."""
+    """Return the list entries of jobs, in the order of the ids; jobs that do not exist are absent."""
     rows = {row["job_id"]: dict(row) for row in await tx.fetch(SQL["lines"], job_ids)}
     if len(rows) < len(job_ids):
         rows |= await block.lines(tx, [each for each in job_ids if each not in rows])

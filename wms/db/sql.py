@@ -1,4 +1,4 @@
-"""Named blocks of SQL: `<noun>.sql` beside `<noun>.py`, each block a `-- name: word` line and a purpose line."""
+"""Named SQL statements: `<noun>.sql` beside `<noun>.py`. Each block has a `-- name: word` line and a line with its purpose."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ _HEAD = re.compile(r"^-- name: (\w+)\n-- (.+)\n", re.MULTILINE)
 
 
 class Blocks(Mapping[str, str]):
-    """The blocks of one file, by name."""
+    """The statements of one .sql file, by block name."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -25,7 +25,7 @@ class Blocks(Mapping[str, str]):
 
 
 def load(module_file: str) -> Blocks:
-    """Return the blocks of the .sql file beside the module: `SQL = load(__file__)`."""
+    """Return the blocks of the .sql file beside a module: `SQL = load(__file__)`."""
     return Blocks(Path(module_file).with_suffix(".sql"))
 
 

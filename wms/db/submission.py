@@ -1,4 +1,4 @@
-"""Submissions: commands that were taken. A repeated one has no effect and gets the same answer."""
+"""Commands of users that were executed. A repeated command has no effect and gets the same answer."""
 
 from collections.abc import Sequence
 
@@ -11,14 +11,15 @@ from wms.ids import CommandId
 SQL = load(__file__)
 
 PARTS_AT_ONCE = 100
+"""The number of parts of a submission that one statement reads."""
 PARTS_LIMIT = 10_000
-"""The most parts of one submission; each has up to 2,000 descriptions."""
+"""The most parts of one submission; each part has up to 2,000 descriptions."""
 
 _ranges = msgspec.json.Decoder(list[tuple[int, int]])
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """A taken command: its id, the digest of its content, and its answer as JSON."""
+    """An executed command: its id, the digest of its content, and its answer as JSON."""
 
     command_id: CommandId
     digest: bytes
@@ -26,13 +27,13 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 async def taken(tx: Transaction, owner: str, command_ids: Sequence[CommandId]) -> dict[CommandId, Taken]:
-    """Return those of the owner's commands that were taken before."""
+    """Return the given commands of the owner that were executed before."""
     rows = await tx.fetch(SQL["taken"], owner, command_ids)
     return {row["command_id"]: Taken(row["command_id"], row["body_digest"], row["ids"]) for row in rows}
 
 
 async def take(tx: Transaction, owner: str, commands: Sequence[Taken]) -> None:
-    """Store commands of the owner as taken."""
+    """Store commands of the owner as executed."""
     if commands:
         await tx.execute(
             SQL["take"],
@@ -44,7 +45,7 @@ async def take(tx: Transaction, owner: str, commands: Sequence[Taken]) -> None:
 
 
 async def ids(tx: Transaction, owner: str, submission_id: str) -> list[tuple[int, int]]:
-    """Return the ranges of job ids of a submission, which a tool sends in parts called `ID/0`, `ID/1`, ..."""
+    """Return the ranges of job ids of a submission. Clients send it in parts with command ids `ID/0`, `ID/1`, ..."""
     found: list[tuple[int, int]] = []
     for start in range(0, PARTS_LIMIT, PARTS_AT_ONCE):
         names = [f"{submission_id}/{n}" for n in range(start, start + PARTS_AT_ONCE)]

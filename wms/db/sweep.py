@@ -1,4 +1,4 @@
-"""Sweeps in the database: one row for all the jobs of a description, with the lists of parameters beside it."""
+"""Sweeps in the database: one row for all jobs of a description; the lists of their parameters are stored beside it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,28 +17,30 @@ from wms.jobdesc.array import CHUNK, in_chunks
 SQL = load(__file__)
 
 Own = dict[str, str]
-"""The values of one job."""
+"""The values of one job by parameter name."""
 
 
 class NewSweep(msgspec.Struct, frozen=True, kw_only=True):
-    """A sweep to be inserted."""
+    """A sweep that is to be inserted."""
 
     first: JobId
+    """The lowest job id of the sweep."""
     count: int
+    """The number of jobs in the sweep."""
     description_id: int
     tq_id: TaskQueueId
     name: str
     user_priority: float
     max_attempts: int
     parameters: Mapping[str, Sequence[str]]
-    """Lists with one value for each job; empty where the values are stored already."""
+    """The values by parameter name, one for each job. The lists are empty where their values are stored already."""
     kept: tuple[tuple[int, int], ...] = ()
-    """The stored parts of long lists: the number of each, and its number of jobs."""
+    """The stored parts of long lists, in order: the number of each part, and its number of jobs."""
     job_group: str = ""
 
 
 async def insert(tx: Transaction, identity: Identity, sweeps: Sequence[NewSweep]) -> None:
-    """Insert sweeps of one owner, all of their jobs Waiting; the cost does not depend on how many these are."""
+    """Insert sweeps of one owner with all jobs Waiting. The cost does not depend on the number of jobs."""
     if not sweeps:
         return
     await tx.execute(
@@ -68,7 +70,7 @@ async def insert(tx: Transaction, identity: Identity, sweeps: Sequence[NewSweep]
 
 
 async def _insert_parameters(tx: Transaction, lists: Sequence[tuple[int, Sequence[str]]]) -> None:
-    """Insert the chunks of descriptions."""
+    """Insert the parameter chunks of descriptions, in order."""
     rows = [
         (description_id, number, chunk)
         for description_id, chunks in lists
@@ -79,7 +81,7 @@ async def _insert_parameters(tx: Transaction, lists: Sequence[tuple[int, Sequenc
 
 
 async def keep(tx: Transaction, owner: str, command_id: CommandId, chunks: Sequence[str], size: int) -> int:
-    """Store a part of long lists, of so many bytes, for a sweep to come; return its number."""
+    """Store a part of long lists for a later sweep, with its size in bytes; return its number."""
     kept: int = await tx.fetchval(SQL["keep"])
     await _insert_parameters(tx, [(kept, chunks)])
     await tx.execute(SQL["note_part"], kept, owner, command_id, size)
@@ -87,14 +89,14 @@ async def keep(tx: Transaction, owner: str, command_id: CommandId, chunks: Seque
 
 
 async def unused_of(tx: Transaction, owner: str) -> tuple[int, int]:
-    """Return the number and the bytes of an owner's parts that no sweep has used yet."""
+    """Return the number and the total bytes of an owner's parts that no sweep uses yet."""
     row = await tx.fetchrow(SQL["unused_of"], owner)
     assert row is not None
     return row["parts"], row["bytes"]
 
 
 async def unused(tx: Transaction, kept: Sequence[int]) -> set[int]:
-    """Return those of the parts that no sweep has used, locked for this transaction."""
+    """Return the given parts that no sweep uses yet, and lock them."""
     return {row["description_id"] for row in await tx.fetch(SQL["unused"], kept)}
 
 
@@ -106,7 +108,7 @@ async def _adopt(tx: Transaction, sweep: NewSweep) -> None:
 
 
 def chunked(lists: Mapping[str, Sequence[str]], count: int) -> list[str]:
-    """Return the lists of so many jobs as they are stored, a text for each thousand jobs: equal for equal lists."""
+    """Return the lists of `count` jobs as stored texts, one for each thousand jobs. Equal lists give equal texts."""
     return [_encoder.encode(chunk).decode() for chunk in in_chunks(lists, count)]
 
 
@@ -115,7 +117,7 @@ _lists = msgspec.json.Decoder(dict[str, list[str]])
 
 
 async def parameters(tx: Transaction, description_id: int, first: int, last: int) -> list[Own]:
-    """Return the values of the jobs `first` to `last` of a description with lists."""
+    """Return the values of each job from index `first` to `last` (both included) of a description with lists."""
     rows = await tx.fetch(SQL["parameters"], description_id, first // CHUNK, last // CHUNK)
     found: list[Own] = []
     for row in rows:
@@ -137,7 +139,7 @@ async def select(
     job_group: str | None = None,
     changed_since: datetime | None = None,
 ) -> list[asyncpg.Record]:
-    """Return a page of sweeps, those with a job in one of the states."""
+    """Return a page of up to `limit` sweeps within the scope that have a job in one of the states."""
     whose = (scope.owner, scope.group, scope.vo, owner)
     return await tx.fetch(
         SQL["select"], *whose, list(states) or None, after, newest, limit, job_group, changed_since
@@ -145,7 +147,7 @@ async def select(
 
 
 async def count(tx: Transaction, firsts: Sequence[int]) -> dict[int, dict[str, int]]:
-    """Return how many of the jobs of sweeps are in each state, by the sweep's first job."""
+    """Return the number of jobs in each state by sweep; a sweep is named by its first job id."""
     counts: dict[int, dict[str, int]] = {first: {} for first in firsts}
     for row in await tx.fetch(SQL["count"], firsts):
         counts[row["first"]][row["state"]] = row["jobs"]

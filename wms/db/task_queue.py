@@ -1,4 +1,4 @@
-"""Task queues in the database: found or created by key, kept when a job returns, removed when empty for long."""
+"""Task queues in the database: found or created by the key of their requirements, and removed when empty for long."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,13 +14,14 @@ from wms.messages import changes
 SQL = load(__file__)
 
 Entering = tuple[TaskQueueId, float, JobId]
-"""A job that begins to wait: its queue, its user priority and its id."""
+"""A job that begins to wait: its task queue, its user priority and its id."""
 
 IDS_IN_A_MESSAGE = 10_000
+"""The most job ids in one message to the matchers."""
 
 
 async def find_or_make(tx: Transaction, by_key: Mapping[bytes, Requirements]) -> dict[bytes, TaskQueueId]:
-    """Return the queue of each key of requirements, created if need be, and locked against removal."""
+    """Return the queue of each key of requirements. Missing queues are created, and all are locked against removal."""
     rows = await tx.fetch(SQL["find"], sorted(by_key))
     found = {row["key"]: row["tq_id"] for row in rows}
     missing = sorted(by_key.keys() - found.keys())
@@ -40,7 +41,7 @@ async def find_or_make(tx: Transaction, by_key: Mapping[bytes, Requirements]) ->
 
 
 async def keep(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
-    """Keep these queues until the transaction ends, as jobs return to them."""
+    """Lock queues against removal until the transaction ends, and restore removed ones, since jobs return to them."""
     ids = sorted(set(tq_ids))
     rows = await tx.fetch(SQL["keep"], ids)
     removed = [row["tq_id"] for row in rows if row["removed"]]
@@ -50,13 +51,13 @@ async def keep(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
 
 
 async def read(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> dict[TaskQueueId, Requirements]:
-    """Return the requirements of queues."""
+    """Return the requirements of these queues; unknown queues are absent."""
     rows = await tx.fetch(SQL["read"], sorted(set(tq_ids)))
     return {row["tq_id"]: msgspec.json.decode(row["requirements"], type=Requirements) for row in rows}
 
 
 def tell_entered(tx: Transaction, entering: Sequence[Entering]) -> None:
-    """Tell the matchers which jobs begin to wait."""
+    """Notify the matchers of jobs that begin to wait."""
     for start in range(0, len(entering), IDS_IN_A_MESSAGE):
         groups: dict[tuple[TaskQueueId, float], list[JobId]] = {}
         for tq_id, priority, job_id in entering[start : start + IDS_IN_A_MESSAGE]:
@@ -66,7 +67,7 @@ def tell_entered(tx: Transaction, entering: Sequence[Entering]) -> None:
 
 
 def tell_left(tx: Transaction, job_ids: Sequence[JobId]) -> None:
-    """Tell the matchers which jobs wait no longer."""
+    """Notify the matchers of jobs that no longer wait."""
     for start in range(0, len(job_ids), IDS_IN_A_MESSAGE):
         tx.send(changes.TOPIC, "", changes.Left(job_ids=tuple(job_ids[start : start + IDS_IN_A_MESSAGE])))
 
@@ -78,7 +79,7 @@ def tell_swept(
     user_priority: float,
     swept: tuple[int, int],
 ) -> None:
-    """Tell the matchers of a range of jobs that begin to wait."""
+    """Notify the matchers of a range of jobs of a sweep that begin to wait."""
     entered = changes.Entered(
         tq_id=tq_id, requirements=requirements, user_priority=user_priority, job_ids=(), ranges=(swept,)
     )
@@ -86,7 +87,10 @@ def tell_swept(
 
 
 async def remove_long_empty(tx: Transaction, idle_seconds: float) -> int:
-    """Remove queues that were empty for so long; a job that arrives meanwhile keeps its queue."""
+    """Remove up to 500 queues that were empty for `idle_seconds` seconds; return the number of removed queues.
+
+    A queue in which a job arrives meanwhile is not removed.
+    """
     await tx.execute(SQL["mark_empty"])
     rows = await tx.fetch(SQL["lock_long_empty"], idle_seconds)
     ids = [row["tq_id"] for row in rows]

@@ -1,4 +1,4 @@
-"""The times of jobs: submitted, offered, begun, ended. For reports and benchmarks. Reads only."""
+"""The times at which jobs were submitted, offered, started and ended, for reports and benchmarks. The queries only read."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ SQL = load(__file__)
 
 
 class JobTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """One job's times by the database's clock, and how it ended."""
+    """The times of one job by the database's clock, and its result."""
 
     job_id: int
     owner: str
@@ -25,28 +25,30 @@ class JobTimes(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     submitted_at: datetime
     offered_at: datetime | None
-    """When it was first offered to a pilot."""
+    """The time when the job was first offered to a pilot; None if it never was."""
     started_at: datetime | None
-    """When its payload last began."""
+    """The time when the job's payload last started; None if it never did."""
     ended_at: datetime | None
+    """The time when the job's last attempt ended; None if none has ended."""
     exit_code: int | None
     reason_text: str | None
     wall_seconds: float | None
+    """The wall-clock time of the last attempt in seconds; None without an attempt."""
 
     @property
     def wait_seconds(self) -> float | None:
-        """Seconds from submission to the payload's begin; None if it never began."""
+        """Seconds from submission to the last start of the payload; None if it never started."""
         return None if self.started_at is None else (self.started_at - self.submitted_at).total_seconds()
 
 
 async def of_ranges(tx: Transaction, ranges: Sequence[tuple[int, int]]) -> list[JobTimes]:
-    """Return the times of the jobs of these ranges of ids, by id."""
+    """Return the times of the jobs in these ranges of ids, by id."""
     rows = await tx.fetch(SQL["of_ranges"], [low for low, _ in ranges], [high for _, high in ranges])
     return [JobTimes(**row) for row in rows]
 
 
 async def pilots_since(tx: Transaction, began_at: datetime) -> tuple[int, int]:
-    """Return how many pilots were sent since a time, and how many of them ended at least one job."""
+    """Return the number of pilots sent since a time, and the number of them that ended at least one job."""
     row = await tx.fetchrow(SQL["pilots"], began_at)
     assert row is not None
     return row["sent"], row["used"]

@@ -1,4 +1,4 @@
-"""Usage of owners, halved every half-life: one row each, brought up to date when it is read or added to."""
+"""Usage of slots by owners, which halves every half-life. Each owner has one row, updated when usage is added."""
 
 from collections.abc import Mapping
 
@@ -10,13 +10,13 @@ SQL = load(__file__)
 
 
 async def charge(tx: Transaction, slot_seconds: Mapping[Identity, float], half_life_seconds: float) -> None:
-    """Add the usage of attempts that end in this transaction."""
+    """Add the slot seconds of attempts that end in this transaction, by owner."""
     if slot_seconds:
         owners, groups, vos = (list(column) for column in zip(*slot_seconds, strict=True))
         await tx.execute(SQL["charge"], vos, groups, owners, list(slot_seconds.values()), half_life_seconds)
 
 
 async def read(tx: Transaction, half_life_seconds: float) -> dict[Identity, float]:
-    """Return the remaining seconds by owner."""
+    """Return the usage of each owner in slot seconds, reduced by the decay until now."""
     rows = await tx.fetch(SQL["read"], half_life_seconds)
     return {Identity(row["owner"], row["owner_group"], row["vo"]): row["slot_seconds"] for row in rows}

@@ -1,4 +1,4 @@
-"""Wait reasons of task queues: one for all jobs of a queue."""
+"""Wait reasons of task queues: one reason applies to all waiting jobs of a queue."""
 
 from collections.abc import Collection, Sequence
 
@@ -16,37 +16,40 @@ SQL = load(__file__)
 
 
 class ReportedReason(msgspec.Struct, frozen=True, kw_only=True):
-    """The last published reason of a queue."""
+    """The last published wait reason of a queue."""
 
     code: str
     chance: float
+    """The share of the draws for free slots that goes to the queue, from 0 to 1."""
     age_seconds: float
-    """Seconds since the code last changed."""
+    """Seconds since the code of the reason last changed."""
 
 
 class QueueWaitReason(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a queue waits."""
+    """The reason why the jobs of a task queue wait."""
 
     tq_id: TaskQueueId
     code: Wait
     text: str
+    """The explanation for people."""
     chance: float
+    """The share of the draws for free slots that goes to the queue, from 0 to 1."""
 
 
 async def may_look(tx: Transaction) -> bool:
-    """Lock the look for reasons until the transaction ends; return False if another has the lock."""
+    """Take the lock for finding wait reasons until the transaction ends; return False if another transaction holds it."""
     return bool(await tx.fetchval(SQL["may_look"]))
 
 
 async def known(tx: Transaction) -> list[KnownElement]:
-    """Return every known computing element."""
+    """Return every stored computing element, and whether its ad is still valid."""
     rows = {CeId(row["site"], row["ce"]): row for row in await tx.fetch(SQL["known"])}
     found = await ad.elements(tx, list(rows.values()))
     return [KnownElement(element, rows[place]["fresh"]) for place, element in found.items()]
 
 
 async def crews(tx: Transaction) -> dict[tuple[str, str, str], PilotCounts]:
-    """Return the pilots by site, computing element and VO."""
+    """Return the counts of live pilots by site, computing element and VO."""
     return {
         (row["site"], row["ce"], row["vo"]): PilotCounts(
             row["running"], row["coming"], row["slots"], row["free_slots"]
@@ -56,7 +59,7 @@ async def crews(tx: Transaction) -> dict[tuple[str, str, str], PilotCounts]:
 
 
 async def read(tx: Transaction) -> dict[TaskQueueId, ReportedReason]:
-    """Return the last published reasons of all queues."""
+    """Return the last published wait reasons of all queues."""
     return {
         row["tq_id"]: ReportedReason(code=row["code"], chance=row["chance"], age_seconds=row["age"])
         for row in await tx.fetch(SQL["read"])
@@ -64,7 +67,7 @@ async def read(tx: Transaction) -> dict[TaskQueueId, ReportedReason]:
 
 
 async def write(tx: Transaction, reasons: Sequence[QueueWaitReason]) -> None:
-    """Store why these queues wait."""
+    """Store the wait reasons of these queues."""
     ordered = sorted(reasons, key=lambda each: each.tq_id)
     if ordered:
         await tx.execute(
@@ -77,17 +80,17 @@ async def write(tx: Transaction, reasons: Sequence[QueueWaitReason]) -> None:
 
 
 async def forget(tx: Transaction, tq_ids: Collection[TaskQueueId]) -> None:
-    """Delete queues without waiting jobs."""
+    """Delete the wait reasons of these queues, in which no job waits any more."""
     if tq_ids:
         await tx.execute(SQL["forget"], sorted(tq_ids))
 
 
 async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, asyncpg.Record]:
-    """Return code and text of the wait reasons of those of these jobs that wait."""
+    """Return code and text of the wait reasons of the given jobs; jobs that do not wait are absent."""
     return {row["job_id"]: row for row in await tx.fetch(SQL["of_jobs"], job_ids)}
 
 
 async def chance(tx: Transaction, tq_id: TaskQueueId) -> float:
-    """Return the share of the draws for free slots that goes to a queue; 1 if unknown."""
+    """Return the share of the draws for free slots that goes to a queue, from 0 to 1; 1 if it is unknown."""
     found = await tx.fetchval(SQL["chance"], tq_id)
     return 1.0 if found is None else float(found)

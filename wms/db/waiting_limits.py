@@ -1,8 +1,7 @@
 """Room under limits on waiting jobs: counted at intervals, and reduced by each submission.
 
-Jobs that leave the queues do not restore it, so that the room is never overestimated; when it seems used up it is
-counted again. Jobs that return to the queues make it unknown. So claims, the most frequent operation, do not touch
-it.
+Jobs that leave the queues do not restore the room, so that it is never overestimated. When it seems used up it is
+counted again. Jobs that return to the queues make it unknown. So claims, the most frequent operation, never update it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -18,25 +17,25 @@ from wms.ids import TaskQueueId
 SQL = load(__file__)
 
 Whose: TypeAlias = tuple[str, str]
-"""An attribute and its value: ("owner", "alice")."""
+"""An attribute of jobs and its value, such as ("owner", "alice")."""
 
 
 class WaitingRoom(NamedTuple):
-    """The room that is left, and when it was counted by the database's clock."""
+    """The number of jobs that may still begin to wait, and the database's time when it was counted."""
 
     left: int
     counted_at: datetime
 
 
 class LockedRooms(msgspec.Struct, frozen=True):
-    """Rooms that the transaction has locked, and the database's time then."""
+    """Rooms that the transaction has locked, and the database's time when they were locked."""
 
     rooms: dict[Whose, WaitingRoom]
     at: datetime
 
 
 async def lock(tx: Transaction, whose: Collection[Whose]) -> LockedRooms:
-    """Lock rooms, always in the same order; missing ones are created and must be counted."""
+    """Lock rooms, always in the same order. Missing rooms are created without a valid count, so that callers count them."""
     columns = [[attribute for attribute, _ in sorted(whose)], [value for _, value in sorted(whose)]]
     await tx.execute(SQL["make"], *columns)
     rows = await tx.fetch(SQL["lock"], *columns)
@@ -45,7 +44,7 @@ async def lock(tx: Transaction, whose: Collection[Whose]) -> LockedRooms:
 
 
 async def settle(tx: Transaction, rooms: Mapping[Whose, WaitingRoom]) -> None:
-    """Store the room that is left of locked rooms."""
+    """Store the remaining room of locked rooms."""
     await tx.execute(
         SQL["settle"],
         [attribute for attribute, _ in rooms],
@@ -56,12 +55,12 @@ async def settle(tx: Transaction, rooms: Mapping[Whose, WaitingRoom]) -> None:
 
 
 async def forget(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
-    """Make the rooms of these queues' owners unknown, as jobs return to them."""
+    """Make the rooms for the owners, groups and VOs of these queues unknown, since jobs return to the queues."""
     await tx.execute(SQL["forget"], sorted(set(tq_ids)))
 
 
 async def waiting(tx: Transaction, whose: Whose) -> int:
-    """Count the waiting jobs."""
+    """Return the number of waiting jobs with this attribute value."""
     attribute, value = whose
     if attribute == "owner":
         counted: int = await tx.fetchval(SQL["of_owner"], value)
